@@ -1,0 +1,2 @@
+//! Relations, schemas, keys, block lists and statistics, as immutable snapshots.
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! The quickstep command.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -1,0 +1,2 @@
+//! Corpus runner, configurations, answer checks and fuzzers.
+#![forbid(unsafe_code)]

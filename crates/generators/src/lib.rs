@@ -1,0 +1,2 @@
+//! TPC-H and SSB data at any scale, deterministic, straight into batches.
+#![forbid(unsafe_code)]

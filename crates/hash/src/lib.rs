@@ -1,0 +1,1 @@
+//! Join tables, aggregation tables and filters, with their byte layouts.

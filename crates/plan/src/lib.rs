@@ -1,0 +1,2 @@
+//! Bound expressions, logical plans and physical plans as inert data that prints itself.
+#![forbid(unsafe_code)]

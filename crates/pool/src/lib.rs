@@ -1,0 +1,2 @@
+//! The buffer pool: slots, pins and the bytes of blocks.
+#![forbid(unsafe_code)]

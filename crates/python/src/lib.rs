@@ -1,0 +1,1 @@
+//! The quickstep Python package.

@@ -1,0 +1,2 @@
+//! A slow, obvious interpreter of logical plans that judges the engine in tests.
+#![forbid(unsafe_code)]

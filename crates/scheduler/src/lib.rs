@@ -1,0 +1,2 @@
+//! Foreman, workers, work-order containers, progress and cancellation.
+#![forbid(unsafe_code)]

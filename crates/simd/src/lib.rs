@@ -1,0 +1,1 @@
+//! Instruction-set dispatch and the vector kernels, each with its scalar twin.

@@ -1,0 +1,1 @@
+//! Data in flight: batches of typed vectors, zero-copy to and from Arrow.
