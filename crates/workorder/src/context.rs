@@ -1,0 +1,107 @@
+//! What a running work order may ask of its surroundings.
+//!
+//! A [`WorkContext`] lives on one thread for one execution. It is the only way from a segment to
+//! the scheduler, and it says little: who am I, should I stop, my consumer has input, so many
+//! rows went by.
+
+use std::cell::Cell;
+
+use crate::{QueryId, SegmentId, WorkerId};
+
+/// The scheduler's side of a [`WorkContext`]; tests may bring their own.
+pub trait Host {
+    /// Whether the query was cancelled, timed out or failed. Called at every batch: a few
+    /// nanoseconds in the ordinary case.
+    fn should_stop(&self) -> bool;
+
+    /// `count` units became ready for the streaming consumers of `segment`.
+    fn units_ready(&self, segment: SegmentId, count: u64);
+}
+
+/// Handed to `Segment::execute`.
+pub struct WorkContext<'a> {
+    query: QueryId,
+    segment: SegmentId,
+    worker: WorkerId,
+    host: &'a dyn Host,
+    rows: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
+impl<'a> WorkContext<'a> {
+    /// For the scheduler and for tests.
+    pub fn new(query: QueryId, segment: SegmentId, worker: WorkerId, host: &'a dyn Host) -> Self {
+        WorkContext { query, segment, worker, host, rows: Cell::new(0), bytes: Cell::new(0) }
+    }
+
+    /// A context outside any scheduler: never stops, wakes nobody.
+    pub fn detached() -> WorkContext<'static> {
+        WorkContext::new(QueryId(0), SegmentId(0), WorkerId(0), &Detached)
+    }
+
+    /// The query that the order belongs to.
+    pub fn query(&self) -> QueryId {
+        self.query
+    }
+
+    /// The segment that the order belongs to.
+    pub fn segment(&self) -> SegmentId {
+        self.segment
+    }
+
+    /// The place of the worker that runs the order.
+    pub fn worker(&self) -> WorkerId {
+        self.worker
+    }
+
+    /// True when the order should return at the next batch boundary.
+    pub fn should_stop(&self) -> bool {
+        self.host.should_stop()
+    }
+
+    /// Tells the scheduler that `count` units (blocks) are ready for this segment's streaming
+    /// consumers. Call it after the units are visible to the consumer's `claim`.
+    pub fn units_ready(&self, count: u64) {
+        self.host.units_ready(self.segment, count);
+    }
+
+    /// Adds to what the completion will carry. Once per batch, not per row.
+    pub fn count(&self, rows: u64, bytes: u64) {
+        self.rows.set(self.rows.get().wrapping_add(rows));
+        self.bytes.set(self.bytes.get().wrapping_add(bytes));
+    }
+
+    /// Rows counted so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.get()
+    }
+
+    /// Bytes counted so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+}
+
+struct Detached;
+
+impl Host for Detached {
+    fn should_stop(&self) -> bool {
+        false
+    }
+
+    fn units_ready(&self, _segment: SegmentId, _count: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detached_context_counts_and_never_stops() {
+        let context = WorkContext::detached();
+        context.count(3, 24);
+        context.count(4, 32);
+        context.units_ready(1);
+        assert_eq!((context.rows(), context.bytes(), context.should_stop()), (7, 56, false));
+    }
+}

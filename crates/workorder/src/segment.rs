@@ -1,0 +1,138 @@
+//! Segments and work orders: the contract between operators and the scheduler.
+//!
+//! The life of a segment, as the scheduler drives it:
+//!
+//! ```text
+//!  waiting --all blocking producers finished--> start() --> open --claim()=Exhausted--> draining
+//!                                                            |  ^                          |
+//!                                          claim()=Order, execute, completed       no order running
+//!                                                            |  |                          v
+//!                                                            +--+                      finish() --> finished
+//! ```
+//!
+//! `start`, `inputs_finished` and `finish` are each called at most once, in this order, on any
+//! thread; `claim` and `execute` by many threads at once. When the query fails or is cancelled
+//! the calls just stop: a segment cleans up in `Drop`, never in `finish`.
+
+use crate::{QueryId, SegmentId, WorkContext, WorkerId};
+
+/// Why a query ends without a result. The engine downcasts it to its own error type.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// How a producer's output reaches its consumer; a parameter of every work order, so that a
+/// change applies from the next one on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UnitOfTransfer {
+    /// The consumer runs inside the producer's work order, on batches of a few thousand rows.
+    #[default]
+    Vector,
+    /// The output fills blocks, and each full block becomes ready for the consumer.
+    Block,
+}
+
+/// A run `[start, end)` of a segment's inputs. Only the segment knows what the numbers count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkOrder {
+    /// The segment it belongs to; stamped by the scheduler.
+    pub segment: SegmentId,
+    /// First unit.
+    pub start: u64,
+    /// One past the last unit.
+    pub end: u64,
+    /// How its output travels.
+    pub unit_of_transfer: UnitOfTransfer,
+}
+
+impl WorkOrder {
+    /// An order over `[start, end)`; the scheduler stamps the segment.
+    pub fn new(start: u64, end: u64, unit_of_transfer: UnitOfTransfer) -> Self {
+        WorkOrder { segment: SegmentId::UNSET, start, end, unit_of_transfer }
+    }
+
+    /// Units in the run.
+    pub fn units(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// What `execute` returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The order is complete.
+    Done,
+    /// The order stopped at a batch boundary; this is what is left of it. It is executed again
+    /// (by any worker), or dropped when the query has stopped.
+    Continue(WorkOrder),
+}
+
+/// What `claim` returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Execute this.
+    Order(WorkOrder),
+    /// Nothing now: a streaming producer has not filled a unit yet. Whoever fills one calls
+    /// [`WorkContext::units_ready`]. After `inputs_finished` this answer is an error unless an
+    /// order of the query is still running.
+    Wait,
+    /// Nothing now or ever.
+    Exhausted,
+}
+
+/// What the scheduler measured about one execution of a work order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The query.
+    pub query: QueryId,
+    /// The worker's place.
+    pub worker: WorkerId,
+    /// The order, shortened to what was executed when a continuation came back.
+    pub order: WorkOrder,
+    /// Rows the segment counted with [`WorkContext::count`].
+    pub rows: u64,
+    /// Bytes the segment counted with [`WorkContext::count`].
+    pub bytes: u64,
+    /// Wall time inside `execute`.
+    pub nanoseconds: u64,
+    /// False when a continuation is left.
+    pub done: bool,
+}
+
+/// One pipeline segment of a query.
+pub trait Segment: Send + Sync {
+    /// A name for reports, such as `scan lineitem > probe > aggregate`.
+    fn name(&self) -> &str;
+
+    /// Called once when all blocking producers are finished, before the first `claim`. Decides
+    /// the number of work orders. Must be quick: heavy preparation is a segment of its own.
+    fn start(&self) -> Result<(), Failure>;
+
+    /// Takes the next work order in one atomic step. Called by many threads at once.
+    fn claim(&self) -> Claim;
+
+    /// Runs one order. Looks at [`WorkContext::should_stop`] at every batch, and when it says so
+    /// returns at once (what it returns then is ignored, unless it is a failure of its own).
+    fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> Result<Outcome, Failure>;
+
+    /// Told after each execution; a segment with an [`crate::OrderRange`] passes it on so that
+    /// the run length adapts.
+    fn completed(&self, completion: &Completion) {
+        let _ = completion;
+    }
+
+    /// All streaming producers are finished: from now on `claim` returns the rest, then
+    /// `Exhausted`. Called once, after `start`; never called for a segment without them.
+    fn inputs_finished(&self) {}
+
+    /// Called once, after the last order completed and before any consumer is told. Cheap; a
+    /// heavy merge is a segment of its own.
+    fn finish(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// For progress, and for the decision whether to wake another worker: how many units (each
+    /// at least part of an order) there are in all. Asked after `start`. `None`: not known yet.
+    fn total_orders(&self) -> Option<u64> {
+        None
+    }
+}
