@@ -1,2 +1,22 @@
-//! Logical types, scalar values, casts, the error type and block-evaluable predicates.
+//! Logical types, scalar values, the rules of casting and overflow, the error type, and the simple
+//! predicates that a block can evaluate.
+//!
+//! This crate is the ground everything above agrees on. It knows nothing of vectors, blocks, plans or SQL.
 #![forbid(unsafe_code)]
+
+pub mod cast;
+pub mod datetime;
+pub mod decimal;
+pub mod error;
+pub mod like;
+pub mod logical;
+pub mod predicate;
+pub mod statistics;
+pub mod value;
+
+pub use error::{Error, Position, Result, SqlState};
+pub use like::LikePattern;
+pub use logical::{Field, Physical, Schema, Type};
+pub use predicate::{Bound, ColumnPredicate, Comparison};
+pub use statistics::ColumnStatistics;
+pub use value::Value;

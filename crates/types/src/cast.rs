@@ -1,0 +1,393 @@
+//! Casting one value between types, reading it from text, and printing it: the definition that every vectorised
+//! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
+
+use crate::datetime::{self, MICROS_PER_DAY};
+use crate::{Error, Physical, Result, SqlState, Type, Value, decimal};
+
+/// Casts `value` of type `from` to `to`. NULL stays NULL.
+pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if from == to {
+        return Ok(value.clone());
+    }
+    if from.is_text() {
+        let text = value.as_text().ok_or_else(|| Error::internal("text value without text"))?;
+        return if to.is_text() { fit_text(text, to) } else { parse_text(text, to) };
+    }
+    if to.is_text() {
+        return fit_text(&format_value(value, from), to);
+    }
+    let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
+    match (from, to) {
+        (Type::Boolean, Type::Integer | Type::BigInt | Type::SmallInt) => {
+            integer(i128::from(value.as_bool().unwrap_or(false)), to)
+        }
+        (f, Type::Boolean) if f.is_integer() => Ok(Value::Bool(value.as_i128() != Some(0))),
+        (f, t) if f.is_numeric() && t.is_numeric() => cast_number(value, f, t),
+        (Type::Date, Type::Timestamp | Type::TimestampTz) => {
+            Ok(Value::I64(value.as_i64().unwrap_or(0) * MICROS_PER_DAY))
+        }
+        (Type::Timestamp | Type::TimestampTz, Type::Date) => {
+            integer(i128::from(value.as_i64().unwrap_or(0).div_euclid(MICROS_PER_DAY)), Type::Date)
+        }
+        (Type::Timestamp | Type::TimestampTz, Type::Time) => {
+            Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
+        }
+        (Type::Timestamp, Type::TimestampTz) | (Type::TimestampTz, Type::Timestamp) => Ok(value.clone()),
+        (Type::Time, Type::IntervalDayTime) => Ok(value.clone()),
+        (Type::IntervalDayTime, Type::Time) => {
+            Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
+        }
+        _ => Err(unsupported()),
+    }
+}
+
+fn integer(v: i128, to: Type) -> Result<Value> {
+    Value::from_i128(v, to.physical()).ok_or_else(|| Error::out_of_range(&to))
+}
+
+fn cast_number(value: &Value, from: Type, to: Type) -> Result<Value> {
+    if let Some(float) = value.as_f64() {
+        return match to {
+            Type::Double => Ok(Value::F64(float)),
+            Type::Real => {
+                #[allow(clippy::cast_possible_truncation)]
+                let narrow = float as f32;
+                if narrow.is_infinite() && float.is_finite() {
+                    return Err(Error::out_of_range(&to));
+                }
+                Ok(Value::F32(narrow))
+            }
+            Type::Decimal { precision, scale } => {
+                if !float.is_finite() {
+                    return Err(Error::out_of_range(&to));
+                }
+                // PostgreSQL goes through the shortest text (15 digits for DOUBLE, 6 for REAL).
+                let text =
+                    if from == Type::Real { format!("{:.5e}", float) } else { format!("{:.14e}", float) };
+                match decimal::parse(&text, scale) {
+                    Ok(Some(v)) if decimal::fits(v, precision) => decimal_value(v, to),
+                    _ => Err(Error::out_of_range(&to)),
+                }
+            }
+            _ => {
+                let rounded = float.round_ties_even();
+                if !rounded.is_finite() || rounded.abs() > 1e37 {
+                    return Err(Error::out_of_range(&to));
+                }
+                integer(rounded as i128, to)
+            }
+        };
+    }
+    let unscaled = value.as_i128().ok_or_else(|| Error::internal("number without a value"))?;
+    match to {
+        Type::Double => Ok(Value::F64(decimal_to_f64(unscaled, from.scale()))),
+        Type::Real => Ok(Value::F32(decimal_to_f64(unscaled, from.scale()) as f32)),
+        Type::Decimal { precision, scale } => match decimal::rescale(unscaled, from.scale(), scale) {
+            Some(v) if decimal::fits(v, precision) => decimal_value(v, to),
+            _ => Err(Error::new(SqlState::NumericValueOutOfRange, "numeric field overflow").with_detail(format!(
+                "A field with precision {precision}, scale {scale} must round to an absolute value less than 10^{}.",
+                precision.saturating_sub(scale)
+            ))),
+        },
+        _ => {
+            let whole = decimal::rescale(unscaled, from.scale(), 0).ok_or_else(|| Error::out_of_range(&to))?;
+            integer(whole, to)
+        }
+    }
+}
+
+fn decimal_value(v: i128, to: Type) -> Result<Value> {
+    Value::from_i128(v, to.physical()).ok_or_else(|| Error::out_of_range(&to))
+}
+
+/// The float nearest to `unscaled / 10^scale`.
+pub fn decimal_to_f64(unscaled: i128, scale: u8) -> f64 {
+    // Both operands are exact up to 2^53 and 10^22, so one correctly rounded division suffices there.
+    if unscaled.unsigned_abs() < 1 << 53 && scale <= 22 {
+        return unscaled as f64 / decimal::power_of_ten(scale) as f64;
+    }
+    decimal::format(unscaled, scale).parse().unwrap_or(f64::NAN)
+}
+
+/// Checks a string against CHAR(n) and VARCHAR(n). Excess blanks are cut, anything else is an error; this is the
+/// rule of assignment (PostgreSQL cuts silently in an explicit cast; so does `truncate_text`).
+pub fn fit_text(text: &str, to: Type) -> Result<Value> {
+    let (kept, limit) = match to {
+        Type::Char(n) => (text.trim_end_matches(' '), n),
+        Type::Varchar(n) => (text, n),
+        _ => return Ok(Value::text(text)),
+    };
+    if kept.len() <= limit as usize || kept.chars().count() <= limit as usize {
+        return Ok(Value::text(kept));
+    }
+    let cut = prefix_characters(kept, limit);
+    if kept[cut.len()..].chars().all(|c| c == ' ') {
+        return Ok(Value::text(cut));
+    }
+    Err(Error::new(
+        SqlState::StringDataRightTruncation,
+        format!("value too long for type {}", to.sql_name().to_lowercase()),
+    )
+    .with_detail(format!("the value has {} characters", kept.chars().count())))
+}
+
+/// An explicit cast to CHAR(n) or VARCHAR(n): cut to n characters.
+pub fn truncate_text(text: &str, to: Type) -> &str {
+    match to {
+        Type::Char(n) => prefix_characters(text, n).trim_end_matches(' '),
+        Type::Varchar(n) => prefix_characters(text, n),
+        _ => text,
+    }
+}
+
+fn prefix_characters(text: &str, n: u32) -> &str {
+    text.char_indices().nth(n as usize).map_or(text, |(at, _)| &text[..at])
+}
+
+/// Reads a value of type `to` from text, as a literal or a file has it.
+pub fn parse_text(text: &str, to: Type) -> Result<Value> {
+    let trimmed = text.trim();
+    let invalid = || {
+        let (state, what) = match to {
+            Type::Date
+            | Type::Time
+            | Type::Timestamp
+            | Type::TimestampTz
+            | Type::IntervalYearMonth
+            | Type::IntervalDayTime => (SqlState::InvalidDatetimeFormat, "invalid input syntax for type"),
+            _ => (SqlState::InvalidTextRepresentation, "invalid input syntax for type"),
+        };
+        let shown: String = text.chars().take(80).collect();
+        Error::new(state, format!("{what} {}: \"{shown}\"", to.sql_name().to_lowercase()))
+    };
+    match to {
+        Type::Null => Err(invalid()),
+        Type::Boolean => match trimmed.to_ascii_lowercase().as_str() {
+            "t" | "true" | "yes" | "y" | "on" | "1" => Ok(Value::Bool(true)),
+            "f" | "false" | "no" | "n" | "off" | "0" => Ok(Value::Bool(false)),
+            _ => Err(invalid()),
+        },
+        Type::SmallInt | Type::Integer | Type::BigInt => match trimmed.parse::<i128>() {
+            Ok(v) => integer(v, to).map_err(|_| {
+                Error::new(
+                    SqlState::NumericValueOutOfRange,
+                    format!("value \"{trimmed}\" is out of range for type {}", to.sql_name().to_lowercase()),
+                )
+            }),
+            Err(_)
+                if !trimmed.is_empty()
+                    && trimmed.bytes().skip(1).all(|b| b.is_ascii_digit())
+                    && trimmed.len() > 30 =>
+            {
+                Err(Error::out_of_range(&to))
+            }
+            Err(_) => Err(invalid()),
+        },
+        Type::Real => parse_float(trimmed).map(|f| Value::F32(f as f32)).ok_or_else(invalid),
+        Type::Double => parse_float(trimmed).map(Value::F64).ok_or_else(invalid),
+        Type::Decimal { precision, scale } => match decimal::parse(trimmed, scale) {
+            Ok(Some(v)) if decimal::fits(v, precision) => decimal_value(v, to),
+            Ok(_) => Err(Error::new(SqlState::NumericValueOutOfRange, "numeric field overflow")
+                .with_detail(format!("\"{trimmed}\" does not fit {to}"))),
+            Err(decimal::NotANumber) => Err(invalid()),
+        },
+        Type::Char(_) | Type::Varchar(_) | Type::Text => fit_text(text, to),
+        Type::Date => datetime::parse_date(trimmed).map(Value::I32).ok_or_else(invalid),
+        Type::Time => datetime::parse_time(trimmed).map(Value::I64).ok_or_else(invalid),
+        Type::Timestamp => datetime::parse_timestamp(trimmed).map(Value::I64).ok_or_else(invalid),
+        Type::TimestampTz => datetime::parse_timestamptz(trimmed).map(Value::I64).ok_or_else(invalid),
+        Type::IntervalYearMonth => match datetime::parse_interval(trimmed) {
+            Some((months, 0)) => Ok(Value::I32(months)),
+            _ => Err(invalid()),
+        },
+        Type::IntervalDayTime => match datetime::parse_interval(trimmed) {
+            Some((0, micros)) => Ok(Value::I64(micros)),
+            _ => Err(invalid()),
+        },
+        Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
+        Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
+    }
+}
+
+fn parse_float(text: &str) -> Option<f64> {
+    match text.to_ascii_lowercase().as_str() {
+        "nan" => Some(f64::NAN),
+        "infinity" | "inf" | "+infinity" => Some(f64::INFINITY),
+        "-infinity" | "-inf" => Some(f64::NEG_INFINITY),
+        _ if text.bytes().any(|b| b.is_ascii_alphabetic() && b != b'e' && b != b'E') => None,
+        _ => text.parse().ok(),
+    }
+}
+
+fn parse_bytea(text: &str) -> Option<Vec<u8>> {
+    let Some(hex) = text.strip_prefix("\\x") else {
+        return Some(text.as_bytes().to_vec());
+    };
+    let digits: Option<Vec<u8>> =
+        hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16).map(|d| d as u8)).collect();
+    let digits = digits?;
+    (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// The top bit is flipped in a UUID's integer, so that signed order is the order of its bytes.
+const UUID_SIGN: u128 = 1 << 127;
+
+fn parse_uuid(text: &str) -> Option<i128> {
+    let body = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
+    let mut bits: u128 = 0;
+    let mut digits = 0;
+    for c in body.chars() {
+        if c == '-' {
+            if digits % 4 != 0 {
+                return None;
+            }
+            continue;
+        }
+        digits += 1;
+        if digits > 32 {
+            return None;
+        }
+        bits = bits << 4 | u128::from(c.to_digit(16)?);
+    }
+    (digits == 32).then_some((bits ^ UUID_SIGN) as i128)
+}
+
+pub fn uuid_from_bytes(bytes: [u8; 16]) -> i128 {
+    (u128::from_be_bytes(bytes) ^ UUID_SIGN) as i128
+}
+
+pub fn uuid_to_bytes(value: i128) -> [u8; 16] {
+    (value as u128 ^ UUID_SIGN).to_be_bytes()
+}
+
+fn format_uuid(value: i128) -> String {
+    let bits = value as u128 ^ UUID_SIGN;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        bits >> 96,
+        (bits >> 80) & 0xFFFF,
+        (bits >> 64) & 0xFFFF,
+        (bits >> 48) & 0xFFFF,
+        bits & 0xFFFF_FFFF_FFFF
+    )
+}
+
+/// PostgreSQL's shortest round-trip form: fixed notation for exponents from -4 up to `digits_max`.
+fn format_float(shortest: &str, value: f64, exponent_max: i32) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    let Some((mantissa, exponent)) = shortest.split_once('e') else { return shortest.to_owned() };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |m| ("-", m));
+    if value == 0.0 {
+        return format!("{sign}0");
+    }
+    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
+    if (-4..exponent_max).contains(&exponent) {
+        if exponent < 0 {
+            return format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize));
+        }
+        let whole = exponent as usize + 1;
+        if digits.len() <= whole {
+            return format!("{sign}{digits}{}", "0".repeat(whole - digits.len()));
+        }
+        return format!("{sign}{}.{}", &digits[..whole], &digits[whole..]);
+    }
+    let exponent_sign = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}{mantissa}e{exponent_sign}{:02}", exponent.abs())
+}
+
+/// The value as PostgreSQL prints it (booleans as `true` and `false`).
+pub fn format_value(value: &Value, ty: Type) -> String {
+    match (value, ty) {
+        (Value::Null, _) => "NULL".into(),
+        (Value::Bool(b), _) => b.to_string(),
+        (Value::F64(f), _) => format_float(&format!("{f:e}"), *f, 15),
+        (Value::F32(f), _) => format_float(&format!("{f:e}"), f64::from(*f), 6),
+        (Value::Bytes(b), Type::Bytea) => {
+            let mut text = String::with_capacity(2 + b.len() * 2);
+            text.push_str("\\x");
+            for byte in b.iter() {
+                text.push_str(&format!("{byte:02x}"));
+            }
+            text
+        }
+        (Value::Bytes(b), _) => String::from_utf8_lossy(b).into_owned(),
+        (_, Type::Decimal { scale, .. }) => decimal::format(value.as_i128().unwrap_or(0), scale),
+        (_, Type::Date) => {
+            datetime::format_date(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
+        }
+        (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
+        (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
+        (_, Type::TimestampTz) => format!("{}+00", datetime::format_timestamp(value.as_i64().unwrap_or(0))),
+        (_, Type::IntervalYearMonth) => {
+            datetime::format_months(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
+        }
+        (_, Type::IntervalDayTime) => datetime::format_day_time(value.as_i64().unwrap_or(0)),
+        (_, Type::Uuid) => format_uuid(value.as_i128().unwrap_or(0)),
+        _ => value.as_i128().unwrap_or(0).to_string(),
+    }
+}
+
+/// The smallest and largest value of an integer-like physical type.
+pub fn physical_range(physical: Physical) -> Option<(i128, i128)> {
+    Some(match physical {
+        Physical::I16 => (i128::from(i16::MIN), i128::from(i16::MAX)),
+        Physical::I32 => (i128::from(i32::MIN), i128::from(i32::MAX)),
+        Physical::I64 => (i128::from(i64::MIN), i128::from(i64::MAX)),
+        Physical::I128 => (i128::MIN, i128::MAX),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_postgresql_prints_them() {
+        let print = |f: f64| format_value(&Value::F64(f), Type::Double);
+        assert_eq!(print(0.1), "0.1");
+        assert_eq!(print(1e15), "1e+15");
+        assert_eq!(print(123456789012345.0), "123456789012345");
+        assert_eq!(print(0.0001), "0.0001");
+        assert_eq!(print(0.00001), "1e-05");
+        assert_eq!(print(-1.5e300), "-1.5e+300");
+        assert_eq!(print(100.0), "100");
+        assert_eq!(format_value(&Value::F32(1e6), Type::Real), "1e+06");
+        assert_eq!(print(-0.0), "-0");
+    }
+
+    #[test]
+    fn numbers_cast_with_rounding_and_range() {
+        let d = |p, s| Type::Decimal { precision: p, scale: s };
+        assert_eq!(cast_value(&Value::I64(12345), d(15, 2), Type::Integer).unwrap(), Value::I32(123));
+        assert_eq!(cast_value(&Value::I64(12350), d(15, 2), Type::Integer).unwrap(), Value::I32(124));
+        assert_eq!(cast_value(&Value::F64(2.5), Type::Double, Type::Integer).unwrap(), Value::I32(2));
+        assert!(cast_value(&Value::F64(1e10), Type::Double, Type::Integer).is_err());
+        assert!(cast_value(&Value::I64(100), d(3, 0), d(2, 0)).is_err());
+        assert_eq!(cast_value(&Value::F64(0.1), Type::Double, d(10, 3)).unwrap(), Value::I64(100));
+    }
+
+    #[test]
+    fn text_is_checked() {
+        assert!(fit_text("abc", Type::Varchar(2)).is_err());
+        assert_eq!(fit_text("ab   ", Type::Varchar(2)).unwrap().as_text(), Some("ab"));
+        assert_eq!(fit_text("ab ", Type::Char(5)).unwrap().as_text(), Some("ab"));
+        assert!(parse_text("12x", Type::Integer).is_err());
+        assert_eq!(
+            parse_text("99999999999", Type::Integer).unwrap_err().state(),
+            SqlState::NumericValueOutOfRange
+        );
+        let uuid = parse_text("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", Type::Uuid).unwrap();
+        assert_eq!(format_value(&uuid, Type::Uuid), "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11");
+        assert_eq!(format_value(&parse_text("\\xDEad", Type::Bytea).unwrap(), Type::Bytea), "\\xdead");
+    }
+}

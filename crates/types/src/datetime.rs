@@ -1,0 +1,349 @@
+//! Dates, times and intervals: civil calendar arithmetic, text in and out.
+//!
+//! Days are counted from 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible
+//! low-level date algorithms"); years 1 to 9999 are accepted on input.
+
+pub const MICROS_PER_SECOND: i64 = 1_000_000;
+pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    pub year: i32,
+    /// 1 to 12.
+    pub month: u32,
+    /// 1 to 31.
+    pub day: u32,
+}
+
+#[inline]
+pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
+    let year = i64::from(year) - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_index = (i64::from(month) + 9) % 12;
+    let day_of_year = (153 * month_index + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (era * 146_097 + day_of_era - 719_468) as i32
+}
+
+#[inline]
+pub fn civil_from_days(days: i32) -> Civil {
+    let z = i64::from(days) + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_index = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * month_index + 2) / 5 + 1) as u32;
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 } as u32;
+    Civil { year: (year_of_era + era * 400 + i64::from(month <= 2)) as i32, month, day }
+}
+
+pub fn is_leap(year: i32) -> bool {
+    (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
+}
+
+pub fn days_in_month(year: i32, month: u32) -> u32 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Adds months to a date; the day is clamped to the month's last. `None` when the result leaves the calendar.
+pub fn add_months(days: i32, months: i32) -> Option<i32> {
+    let date = civil_from_days(days);
+    let month_number = i64::from(date.year) * 12 + i64::from(date.month) - 1 + i64::from(months);
+    let year = i32::try_from(month_number.div_euclid(12)).ok().filter(|y| (-4712..=294_275).contains(y))?;
+    let month = month_number.rem_euclid(12) as u32 + 1;
+    Some(days_from_civil(year, month, date.day.min(days_in_month(year, month))))
+}
+
+pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
+    let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
+    let moved = add_months(days, months)?;
+    i64::from(moved).checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))
+}
+
+pub fn format_date(days: i32) -> String {
+    let date = civil_from_days(days);
+    if date.year > 0 {
+        format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
+    } else {
+        format!("{:04}-{:02}-{:02} BC", 1 - date.year, date.month, date.day)
+    }
+}
+
+pub fn format_time(micros: i64) -> String {
+    let seconds = micros / MICROS_PER_SECOND;
+    let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    push_fraction(&mut text, micros % MICROS_PER_SECOND);
+    text
+}
+
+fn push_fraction(text: &mut String, micros: i64) {
+    if micros != 0 {
+        let digits = format!(".{micros:06}");
+        text.push_str(digits.trim_end_matches('0'));
+    }
+}
+
+pub fn format_timestamp(micros: i64) -> String {
+    let days = micros.div_euclid(MICROS_PER_DAY);
+    let date = format_date(i32::try_from(days).unwrap_or(i32::MAX));
+    let time = format_time(micros.rem_euclid(MICROS_PER_DAY));
+    match date.strip_suffix(" BC") {
+        Some(date) => format!("{date} {time} BC"),
+        None => format!("{date} {time}"),
+    }
+}
+
+/// PostgreSQL's default interval style: `1 year 2 mons`, `3 days 04:05:06`.
+pub fn format_months(months: i32) -> String {
+    let (years, rest) = (months / 12, months % 12);
+    let plural = |n: i32| if n == 1 { "" } else { "s" };
+    match (years, rest) {
+        (0, 0) => "00:00:00".into(),
+        (y, 0) => format!("{y} year{}", plural(y)),
+        (0, m) => format!("{m} mon{}", plural(m)),
+        (y, m) => format!("{y} year{} {m} mon{}", plural(y), plural(m)),
+    }
+}
+
+pub fn format_day_time(micros: i64) -> String {
+    let (days, rest) = (micros / MICROS_PER_DAY, micros % MICROS_PER_DAY);
+    let mut text = String::new();
+    if days != 0 {
+        text = format!("{days} day{}", if days == 1 { "" } else { "s" });
+        if rest == 0 {
+            return text;
+        }
+        text.push(' ');
+    }
+    if rest < 0 {
+        text.push('-');
+    } else if days < 0 {
+        text.push('+');
+    }
+    text.push_str(&format_time(rest.abs()));
+    text
+}
+
+/// Splits `text` at the first byte for which `stop` holds.
+fn number(text: &str) -> Option<(u32, &str)> {
+    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    if end == 0 || end > 9 {
+        return None;
+    }
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+fn parse_date_prefix(text: &str) -> Option<(i32, &str)> {
+    let (year, rest) = number(text)?;
+    let (month, rest) = number(rest.strip_prefix(['-', '/'])?)?;
+    let (day, rest) = number(rest.strip_prefix(['-', '/'])?)?;
+    let year = i32::try_from(year).ok()?;
+    let valid = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in_month(year, month)).contains(&day);
+    valid.then(|| (days_from_civil(year, month, day), rest))
+}
+
+fn parse_time_prefix(text: &str) -> Option<(i64, &str)> {
+    let (hour, rest) = number(text)?;
+    let (minute, mut rest) = number(rest.strip_prefix(':')?)?;
+    let mut second = 0;
+    let mut fraction = 0i64;
+    if let Some(after) = rest.strip_prefix(':') {
+        (second, rest) = number(after)?;
+        if let Some(after) = rest.strip_prefix('.') {
+            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+            if digits == 0 {
+                return None;
+            }
+            let kept: String = after[..digits].chars().chain("000000".chars()).take(7).collect();
+            let sevenfold: i64 =
+                if digits > 6 { kept.parse().ok()? } else { kept[..6].parse::<i64>().ok()? * 10 };
+            fraction = (sevenfold + 5) / 10;
+            rest = &after[digits..];
+        }
+    }
+    if hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second);
+    let micros = seconds * MICROS_PER_SECOND + fraction;
+    (micros <= MICROS_PER_DAY).then_some((micros, rest))
+}
+
+/// A zone at the end: `Z`, `UTC`, `+hh`, `+hhmm`, `-hh:mm`; in microseconds east of Greenwich.
+fn parse_zone(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("z") || text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("gmt")
+    {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, &text[1..]),
+        b'-' => (-1, &text[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest.split_once(':') {
+        Some((h, m)) => (h.parse::<u32>().ok()?, m.parse::<u32>().ok()?),
+        None if rest.len() == 4 && rest.is_ascii() => (rest[..2].parse().ok()?, rest[2..].parse().ok()?),
+        None => (rest.parse().ok()?, 0),
+    };
+    if hours > 15 || minutes > 59 {
+        return None;
+    }
+    Some(sign * i64::from(hours * 60 + minutes) * 60 * MICROS_PER_SECOND)
+}
+
+pub fn parse_date(text: &str) -> Option<i32> {
+    let text = text.trim();
+    let (days, rest) = parse_date_prefix(text)?;
+    // A time after the date is allowed and dropped, as PostgreSQL does.
+    if rest.is_empty() {
+        return Some(days);
+    }
+    let rest = rest.strip_prefix(['T', ' '])?;
+    let (_, rest) = parse_time_prefix(rest.trim_start())?;
+    (rest.is_empty() || parse_zone(rest).is_some()).then_some(days)
+}
+
+pub fn parse_time(text: &str) -> Option<i64> {
+    let (micros, rest) = parse_time_prefix(text.trim())?;
+    rest.is_empty().then_some(micros)
+}
+
+/// A timestamp and the zone offset it names, if any.
+fn parse_timestamp_and_zone(text: &str) -> Option<(i64, Option<i64>)> {
+    let text = text.trim();
+    let (days, rest) = parse_date_prefix(text)?;
+    let midnight = i64::from(days) * MICROS_PER_DAY;
+    if rest.is_empty() {
+        return Some((midnight, None));
+    }
+    let Some(rest) = rest.strip_prefix(['T', ' ']) else {
+        return Some((midnight, Some(parse_zone(rest)?)));
+    };
+    let (micros, rest) = parse_time_prefix(rest.trim_start())?;
+    let zone = if rest.trim().is_empty() { None } else { Some(parse_zone(rest)?) };
+    Some((midnight + micros, zone))
+}
+
+/// TIMESTAMP ignores a zone, as PostgreSQL does.
+pub fn parse_timestamp(text: &str) -> Option<i64> {
+    parse_timestamp_and_zone(text).map(|(micros, _)| micros)
+}
+
+/// TIMESTAMPTZ; without a zone the text is UTC, the session's zone.
+pub fn parse_timestamptz(text: &str) -> Option<i64> {
+    parse_timestamp_and_zone(text).map(|(micros, zone)| micros - zone.unwrap_or(0))
+}
+
+/// An interval's text as (months, microseconds): `1 year 2 months`, `3 days 04:05:06.7`, `-1-2`, `90 minutes`.
+pub fn parse_interval(text: &str) -> Option<(i32, i64)> {
+    let mut months = 0f64;
+    let mut micros = 0f64;
+    let mut words = text.split_whitespace().peekable();
+    words.peek()?;
+    let mut negative_all = 1.0;
+    while let Some(word) = words.next() {
+        if word.eq_ignore_ascii_case("ago") {
+            negative_all = -1.0;
+            continue;
+        }
+        let (sign, body) = match word.as_bytes().first()? {
+            b'-' => (-1.0, &word[1..]),
+            b'+' => (1.0, &word[1..]),
+            _ => (1.0, word),
+        };
+        if body.contains(':') {
+            let (time, rest) = parse_time_prefix(body)?;
+            if !rest.is_empty() {
+                return None;
+            }
+            micros += sign * time as f64;
+            continue;
+        }
+        if let Some((years, rest)) = body.split_once('-') {
+            months += sign * (years.parse::<u32>().ok()? * 12 + rest.parse::<u32>().ok()?) as f64;
+            continue;
+        }
+        let end = body.bytes().position(|b| !(b.is_ascii_digit() || b == b'.')).unwrap_or(body.len());
+        let amount: f64 = sign * body[..end].parse::<f64>().ok()?;
+        let unit = if end < body.len() { &body[end..] } else { words.next().unwrap_or("second") };
+        let unit = unit.to_ascii_lowercase();
+        let day = MICROS_PER_DAY as f64;
+        match unit.trim_end_matches('s') {
+            "millennium" | "millennia" | "mil" => months += amount * 12_000.0,
+            "century" | "centurie" | "c" => months += amount * 1200.0,
+            "decade" | "dec" => months += amount * 120.0,
+            "year" | "yr" | "y" => months += amount * 12.0,
+            "month" | "mon" => {
+                months += amount.trunc();
+                micros += amount.fract() * 30.0 * day;
+            }
+            "week" | "w" => micros += amount * 7.0 * day,
+            "day" | "d" => micros += amount * day,
+            "hour" | "hr" | "h" => micros += amount * 3600e6,
+            "minute" | "min" | "m" => micros += amount * 60e6,
+            "second" | "sec" | "" => micros += amount * 1e6,
+            "millisecond" | "msec" | "m_" => micros += amount * 1e3,
+            "microsecond" | "usec" | "us" => micros += amount,
+            _ => return None,
+        }
+    }
+    let months = (months * negative_all).round();
+    let micros = (micros * negative_all).round();
+    if months.abs() > f64::from(i32::MAX) || micros.abs() >= 9.2e18 {
+        return None;
+    }
+    Some((months as i32, micros as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calendar_round_trips() {
+        for days in -800_000..800_000 {
+            let c = civil_from_days(days);
+            assert_eq!(days_from_civil(c.year, c.month, c.day), days);
+        }
+        assert_eq!(days_from_civil(1970, 1, 1), 0);
+    }
+
+    #[test]
+    fn months_clamp_and_december_stays_in_its_year() {
+        let date = |s| parse_date(s).unwrap();
+        assert_eq!(format_date(add_months(date("2015-11-30"), 1).unwrap()), "2015-12-30");
+        assert_eq!(format_date(add_months(date("2015-12-31"), 2).unwrap()), "2016-02-29");
+        assert_eq!(format_date(add_months(date("2016-01-31"), -1).unwrap()), "2015-12-31");
+        assert_eq!(format_date(add_months(date("2016-02-29"), 12).unwrap()), "2017-02-28");
+    }
+
+    #[test]
+    fn text_forms() {
+        assert_eq!(parse_date("2023-02-29"), None);
+        assert_eq!(
+            format_timestamp(parse_timestamp("2020-01-02 03:04:05.678").unwrap()),
+            "2020-01-02 03:04:05.678"
+        );
+        assert_eq!(parse_timestamptz("2020-01-01 00:00:00+02"), parse_timestamptz("2019-12-31 22:00:00Z"));
+        assert_eq!(parse_interval("1 year 2 months"), Some((14, 0)));
+        assert_eq!(
+            parse_interval("3 days 04:05:06.7").map(|(_, m)| format_day_time(m)),
+            Some("3 days 04:05:06.7".into())
+        );
+        assert_eq!(
+            parse_interval("1 day -00:00:01").map(|(_, m)| format_day_time(m)),
+            Some("23:59:59".into())
+        );
+        assert_eq!(parse_interval("nonsense"), None);
+    }
+}

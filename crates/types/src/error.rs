@@ -1,0 +1,227 @@
+//! The error every user mistake and every refused request becomes.
+//!
+//! An error carries an SQLSTATE (the five characters that PostgreSQL clients dispatch on), a message that names
+//! the thing at fault, optionally the place in the statement's text, and a hint that says what to do. A broken
+//! invariant is not an `Error`: it panics, and the worker's edge turns it into `internal`.
+
+use std::fmt;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Where in a statement's text a fault lies: 1-based line and column, and the byte offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub line: u32,
+    pub column: u32,
+    pub offset: u32,
+}
+
+/// The SQLSTATE classes in use. The codes are PostgreSQL's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SqlState {
+    SyntaxError,
+    UndefinedTable,
+    UndefinedColumn,
+    UndefinedFunction,
+    UndefinedSchema,
+    UndefinedObject,
+    AmbiguousColumn,
+    DuplicateTable,
+    DuplicateSchema,
+    DuplicateColumn,
+    DatatypeMismatch,
+    InvalidTextRepresentation,
+    InvalidDatetimeFormat,
+    DatetimeFieldOverflow,
+    NumericValueOutOfRange,
+    DivisionByZero,
+    InvalidParameterValue,
+    InvalidArgument,
+    StringDataRightTruncation,
+    CardinalityViolation,
+    NotNullViolation,
+    UniqueViolation,
+    ForeignKeyViolation,
+    DependentObjectsStillExist,
+    GroupingError,
+    FeatureNotSupported,
+    OutOfMemory,
+    StatementTooComplex,
+    QueryCanceled,
+    UndefinedFile,
+    IoError,
+    DataCorrupted,
+    BadCopyFormat,
+    ReadOnly,
+    Internal,
+}
+
+impl SqlState {
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::SyntaxError => "42601",
+            Self::UndefinedTable => "42P01",
+            Self::UndefinedColumn => "42703",
+            Self::UndefinedFunction => "42883",
+            Self::UndefinedSchema => "3F000",
+            Self::UndefinedObject => "42704",
+            Self::AmbiguousColumn => "42702",
+            Self::DuplicateTable => "42P07",
+            Self::DuplicateSchema => "42P06",
+            Self::DuplicateColumn => "42701",
+            Self::DatatypeMismatch => "42804",
+            Self::InvalidTextRepresentation => "22P02",
+            Self::InvalidDatetimeFormat => "22007",
+            Self::DatetimeFieldOverflow => "22008",
+            Self::NumericValueOutOfRange => "22003",
+            Self::DivisionByZero => "22012",
+            Self::InvalidParameterValue => "22023",
+            Self::InvalidArgument => "2201E",
+            Self::StringDataRightTruncation => "22001",
+            Self::CardinalityViolation => "21000",
+            Self::NotNullViolation => "23502",
+            Self::UniqueViolation => "23505",
+            Self::ForeignKeyViolation => "23503",
+            Self::DependentObjectsStillExist => "2BP01",
+            Self::GroupingError => "42803",
+            Self::FeatureNotSupported => "0A000",
+            Self::OutOfMemory => "53200",
+            Self::StatementTooComplex => "54001",
+            Self::QueryCanceled => "57014",
+            Self::UndefinedFile => "58P01",
+            Self::IoError => "58030",
+            Self::DataCorrupted => "XX001",
+            Self::BadCopyFormat => "22P04",
+            Self::ReadOnly => "25006",
+            Self::Internal => "XX000",
+        }
+    }
+}
+
+/// A user-facing error. Boxed inside so that `Result<T>` stays small.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error(Box<Parts>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Parts {
+    state: SqlState,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    position: Option<Position>,
+}
+
+impl Error {
+    pub fn new(state: SqlState, message: impl Into<String>) -> Self {
+        Error(Box::new(Parts { state, message: message.into(), detail: None, hint: None, position: None }))
+    }
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(SqlState::Internal, message)
+    }
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(SqlState::FeatureNotSupported, message)
+    }
+    pub fn division_by_zero() -> Self {
+        Self::new(SqlState::DivisionByZero, "division by zero")
+    }
+    /// A value outside the range of `ty`.
+    pub fn out_of_range(ty: &crate::Type) -> Self {
+        Self::new(SqlState::NumericValueOutOfRange, format!("{} out of range", ty.sql_name().to_lowercase()))
+    }
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = Some(detail.into());
+        self
+    }
+    #[must_use]
+    pub fn at(mut self, position: Position) -> Self {
+        self.0.position = Some(position);
+        self
+    }
+    pub fn state(&self) -> SqlState {
+        self.0.state
+    }
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
+    }
+
+    /// The error as a person reads it: message, the statement's line with a caret beneath the fault, detail, hint.
+    pub fn render(&self, statement: &str) -> String {
+        let mut out = format!("ERROR {}: {}", self.state().code(), self.message());
+        if let Some(position) = self.position() {
+            if let Some(line) = statement.lines().nth(position.line.saturating_sub(1) as usize) {
+                let label = format!("LINE {}: ", position.line);
+                // A very long line is shown around the fault only.
+                let at = (position.column.saturating_sub(1)) as usize;
+                let characters: Vec<char> =
+                    line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+                let from = at.saturating_sub(60).min(characters.len());
+                let to = (at + 40).min(characters.len());
+                let (before, after) =
+                    (if from > 0 { "..." } else { "" }, if to < characters.len() { "..." } else { "" });
+                let shown: String = characters[from..to].iter().collect();
+                let indent = label.len() + before.len() + (at - from.min(at));
+                out.push_str(&format!("\n{label}{before}{shown}{after}\n{:indent$}^", ""));
+            }
+        }
+        if let Some(detail) = self.detail() {
+            out.push_str(&format!("\nDETAIL: {detail}"));
+        }
+        if let Some(hint) = self.hint() {
+            out.push_str(&format!("\nHINT: {hint}"));
+        }
+        out
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ERROR {}: {}", self.state().code(), self.message())?;
+        if let Some(p) = self.position() {
+            write!(f, " (line {}, column {})", p.line, p.column)?;
+        }
+        if let Some(hint) = self.hint() {
+            write!(f, "; hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caret_stands_under_the_fault() {
+        let error = Error::new(SqlState::UndefinedColumn, "column \"b\" does not exist")
+            .at(Position { line: 2, column: 8, offset: 9 })
+            .with_hint("did you mean \"a\"?");
+        let text = error.render("-- x\nselect b from t");
+        assert_eq!(
+            text,
+            "ERROR 42703: column \"b\" does not exist\nLINE 2: select b from t\n               ^\nHINT: did you mean \"a\"?"
+        );
+    }
+
+    #[test]
+    fn a_position_past_the_text_does_not_panic() {
+        let error = Error::internal("x").at(Position { line: 1, column: 900, offset: 900 });
+        assert!(error.render("select").contains("LINE 1"));
+    }
+}

@@ -1,0 +1,194 @@
+//! LIKE patterns, compiled once: fixed parts between `%` are found by substring search, `_` matches one character.
+
+use memchr::memmem::Finder;
+
+/// A compiled LIKE pattern. Matching is on bytes; `_` steps over one UTF-8 character.
+#[derive(Debug)]
+pub struct LikePattern {
+    text: String,
+    /// Pieces between unescaped `%`; the first is anchored at the start, the last at the end.
+    pieces: Vec<Piece>,
+    /// A pattern without any `%` matches the whole string against its single piece.
+    whole: bool,
+}
+
+#[derive(Debug)]
+struct Piece {
+    /// `None` stands for `_`.
+    symbols: Vec<Option<u8>>,
+    /// Present when the piece has no `_`.
+    fixed: Option<Finder<'static>>,
+}
+
+impl Piece {
+    fn new(symbols: Vec<Option<u8>>) -> Self {
+        let bytes: Option<Vec<u8>> = symbols.iter().copied().collect();
+        Piece { symbols, fixed: bytes.map(|b| Finder::new(&b).into_owned()) }
+    }
+    /// Length in bytes of the match at the start of `text`, if it matches there.
+    fn match_at(&self, text: &[u8]) -> Option<usize> {
+        if let Some(finder) = &self.fixed {
+            return text.starts_with(finder.needle()).then_some(finder.needle().len());
+        }
+        let mut at = 0;
+        for symbol in &self.symbols {
+            match symbol {
+                Some(byte) if text.get(at) == Some(byte) => at += 1,
+                Some(_) => return None,
+                None => {
+                    let lead = *text.get(at)?;
+                    at += character_bytes(lead).min(text.len() - at);
+                }
+            }
+        }
+        Some(at)
+    }
+    /// First match at or after the start of `text`: (start, end).
+    fn find(&self, text: &[u8]) -> Option<(usize, usize)> {
+        if let Some(finder) = &self.fixed {
+            return finder.find(text).map(|start| (start, start + finder.needle().len()));
+        }
+        let mut start = 0;
+        while start <= text.len() {
+            if let Some(length) = self.match_at(&text[start..]) {
+                return Some((start, start + length));
+            }
+            start += text.get(start).map_or(1, |lead| character_bytes(*lead));
+        }
+        None
+    }
+    /// Whether `text` ends with a match, which starts at or after byte 0.
+    fn match_end(&self, text: &[u8]) -> bool {
+        if let Some(finder) = &self.fixed {
+            return text.ends_with(finder.needle());
+        }
+        // `_` makes the length vary: try each character start that could begin the tail.
+        let mut start = text.len();
+        loop {
+            if start == text.len() || !is_continuation(text[start]) {
+                if self.match_at(&text[start..]) == Some(text.len() - start) {
+                    return true;
+                }
+                if text.len() - start > self.symbols.len() * 4 {
+                    return false;
+                }
+            }
+            if start == 0 {
+                return false;
+            }
+            start -= 1;
+        }
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+fn character_bytes(lead: u8) -> usize {
+    match lead {
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
+        _ => 1,
+    }
+}
+
+impl LikePattern {
+    /// Compiles a pattern; `escape` makes the next character literal (SQL's default is the backslash). `None` when
+    /// the pattern ends with the escape character.
+    pub fn new(pattern: &str, escape: Option<char>) -> Option<Self> {
+        let mut pieces = vec![Vec::new()];
+        let mut characters = pattern.chars();
+        while let Some(c) = characters.next() {
+            let literal = if Some(c) == escape {
+                characters.next()?
+            } else if c == '%' {
+                pieces.push(Vec::new());
+                continue;
+            } else if c == '_' {
+                if let Some(last) = pieces.last_mut() {
+                    last.push(None);
+                }
+                continue;
+            } else {
+                c
+            };
+            let mut buffer = [0; 4];
+            if let Some(last) = pieces.last_mut() {
+                last.extend(literal.encode_utf8(&mut buffer).bytes().map(Some));
+            }
+        }
+        let whole = pieces.len() == 1;
+        let last = pieces.len() - 1;
+        let pieces = pieces
+            .into_iter()
+            .enumerate()
+            .filter(|(i, p)| *i == 0 || *i == last || !p.is_empty())
+            .map(|(_, p)| Piece::new(p))
+            .collect();
+        Some(LikePattern { text: pattern.to_owned(), pieces, whole })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The literal bytes every match starts with; empty when there are none.
+    pub fn prefix(&self) -> Vec<u8> {
+        self.pieces.first().map_or_else(Vec::new, |p| p.symbols.iter().map_while(|s| *s).collect())
+    }
+
+    pub fn matches(&self, text: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else { return false };
+        let Some(head) = first.match_at(text) else { return false };
+        if self.whole {
+            return head == text.len();
+        }
+        let mut rest = &text[head..];
+        for piece in &self.pieces[1..self.pieces.len() - 1] {
+            let Some((_, end)) = piece.find(rest) else { return false };
+            rest = &rest[end..];
+        }
+        last.match_end(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, by recursion over characters.
+    fn reference(pattern: &[char], text: &[char]) -> bool {
+        match pattern.first() {
+            None => text.is_empty(),
+            Some('%') => (0..=text.len()).any(|i| reference(&pattern[1..], &text[i..])),
+            Some('_') => !text.is_empty() && reference(&pattern[1..], &text[1..]),
+            Some(c) => text.first() == Some(c) && reference(&pattern[1..], &text[1..]),
+        }
+    }
+
+    #[test]
+    fn agrees_with_the_definition() {
+        let alphabet = ['a', 'b', 'é', '%', '_'];
+        let mut state = 7u64;
+        let mut next = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % n
+        };
+        for _ in 0..60_000 {
+            let pattern: String = (0..next(7)).map(|_| alphabet[next(5) as usize]).collect();
+            let text: String = (0..next(9)).map(|_| alphabet[next(3) as usize]).collect();
+            let expected = reference(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>());
+            let compiled = LikePattern::new(&pattern, None).unwrap();
+            assert_eq!(compiled.matches(text.as_bytes()), expected, "{text:?} LIKE {pattern:?}");
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        assert!(LikePattern::new("10\\%", Some('\\')).unwrap().matches(b"10%"));
+        assert!(!LikePattern::new("10\\%", Some('\\')).unwrap().matches(b"100"));
+        assert!(LikePattern::new("a\\", Some('\\')).is_none());
+    }
+}

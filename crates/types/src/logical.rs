@@ -1,0 +1,191 @@
+//! The logical types of SQL and the physical types that carry them.
+//!
+//! The physical type is a function of the logical one, so nobody passes both: a DECIMAL of at most 18 digits is a
+//! 64-bit integer scaled by a power of ten, a wider one is 128 bits; dates count days and times microseconds from
+//! 1970-01-01; intervals count months (year-month) or microseconds (day-time); a UUID is its 16 bytes read
+//! big-endian with the top bit flipped, so that integer order is byte order.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Digits that always fit a 64-bit integer.
+pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
+/// Digits that always fit a 128-bit integer; SQL's DECIMAL ends here.
+pub const DECIMAL_PRECISION_MAX: u8 = 38;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// The type of an untyped NULL, until its context fixes one.
+    Null,
+    Boolean,
+    SmallInt,
+    Integer,
+    BigInt,
+    Real,
+    Double,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    /// CHAR(n): stored without trailing blanks, which never count in comparisons.
+    Char(u32),
+    /// VARCHAR(n).
+    Varchar(u32),
+    Text,
+    Date,
+    /// Microseconds since midnight.
+    Time,
+    /// Microseconds since 1970-01-01 00:00:00, no zone.
+    Timestamp,
+    /// Microseconds since 1970-01-01 00:00:00 UTC.
+    TimestampTz,
+    IntervalYearMonth,
+    IntervalDayTime,
+    Bytea,
+    Uuid,
+}
+
+/// How values of a type are held in vectors and blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Physical {
+    Bool,
+    I16,
+    I32,
+    I64,
+    I128,
+    F32,
+    F64,
+    /// Text and BYTEA.
+    Bytes,
+}
+
+impl Physical {
+    /// Bytes of one value in a flat vector; strings count their 16-byte view.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::I16 => 2,
+            Self::I32 | Self::F32 => 4,
+            Self::I64 | Self::F64 => 8,
+            Self::I128 | Self::Bytes => 16,
+        }
+    }
+}
+
+impl Type {
+    pub fn physical(self) -> Physical {
+        match self {
+            Self::Null | Self::Boolean => Physical::Bool,
+            Self::SmallInt => Physical::I16,
+            Self::Integer | Self::Date | Self::IntervalYearMonth => Physical::I32,
+            Self::BigInt | Self::Time | Self::Timestamp | Self::TimestampTz | Self::IntervalDayTime => {
+                Physical::I64
+            }
+            Self::Decimal { precision, .. } if precision <= DECIMAL_64_PRECISION_MAX => Physical::I64,
+            Self::Decimal { .. } | Self::Uuid => Physical::I128,
+            Self::Real => Physical::F32,
+            Self::Double => Physical::F64,
+            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Bytea => Physical::Bytes,
+        }
+    }
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text)
+    }
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
+    }
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Real | Self::Double)
+    }
+    pub fn is_decimal(self) -> bool {
+        matches!(self, Self::Decimal { .. })
+    }
+    pub fn is_numeric(self) -> bool {
+        self.is_integer() || self.is_float() || self.is_decimal()
+    }
+    pub fn is_interval(self) -> bool {
+        matches!(self, Self::IntervalYearMonth | Self::IntervalDayTime)
+    }
+    /// Digits after the point of an exact numeric type; 0 for integers.
+    pub fn scale(self) -> u8 {
+        if let Self::Decimal { scale, .. } = self { scale } else { 0 }
+    }
+    /// True when the bytes of two values of these types can be compared or hashed without a cast.
+    pub fn same_representation(self, other: Type) -> bool {
+        self == other
+            || (self.is_text() && other.is_text())
+            || match (self, other) {
+                (Self::Decimal { scale: a, .. }, Self::Decimal { scale: b, .. }) => {
+                    a == b && self.physical() == other.physical()
+                }
+                _ => false,
+            }
+    }
+    pub fn sql_name(self) -> String {
+        match self {
+            Self::Null => "UNKNOWN".into(),
+            Self::Boolean => "BOOLEAN".into(),
+            Self::SmallInt => "SMALLINT".into(),
+            Self::Integer => "INTEGER".into(),
+            Self::BigInt => "BIGINT".into(),
+            Self::Real => "REAL".into(),
+            Self::Double => "DOUBLE PRECISION".into(),
+            Self::Decimal { precision, scale } => format!("DECIMAL({precision},{scale})"),
+            Self::Char(n) => format!("CHAR({n})"),
+            Self::Varchar(n) => format!("VARCHAR({n})"),
+            Self::Text => "TEXT".into(),
+            Self::Date => "DATE".into(),
+            Self::Time => "TIME".into(),
+            Self::Timestamp => "TIMESTAMP".into(),
+            Self::TimestampTz => "TIMESTAMPTZ".into(),
+            Self::IntervalYearMonth => "INTERVAL YEAR TO MONTH".into(),
+            Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
+            Self::Bytea => "BYTEA".into(),
+            Self::Uuid => "UUID".into(),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sql_name())
+    }
+}
+
+/// A named, typed column of a table or a result.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    pub name: String,
+    pub ty: Type,
+    pub nullable: bool,
+}
+
+impl Field {
+    pub fn new(name: impl Into<String>, ty: Type, nullable: bool) -> Self {
+        Field { name: name.into(), ty, nullable }
+    }
+}
+
+/// An ordered list of fields, shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    fields: Arc<[Field]>,
+}
+
+impl Schema {
+    pub fn new(fields: Vec<Field>) -> Self {
+        Schema { fields: fields.into() }
+    }
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|f| f.name == name)
+    }
+}

@@ -1,0 +1,162 @@
+//! One scalar value, in its physical form. What it means is said by the `Type` beside it.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::{Physical, Type};
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    I16(i16),
+    I32(i32),
+    I64(i64),
+    I128(i128),
+    F32(f32),
+    F64(f64),
+    /// UTF-8 text or raw bytes.
+    Bytes(Arc<[u8]>),
+}
+
+impl Value {
+    pub fn text(s: &str) -> Self {
+        Value::Bytes(s.as_bytes().into())
+    }
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+    /// The value as a wide integer, when it is held as an integer of any width.
+    pub fn as_i128(&self) -> Option<i128> {
+        match self {
+            Value::I16(v) => Some(i128::from(*v)),
+            Value::I32(v) => Some(i128::from(*v)),
+            Value::I64(v) => Some(i128::from(*v)),
+            Value::I128(v) => Some(*v),
+            _ => None,
+        }
+    }
+    pub fn as_i64(&self) -> Option<i64> {
+        self.as_i128().and_then(|v| i64::try_from(v).ok())
+    }
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::F32(v) => Some(f64::from(*v)),
+            Value::F64(v) => Some(*v),
+            _ => None,
+        }
+    }
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        if let Value::Bytes(b) = self { Some(b) } else { None }
+    }
+    pub fn as_text(&self) -> Option<&str> {
+        self.as_bytes().and_then(|b| std::str::from_utf8(b).ok())
+    }
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(b) = self { Some(*b) } else { None }
+    }
+    /// The integer in the physical width `physical`; `None` when it does not fit.
+    pub fn from_i128(v: i128, physical: Physical) -> Option<Value> {
+        match physical {
+            Physical::I16 => i16::try_from(v).ok().map(Value::I16),
+            Physical::I32 => i32::try_from(v).ok().map(Value::I32),
+            Physical::I64 => i64::try_from(v).ok().map(Value::I64),
+            Physical::I128 => Some(Value::I128(v)),
+            _ => None,
+        }
+    }
+    pub fn physical(&self) -> Option<Physical> {
+        Some(match self {
+            Value::Null => return None,
+            Value::Bool(_) => Physical::Bool,
+            Value::I16(_) => Physical::I16,
+            Value::I32(_) => Physical::I32,
+            Value::I64(_) => Physical::I64,
+            Value::I128(_) => Physical::I128,
+            Value::F32(_) => Physical::F32,
+            Value::F64(_) => Physical::F64,
+            Value::Bytes(_) => Physical::Bytes,
+        })
+    }
+    /// Order of two non-NULL values of one physical type (integers of any width compare by value).
+    /// NULL sorts last, as an ascending ORDER BY has it.
+    pub fn total_cmp(&self, other: &Value) -> Ordering {
+        use Value::{Bool, Bytes, F32, F64, Null};
+        match (self, other) {
+            (Null, Null) => Ordering::Equal,
+            (Null, _) => Ordering::Greater,
+            (_, Null) => Ordering::Less,
+            (Bool(a), Bool(b)) => a.cmp(b),
+            (Bytes(a), Bytes(b)) => a.cmp(b),
+            (F32(_) | F64(_), F32(_) | F64(_)) => {
+                compare_f64(self.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN))
+            }
+            _ => match (self.as_i128(), other.as_i128()) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                // Values of unlike kinds never meet after binding; any fixed order will do.
+                _ => self.rank().cmp(&other.rank()),
+            },
+        }
+    }
+    fn rank(&self) -> u8 {
+        match self {
+            Value::Null => 9,
+            Value::Bool(_) => 0,
+            Value::I16(_) | Value::I32(_) | Value::I64(_) | Value::I128(_) => 1,
+            Value::F32(_) | Value::F64(_) => 2,
+            Value::Bytes(_) => 3,
+        }
+    }
+    /// The value as SQL prints it; NULL prints as `NULL`.
+    pub fn display(&self, ty: Type) -> String {
+        crate::cast::format_value(self, ty)
+    }
+}
+
+/// PostgreSQL's order of floats: NaN equals itself and is greater than everything; -0 equals 0.
+pub fn compare_f64(a: f64, b: f64) -> Ordering {
+    match a.partial_cmp(&b) {
+        Some(order) => order,
+        None => a.is_nan().cmp(&b.is_nan()),
+    }
+}
+
+/// Equality is the grouping kind: NULL equals NULL and NaN equals NaN.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.total_cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Value {}
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.total_cmp(other)
+    }
+}
+impl std::hash::Hash for Value {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            Value::Null => 0u8.hash(state),
+            Value::Bool(b) => b.hash(state),
+            Value::Bytes(b) => b.hash(state),
+            Value::F32(_) | Value::F64(_) => {
+                let f = self.as_f64().unwrap_or(f64::NAN);
+                // One bit pattern per equality class.
+                let canonical = if f.is_nan() {
+                    f64::NAN
+                } else if f == 0.0 {
+                    0.0
+                } else {
+                    f
+                };
+                canonical.to_bits().hash(state);
+            }
+            _ => self.as_i128().hash(state),
+        }
+    }
+}
