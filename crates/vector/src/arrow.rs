@@ -1,0 +1,374 @@
+//! To and from Arrow, sharing buffers wherever the layouts agree.
+//!
+//! | ours | Arrow | copies |
+//! | --- | --- | --- |
+//! | BOOLEAN, SMALLINT .. DOUBLE, DATE, TIME, TIMESTAMP | the primitive of the same width | none |
+//! | DECIMAL(p <= 18) | Decimal128 out, Decimal32/64/128 in | widened, narrowed |
+//! | DECIMAL(p > 18) | Decimal128 | none |
+//! | CHAR, VARCHAR, TEXT | Utf8View out; Utf8, LargeUtf8, Utf8View, Dictionary in | none for views |
+//! | BYTEA | BinaryView | none |
+//! | INTERVAL YEAR TO MONTH, DAY TO SECOND | IntervalYearMonth, IntervalMonthDayNano | second kind |
+//! | UUID | FixedSizeBinary(16) | yes |
+//!
+//! Foreign arrays are not trusted: view offsets and UTF-8 are validated by Arrow's constructors on the way in; a
+//! dictionary's codes are checked here.
+
+use std::sync::Arc;
+
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types as at;
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, NullArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringViewArray,
+};
+use arrow_buffer::{IntervalMonthDayNano, NullBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use types::{Error, Result, Schema, SqlState, Type, Value, cast, datetime};
+
+use crate::{Batch, Data, StringBuilder, Strings, Vector};
+
+/// The Arrow type that carries `ty` out of the engine.
+pub fn arrow_type(ty: Type) -> DataType {
+    match ty {
+        Type::Null => DataType::Null,
+        Type::Boolean => DataType::Boolean,
+        Type::SmallInt => DataType::Int16,
+        Type::Integer => DataType::Int32,
+        Type::BigInt => DataType::Int64,
+        Type::Real => DataType::Float32,
+        Type::Double => DataType::Float64,
+        Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
+        Type::Char(_) | Type::Varchar(_) | Type::Text => DataType::Utf8View,
+        Type::Date => DataType::Date32,
+        Type::Time => DataType::Time64(TimeUnit::Microsecond),
+        Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+        Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
+        Type::IntervalYearMonth => DataType::Interval(IntervalUnit::YearMonth),
+        Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
+        Type::Bytea => DataType::BinaryView,
+        Type::Uuid => DataType::FixedSizeBinary(16),
+    }
+}
+
+/// The type that receives an Arrow column; `None` when we have none for it.
+pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
+    Some(match ty {
+        DataType::Null => Type::Null,
+        DataType::Boolean => Type::Boolean,
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 => Type::SmallInt,
+        DataType::UInt16 | DataType::Int32 => Type::Integer,
+        DataType::UInt32 | DataType::Int64 => Type::BigInt,
+        DataType::UInt64 => Type::Decimal { precision: 20, scale: 0 },
+        DataType::Float16 | DataType::Float32 => Type::Real,
+        DataType::Float64 => Type::Double,
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s)
+            if *s >= 0 && *s <= *p as i8 =>
+        {
+            Type::Decimal { precision: *p, scale: *s as u8 }
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Bytea,
+        DataType::FixedSizeBinary(16) => Type::Uuid,
+        DataType::FixedSizeBinary(_) => Type::Bytea,
+        DataType::Date32 | DataType::Date64 => Type::Date,
+        DataType::Time32(_) | DataType::Time64(_) => Type::Time,
+        DataType::Timestamp(_, None) => Type::Timestamp,
+        DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
+        DataType::Interval(IntervalUnit::YearMonth) => Type::IntervalYearMonth,
+        DataType::Interval(_) | DataType::Duration(_) => Type::IntervalDayTime,
+        DataType::Dictionary(_, value) => type_from_arrow(value)?,
+        _ => return None,
+    })
+}
+
+pub fn arrow_schema(schema: &Schema) -> SchemaRef {
+    let fields: Vec<ArrowField> =
+        schema.fields().iter().map(|f| ArrowField::new(&f.name, arrow_type(f.ty), f.nullable)).collect();
+    Arc::new(ArrowSchema::new(fields))
+}
+
+/// A batch as an Arrow record batch of `schema` (as made by `arrow_schema`).
+pub fn to_record_batch(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns: Vec<ArrayRef> = batch.columns.iter().map(to_array).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|e| Error::internal(format!("result does not fit its schema: {e}")))
+}
+
+pub fn to_array(vector: &Vector) -> ArrayRef {
+    let vector = vector.flatten();
+    let nulls = vector.validity().cloned();
+    match (vector.data(), vector.ty()) {
+        (_, Type::Null) => Arc::new(NullArray::new(vector.len())),
+        (Data::Bool(b), _) => Arc::new(BooleanArray::new(b.clone(), nulls)),
+        (Data::I16(v), _) => Arc::new(PrimitiveArray::<at::Int16Type>::new(v.clone(), nulls)),
+        (Data::I32(v), Type::Date) => Arc::new(PrimitiveArray::<at::Date32Type>::new(v.clone(), nulls)),
+        (Data::I32(v), Type::IntervalYearMonth) => {
+            Arc::new(PrimitiveArray::<at::IntervalYearMonthType>::new(v.clone(), nulls))
+        }
+        (Data::I32(v), _) => Arc::new(PrimitiveArray::<at::Int32Type>::new(v.clone(), nulls)),
+        (Data::I64(v), Type::Decimal { precision, scale }) => {
+            let wide: Vec<i128> = v.iter().map(|x| i128::from(*x)).collect();
+            Arc::new(decimal_array(wide.into(), nulls, precision, scale))
+        }
+        (Data::I64(v), Type::Time) => {
+            Arc::new(PrimitiveArray::<at::Time64MicrosecondType>::new(v.clone(), nulls))
+        }
+        (Data::I64(v), Type::Timestamp) => {
+            Arc::new(PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls))
+        }
+        (Data::I64(v), Type::TimestampTz) => Arc::new(
+            PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
+        ),
+        (Data::I64(v), Type::IntervalDayTime) => {
+            let wide: Vec<IntervalMonthDayNano> = v
+                .iter()
+                .map(|x| {
+                    let days = (x / datetime::MICROS_PER_DAY) as i32;
+                    IntervalMonthDayNano::new(0, days, (x % datetime::MICROS_PER_DAY) * 1000)
+                })
+                .collect();
+            Arc::new(PrimitiveArray::<at::IntervalMonthDayNanoType>::new(wide.into(), nulls))
+        }
+        (Data::I64(v), _) => Arc::new(PrimitiveArray::<at::Int64Type>::new(v.clone(), nulls)),
+        (Data::I128(v), Type::Uuid) => {
+            let mut builder = FixedSizeBinaryBuilder::with_capacity(v.len(), 16);
+            for (row, value) in v.iter().enumerate() {
+                if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+                    builder.append_null();
+                } else {
+                    // Sixteen bytes always fit a column of width 16.
+                    let _ = builder.append_value(cast::uuid_to_bytes(*value));
+                }
+            }
+            Arc::new(builder.finish())
+        }
+        (Data::I128(v), Type::Decimal { precision, scale }) => {
+            Arc::new(decimal_array(v.clone(), nulls, precision, scale))
+        }
+        (Data::I128(v), _) => Arc::new(decimal_array(v.clone(), nulls, 38, 0)),
+        (Data::F32(v), _) => Arc::new(PrimitiveArray::<at::Float32Type>::new(v.clone(), nulls)),
+        (Data::F64(v), _) => Arc::new(PrimitiveArray::<at::Float64Type>::new(v.clone(), nulls)),
+        (Data::Bytes(s), ty) => {
+            // SAFETY: `Strings` keeps every view inside its buffers (checked when it is made), and text types hold
+            // UTF-8 only: it is validated where it enters (files, Arrow, literals) and kept by every kernel.
+            unsafe {
+                if ty == Type::Bytea {
+                    Arc::new(BinaryViewArray::new_unchecked(s.views().clone(), s.buffers().to_vec(), nulls))
+                } else {
+                    Arc::new(StringViewArray::new_unchecked(s.views().clone(), s.buffers().to_vec(), nulls))
+                }
+            }
+        }
+        (Data::Dictionary { .. } | Data::Constant(_), _) => unreachable!("flattened above"),
+    }
+}
+
+fn decimal_array(
+    values: ScalarBuffer<i128>,
+    nulls: Option<NullBuffer>,
+    precision: u8,
+    scale: u8,
+) -> Decimal128Array {
+    let array = Decimal128Array::new(values, nulls);
+    match array.clone().with_precision_and_scale(precision, scale as i8) {
+        Ok(array) => array,
+        Err(_) => array,
+    }
+}
+
+/// An Arrow array as a vector of `ty`, which must be `type_from_arrow` of the array's type, or for text any text
+/// type (lengths are not checked here). Values that do not fit (a date out of range) are errors.
+pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
+    let nulls = array.nulls().filter(|n| n.null_count() > 0).cloned();
+    macro_rules! primitive {
+        ($arrow:ty, $variant:ident) => {
+            Ok(Vector::new(ty, Data::$variant(array.as_primitive::<$arrow>().values().clone()), nulls))
+        };
+    }
+    macro_rules! converted {
+        ($arrow:ty, $variant:ident, $f:expr) => {{
+            let out: Vec<_> = array.as_primitive::<$arrow>().values().iter().map($f).collect();
+            Ok(Vector::new(ty, Data::$variant(out.into()), nulls))
+        }};
+    }
+    match array.data_type() {
+        DataType::Null => Ok(Vector::constant(ty, Value::Null, array.len())),
+        DataType::Boolean => Ok(Vector::new(ty, Data::Bool(array.as_boolean().values().clone()), nulls)),
+        DataType::Int8 => converted!(at::Int8Type, I16, |v| i16::from(*v)),
+        DataType::UInt8 => converted!(at::UInt8Type, I16, |v| i16::from(*v)),
+        DataType::Int16 => primitive!(at::Int16Type, I16),
+        DataType::UInt16 => converted!(at::UInt16Type, I32, |v| i32::from(*v)),
+        DataType::Int32 => primitive!(at::Int32Type, I32),
+        DataType::UInt32 => converted!(at::UInt32Type, I64, |v| i64::from(*v)),
+        DataType::Int64 => primitive!(at::Int64Type, I64),
+        DataType::UInt64 => converted!(at::UInt64Type, I128, |v| i128::from(*v)),
+        DataType::Float16 => converted!(at::Float16Type, F32, |v| v.to_f32()),
+        DataType::Float32 => primitive!(at::Float32Type, F32),
+        DataType::Float64 => primitive!(at::Float64Type, F64),
+        DataType::Decimal32(..) => converted!(at::Decimal32Type, I64, |v| i64::from(*v)),
+        DataType::Decimal64(..) => primitive!(at::Decimal64Type, I64),
+        DataType::Decimal128(p, _) if *p <= 18 => {
+            // A foreign array may hold a value wider than its declared precision.
+            let values = array.as_primitive::<at::Decimal128Type>().values();
+            let mut wide = false;
+            let out: Vec<i64> = values
+                .iter()
+                .map(|v| {
+                    wide |= *v != i128::from(*v as i64);
+                    *v as i64
+                })
+                .collect();
+            if wide {
+                for (row, v) in values.iter().enumerate() {
+                    if i64::try_from(*v).is_err() && !array.is_null(row) {
+                        return Err(Error::out_of_range(&ty));
+                    }
+                }
+            }
+            Ok(Vector::new(ty, Data::I64(out.into()), nulls))
+        }
+        DataType::Decimal128(..) => primitive!(at::Decimal128Type, I128),
+        DataType::Date32 => primitive!(at::Date32Type, I32),
+        DataType::Date64 => {
+            converted!(at::Date64Type, I32, |v| v
+                .div_euclid(86_400_000)
+                .clamp(i64::from(i32::MIN), i64::from(i32::MAX))
+                as i32)
+        }
+        DataType::Time32(TimeUnit::Second) => {
+            converted!(at::Time32SecondType, I64, |v| i64::from(*v) * 1_000_000)
+        }
+        DataType::Time32(_) => converted!(at::Time32MillisecondType, I64, |v| i64::from(*v) * 1000),
+        DataType::Time64(TimeUnit::Microsecond) => primitive!(at::Time64MicrosecondType, I64),
+        DataType::Time64(_) => converted!(at::Time64NanosecondType, I64, |v| v.div_euclid(1000)),
+        DataType::Timestamp(TimeUnit::Second, _) => {
+            converted!(at::TimestampSecondType, I64, |v| v.saturating_mul(1_000_000))
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            converted!(at::TimestampMillisecondType, I64, |v| v.saturating_mul(1000))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => primitive!(at::TimestampMicrosecondType, I64),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            converted!(at::TimestampNanosecondType, I64, |v| v.div_euclid(1000))
+        }
+        DataType::Interval(IntervalUnit::YearMonth) => primitive!(at::IntervalYearMonthType, I32),
+        DataType::Interval(IntervalUnit::DayTime) => converted!(at::IntervalDayTimeType, I64, |v| {
+            i64::from(v.days) * datetime::MICROS_PER_DAY + i64::from(v.milliseconds) * 1000
+        }),
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<at::IntervalMonthDayNanoType>().values();
+            let with_months = (0..values.len()).any(|row| values[row].months != 0 && !array.is_null(row));
+            if with_months {
+                return Err(Error::unsupported("an interval that mixes months with days is not supported")
+                    .with_hint("split it into a year-month and a day-time interval"));
+            }
+            converted!(at::IntervalMonthDayNanoType, I64, |v| {
+                i64::from(v.days) * datetime::MICROS_PER_DAY + v.nanoseconds / 1000
+            })
+        }
+        DataType::Duration(TimeUnit::Second) => {
+            converted!(at::DurationSecondType, I64, |v| v.saturating_mul(1_000_000))
+        }
+        DataType::Duration(TimeUnit::Millisecond) => {
+            converted!(at::DurationMillisecondType, I64, |v| v.saturating_mul(1000))
+        }
+        DataType::Duration(TimeUnit::Microsecond) => primitive!(at::DurationMicrosecondType, I64),
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            converted!(at::DurationNanosecondType, I64, |v| v.div_euclid(1000))
+        }
+        DataType::Utf8View => {
+            let a = array.as_string_view();
+            Ok(strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls))
+        }
+        DataType::BinaryView => {
+            let a = array.as_binary_view();
+            Ok(strings_vector(ty, a.views().clone(), a.data_buffers().to_vec().into(), nulls))
+        }
+        DataType::Utf8 => {
+            let a = array.as_string::<i32>();
+            Ok(views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls))
+        }
+        DataType::LargeUtf8 => {
+            let a = array.as_string::<i64>();
+            Ok(views_over(ty, a.len(), |row| a.value(row).as_bytes(), nulls))
+        }
+        DataType::Binary => {
+            let a = array.as_binary::<i32>();
+            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
+        }
+        DataType::LargeBinary => {
+            let a = array.as_binary::<i64>();
+            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
+        }
+        DataType::FixedSizeBinary(width) => {
+            let a = array.as_fixed_size_binary();
+            if *width == 16 && ty == Type::Uuid {
+                let out: Vec<i128> = (0..a.len())
+                    .map(|row| <[u8; 16]>::try_from(a.value(row)).map_or(0, cast::uuid_from_bytes))
+                    .collect();
+                return Ok(Vector::new(ty, Data::I128(out.into()), nulls));
+            }
+            Ok(views_over(ty, a.len(), |row| a.value(row), nulls))
+        }
+        DataType::Dictionary(_, _) => from_dictionary(array, ty),
+        other => {
+            Err(Error::new(SqlState::FeatureNotSupported, format!("Arrow type {other} has no counterpart")))
+        }
+    }
+}
+
+fn strings_vector(
+    ty: Type,
+    views: ScalarBuffer<u128>,
+    buffers: Arc<[arrow_buffer::Buffer]>,
+    nulls: Option<NullBuffer>,
+) -> Vector {
+    // A NULL row's view may hold anything; it is blanked so that nobody has to care.
+    let strings = match &nulls {
+        None => Strings::new(views, buffers),
+        Some(nulls) => {
+            let cleaned: Vec<u128> =
+                views.iter().enumerate().map(|(row, v)| if nulls.is_null(row) { 0 } else { *v }).collect();
+            Strings::new(cleaned.into(), buffers)
+        }
+    };
+    Vector::new(ty, Data::Bytes(strings), nulls)
+}
+
+fn views_over<'a>(
+    ty: Type,
+    rows: usize,
+    get: impl Fn(usize) -> &'a [u8],
+    nulls: Option<NullBuffer>,
+) -> Vector {
+    let mut builder = StringBuilder::with_capacity(rows);
+    for row in 0..rows {
+        let null = nulls.as_ref().is_some_and(|n| n.is_null(row));
+        builder.push(if null { b"" } else { get(row) });
+    }
+    Vector::new(ty, Data::Bytes(builder.finish()), nulls)
+}
+
+fn from_dictionary(array: &dyn Array, ty: Type) -> Result<Vector> {
+    let dictionary = array.as_any_dictionary();
+    let values = from_array(dictionary.values().as_ref(), ty)?;
+    let keys = dictionary.normalized_keys();
+    let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
+    let bound = values.len();
+    if values.has_nulls() || bound == 0 || keys.len() > u32::MAX as usize {
+        // A dictionary with NULL among its values is decoded.
+        let indices: Vec<u32> = keys
+            .iter()
+            .enumerate()
+            .map(|(row, k)| {
+                let null = nulls.as_ref().is_some_and(|n| n.is_null(row));
+                if null || *k >= bound { crate::gather::NO_ROW } else { *k as u32 }
+            })
+            .collect();
+        return Ok(values.gather_nullable(&indices));
+    }
+    let codes: Vec<u32> = keys.iter().map(|k| if *k < bound { *k as u32 } else { 0 }).collect();
+    Ok(Vector::dictionary(codes.into(), Arc::new(values), nulls))
+}

@@ -1,0 +1,186 @@
+//! One column of a batch.
+
+use std::sync::Arc;
+
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use types::{Physical, Type, Value};
+
+use crate::{Strings, VectorBuilder};
+
+/// Present when some row may be NULL; a set bit means the row has a value.
+pub type Validity = Option<NullBuffer>;
+
+/// The values, in the physical form of the vector's type.
+#[derive(Clone, Debug)]
+pub enum Data {
+    Bool(BooleanBuffer),
+    I16(ScalarBuffer<i16>),
+    I32(ScalarBuffer<i32>),
+    I64(ScalarBuffer<i64>),
+    I128(ScalarBuffer<i128>),
+    F32(ScalarBuffer<f32>),
+    F64(ScalarBuffer<f64>),
+    Bytes(Strings),
+    /// `codes[row]` is a row of `values`, which is flat and of the same type. NULL rows are invalid in this vector's
+    /// validity (their code is any in-range one); `values` itself holds no NULL. Two vectors whose `values` are the
+    /// same allocation share one dictionary.
+    Dictionary {
+        codes: ScalarBuffer<u32>,
+        values: Arc<Vector>,
+    },
+    /// One value for every row; `Value::Null` for a vector of NULLs.
+    Constant(Value),
+}
+
+#[derive(Clone, Debug)]
+pub struct Vector {
+    ty: Type,
+    len: usize,
+    data: Data,
+    validity: Validity,
+}
+
+impl Vector {
+    /// Lengths must agree and the data must have the physical form of `ty`.
+    pub fn new(ty: Type, data: Data, validity: Validity) -> Self {
+        let len = match &data {
+            Data::Bool(b) => b.len(),
+            Data::I16(v) => v.len(),
+            Data::I32(v) => v.len(),
+            Data::I64(v) => v.len(),
+            Data::I128(v) => v.len(),
+            Data::F32(v) => v.len(),
+            Data::F64(v) => v.len(),
+            Data::Bytes(s) => s.len(),
+            Data::Dictionary { codes, .. } => codes.len(),
+            Data::Constant(_) => validity.as_ref().map_or(0, NullBuffer::len),
+        };
+        debug_assert!(validity.as_ref().is_none_or(|v| v.len() == len));
+        Vector { ty, len, data, validity }
+    }
+    pub fn constant(ty: Type, value: Value, len: usize) -> Self {
+        Vector { ty, len, data: Data::Constant(value), validity: None }
+    }
+    pub fn dictionary(codes: ScalarBuffer<u32>, values: Arc<Vector>, validity: Validity) -> Self {
+        Vector { ty: values.ty, len: codes.len(), data: Data::Dictionary { codes, values }, validity }
+    }
+    pub fn from_i64(ty: Type, values: Vec<i64>) -> Self {
+        debug_assert_eq!(ty.physical(), Physical::I64);
+        Vector::new(ty, Data::I64(values.into()), None)
+    }
+    pub fn from_bool(values: BooleanBuffer, validity: Validity) -> Self {
+        Vector::new(Type::Boolean, Data::Bool(values), validity)
+    }
+    pub fn from_values(ty: Type, values: &[Value]) -> Self {
+        let mut builder = VectorBuilder::new(ty, values.len());
+        for value in values {
+            builder.push(value);
+        }
+        builder.finish()
+    }
+    pub fn ty(&self) -> Type {
+        self.ty
+    }
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+    /// NULLs of a constant NULL vector do not show here: ask `is_null` or flatten first.
+    pub fn validity(&self) -> Option<&NullBuffer> {
+        self.validity.as_ref()
+    }
+    pub fn has_nulls(&self) -> bool {
+        matches!(self.data, Data::Constant(Value::Null))
+            || self.validity.as_ref().is_some_and(|v| v.null_count() > 0)
+    }
+    #[inline]
+    pub fn is_null(&self, row: usize) -> bool {
+        matches!(self.data, Data::Constant(Value::Null))
+            || self.validity.as_ref().is_some_and(|v| v.is_null(row))
+    }
+    /// The same values under another logical type of the same physical form (DECIMAL precision, CHAR and TEXT).
+    #[must_use]
+    pub fn with_type(mut self, ty: Type) -> Self {
+        debug_assert!(
+            ty.physical() == self.ty.physical() || matches!(self.data, Data::Constant(Value::Null))
+        );
+        if let Data::Dictionary { codes, values } = self.data {
+            let values = if values.ty == ty { values } else { Arc::new((*values).clone().with_type(ty)) };
+            self.data = Data::Dictionary { codes, values };
+        }
+        self.ty = ty;
+        self
+    }
+    #[must_use]
+    pub fn with_validity(mut self, validity: Validity) -> Self {
+        debug_assert!(validity.as_ref().is_none_or(|v| v.len() == self.len));
+        self.validity = validity;
+        self
+    }
+    pub fn value(&self, row: usize) -> Value {
+        assert!(row < self.len, "row out of range");
+        if self.is_null(row) {
+            return Value::Null;
+        }
+        match &self.data {
+            Data::Bool(b) => Value::Bool(b.value(row)),
+            Data::I16(v) => Value::I16(v[row]),
+            Data::I32(v) => Value::I32(v[row]),
+            Data::I64(v) => Value::I64(v[row]),
+            Data::I128(v) => Value::I128(v[row]),
+            Data::F32(v) => Value::F32(v[row]),
+            Data::F64(v) => Value::F64(v[row]),
+            Data::Bytes(s) => Value::Bytes(s.get(row).into()),
+            Data::Dictionary { codes, values } => values.value(codes[row] as usize),
+            Data::Constant(v) => v.clone(),
+        }
+    }
+    pub fn slice(&self, offset: usize, len: usize) -> Vector {
+        let data = match &self.data {
+            Data::Bool(b) => Data::Bool(b.slice(offset, len)),
+            Data::I16(v) => Data::I16(v.slice(offset, len)),
+            Data::I32(v) => Data::I32(v.slice(offset, len)),
+            Data::I64(v) => Data::I64(v.slice(offset, len)),
+            Data::I128(v) => Data::I128(v.slice(offset, len)),
+            Data::F32(v) => Data::F32(v.slice(offset, len)),
+            Data::F64(v) => Data::F64(v.slice(offset, len)),
+            Data::Bytes(s) => Data::Bytes(s.slice(offset, len)),
+            Data::Dictionary { codes, values } => {
+                Data::Dictionary { codes: codes.slice(offset, len), values: values.clone() }
+            }
+            Data::Constant(v) => Data::Constant(v.clone()),
+        };
+        Vector { ty: self.ty, len, data, validity: self.validity.as_ref().map(|v| v.slice(offset, len)) }
+    }
+    pub fn is_flat(&self) -> bool {
+        !matches!(self.data, Data::Dictionary { .. } | Data::Constant(_))
+    }
+    /// The vector with one value a row: dictionaries decoded, constants repeated.
+    #[must_use]
+    pub fn flatten(&self) -> Vector {
+        match &self.data {
+            Data::Dictionary { codes, values } => values.gather(codes).with_validity(self.validity.clone()),
+            Data::Constant(value) => {
+                let mut builder = VectorBuilder::new(self.ty, self.len);
+                builder.push_repeated(value, self.len);
+                builder.finish()
+            }
+            _ => self.clone(),
+        }
+    }
+    /// Bytes held, for accounting.
+    pub fn bytes(&self) -> usize {
+        let data = match &self.data {
+            Data::Bytes(s) => s.bytes(),
+            Data::Dictionary { codes, .. } => codes.len() * 4,
+            Data::Constant(_) => 16,
+            _ => self.len * self.ty.physical().width(),
+        };
+        data + self.validity.as_ref().map_or(0, |_| self.len / 8)
+    }
+}
