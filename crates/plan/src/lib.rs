@@ -1,2 +1,23 @@
-//! Bound expressions, logical plans and physical plans as inert data that prints itself.
+//! Bound expressions, logical plans and physical plans: inert data that prints itself.
+//!
+//! A statement's life: `sql` turns text into a `Statement`, whose queries are `LogicalQuery`s (columns are query-wide
+//! ids); `optimizer` turns those into `PhysicalPlan`s (columns are positions in the input batch); `operators` builds
+//! pipeline segments from them. Nothing here executes, and nothing here knows operators, the catalog or DataFusion.
 #![forbid(unsafe_code)]
+
+pub mod aggregate;
+pub mod expr;
+pub mod file;
+pub mod logical;
+pub mod physical;
+pub mod print;
+pub mod statement;
+
+pub use aggregate::{AggregateCall, AggregateFunction};
+pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
+pub use file::{FileFormat, FileSource};
+pub use logical::{ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, ScanSource, TableId};
+pub use physical::{
+    FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan, RuntimeFilter,
+};
+pub use statement::Statement;

@@ -1,0 +1,380 @@
+//! Bound, typed expressions.
+//!
+//! The same type serves logical plans, where a column is a query-wide `ColumnId`, and physical ones, where it is a
+//! position in the input batch (`Input`). Every node knows its result type. Operand types are already coerced:
+//! * comparisons: both sides have the same representation (`Type::same_representation`);
+//! * decimal `+ - %`: both operands and the result have one scale; `*`: the scales add up; operands and result may be
+//!   64 or 128 bits wide each, independently;
+//! * decimal `/`: the result's scale is the node's, rounded half away from zero;
+//! * DATE, TIME and TIMESTAMP with intervals, and their differences: as the types say.
+
+use std::sync::Arc;
+
+use types::{Comparison, LikePattern, Type, Value};
+
+/// A column of a logical plan, unique within its query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u32);
+
+/// An uncorrelated scalar subquery, run once before the query that uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SubqueryId(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+}
+
+impl Arithmetic {
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Modulo => "%",
+        }
+    }
+}
+
+/// Functions with kernels of our own. Everything else is `ExprKind::Library`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `extract(field from x)`; BIGINT for whole fields.
+    ExtractYear,
+    ExtractMonth,
+    ExtractDay,
+    /// `substring(text from start [for length])`, 1-based, by characters.
+    Substring,
+    Lower,
+    Upper,
+    CharacterLength,
+    /// `a || b || ...`; NULL when any argument is.
+    Concatenate,
+    Coalesce,
+    NullIf,
+    Absolute,
+}
+
+impl Function {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ExtractYear => "extract_year",
+            Self::ExtractMonth => "extract_month",
+            Self::ExtractDay => "extract_day",
+            Self::Substring => "substring",
+            Self::Lower => "lower",
+            Self::Upper => "upper",
+            Self::CharacterLength => "character_length",
+            Self::Concatenate => "concat",
+            Self::Coalesce => "coalesce",
+            Self::NullIf => "nullif",
+            Self::Absolute => "abs",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub ty: Type,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Column(ColumnId),
+    /// Position in the input batch.
+    Input(usize),
+    Literal(Value),
+    Compare {
+        op: Comparison,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// IS NOT DISTINCT FROM (`negated`: IS DISTINCT FROM); never NULL.
+    NotDistinct {
+        left: Box<Expr>,
+        right: Box<Expr>,
+        negated: bool,
+    },
+    /// At least two operands.
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Not(Box<Expr>),
+    IsNull {
+        input: Box<Expr>,
+        negated: bool,
+    },
+    /// IS TRUE, IS FALSE, and with `negated` IS NOT TRUE, IS NOT FALSE.
+    IsBoolean {
+        input: Box<Expr>,
+        value: bool,
+        negated: bool,
+    },
+    /// `checked` is false where bounds prove that the result fits.
+    Arithmetic {
+        op: Arithmetic,
+        left: Box<Expr>,
+        right: Box<Expr>,
+        checked: bool,
+    },
+    Negate(Box<Expr>),
+    /// To the node's type; `lenient` (TRY_CAST) gives NULL instead of an error.
+    Cast {
+        input: Box<Expr>,
+        lenient: bool,
+    },
+    Case {
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    /// A constant pattern. Case-insensitive patterns are already in lower case.
+    Like {
+        input: Box<Expr>,
+        pattern: Arc<LikePattern>,
+        negated: bool,
+        case_insensitive: bool,
+    },
+    /// `values` are sorted, distinct, not NULL; `has_null` says that the list had a NULL beside them.
+    InList {
+        input: Box<Expr>,
+        values: Arc<[Value]>,
+        has_null: bool,
+        negated: bool,
+    },
+    Function {
+        function: Function,
+        arguments: Vec<Expr>,
+    },
+    /// A scalar function of the function library, by its registered name, or an operator it evaluates
+    /// (LIKE with a computed pattern, regular expressions).
+    Library {
+        name: Arc<str>,
+        arguments: Vec<Expr>,
+    },
+    ScalarSubquery(SubqueryId),
+}
+
+/// Structural equality; patterns by text.
+impl PartialEq for ExprKind {
+    fn eq(&self, other: &Self) -> bool {
+        use ExprKind as K;
+        match (self, other) {
+            (K::Column(a), K::Column(b)) => a == b,
+            (K::Input(a), K::Input(b)) => a == b,
+            (K::Literal(a), K::Literal(b)) => a == b,
+            (K::Compare { op, left, right }, K::Compare { op: o, left: l, right: r }) => {
+                op == o && left == l && right == r
+            }
+            (K::NotDistinct { left, right, negated }, K::NotDistinct { left: l, right: r, negated: n }) => {
+                left == l && right == r && negated == n
+            }
+            (K::And(a), K::And(b)) | (K::Or(a), K::Or(b)) => a == b,
+            (K::Not(a), K::Not(b)) | (K::Negate(a), K::Negate(b)) => a == b,
+            (K::IsNull { input, negated }, K::IsNull { input: i, negated: n }) => input == i && negated == n,
+            (K::IsBoolean { input, value, negated }, K::IsBoolean { input: i, value: v, negated: n }) => {
+                input == i && value == v && negated == n
+            }
+            (
+                K::Arithmetic { op, left, right, checked },
+                K::Arithmetic { op: o, left: l, right: r, checked: c },
+            ) => op == o && left == l && right == r && checked == c,
+            (K::Cast { input, lenient }, K::Cast { input: i, lenient: l }) => input == i && lenient == l,
+            (K::Case { branches, otherwise }, K::Case { branches: b, otherwise: o }) => {
+                branches == b && otherwise == o
+            }
+            (
+                K::Like { input, pattern, negated, case_insensitive },
+                K::Like { input: i, pattern: p, negated: n, case_insensitive: c },
+            ) => input == i && pattern.text() == p.text() && negated == n && case_insensitive == c,
+            (
+                K::InList { input, values, has_null, negated },
+                K::InList { input: i, values: v, has_null: h, negated: n },
+            ) => input == i && values == v && has_null == h && negated == n,
+            (K::Function { function, arguments }, K::Function { function: f, arguments: a }) => {
+                function == f && arguments == a
+            }
+            (K::Library { name, arguments }, K::Library { name: n, arguments: a }) => {
+                name == n && arguments == a
+            }
+            (K::ScalarSubquery(a), K::ScalarSubquery(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Expr {
+    pub fn new(kind: ExprKind, ty: Type) -> Self {
+        Expr { kind, ty }
+    }
+    pub fn column(id: ColumnId, ty: Type) -> Self {
+        Expr { kind: ExprKind::Column(id), ty }
+    }
+    pub fn input(position: usize, ty: Type) -> Self {
+        Expr { kind: ExprKind::Input(position), ty }
+    }
+    pub fn literal(value: Value, ty: Type) -> Self {
+        Expr { kind: ExprKind::Literal(value), ty }
+    }
+    pub fn boolean(value: bool) -> Self {
+        Expr::literal(Value::Bool(value), Type::Boolean)
+    }
+    pub fn compare(op: Comparison, left: Expr, right: Expr) -> Self {
+        Expr::new(ExprKind::Compare { op, left: Box::new(left), right: Box::new(right) }, Type::Boolean)
+    }
+    pub fn cast(self, ty: Type) -> Self {
+        if self.ty == ty {
+            return self;
+        }
+        Expr::new(ExprKind::Cast { input: Box::new(self), lenient: false }, ty)
+    }
+    /// The conjunction; TRUE for none, the operand itself for one.
+    pub fn and(mut conjuncts: Vec<Expr>) -> Self {
+        match conjuncts.len() {
+            0 => Expr::boolean(true),
+            1 => conjuncts.remove(0),
+            _ => Expr::new(ExprKind::And(conjuncts), Type::Boolean),
+        }
+    }
+    pub fn or(mut disjuncts: Vec<Expr>) -> Self {
+        match disjuncts.len() {
+            0 => Expr::boolean(false),
+            1 => disjuncts.remove(0),
+            _ => Expr::new(ExprKind::Or(disjuncts), Type::Boolean),
+        }
+    }
+    /// Appends the operands of nested ANDs to `out`.
+    pub fn split_conjuncts(self, out: &mut Vec<Expr>) {
+        match self.kind {
+            ExprKind::And(parts) => parts.into_iter().for_each(|p| p.split_conjuncts(out)),
+            ExprKind::Literal(Value::Bool(true)) => {}
+            _ => out.push(self),
+        }
+    }
+    pub fn as_literal(&self) -> Option<&Value> {
+        if let ExprKind::Literal(v) = &self.kind { Some(v) } else { None }
+    }
+    pub fn as_column(&self) -> Option<ColumnId> {
+        if let ExprKind::Column(id) = self.kind { Some(id) } else { None }
+    }
+    /// Direct operands, in order.
+    pub fn children(&self) -> Vec<&Expr> {
+        use ExprKind as K;
+        match &self.kind {
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Compare { left, right, .. }
+            | K::NotDistinct { left, right, .. }
+            | K::Arithmetic { left, right, .. } => {
+                vec![left, right]
+            }
+            K::And(parts) | K::Or(parts) => parts.iter().collect(),
+            K::Not(e) | K::Negate(e) => vec![e],
+            K::IsNull { input, .. }
+            | K::IsBoolean { input, .. }
+            | K::Cast { input, .. }
+            | K::Like { input, .. }
+            | K::InList { input, .. } => vec![input],
+            K::Case { branches, otherwise } => {
+                branches.iter().flat_map(|(w, t)| [w, t]).chain(otherwise.as_deref()).collect()
+            }
+            K::Function { arguments, .. } | K::Library { arguments, .. } => arguments.iter().collect(),
+        }
+    }
+    /// Direct operands, in the order of `children`.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        use ExprKind as K;
+        match &mut self.kind {
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Compare { left, right, .. }
+            | K::NotDistinct { left, right, .. }
+            | K::Arithmetic { left, right, .. } => {
+                vec![left, right]
+            }
+            K::And(parts) | K::Or(parts) => parts.iter_mut().collect(),
+            K::Not(e) | K::Negate(e) => vec![e],
+            K::IsNull { input, .. }
+            | K::IsBoolean { input, .. }
+            | K::Cast { input, .. }
+            | K::Like { input, .. }
+            | K::InList { input, .. } => vec![input],
+            K::Case { branches, otherwise } => {
+                branches.iter_mut().flat_map(|(w, t)| [w, t]).chain(otherwise.as_deref_mut()).collect()
+            }
+            K::Function { arguments, .. } | K::Library { arguments, .. } => arguments.iter_mut().collect(),
+        }
+    }
+    /// Calls `visit` on this expression and all below it, parents first.
+    pub fn visit(&self, visit: &mut impl FnMut(&Expr)) {
+        visit(self);
+        for child in self.children() {
+            child.visit(visit);
+        }
+    }
+    /// Rewrites bottom-up.
+    #[must_use]
+    pub fn transform(mut self, rewrite: &mut impl FnMut(Expr) -> Expr) -> Expr {
+        for child in self.children_mut() {
+            let taken = std::mem::replace(child, Expr::boolean(false));
+            *child = taken.transform(rewrite);
+        }
+        rewrite(self)
+    }
+    /// Columns used, each once, in ascending order.
+    pub fn columns(&self) -> std::collections::BTreeSet<ColumnId> {
+        let mut found = std::collections::BTreeSet::new();
+        self.visit(&mut |e| {
+            if let ExprKind::Column(id) = e.kind {
+                found.insert(id);
+            }
+        });
+        found
+    }
+    /// Input positions used, each once, in ascending order.
+    pub fn inputs(&self) -> std::collections::BTreeSet<usize> {
+        let mut found = std::collections::BTreeSet::new();
+        self.visit(&mut |e| {
+            if let ExprKind::Input(i) = e.kind {
+                found.insert(i);
+            }
+        });
+        found
+    }
+    /// Columns replaced by input positions, as `position` tells; a column it does not know is a broken invariant.
+    #[must_use]
+    pub fn bind(self, position: &dyn Fn(ColumnId) -> Option<usize>) -> Expr {
+        self.transform(&mut |e| match e.kind {
+            ExprKind::Column(id) => {
+                let at = position(id).unwrap_or_else(|| panic!("column #{} is not among the inputs", id.0));
+                Expr::input(at, e.ty)
+            }
+            _ => e,
+        })
+    }
+    /// True when evaluating twice may differ, or an error may be raised (overflow, division, casts of text).
+    pub fn may_fail(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |e| {
+            found |= match &e.kind {
+                ExprKind::Arithmetic { op, checked, .. } => {
+                    *checked || matches!(op, Arithmetic::Divide | Arithmetic::Modulo)
+                }
+                ExprKind::Cast { lenient, .. } => !lenient,
+                ExprKind::Library { .. } | ExprKind::Negate(_) => true,
+                ExprKind::Function { function, .. } => matches!(function, Function::Absolute),
+                _ => false,
+            };
+        });
+        found
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    pub expr: Expr,
+    pub descending: bool,
+    pub nulls_first: bool,
+}

@@ -1,0 +1,241 @@
+//! Logical plans: what to compute. Every column has a query-wide id, so moving a predicate or reordering joins
+//! never renumbers anything.
+
+use std::sync::Arc;
+
+use types::{Type, Value};
+
+use crate::{AggregateCall, ColumnId, Expr, FileSource, SortKey};
+
+/// A table of the catalog, by its never reused number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// Name for people: EXPLAIN and result headings.
+    pub name: String,
+    pub ty: Type,
+    pub nullable: bool,
+}
+
+/// The columns of one query, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnTable {
+    columns: Vec<ColumnInfo>,
+}
+
+impl ColumnTable {
+    pub fn add(&mut self, name: impl Into<String>, ty: Type, nullable: bool) -> ColumnId {
+        self.columns.push(ColumnInfo { name: name.into(), ty, nullable });
+        ColumnId(self.columns.len() as u32 - 1)
+    }
+    pub fn get(&self, id: ColumnId) -> &ColumnInfo {
+        &self.columns[id.0 as usize]
+    }
+    pub fn get_mut(&mut self, id: ColumnId) -> &mut ColumnInfo {
+        &mut self.columns[id.0 as usize]
+    }
+    pub fn expr(&self, id: ColumnId) -> Expr {
+        Expr::column(id, self.get(id).ty)
+    }
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScanSource {
+    Table {
+        table: TableId,
+        name: String,
+    },
+    File(Arc<FileSource>),
+    /// Benchmark data made on the fly.
+    Generator {
+        suite: String,
+        table: String,
+        scale: f64,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    LeftSemi,
+    LeftAnti,
+    RightSemi,
+    RightAnti,
+    /// Left's columns and a BOOLEAN `mark` that says whether a match exists (EXISTS or IN under OR).
+    LeftMark,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogicalPlan {
+    /// `columns` pairs each id with the column's position in the source; `filters` are conjuncts over them.
+    Scan {
+        source: ScanSource,
+        columns: Vec<(ColumnId, usize)>,
+        filters: Vec<Expr>,
+    },
+    /// Constant rows.
+    Values {
+        columns: Vec<ColumnId>,
+        rows: Vec<Vec<Value>>,
+    },
+    Filter {
+        input: Box<LogicalPlan>,
+        predicate: Expr,
+    },
+    Project {
+        input: Box<LogicalPlan>,
+        expressions: Vec<(ColumnId, Expr)>,
+    },
+    Join {
+        left: Box<LogicalPlan>,
+        right: Box<LogicalPlan>,
+        kind: JoinKind,
+        /// Equalities: left expression, right expression, of the same representation.
+        on: Vec<(Expr, Expr)>,
+        /// Any further condition over both sides' columns; part of the join's condition, not a filter after it.
+        residual: Option<Expr>,
+        /// NULL keys match each other (set operations).
+        null_equals_null: bool,
+        /// NOT IN: a NULL on the right, or on the left against a non-empty right, drops left rows (anti joins only).
+        null_aware: bool,
+        /// The column a `LeftMark` join adds.
+        mark: Option<ColumnId>,
+    },
+    /// No aggregates: DISTINCT over the groups. No groups: one row, always.
+    Aggregate {
+        input: Box<LogicalPlan>,
+        groups: Vec<(ColumnId, Expr)>,
+        aggregates: Vec<(ColumnId, AggregateCall)>,
+    },
+    /// With `limit`, only the first rows of the order are wanted (top-k).
+    Sort {
+        input: Box<LogicalPlan>,
+        keys: Vec<SortKey>,
+        limit: Option<u64>,
+    },
+    Limit {
+        input: Box<LogicalPlan>,
+        offset: u64,
+        count: Option<u64>,
+    },
+    /// UNION ALL: `inputs[i].1` are that input's columns that become `columns`.
+    Union {
+        inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
+        columns: Vec<ColumnId>,
+    },
+}
+
+impl LogicalPlan {
+    /// The ids of the columns the plan delivers, in order.
+    pub fn output(&self) -> Vec<ColumnId> {
+        match self {
+            Self::Scan { columns, .. } => columns.iter().map(|(id, _)| *id).collect(),
+            Self::Values { columns, .. } | Self::Union { columns, .. } => columns.clone(),
+            Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Limit { input, .. } => {
+                input.output()
+            }
+            Self::Project { expressions, .. } => expressions.iter().map(|(id, _)| *id).collect(),
+            Self::Join { left, right, kind, mark, .. } => match kind {
+                JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {
+                    let mut ids = left.output();
+                    ids.extend(right.output());
+                    ids
+                }
+                JoinKind::LeftSemi | JoinKind::LeftAnti => left.output(),
+                JoinKind::RightSemi | JoinKind::RightAnti => right.output(),
+                JoinKind::LeftMark => {
+                    let mut ids = left.output();
+                    ids.extend(*mark);
+                    ids
+                }
+            },
+            Self::Aggregate { groups, aggregates, .. } => {
+                groups.iter().map(|(id, _)| *id).chain(aggregates.iter().map(|(id, _)| *id)).collect()
+            }
+        }
+    }
+    pub fn children(&self) -> Vec<&LogicalPlan> {
+        match self {
+            Self::Scan { .. } | Self::Values { .. } => vec![],
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+            Self::Union { inputs, .. } => inputs.iter().map(|(p, _)| p).collect(),
+        }
+    }
+    pub fn children_mut(&mut self) -> Vec<&mut LogicalPlan> {
+        match self {
+            Self::Scan { .. } | Self::Values { .. } => vec![],
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Aggregate { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. } => vec![input],
+            Self::Join { left, right, .. } => vec![left, right],
+            Self::Union { inputs, .. } => inputs.iter_mut().map(|(p, _)| p).collect(),
+        }
+    }
+    /// A plan that stands in while the real one is moved out.
+    pub fn placeholder() -> LogicalPlan {
+        LogicalPlan::Values { columns: vec![], rows: vec![] }
+    }
+    /// Expressions of this node itself.
+    pub fn expressions(&self) -> Vec<&Expr> {
+        match self {
+            Self::Scan { filters, .. } => filters.iter().collect(),
+            Self::Values { .. } | Self::Limit { .. } | Self::Union { .. } => vec![],
+            Self::Filter { predicate, .. } => vec![predicate],
+            Self::Project { expressions, .. } => expressions.iter().map(|(_, e)| e).collect(),
+            Self::Join { on, residual, .. } => on.iter().flat_map(|(l, r)| [l, r]).chain(residual).collect(),
+            Self::Aggregate { groups, aggregates, .. } => groups
+                .iter()
+                .map(|(_, e)| e)
+                .chain(aggregates.iter().flat_map(|(_, a)| a.argument.iter().chain(&a.filter)))
+                .collect(),
+            Self::Sort { keys, .. } => keys.iter().map(|k| &k.expr).collect(),
+        }
+    }
+    pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Self::Scan { filters, .. } => filters.iter_mut().collect(),
+            Self::Values { .. } | Self::Limit { .. } | Self::Union { .. } => vec![],
+            Self::Filter { predicate, .. } => vec![predicate],
+            Self::Project { expressions, .. } => expressions.iter_mut().map(|(_, e)| e).collect(),
+            Self::Join { on, residual, .. } => {
+                on.iter_mut().flat_map(|(l, r)| [l, r]).chain(residual).collect()
+            }
+            Self::Aggregate { groups, aggregates, .. } => groups
+                .iter_mut()
+                .map(|(_, e)| e)
+                .chain(aggregates.iter_mut().flat_map(|(_, a)| a.argument.iter_mut().chain(&mut a.filter)))
+                .collect(),
+            Self::Sort { keys, .. } => keys.iter_mut().map(|k| &mut k.expr).collect(),
+        }
+    }
+}
+
+/// A whole query: its plan, its columns, and the scalar subqueries it needs first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogicalQuery {
+    pub plan: LogicalPlan,
+    pub columns: ColumnTable,
+    /// `subqueries[i]` has the id `SubqueryId(i)`, one output column, and uses only subqueries before it. More than
+    /// one row is an error of the query; none is NULL.
+    pub subqueries: Vec<LogicalPlan>,
+    /// The result's columns: id and heading, in order.
+    pub output: Vec<(ColumnId, String)>,
+}

@@ -1,0 +1,210 @@
+//! Physical plans: how to compute. A tree of nodes whose expressions refer to their input batch by position
+//! (`ExprKind::Input`); crate `operators` cuts it into pipeline segments.
+
+use std::sync::Arc;
+
+use types::{ColumnPredicate, Type, Value};
+
+use crate::{AggregateCall, Expr, FileSource, SortKey, TableId};
+
+/// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub u32);
+
+/// A filter that a join's build side fills and a scan applies (LIP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FilterId(pub u32);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    pub name: String,
+    pub ty: Type,
+    pub nullable: bool,
+    /// Bounds of the values, when known (integers, dates, decimals in their unscaled form).
+    pub bounds: Option<(i128, i128)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PhysicalPlan {
+    pub id: NodeId,
+    pub node: PhysicalNode,
+    pub output: Vec<OutputColumn>,
+    /// Rows expected out of this node.
+    pub estimated_rows: f64,
+}
+
+/// Join kinds told by the sides' roles. `Probe*` keep or judge probe rows, `Build*` build rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PhysicalJoinKind {
+    Inner,
+    /// Unmatched probe rows come out with NULLs for the build side.
+    ProbeOuter,
+    BuildOuter,
+    FullOuter,
+    ProbeSemi,
+    ProbeAnti,
+    BuildSemi,
+    BuildAnti,
+    /// Every probe row with a BOOLEAN that says whether it matched.
+    ProbeMark,
+}
+
+/// Where an output column of a join comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinOutput {
+    Probe(usize),
+    Build(usize),
+    Mark,
+}
+
+/// Use of a runtime filter in a scan: rows whose `key` is not in the filter cannot survive the join above.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuntimeFilter {
+    pub filter: FilterId,
+    /// Position among the scan's fetched columns.
+    pub column: usize,
+}
+
+#[derive(Clone, Debug)]
+pub enum PhysicalNode {
+    /// Reads a table's blocks.
+    TableScan {
+        table: TableId,
+        name: String,
+        /// Table columns by position in the table; the fetched columns the other fields refer to.
+        columns: Vec<usize>,
+        /// Name, type and bounds of each fetched column.
+        fetched: Vec<OutputColumn>,
+        /// Evaluated in the block, on codes: (position in `columns`, predicate); all must hold.
+        predicates: Vec<(usize, ColumnPredicate)>,
+        /// Further conjuncts over the fetched columns (`Input(i)` is `columns[i]`), cheapest and most selective first.
+        filters: Vec<Expr>,
+        /// Filled by joins above.
+        runtime_filters: Vec<RuntimeFilter>,
+        /// Fetched columns that leave the scan, in output order.
+        projection: Vec<usize>,
+    },
+    /// Reads files; `columns`, `filters` and `projection` as above.
+    FileScan {
+        file: Arc<FileSource>,
+        columns: Vec<usize>,
+        fetched: Vec<OutputColumn>,
+        filters: Vec<Expr>,
+        projection: Vec<usize>,
+    },
+    Generate {
+        suite: String,
+        table: String,
+        scale: f64,
+        columns: Vec<usize>,
+    },
+    Values {
+        rows: Vec<Vec<Value>>,
+    },
+    Filter {
+        input: Box<PhysicalPlan>,
+        predicate: Expr,
+    },
+    Project {
+        input: Box<PhysicalPlan>,
+        expressions: Vec<Expr>,
+    },
+    HashJoin {
+        probe: Box<PhysicalPlan>,
+        build: Box<PhysicalPlan>,
+        kind: PhysicalJoinKind,
+        probe_keys: Vec<Expr>,
+        build_keys: Vec<Expr>,
+        /// Over the probe's columns followed by the build's.
+        residual: Option<Expr>,
+        null_equals_null: bool,
+        null_aware: bool,
+        output: Vec<JoinOutput>,
+        /// Filters the build fills for scans below the probe side: id and index among the keys.
+        fills: Vec<(FilterId, usize)>,
+        /// No two build rows share a key, known before the build runs.
+        build_unique: bool,
+    },
+    /// For joins without equalities: every build row against every probe row.
+    NestedLoopJoin {
+        probe: Box<PhysicalPlan>,
+        build: Box<PhysicalPlan>,
+        kind: PhysicalJoinKind,
+        predicate: Option<Expr>,
+        null_aware: bool,
+        output: Vec<JoinOutput>,
+    },
+    /// Output: the groups, then the aggregates. No aggregates: DISTINCT. No groups: exactly one row.
+    Aggregate {
+        input: Box<PhysicalPlan>,
+        groups: Vec<Expr>,
+        aggregates: Vec<AggregateCall>,
+    },
+    /// `limit`: only that many first rows are wanted (top-k). Keys are over the input's columns.
+    Sort {
+        input: Box<PhysicalPlan>,
+        keys: Vec<SortKey>,
+        limit: Option<u64>,
+    },
+    Limit {
+        input: Box<PhysicalPlan>,
+        offset: u64,
+        count: Option<u64>,
+    },
+    UnionAll {
+        inputs: Vec<PhysicalPlan>,
+    },
+    /// Appends to a table (its columns in order); the result is one BIGINT, the number of rows.
+    Insert {
+        input: Box<PhysicalPlan>,
+        table: TableId,
+        name: String,
+    },
+}
+
+impl PhysicalPlan {
+    pub fn new(node: PhysicalNode, output: Vec<OutputColumn>, estimated_rows: f64) -> Self {
+        PhysicalPlan { id: NodeId(0), node, output, estimated_rows }
+    }
+    pub fn children(&self) -> Vec<&PhysicalPlan> {
+        use PhysicalNode as N;
+        match &self.node {
+            N::TableScan { .. } | N::FileScan { .. } | N::Generate { .. } | N::Values { .. } => vec![],
+            N::Filter { input, .. }
+            | N::Project { input, .. }
+            | N::Aggregate { input, .. }
+            | N::Sort { input, .. }
+            | N::Limit { input, .. }
+            | N::Insert { input, .. } => vec![input],
+            N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
+            N::UnionAll { inputs } => inputs.iter().collect(),
+        }
+    }
+    pub fn children_mut(&mut self) -> Vec<&mut PhysicalPlan> {
+        use PhysicalNode as N;
+        match &mut self.node {
+            N::TableScan { .. } | N::FileScan { .. } | N::Generate { .. } | N::Values { .. } => vec![],
+            N::Filter { input, .. }
+            | N::Project { input, .. }
+            | N::Aggregate { input, .. }
+            | N::Sort { input, .. }
+            | N::Limit { input, .. }
+            | N::Insert { input, .. } => vec![input],
+            N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
+            N::UnionAll { inputs } => inputs.iter_mut().collect(),
+        }
+    }
+    /// Numbers the nodes from 0, parents first; returns how many there are.
+    pub fn number(&mut self) -> u32 {
+        fn go(plan: &mut PhysicalPlan, next: &mut u32) {
+            plan.id = NodeId(*next);
+            *next += 1;
+            for child in plan.children_mut() {
+                go(child, next);
+            }
+        }
+        let mut next = 0;
+        go(self, &mut next);
+        next
+    }
+}

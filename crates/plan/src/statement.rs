@@ -1,0 +1,114 @@
+//! Statements as inert data: what `sql` hands to `engine`.
+
+use types::{Field, Value};
+
+use crate::{FileSource, LogicalQuery, TableId};
+
+/// A possibly qualified name; `schema` is `None` when the text had none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectName {
+    pub schema: Option<String>,
+    pub name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IfExists {
+    #[default]
+    Error,
+    /// IF NOT EXISTS.
+    Keep,
+    /// OR REPLACE.
+    Replace,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    pub columns: Vec<String>,
+    pub parent: ObjectName,
+    /// Empty: the parent's primary key.
+    pub parent_columns: Vec<String>,
+}
+
+/// Everything CREATE TABLE says beside the columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Lists of column names; the primary key's columns are NOT NULL as well.
+    pub primary_key: Option<Vec<String>>,
+    pub unique: Vec<Vec<String>>,
+    pub foreign_keys: Vec<ForeignKey>,
+    /// WITH (name = value), names in lower case, values as text; `engine` checks them.
+    pub with: Vec<(String, String)>,
+    pub temporary: bool,
+    pub if_exists: IfExists,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExplainFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    Query(LogicalQuery),
+    CreateTable {
+        name: ObjectName,
+        columns: Vec<Field>,
+        options: TableOptions,
+    },
+    CreateTableAs {
+        name: ObjectName,
+        query: LogicalQuery,
+        options: TableOptions,
+    },
+    CreateSchema {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropTable {
+        names: Vec<ObjectName>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    DropSchema {
+        name: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+    /// The query delivers the table's columns, all of them, in order and already cast.
+    Insert {
+        table: TableId,
+        name: ObjectName,
+        query: LogicalQuery,
+    },
+    /// COPY table FROM files; the query scans them and delivers the table's columns.
+    CopyFrom {
+        table: TableId,
+        name: ObjectName,
+        source: FileSource,
+        query: LogicalQuery,
+    },
+    Explain {
+        analyze: bool,
+        format: ExplainFormat,
+        statement: Box<Statement>,
+    },
+    /// SET name = value; `None` resets to the default.
+    Set {
+        name: String,
+        value: Option<String>,
+    },
+    /// SHOW name, or SHOW ALL.
+    Show {
+        name: Option<String>,
+    },
+    /// CALL procedure(name => value, ...); positional arguments have no name.
+    Call {
+        procedure: String,
+        arguments: Vec<(Option<String>, Value, types::Type)>,
+    },
+    /// BEGIN, COMMIT and ROLLBACK outside their time: accepted where they change nothing, refused otherwise.
+    Transaction {
+        keyword: String,
+    },
+}
