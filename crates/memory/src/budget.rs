@@ -1,0 +1,323 @@
+//! The one limit that all memory is charged to.
+//!
+//! What a budget sees as used:
+//!
+//! ```text
+//!                       counting allocator installed     not installed (tests, embedding)
+//!  block slots          charged by the arena             charged by the arena
+//!  everything else      the allocator's live bytes       reservations that are held
+//!  reserve(n)           a forecast: is there room for    counted until dropped
+//!                       n more? holds nothing, because
+//!                       the allocation that follows is
+//!                       counted by the allocator
+//! ```
+//!
+//! So nothing is counted twice, and code is written the same way for both: reserve before a large
+//! allocation, keep the [`Reservation`] beside what it paid for, and call [`Budget::check`] at every
+//! batch, which notices what libraries allocated without asking. A forecast is not a promise: two
+//! threads may both be told that there is room. The check at the next batch ends one of them; the
+//! limit is overshot by at most what all workers allocate within one batch.
+//!
+//! [`Budget::new`] makes a budget of the second kind in any case, for tests and for shares of the
+//! whole; [`Budget::process_wide`] one of the first kind where it can.
+//!
+//! Before a budget says no, it asks its arenas to give idle slots back to the machine.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::arena::Shared;
+use crate::counting;
+
+/// There is no room: `used + wanted > limit`. All in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetExceeded {
+    /// What was asked for; 0 when a check found the limit overshot.
+    pub wanted: u64,
+    /// What was in use.
+    pub used: u64,
+    /// The limit.
+    pub limit: u64,
+}
+
+impl fmt::Display for BudgetExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory budget exceeded: {} in use", Megabytes(self.used))?;
+        if self.wanted > 0 {
+            write!(f, ", {} more wanted", Megabytes(self.wanted))?;
+        }
+        write!(f, ", limit {}", Megabytes(self.limit))
+    }
+}
+
+impl std::error::Error for BudgetExceeded {}
+
+struct Megabytes(u64);
+
+impl fmt::Display for Megabytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} MB", self.0 as f64 / 1e6)
+    }
+}
+
+struct State {
+    limit: AtomicU64,
+    /// Arena slots, and reservations that are counted.
+    counted: AtomicU64,
+    peak: AtomicU64,
+    with_allocator: bool,
+    arenas: Mutex<Vec<Weak<Shared>>>,
+}
+
+/// A shared limit in bytes; clones are the same budget.
+#[derive(Clone)]
+pub struct Budget(Arc<State>);
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("used", &self.used()).field("limit", &self.limit()).finish()
+    }
+}
+
+impl Budget {
+    /// A budget that counts reservations and its arenas only.
+    pub fn new(limit_bytes: u64) -> Self {
+        Budget::build(limit_bytes, false)
+    }
+
+    /// A budget that counts all that the process allocates, where the counting allocator is
+    /// installed; else as [`Budget::new`].
+    pub fn process_wide(limit_bytes: u64) -> Self {
+        Budget::build(limit_bytes, counting::is_installed())
+    }
+
+    /// A budget without a limit.
+    pub fn unlimited() -> Self {
+        Budget::new(u64::MAX)
+    }
+
+    fn build(limit_bytes: u64, with_allocator: bool) -> Self {
+        Budget(Arc::new(State {
+            limit: AtomicU64::new(limit_bytes),
+            counted: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            with_allocator,
+            arenas: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// The limit in bytes.
+    #[inline]
+    pub fn limit(&self) -> u64 {
+        self.0.limit.load(Relaxed)
+    }
+
+    /// Changes the limit. What is in use stays; the next reserve or check sees it.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        self.0.limit.store(limit_bytes, Relaxed);
+    }
+
+    /// Bytes in use.
+    #[inline]
+    pub fn used(&self) -> u64 {
+        let counted = self.0.counted.load(Relaxed);
+        if self.0.with_allocator { counted + counting::allocated_bytes() } else { counted }
+    }
+
+    /// The most bytes that were ever in use (since [`crate::reset_peaks`], if process-wide).
+    pub fn peak(&self) -> u64 {
+        let seen = if self.0.with_allocator { counting::peak_bytes() } else { self.0.peak.load(Relaxed) };
+        seen.max(self.used())
+    }
+
+    /// Bytes left before the limit.
+    pub fn available(&self) -> u64 {
+        self.limit().saturating_sub(self.used())
+    }
+
+    /// Asks for room for `bytes` more.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation, BudgetExceeded> {
+        let mut reservation = self.reservation();
+        reservation.grow(bytes)?;
+        Ok(reservation)
+    }
+
+    /// A reservation of nothing, to be grown.
+    pub fn reservation(&self) -> Reservation {
+        Reservation { budget: self.clone(), bytes: 0 }
+    }
+
+    /// Whether the limit holds now. Three relaxed loads; called at every batch.
+    #[inline]
+    pub fn check(&self) -> Result<(), BudgetExceeded> {
+        if self.used() <= self.limit() { Ok(()) } else { self.check_again() }
+    }
+
+    #[cold]
+    fn check_again(&self) -> Result<(), BudgetExceeded> {
+        self.reclaim();
+        let (used, limit) = (self.used(), self.limit());
+        if used <= limit { Ok(()) } else { Err(BudgetExceeded { wanted: 0, used, limit }) }
+    }
+
+    /// Gives idle slots of this budget's arenas back to the machine; returns how many bytes.
+    pub fn reclaim(&self) -> u64 {
+        let arenas: Vec<Arc<Shared>> = {
+            let mut arenas = self.0.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+            arenas.retain(|arena| arena.strong_count() > 0);
+            arenas.iter().filter_map(Weak::upgrade).collect()
+        };
+        // Outside the lock: the last reference to an arena may end here.
+        arenas.iter().map(|arena| arena.trim()).sum()
+    }
+
+    pub(crate) fn attach(&self, arena: &Arc<Shared>) {
+        let mut arenas = self.0.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        arenas.push(Arc::downgrade(arena));
+    }
+
+    /// Counts `bytes` if there is room. Does not reclaim.
+    pub(crate) fn charge(&self, bytes: u64) -> Result<(), BudgetExceeded> {
+        let state = &*self.0;
+        let limit = self.limit();
+        let base = if state.with_allocator { counting::allocated_bytes() } else { 0 };
+        let fits = |counted: u64| {
+            let sum = counted.checked_add(bytes)?;
+            (sum.checked_add(base)? <= limit).then_some(sum)
+        };
+        match state.counted.fetch_update(Relaxed, Relaxed, fits) {
+            Ok(before) => {
+                state.peak.fetch_max(before + bytes, Relaxed);
+                Ok(())
+            }
+            Err(counted) => Err(BudgetExceeded { wanted: bytes, used: counted.saturating_add(base), limit }),
+        }
+    }
+
+    pub(crate) fn uncharge(&self, bytes: u64) {
+        self.0.counted.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Is there room for `bytes` more, without counting them?
+    fn forecast(&self, bytes: u64) -> Result<(), BudgetExceeded> {
+        let (used, limit) = (self.used(), self.limit());
+        match used.checked_add(bytes) {
+            Some(sum) if sum <= limit => Ok(()),
+            _ => Err(BudgetExceeded { wanted: bytes, used, limit }),
+        }
+    }
+}
+
+/// Room in a budget, held until dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Budget,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Bytes reserved.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The budget.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Asks for `more` bytes on top; on failure the reservation stays as it was.
+    pub fn grow(&mut self, more: u64) -> Result<(), BudgetExceeded> {
+        if more == 0 {
+            return Ok(());
+        }
+        let ask = |budget: &Budget| match budget.0.with_allocator {
+            true => budget.forecast(more),
+            false => budget.charge(more),
+        };
+        if ask(&self.budget).is_err() {
+            self.budget.reclaim();
+            ask(&self.budget)?;
+        }
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Gives `less` bytes back (at most all).
+    pub fn shrink(&mut self, less: u64) {
+        let less = less.min(self.bytes);
+        self.bytes -= less;
+        if !self.budget.0.with_allocator {
+            self.budget.uncharge(less);
+        }
+    }
+
+    /// Grows or shrinks to `bytes`.
+    pub fn resize(&mut self, bytes: u64) -> Result<(), BudgetExceeded> {
+        if bytes >= self.bytes {
+            self.grow(bytes - self.bytes)
+        } else {
+            self.shrink(self.bytes - bytes);
+            Ok(())
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_count_until_dropped() {
+        let budget = Budget::new(1_000);
+        let mut first = budget.reserve(600).unwrap();
+        assert_eq!(budget.reserve(500).unwrap_err(), BudgetExceeded { wanted: 500, used: 600, limit: 1_000 });
+        first.shrink(200);
+        let second = budget.reserve(500).unwrap();
+        assert_eq!((budget.used(), budget.available()), (900, 100));
+        assert!(first.grow(101).is_err());
+        assert_eq!(first.bytes(), 400);
+        first.resize(0).unwrap();
+        drop(second);
+        assert_eq!((budget.used(), budget.peak()), (0, 900));
+        assert!(budget.reserve(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_lowered_limit_is_seen_by_the_check() {
+        let budget = Budget::new(1_000);
+        let held = budget.reserve(800).unwrap();
+        assert!(budget.check().is_ok());
+        budget.set_limit(700);
+        let error = budget.check().unwrap_err();
+        assert_eq!(error.to_string(), "memory budget exceeded: 0.0 MB in use, limit 0.0 MB");
+        drop(held);
+        assert!(budget.check().is_ok());
+    }
+
+    #[test]
+    fn concurrent_reservations_never_exceed_the_limit() {
+        let budget = Budget::new(10_000);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2_000 {
+                        if let Ok(held) = budget.reserve(3_000) {
+                            assert!(budget.used() <= 10_000);
+                            drop(held);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.used(), 0);
+        assert!(budget.peak() <= 9_000);
+    }
+}

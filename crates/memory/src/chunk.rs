@@ -1,0 +1,281 @@
+//! One mapping of the arena, cut into granules.
+//!
+//! ```text
+//!  chunk   64 MiB of address space, aligned to 2 MiB, advised to use huge pages
+//!  slot    2 MiB   the unit of huge pages and of "touched": charged, resident, trimmed
+//!  granule 64 KiB  the unit of allocation; one bit each in `used`
+//! ```
+//!
+//! A request of a slot or more begins on a slot; a smaller one begins on any granule, so test
+//! blocks and tails of tables share slots. First fit from the low end, which keeps the high slots
+//! untouched or idle, and so easy to give back.
+//!
+//! A slot is *touched* from its first use until it is trimmed: the first write makes the machine
+//! provide a whole huge page, so that is what is charged, however little of it is used.
+//!
+//! Invariant: granules with a set bit belong to exactly one [`crate::SlotRange`]; the mapping lives
+//! as long as any bit is set, because each range holds its arena and only idle chunks are unmapped.
+
+use std::io;
+use std::ptr::NonNull;
+
+/// 2 MiB: x86-64's huge page.
+pub const SLOT_BYTES: usize = 2 << 20;
+/// 64 KiB: the smallest block, and the grain of checksums.
+pub const GRANULE_BYTES: usize = 64 << 10;
+/// 64 MiB: large enough that mapping is rare, small enough that a chunk falls idle some time.
+pub const CHUNK_BYTES: usize = 64 << 20;
+
+const GRANULES_PER_SLOT: usize = SLOT_BYTES / GRANULE_BYTES;
+
+const _: () = assert!(SLOT_BYTES % GRANULE_BYTES == 0 && CHUNK_BYTES % SLOT_BYTES == 0);
+/// A slot is half a bitmap word, so it never straddles two.
+const _: () = assert!(GRANULES_PER_SLOT == 32);
+
+/// A mapping and its bitmaps.
+pub(crate) struct Chunk {
+    base: NonNull<u8>,
+    bytes: usize,
+    /// A bit per granule.
+    used: Vec<u64>,
+    used_granules: usize,
+    /// Per slot.
+    touched: Vec<bool>,
+}
+
+// SAFETY: `base` is a mapping that this value owns; it is not tied to the thread that made it.
+unsafe impl Send for Chunk {}
+
+/// Where a request fits, and which slots it would touch for the first time.
+pub(crate) struct Fit {
+    granule: usize,
+    granules: usize,
+    /// Bytes to charge.
+    pub(crate) new_bytes: u64,
+}
+
+impl Chunk {
+    /// Maps a chunk for a request of `bytes`.
+    pub(crate) fn map(bytes: usize) -> io::Result<Chunk> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let bytes = bytes.max(CHUNK_BYTES).checked_next_multiple_of(SLOT_BYTES).ok_or_else(too_large)?;
+        let mapped = bytes.checked_add(SLOT_BYTES).ok_or_else(too_large)?;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing of ours.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = start.cast::<u8>();
+        let head = start.align_offset(SLOT_BYTES);
+        let tail = SLOT_BYTES - head;
+        // SAFETY: `head <= SLOT_BYTES`, so `base` lies inside the mapping of `bytes + SLOT_BYTES`.
+        // The ends that are unmapped lie inside it too, and nobody else knows of them.
+        let base = unsafe {
+            let base = start.add(head);
+            if head > 0 {
+                libc::munmap(start.cast(), head);
+            }
+            if tail > 0 {
+                libc::munmap(base.add(bytes).cast(), tail);
+            }
+            // Advice: where the machine does not take it, pages are small and all else holds.
+            #[cfg(target_os = "linux")]
+            libc::madvise(base.cast(), bytes, libc::MADV_HUGEPAGE);
+            base
+        };
+        let base = NonNull::new(base).ok_or_else(too_large)?;
+        Ok(Chunk {
+            base,
+            bytes,
+            used: vec![0; bytes.div_ceil(GRANULE_BYTES * 64)],
+            used_granules: 0,
+            touched: vec![false; bytes / SLOT_BYTES],
+        })
+    }
+
+    /// Whether nothing is in use.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.used_granules == 0
+    }
+
+    /// Bytes of the slots that were touched.
+    pub(crate) fn touched_bytes(&self) -> u64 {
+        (self.touched.iter().filter(|&&touched| touched).count() * SLOT_BYTES) as u64
+    }
+
+    /// Bytes in use.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        (self.used_granules * GRANULE_BYTES) as u64
+    }
+
+    /// Looks for room for `bytes` (not 0).
+    pub(crate) fn find(&self, bytes: usize) -> Option<Fit> {
+        let granules = bytes.div_ceil(GRANULE_BYTES);
+        let total = self.bytes / GRANULE_BYTES;
+        if granules > total - self.used_granules {
+            return None;
+        }
+        let step = if granules >= GRANULES_PER_SLOT { GRANULES_PER_SLOT } else { 1 };
+        let mut start = 0;
+        while start + granules <= total {
+            match self.last_used(start, start + granules) {
+                None => {
+                    let slots = start / GRANULES_PER_SLOT..(start + granules).div_ceil(GRANULES_PER_SLOT);
+                    let fresh = self.touched[slots].iter().filter(|&&touched| !touched).count();
+                    return Some(Fit { granule: start, granules, new_bytes: (fresh * SLOT_BYTES) as u64 });
+                }
+                Some(taken) => start = (taken + 1).next_multiple_of(step),
+            }
+        }
+        None
+    }
+
+    /// Takes what `find` found, with no change in between.
+    pub(crate) fn take(&mut self, fit: &Fit) -> NonNull<[u8]> {
+        for granule in fit.granule..fit.granule + fit.granules {
+            debug_assert!(!self.is_used(granule));
+            self.used[granule / 64] |= 1 << (granule % 64);
+            self.touched[granule / GRANULES_PER_SLOT] = true;
+        }
+        self.used_granules += fit.granules;
+        // SAFETY: `find` only returns runs of granules inside the mapping.
+        let start = unsafe { self.base.add(fit.granule * GRANULE_BYTES) };
+        NonNull::slice_from_raw_parts(start, fit.granules * GRANULE_BYTES)
+    }
+
+    /// Takes a range back. Its slots stay touched.
+    pub(crate) fn give_back(&mut self, range: NonNull<[u8]>) {
+        let offset = range.cast::<u8>().addr().get() - self.base.addr().get();
+        let (first, granules) = (offset / GRANULE_BYTES, range.len() / GRANULE_BYTES);
+        for granule in first..first + granules {
+            debug_assert!(self.is_used(granule));
+            self.used[granule / 64] &= !(1 << (granule % 64));
+        }
+        self.used_granules -= granules;
+    }
+
+    /// Gives slots that are touched and not in use back to the machine; returns the bytes.
+    pub(crate) fn trim(&mut self) -> u64 {
+        let mut bytes = 0;
+        for slot in 0..self.touched.len() {
+            let granule = slot * GRANULES_PER_SLOT;
+            if !self.touched[slot] || self.last_used(granule, granule + GRANULES_PER_SLOT).is_some() {
+                continue;
+            }
+            // SAFETY: the slot lies in our mapping and no range covers it. Its content is lost,
+            // which is what an unused slot's content is for; later reads see zeros.
+            let failed = unsafe {
+                libc::madvise(
+                    self.base.add(slot * SLOT_BYTES).as_ptr().cast(),
+                    SLOT_BYTES,
+                    libc::MADV_DONTNEED,
+                )
+            };
+            if failed == 0 {
+                self.touched[slot] = false;
+                bytes += SLOT_BYTES as u64;
+            }
+        }
+        bytes
+    }
+
+    fn is_used(&self, granule: usize) -> bool {
+        self.used[granule / 64] >> (granule % 64) & 1 == 1
+    }
+
+    /// The last used granule in `[start, end)`.
+    fn last_used(&self, start: usize, end: usize) -> Option<usize> {
+        let mut end = end;
+        while end > start {
+            let word = (end - 1) / 64;
+            let from = start.max(word * 64);
+            let above = u64::MAX >> (63 - (end - 1) % 64);
+            let bits = self.used[word] & above & (u64::MAX << (from % 64));
+            if bits != 0 {
+                return Some(word * 64 + 63 - bits.leading_zeros() as usize);
+            }
+            end = from;
+        }
+        None
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        debug_assert!(self.is_idle());
+        // SAFETY: the mapping is ours, and no range is left that points into it (the invariant).
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_requests_share_a_slot_and_large_ones_begin_on_one() {
+        let mut chunk = Chunk::map(1).unwrap();
+        let small = chunk.find(1).unwrap();
+        assert_eq!(small.new_bytes, SLOT_BYTES as u64);
+        let small = chunk.take(&small);
+        let second = chunk.find(GRANULE_BYTES).unwrap();
+        assert_eq!(second.new_bytes, 0);
+        let second = chunk.take(&second);
+        assert_eq!(second.addr().get(), small.addr().get() + GRANULE_BYTES);
+        let large = chunk.find(SLOT_BYTES + 1).unwrap();
+        assert_eq!(large.new_bytes, 2 * SLOT_BYTES as u64);
+        let large = chunk.take(&large);
+        assert_eq!(large.addr().get() % SLOT_BYTES, 0);
+        assert_eq!(large.len(), SLOT_BYTES + GRANULE_BYTES);
+        assert!(chunk.find(CHUNK_BYTES - 2 * SLOT_BYTES).is_none());
+        chunk.give_back(small);
+        let again = chunk.find(GRANULE_BYTES).unwrap();
+        let again = chunk.take(&again);
+        assert_eq!(again.addr(), small.addr());
+        for range in [again, second, large] {
+            chunk.give_back(range);
+        }
+        assert!(chunk.is_idle());
+        assert_eq!(chunk.touched_bytes(), 3 * SLOT_BYTES as u64);
+        assert_eq!(chunk.trim(), 3 * SLOT_BYTES as u64);
+        assert_eq!(chunk.touched_bytes(), 0);
+    }
+
+    #[test]
+    fn a_full_chunk_has_no_room_and_an_oversized_one_fits_exactly() {
+        let mut chunk = Chunk::map(CHUNK_BYTES + 1).unwrap();
+        let whole = chunk.find(CHUNK_BYTES + SLOT_BYTES).unwrap();
+        let whole = chunk.take(&whole);
+        assert!(chunk.find(1).is_none());
+        chunk.give_back(whole);
+        assert!(Chunk::map(usize::MAX).is_err());
+    }
+
+    /// The word-wise search agrees with a bit-wise one.
+    #[test]
+    fn last_used_looks_at_exactly_the_range() {
+        let mut chunk = Chunk::map(1).unwrap();
+        let mut seed = 1u64;
+        for _ in 0..200 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let granule = (seed >> 33) as usize % 1024;
+            chunk.used[granule / 64] |= 1 << (granule % 64);
+        }
+        for start in (0..1000).step_by(7) {
+            for length in [0, 1, 5, 31, 32, 64, 65, 200] {
+                let end = (start + length).min(1024);
+                let slow = (start..end).rev().find(|&granule| chunk.is_used(granule));
+                assert_eq!(chunk.last_used(start, end), slow, "[{start}, {end})");
+            }
+        }
+    }
+}
