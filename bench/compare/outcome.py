@@ -1,0 +1,68 @@
+"""What a run finds out: plain records, as they are printed and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compare.summary import geometric_mean, median
+
+
+@dataclass
+class QueryOutcome:
+    """One query on one engine."""
+
+    first_seconds: float | None = None
+    """The first execution of all: cold, plans and all caches empty."""
+    seconds: list[float] = field(default_factory=list)
+    """The timed executions, a round each."""
+    rows: int | None = None
+    answer: str = "not compared"
+    """`same`, or what differs first, and from whose answer."""
+    error: str | None = None
+
+    @property
+    def median_seconds(self) -> float | None:
+        return median(self.seconds) if self.seconds else None
+
+    @property
+    def correct(self) -> bool:
+        return self.error is None and self.answer == "same"
+
+
+@dataclass
+class EngineOutcome:
+    """One engine over the whole run.  Bytes are resident memory."""
+
+    name: str
+    version: str = ""
+    description: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    load_seconds: dict[str, float] = field(default_factory=dict)
+    started_bytes: int = 0
+    loaded_bytes: int = 0
+    load_peak_bytes: int = 0
+    queries_peak_bytes: int = 0
+    peak_includes_load: bool = False
+    """True where the kernel did not let the peak be reset after loading."""
+    others_busy_share: float = 0.0
+    """Part of the machine that other processes used in this engine's turns."""
+    queries: dict[str, QueryOutcome] = field(default_factory=dict)
+    error: str | None = None
+
+    def load_total_seconds(self) -> float:
+        return sum(self.load_seconds.values())
+
+    def medians(self) -> dict[str, float]:
+        """Seconds by query, for the queries that ran to the end of the run."""
+        return {
+            name: outcome.median_seconds
+            for name, outcome in self.queries.items()
+            if outcome.median_seconds is not None and outcome.error is None
+        }
+
+    def geometric_mean_seconds(self) -> float | None:
+        medians = list(self.medians().values())
+        return geometric_mean(medians) if medians else None
+
+    def correct_count(self) -> int:
+        return sum(outcome.correct for outcome in self.queries.values())

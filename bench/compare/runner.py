@@ -1,0 +1,192 @@
+"""Runs the engines: load each, then round after round give each its turn.
+
+In a round every query goes to every engine, one engine after the other, and
+the engine that begins moves on by one each time.  What disturbs the machine
+for a while thus disturbs all engines alike.  An engine that is not at its turn
+is stopped, with all it started, and takes no processor time.
+
+Where the machine cannot hold all engines at once, each has the machine to
+itself in sequence: then only the ratios of calm runs mean anything.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compare.engine_process import EngineError, EngineLost, EngineProcess
+from compare.outcome import EngineOutcome, QueryOutcome
+from compare.process_tree import available_bytes
+from compare.suites import Suite
+from compare.verify import AnswerStore, verify_answers
+
+INTERLEAVED = "interleaved"
+SEQUENTIAL = "sequential"
+AUTOMATIC = "auto"
+
+# Engines give freed memory back a little after the statement ends.
+SETTLE_SECONDS = 1.0
+
+# Peak memory of one engine over the size of the Parquet files, as measured at
+# scale 10: DuckDB 13.7 GiB for 3.3 GiB of files.
+PEAK_OVER_FILES = 4.2
+
+
+@dataclass(frozen=True)
+class Options:
+    """One run, as asked for on the command line."""
+
+    engines: tuple[str, ...]
+    threads: int
+    memory_bytes: int
+    runs: int
+    warm_ups: int = 1
+    timeout_seconds: float = 300.0
+    schedule: str = AUTOMATIC
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+Report = Callable[[str], None]
+
+
+def compare_engines(
+    suite: Suite, options: Options, report: Report
+) -> tuple[str, dict[str, EngineOutcome]]:
+    """Runs a suite; returns the schedule used and the outcome of each engine."""
+    schedule = choose_schedule(suite, options)
+    outcomes = {
+        name: EngineOutcome(name, settings=dict(options.settings.get(name, {})))
+        for name in options.engines
+    }
+    read_into_page_cache(suite)
+    together = (
+        [options.engines] if schedule == INTERLEAVED else [(name,) for name in options.engines]
+    )
+    with tempfile.TemporaryDirectory(prefix="bench-answers-") as folder:
+        answers = AnswerStore(Path(folder))
+        for names in together:
+            Runner(suite, options, answers, report).run([outcomes[name] for name in names])
+        verify_answers(suite, outcomes, answers)
+    return schedule, outcomes
+
+
+def choose_schedule(suite: Suite, options: Options) -> str:
+    if options.schedule != AUTOMATIC:
+        return options.schedule
+    expected = suite.data_bytes() * PEAK_OVER_FILES * len(options.engines)
+    return INTERLEAVED if expected < available_bytes() else SEQUENTIAL
+
+
+def read_into_page_cache(suite: Suite) -> None:
+    """Reads the files once, so that no engine's load pays for the disk."""
+    for file in suite.tables.values():
+        with file.open("rb") as source:
+            while source.read(2**24):
+                pass
+
+
+class Runner:
+    """A group of engines that live at the same time."""
+
+    def __init__(
+        self, suite: Suite, options: Options, answers: AnswerStore, report: Report
+    ) -> None:
+        self._suite = suite
+        self._options = options
+        self._answers = answers
+        self._report = report
+        self._processes: dict[str, EngineProcess] = {}
+
+    def run(self, outcomes: Sequence[EngineOutcome]) -> None:
+        try:
+            for outcome in outcomes:
+                self._load(outcome)
+            loaded = [outcome for outcome in outcomes if outcome.error is None]
+            for round_number in range(self._options.runs + 1):
+                self._round(loaded, round_number)
+            for outcome in loaded:
+                self._measure_queries(outcome)
+        finally:
+            for process in self._processes.values():
+                process.close()
+
+    def _load(self, outcome: EngineOutcome) -> None:
+        """Starts an engine, loads every table, measures, and stops it."""
+        process = EngineProcess(outcome.name, self._options.timeout_seconds)
+        self._processes[outcome.name] = process
+        try:
+            reply = process.start(
+                self._options.threads, self._options.memory_bytes, outcome.settings
+            )
+            outcome.version = reply["version"]
+            outcome.description = reply["description"]
+            outcome.started_bytes = process.tree.resident_bytes()
+            process.tree.reset_peak()
+            for table, file in self._suite.tables.items():
+                outcome.load_seconds[table] = process.load(table, file)
+        except EngineError as error:
+            outcome.error = str(error)
+            process.close()
+            self._report(f"{outcome.name}: {error}")
+            return
+        process.tree.refresh()
+        outcome.load_peak_bytes = process.tree.peak_resident_bytes()
+        time.sleep(SETTLE_SECONDS)
+        outcome.loaded_bytes = process.tree.resident_bytes()
+        outcome.peak_includes_load = not process.tree.reset_peak()
+        process.pause()
+        self._report(
+            f"{outcome.name} {outcome.version}: loaded in "
+            f"{outcome.load_total_seconds():.2f} s, "
+            f"{outcome.loaded_bytes / 2**30:.2f} GiB"
+        )
+
+    def _round(self, outcomes: Sequence[EngineOutcome], round_number: int) -> None:
+        """Round 0 is the first execution of all: not timed as warm."""
+        started = time.perf_counter()
+        for query_number, query in enumerate(self._suite.queries):
+            shift = (round_number + query_number) % max(1, len(outcomes))
+            for outcome in (*outcomes[shift:], *outcomes[:shift]):
+                self._turn(outcome, query, first=round_number == 0)
+        name = "first round" if round_number == 0 else f"round {round_number}"
+        self._report(f"{name}: {time.perf_counter() - started:.1f} s")
+
+    def _turn(self, outcome: EngineOutcome, query: str, first: bool) -> None:
+        """One engine runs one query; everyone else is stopped."""
+        result = outcome.queries.setdefault(query, QueryOutcome())
+        if result.error is not None:
+            return
+        process = self._processes[outcome.name]
+        process.resume()
+        try:
+            reply = process.run(
+                self._suite.queries[query],
+                warm_ups=0 if first else self._options.warm_ups,
+                answer_file=self._answers.file(outcome.name, query) if first else None,
+            )
+        except EngineError as error:
+            result.error = str(error)
+            self._report(f"{outcome.name} {query}: {error}")
+            if isinstance(error, EngineLost):
+                outcome.error = str(error)
+            return
+        finally:
+            process.pause()
+        result.rows = reply["rows"]
+        if first:
+            result.first_seconds = reply["seconds"]
+        else:
+            result.seconds.append(reply["seconds"])
+
+    def _measure_queries(self, outcome: EngineOutcome) -> None:
+        """Reads off what the rounds have added up to."""
+        process = self._processes[outcome.name]
+        if process.alive:
+            outcome.queries_peak_bytes = process.tree.peak_resident_bytes()
+        if process.turn_seconds > 0:
+            share = process.busy_seconds_of_others / process.turn_seconds
+            outcome.others_busy_share = max(0.0, share) / (os.cpu_count() or 1)

@@ -1,0 +1,77 @@
+"""Makes the Parquet files that the comparison reads.
+
+    python prepare.py --suite tpch --scale 1
+    python prepare.py --suite ssb --scale 1
+
+TPC-H comes from tpchgen-cli, a faithful port of the benchmark's own generator.
+SSB comes from Quickstep's generator, so that the files hold what `CALL ssb`
+loads; the peers read the same files.  A folder that is complete is left alone;
+a broken-off run leaves none behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+from compare.suites import DATA_FOLDER, TABLES_OF_SUITE, folder_name, table_file
+
+
+def generate_tpch(scale: Decimal, folder: Path) -> None:
+    # Beside the interpreter if that is in a virtual environment, else on PATH.
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    program = str(beside) if beside.is_file() else "tpchgen-cli"
+    subprocess.run(
+        [program, "parquet", "--scale-factor", str(scale), "--output-dir", str(folder)],
+        check=True,
+    )
+
+
+def generate_ssb(scale: Decimal, folder: Path) -> None:
+    import pyarrow.parquet
+    import quickstep
+
+    connection = quickstep.connect()
+    connection.execute(f"CALL ssb(scale => {scale})")
+    for table in TABLES_OF_SUITE["ssb"]:
+        rows = connection.sql(f"SELECT * FROM {table}").arrow()
+        pyarrow.parquet.write_table(rows, folder / f"{table}.parquet")
+
+
+GENERATOR_OF_SUITE = {"tpch": generate_tpch, "ssb": generate_ssb}
+
+
+def complete(suite: str, folder: Path) -> bool:
+    return all(table_file(folder, table).is_file() for table in TABLES_OF_SUITE[suite])
+
+
+def prepare(suite: str, scale: Decimal, data: Path) -> Path:
+    """Makes a suite's files unless they are there; returns their folder."""
+    folder = data / folder_name(suite, scale)
+    if complete(suite, folder):
+        return folder
+    unfinished = folder.with_suffix(f"{folder.suffix}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    GENERATOR_OF_SUITE[suite](scale, unfinished)
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+    return folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Makes the Parquet files to compare on.")
+    parser.add_argument("--suite", choices=sorted(TABLES_OF_SUITE), default="tpch")
+    parser.add_argument("--scale", type=Decimal, default=Decimal(1))
+    parser.add_argument("--data", type=Path, default=DATA_FOLDER)
+    asked = parser.parse_args()
+    print(prepare(asked.suite, asked.scale, asked.data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
