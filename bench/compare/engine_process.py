@@ -108,7 +108,12 @@ class EngineProcess:
             pipe.write(protocol.encode(request))
         except BrokenPipeError:
             raise self._lost("ended unexpectedly") from None
-        line = self._read_line(seconds_max or self._timeout_seconds)
+        try:
+            line = self._read_line(seconds_max or self._timeout_seconds)
+        except KeyboardInterrupt:
+            # Its reply would be taken for that of the next request.
+            self._end()
+            raise
         try:
             reply = protocol.decode(line)
         except ProtocolError as error:

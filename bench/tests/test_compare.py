@@ -200,7 +200,7 @@ class TestSuites:
         assert len(read_queries("ssb", Decimal(1))) == 13
 
     def test_folder_name(self) -> None:
-        assert folder_name("tpch", Decimal("10")) == "tpch-sf10"
+        assert folder_name("tpch", Decimal(10)) == "tpch-sf10"
         assert folder_name("tpch", Decimal("0.010")) == "tpch-sf0.01"
 
     def test_byte_count(self) -> None:
