@@ -159,11 +159,11 @@ pub(crate) fn arena_shrunk(bytes: u64) {
 }
 
 /// Whether the counting allocator is installed. Found out once, by an allocation large enough to
-/// be counted at once; it is never touched, so it costs no memory.
+/// be counted at once, whatever the thread's word holds; it is never touched, so it costs no memory.
 pub(crate) fn is_installed() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
-        let probe = Vec::<u8>::with_capacity(BATCH_BYTES as usize);
+        let probe = Vec::<u8>::with_capacity(4 * BATCH_BYTES as usize);
         std::hint::black_box(&probe);
         drop(probe);
         SEEN.load(Relaxed)

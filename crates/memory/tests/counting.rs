@@ -2,6 +2,7 @@
 //! the process's.
 
 use std::alloc::System;
+use std::hint::black_box;
 
 use memory::{Arena, Budget, CountingAllocator, allocated_bytes, arena_bytes, peak_bytes, reset_peaks};
 
@@ -13,6 +14,7 @@ const MEGABYTE: u64 = 1 << 20;
 /// What the test harness and the present thread may hold uncounted or allocate meanwhile.
 const SLACK: u64 = 700_000;
 
+#[track_caller]
 fn close(found: u64, expected: u64) {
     assert!(found.abs_diff(expected) <= SLACK, "{found} is not near {expected}");
 }
@@ -24,7 +26,7 @@ fn what_is_allocated_is_charged_once() {
 
     // A large allocation is seen at once, and its reservation adds nothing to it.
     let held = budget.reserve(64 * MEGABYTE).unwrap();
-    let large = vec![1u8; 64 * MEGABYTE as usize];
+    let large = black_box(vec![1u8; 64 * MEGABYTE as usize]);
     close(allocated_bytes(), before + 64 * MEGABYTE);
     close(budget.used(), before + 64 * MEGABYTE);
     drop(held);
@@ -41,7 +43,7 @@ fn what_is_allocated_is_charged_once() {
     budget.set_limit(before + 100 * MEGABYTE);
     assert!(budget.reserve(40 * MEGABYTE).is_err());
     assert!(budget.reserve(20 * MEGABYTE).is_ok());
-    let unasked = vec![1u8; 40 * MEGABYTE as usize];
+    let unasked = black_box(vec![1u8; 40 * MEGABYTE as usize]);
     assert!(budget.check().is_err());
     drop(unasked);
     assert!(budget.check().is_ok());
@@ -51,17 +53,21 @@ fn what_is_allocated_is_charged_once() {
 
     // Threads that end leave their counts behind, and frees on another thread are subtracted.
     let boxes: Vec<Vec<Box<[u8; 1000]>>> = (0..8)
-        .map(|_| std::thread::spawn(|| (0..100).map(|_| Box::new([7u8; 1000])).collect()).join().unwrap())
+        .map(|_| {
+            std::thread::spawn(|| (0..100).map(|_| black_box(Box::new([7u8; 1000]))).collect())
+                .join()
+                .unwrap()
+        })
         .collect();
     close(allocated_bytes(), before + 800_000);
     let mut grown: Vec<u64> = Vec::new();
     for value in 0..1_000_000 {
-        grown.push(value);
+        grown.push(black_box(value));
     }
     close(allocated_bytes(), before + 800_000 + 8 * MEGABYTE);
     drop((boxes, grown));
     for _ in 0..200 {
-        std::thread::spawn(|| std::mem::forget(Box::new([0u8; 100]))).join().unwrap();
+        std::thread::spawn(|| drop(black_box(Box::new([0u8; 100])))).join().unwrap();
     }
     close(allocated_bytes(), before);
     reset_peaks();
