@@ -1,7 +1,7 @@
 """The command line: `python -m compare` from the bench folder.
 
 Ends with status 0 if every engine ran every query and answered right, 1 if
-one did not, 2 if the run could not begin.
+one did not, 2 if the run could not begin, 130 if it was interrupted.
 """
 
 from __future__ import annotations
@@ -142,7 +142,11 @@ def main(arguments: list[str]) -> int:
         schedule=asked.schedule,
         settings=settings,
     )
-    schedule, outcomes = compare_engines(suite, options, say)
+    try:
+        schedule, outcomes = compare_engines(suite, options, say)
+    except KeyboardInterrupt:
+        say("interrupted: nothing kept")
+        return 130
     runs = f"median of {options.runs} runs, ms, {schedule}"
     print(f"\n{suite.title}, {options.threads} threads, {runs}\n")
     print(comparison_table(outcomes))
