@@ -1,2 +1,13 @@
 //! Evaluates bound expressions over vectors: own kernels for the hot types, the function library for the rest.
+//!
+//! A `Program` computes a list of expressions over a batch, equal parts once; a `Predicate` finds the rows for which
+//! an expression is TRUE. Results are PostgreSQL's: three-valued logic, errors for overflow and division by zero.
+//! This crate leaves to others: binding and coercion (the planner's), predicates inside blocks, aggregates.
 #![forbid(unsafe_code)]
+
+pub mod fallback;
+pub mod predicate;
+pub mod program;
+
+pub use predicate::{Predicate, Selected};
+pub use program::{Program, evaluate_constant, fold_constants};
