@@ -1,1 +1,45 @@
-//! Instruction-set dispatch and the vector kernels, each with its scalar twin.
+//! Instruction sets and the loops that are worth writing for them.
+//!
+//! The processor is asked once what it can do (`level`). Plain loops are compiled several times by `dispatch!` and
+//! the compiler vectorises them; only where that is known to fail (comparisons that end in bitmaps, expanding bitmaps
+//! into row numbers, table look-ups) are there intrinsics, and each of those has a scalar twin that the tests hold it
+//! to. The crate knows nothing of blocks: it takes slices and `u64` words of 64 rows each, row 0 in the lowest bit.
+//!
+//! | need | use |
+//! | --- | --- |
+//! | a selection of rows | `Bitmap` |
+//! | `low <= x <= high` on integers or codes, and-ed into words | `and_range` |
+//! | the same on floats, in PostgreSQL's order | `and_float_range` |
+//! | code -> accepted? | `CodeTable`, `and_lookup` |
+//! | words -> row numbers | `append_indices`, `Bitmap::to_indices` |
+//! | min and max | `bounds`, `float_bounds` |
+//! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
+//! | a checksum at memory speed | `checksum` |
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+pub mod bitmap;
+pub mod bounds;
+pub mod cast;
+pub mod checksum;
+pub mod code;
+pub mod indices;
+pub mod level;
+pub mod lookup;
+pub mod range;
+#[cfg(test)]
+mod tests;
+pub mod widen;
+
+pub use bitmap::Bitmap;
+pub use bounds::{bounds, float_bounds};
+pub use cast::{Plain, as_bytes, typed, typed_mut};
+pub use checksum::checksum;
+pub use code::{Code, Float, Lane};
+pub use indices::append_indices;
+pub use level::{Kernel, Level, level, run, run_at};
+pub use lookup::{CodeTable, and_lookup};
+pub use range::{and_float_range, and_range, and_where};
+pub use widen::{narrow, widen, widen_rows};

@@ -1,0 +1,180 @@
+//! AVX2: comparisons give byte masks, which `movemask` turns into bits.
+
+use std::arch::x86_64::*;
+
+macro_rules! integer_range {
+    ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $bits:ident) => {
+        /// # Safety
+        /// `values.len()` is `64 * words.len()`.
+        #[target_feature(enable = "avx2")]
+        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+            debug_assert_eq!(values.len(), words.len() * 64);
+            let low = $set(low as $signed);
+            let span = $set(span as $signed);
+            let mut at = values.as_ptr();
+            for word in words {
+                let mut bits = 0u64;
+                for part in 0..64 / $lanes {
+                    // SAFETY: 64 values belong to each word; a step of `part` reads `$lanes` of them.
+                    let found = unsafe { $bits(at.add(part * $lanes).cast(), low, span) };
+                    bits |= u64::from(found) << (part * $lanes);
+                }
+                *word &= bits ^ flip;
+                // SAFETY: at most one past the end.
+                at = unsafe { at.add(64) };
+            }
+        }
+    };
+}
+integer_range!(and_range_u8, u8, i8, 32, _mm256_set1_epi8, _mm256_sub_epi8, bits_u8);
+integer_range!(and_range_u16, u16, i16, 32, _mm256_set1_epi16, _mm256_sub_epi16, bits_u16);
+integer_range!(and_range_u32, u32, i32, 8, _mm256_set1_epi32, _mm256_sub_epi32, bits_u32);
+integer_range!(and_range_u64, u64, i64, 4, _mm256_set1_epi64x, _mm256_sub_epi64, bits_u64);
+
+/// # Safety
+/// 32 bytes can be read at `at`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_u8(at: *const __m256i, low: __m256i, span: __m256i) -> u32 {
+    // SAFETY: the caller's promise.
+    let x = _mm256_sub_epi8(unsafe { _mm256_loadu_si256(at) }, low);
+    _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(x, span), x)) as u32
+}
+
+/// # Safety
+/// 64 bytes can be read at `at`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_u16(at: *const __m256i, low: __m256i, span: __m256i) -> u32 {
+    // SAFETY: the caller's promise.
+    let (a, b) = unsafe { (_mm256_loadu_si256(at), _mm256_loadu_si256(at.add(1))) };
+    let (a, b) = (_mm256_sub_epi16(a, low), _mm256_sub_epi16(b, low));
+    let a = _mm256_cmpeq_epi16(_mm256_min_epu16(a, span), a);
+    let b = _mm256_cmpeq_epi16(_mm256_min_epu16(b, span), b);
+    // Packing interleaves 128-bit halves; the permutation puts the rows back in order.
+    let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(a, b));
+    _mm256_movemask_epi8(packed) as u32
+}
+
+/// # Safety
+/// 32 bytes can be read at `at`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_u32(at: *const __m256i, low: __m256i, span: __m256i) -> u32 {
+    // SAFETY: the caller's promise.
+    let x = _mm256_sub_epi32(unsafe { _mm256_loadu_si256(at) }, low);
+    let inside = _mm256_cmpeq_epi32(_mm256_min_epu32(x, span), x);
+    _mm256_movemask_ps(_mm256_castsi256_ps(inside)) as u32
+}
+
+/// # Safety
+/// 32 bytes can be read at `at`.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_u64(at: *const __m256i, low: __m256i, span: __m256i) -> u32 {
+    // SAFETY: the caller's promise.
+    let x = _mm256_sub_epi64(unsafe { _mm256_loadu_si256(at) }, low);
+    // There is no unsigned 64-bit comparison: flipping the top bits makes the signed one do.
+    let top = _mm256_set1_epi64x(i64::MIN);
+    let above = _mm256_cmpgt_epi64(_mm256_xor_si256(x, top), _mm256_xor_si256(span, top));
+    !(_mm256_movemask_pd(_mm256_castsi256_pd(above)) as u32) & 0xF
+}
+
+macro_rules! float_range {
+    ($name:ident, $ty:ty, $lanes:expr, $load:ident, $set:ident, $cmp:ident, $and:ident, $movemask:ident) => {
+        /// # Safety
+        /// `values.len()` is `64 * words.len()`.
+        #[target_feature(enable = "avx2")]
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            high: $ty,
+            nan: bool,
+            flip: u64,
+            words: &mut [u64],
+        ) {
+            debug_assert_eq!(values.len(), words.len() * 64);
+            let low = $set(low);
+            let high = $set(high);
+            let nan = if nan { u64::MAX } else { 0 };
+            let mut at = values.as_ptr();
+            for word in words {
+                let mut bits = 0u64;
+                for part in 0..64 / $lanes {
+                    // SAFETY: 64 values belong to each word, and `part` stays within them.
+                    let x = unsafe { $load(at.add(part * $lanes)) };
+                    let inside = $and($cmp::<_CMP_GE_OQ>(x, low), $cmp::<_CMP_LE_OQ>(x, high));
+                    let unordered = $movemask($cmp::<_CMP_UNORD_Q>(x, x)) as u32;
+                    let inside = $movemask(inside) as u32;
+                    bits |= (u64::from(inside) | (u64::from(unordered) & nan)) << (part * $lanes);
+                }
+                *word &= bits ^ flip;
+                // SAFETY: at most one past the end.
+                at = unsafe { at.add(64) };
+            }
+        }
+    };
+}
+float_range!(
+    and_range_f32,
+    f32,
+    8,
+    _mm256_loadu_ps,
+    _mm256_set1_ps,
+    _mm256_cmp_ps,
+    _mm256_and_ps,
+    _mm256_movemask_ps
+);
+float_range!(
+    and_range_f64,
+    f64,
+    4,
+    _mm256_loadu_pd,
+    _mm256_set1_pd,
+    _mm256_cmp_pd,
+    _mm256_and_pd,
+    _mm256_movemask_pd
+);
+
+/// For every byte, the positions of its set bits.
+static POSITIONS: [[u8; 8]; 256] = {
+    let mut table = [[0u8; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut found) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[byte][found] = bit as u8;
+                found += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// As `avx512::expand`, eight rows at a time through a table of bit positions.
+///
+/// # Safety
+/// `out` has room for the count of set bits plus 16.
+#[target_feature(enable = "avx2,popcnt")]
+pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
+    let mut written = 0usize;
+    for (i, word) in words.iter().enumerate() {
+        if *word == 0 {
+            continue;
+        }
+        for part in 0..8 {
+            let byte = (*word >> (part * 8)) as u8;
+            let offset = _mm256_set1_epi32((base + i as u32 * 64 + part * 8) as i32);
+            // SAFETY: every table entry is 8 bytes.
+            let positions = unsafe { _mm_loadl_epi64(POSITIONS[byte as usize].as_ptr().cast()) };
+            let rows = _mm256_add_epi32(_mm256_cvtepu8_epi32(positions), offset);
+            // SAFETY: at most the set bits so far precede this store, and it writes 8 lanes.
+            unsafe { _mm256_storeu_si256(out.add(written).cast(), rows) };
+            written += byte.count_ones() as usize;
+        }
+    }
+    written
+}

@@ -1,0 +1,174 @@
+//! AVX-512: comparisons give mask registers, so a word of 64 rows is a few masks side by side.
+
+use std::arch::x86_64::*;
+
+macro_rules! integer_range {
+    ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $cmp:ident) => {
+        /// # Safety
+        /// `values.len()` is `64 * words.len()`.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+            debug_assert_eq!(values.len(), words.len() * 64);
+            let low = $set(low as $signed);
+            let span = $set(span as $signed);
+            let mut at = values.as_ptr();
+            for word in words {
+                let mut bits = 0u64;
+                for part in 0..64 / $lanes {
+                    // SAFETY: 64 values belong to each word, and `part` stays within them.
+                    let x = unsafe { _mm512_loadu_si512(at.add(part * $lanes).cast()) };
+                    bits |= u64::from($cmp($sub(x, low), span)) << (part * $lanes);
+                }
+                *word &= bits ^ flip;
+                // SAFETY: at most one past the end.
+                at = unsafe { at.add(64) };
+            }
+        }
+    };
+}
+integer_range!(and_range_u8, u8, i8, 64, _mm512_set1_epi8, _mm512_sub_epi8, _mm512_cmple_epu8_mask);
+integer_range!(and_range_u16, u16, i16, 32, _mm512_set1_epi16, _mm512_sub_epi16, _mm512_cmple_epu16_mask);
+integer_range!(and_range_u32, u32, i32, 16, _mm512_set1_epi32, _mm512_sub_epi32, _mm512_cmple_epu32_mask);
+integer_range!(and_range_u64, u64, i64, 8, _mm512_set1_epi64, _mm512_sub_epi64, _mm512_cmple_epu64_mask);
+
+macro_rules! float_range {
+    ($name:ident, $ty:ty, $lanes:expr, $load:ident, $set:ident, $cmp:ident) => {
+        /// # Safety
+        /// `values.len()` is `64 * words.len()`.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            high: $ty,
+            nan: bool,
+            flip: u64,
+            words: &mut [u64],
+        ) {
+            debug_assert_eq!(values.len(), words.len() * 64);
+            let low = $set(low);
+            let high = $set(high);
+            let nan = if nan { u64::MAX } else { 0 };
+            let mut at = values.as_ptr();
+            for word in words {
+                let mut bits = 0u64;
+                for part in 0..64 / $lanes {
+                    // SAFETY: 64 values belong to each word, and `part` stays within them.
+                    let x = unsafe { $load(at.add(part * $lanes)) };
+                    let inside = u64::from($cmp::<_CMP_GE_OQ>(x, low) & $cmp::<_CMP_LE_OQ>(x, high));
+                    let unordered = u64::from($cmp::<_CMP_UNORD_Q>(x, x));
+                    bits |= (inside | (unordered & nan)) << (part * $lanes);
+                }
+                *word &= bits ^ flip;
+                // SAFETY: at most one past the end.
+                at = unsafe { at.add(64) };
+            }
+        }
+    };
+}
+float_range!(and_range_f32, f32, 16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_cmp_ps_mask);
+float_range!(and_range_f64, f64, 8, _mm512_loadu_pd, _mm512_set1_pd, _mm512_cmp_pd_mask);
+
+/// The whole 256-entry table lives in four registers: two byte permutations and a blend look up 64 codes.
+///
+/// # Safety
+/// `codes.len()` is `64 * words.len()`; `table` has at least 256 bytes, zero past the last code.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+pub(crate) unsafe fn and_lookup_u8(codes: &[u8], table: &[u8], _last: u32, flip: u64, words: &mut [u64]) {
+    debug_assert!(table.len() >= 256 && codes.len() == words.len() * 64);
+    let quarter = |i: usize| {
+        // SAFETY: the table has 256 bytes and `i` is at most 3.
+        unsafe { _mm512_loadu_si512(table.as_ptr().add(i * 64).cast()) }
+    };
+    let (t0, t1, t2, t3) = (quarter(0), quarter(1), quarter(2), quarter(3));
+    for (i, word) in words.iter_mut().enumerate() {
+        // SAFETY: 64 codes belong to each word.
+        let index = unsafe { _mm512_loadu_si512(codes.as_ptr().add(i * 64).cast()) };
+        let lower = _mm512_permutex2var_epi8(t0, index, t1);
+        let upper = _mm512_permutex2var_epi8(t2, index, t3);
+        let found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), lower, upper);
+        *word &= _mm512_test_epi8_mask(found, found) ^ flip;
+    }
+}
+
+/// Sixteen table bytes per gather.
+///
+/// # Safety
+/// `table` has at least `last + 4` bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+unsafe fn gather_test(index: __m512i, table: &[u8], last: __m512i) -> u64 {
+    let index = _mm512_min_epu32(index, last);
+    // SAFETY: every index is at most `last`, and the caller's table has four bytes from there on.
+    let found = unsafe { _mm512_i32gather_epi32::<1>(index, table.as_ptr().cast()) };
+    u64::from(_mm512_test_epi32_mask(found, _mm512_set1_epi32(0xFF)))
+}
+
+/// # Safety
+/// `codes.len()` is `64 * words.len()`; `table` has at least `last + 4` bytes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn and_lookup_u16(codes: &[u16], table: &[u8], last: u32, flip: u64, words: &mut [u64]) {
+    debug_assert!(table.len() >= last as usize + 4 && codes.len() == words.len() * 64);
+    let last = _mm512_set1_epi32(last as i32);
+    for (i, word) in words.iter_mut().enumerate() {
+        let mut bits = 0u64;
+        for part in 0..4 {
+            // SAFETY: 64 codes belong to each word.
+            let narrow = unsafe { _mm256_loadu_si256(codes.as_ptr().add(i * 64 + part * 16).cast()) };
+            // SAFETY: the caller's promise about the table is passed on.
+            bits |= unsafe { gather_test(_mm512_cvtepu16_epi32(narrow), table, last) } << (part * 16);
+        }
+        *word &= bits ^ flip;
+    }
+}
+
+/// # Safety
+/// As `and_lookup_u16`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn and_lookup_u32(codes: &[u32], table: &[u8], last: u32, flip: u64, words: &mut [u64]) {
+    debug_assert!(table.len() >= last as usize + 4 && codes.len() == words.len() * 64);
+    let last = _mm512_set1_epi32(last as i32);
+    for (i, word) in words.iter_mut().enumerate() {
+        let mut bits = 0u64;
+        for part in 0..4 {
+            // SAFETY: 64 codes belong to each word.
+            let index = unsafe { _mm512_loadu_si512(codes.as_ptr().add(i * 64 + part * 16).cast()) };
+            // SAFETY: the caller's promise about the table is passed on.
+            bits |= unsafe { gather_test(index, table, last) } << (part * 16);
+        }
+        *word &= bits ^ flip;
+    }
+}
+
+/// Eight-byte codes have no tables; present so that every width answers.
+///
+/// # Safety
+/// As `and_lookup_u16`.
+pub(crate) unsafe fn and_lookup_u64(codes: &[u64], table: &[u8], last: u32, flip: u64, words: &mut [u64]) {
+    crate::range::and_where(codes, |c| (table[c.min(u64::from(last)) as usize] != 0) != (flip != 0), words);
+}
+
+/// Appends `base + bit position` of every set bit; returns how many were written.
+///
+/// # Safety
+/// `out` has room for the count of set bits plus 16.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,popcnt")]
+pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
+    let lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    let sixteen = _mm512_set1_epi32(16);
+    let mut written = 0usize;
+    for (i, word) in words.iter().enumerate() {
+        if *word == 0 {
+            continue;
+        }
+        let mut rows = _mm512_add_epi32(lanes, _mm512_set1_epi32((base + i as u32 * 64) as i32));
+        for part in 0..4 {
+            let mask = (*word >> (part * 16)) as u16;
+            let packed = _mm512_maskz_compress_epi32(mask, rows);
+            // SAFETY: at most the set bits so far precede this store, and it writes 16 lanes.
+            unsafe { _mm512_storeu_si512(out.add(written).cast(), packed) };
+            written += mask.count_ones() as usize;
+            rows = _mm512_add_epi32(rows, sixteen);
+        }
+    }
+    written
+}

@@ -1,0 +1,256 @@
+//! A selection of rows: one bit a row, row 0 in the lowest bit of the first word. Bits past the last row are zero.
+
+use std::ops::Range;
+
+use crate::append_indices;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// No row selected.
+    pub fn empty(len: usize) -> Self {
+        Bitmap { words: vec![0; len.div_ceil(64)], len }
+    }
+    /// Every row selected.
+    pub fn full(len: usize) -> Self {
+        let mut bitmap = Bitmap { words: vec![u64::MAX; len.div_ceil(64)], len };
+        bitmap.clear_tail();
+        bitmap
+    }
+    pub fn from_fn(len: usize, mut test: impl FnMut(usize) -> bool) -> Self {
+        let mut bitmap = Bitmap::empty(len);
+        for row in 0..len {
+            bitmap.words[row / 64] |= u64::from(test(row)) << (row % 64);
+        }
+        bitmap
+    }
+    /// Takes words of a bitmap of `len` rows; bits past `len` are cleared.
+    pub fn from_words(mut words: Vec<u64>, len: usize) -> Self {
+        words.resize(len.div_ceil(64), 0);
+        let mut bitmap = Bitmap { words, len };
+        bitmap.clear_tail();
+        bitmap
+    }
+    /// Makes it `len` rows, all selected, keeping the memory.
+    pub fn reset_full(&mut self, len: usize) {
+        self.words.clear();
+        self.words.resize(len.div_ceil(64), u64::MAX);
+        self.len = len;
+        self.clear_tail();
+    }
+    /// Makes it `len` rows, none selected, keeping the memory.
+    pub fn reset_empty(&mut self, len: usize) {
+        self.words.clear();
+        self.words.resize(len.div_ceil(64), 0);
+        self.len = len;
+    }
+    fn clear_tail(&mut self) {
+        if self.len % 64 != 0 {
+            if let Some(last) = self.words.last_mut() {
+                *last &= (1 << (self.len % 64)) - 1;
+            }
+        }
+    }
+    /// Number of rows it speaks of.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+    /// Whoever writes must leave the bits past the last row zero.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+    #[inline]
+    pub fn get(&self, row: usize) -> bool {
+        assert!(row < self.len, "row out of range");
+        self.words[row / 64] >> (row % 64) & 1 == 1
+    }
+    #[inline]
+    pub fn set(&mut self, row: usize) {
+        assert!(row < self.len, "row out of range");
+        self.words[row / 64] |= 1 << (row % 64);
+    }
+    #[inline]
+    pub fn clear(&mut self, row: usize) {
+        assert!(row < self.len, "row out of range");
+        self.words[row / 64] &= !(1 << (row % 64));
+    }
+    pub fn clear_all(&mut self) {
+        self.words.fill(0);
+    }
+    fn for_words(&mut self, rows: Range<usize>, change: impl Fn(&mut u64, u64)) {
+        assert!(rows.start <= rows.end && rows.end <= self.len, "rows out of range");
+        let mut row = rows.start;
+        while row < rows.end {
+            let bit = row % 64;
+            let count = (64 - bit).min(rows.end - row);
+            change(&mut self.words[row / 64], mask(count) << bit);
+            row += count;
+        }
+    }
+    pub fn set_range(&mut self, rows: Range<usize>) {
+        self.for_words(rows, |word, bits| *word |= bits);
+    }
+    pub fn clear_range(&mut self, rows: Range<usize>) {
+        self.for_words(rows, |word, bits| *word &= !bits);
+    }
+    /// Number of selected rows.
+    pub fn count(&self) -> usize {
+        count_ones(&self.words)
+    }
+    pub fn count_range(&self, rows: Range<usize>) -> usize {
+        assert!(rows.start <= rows.end && rows.end <= self.len, "rows out of range");
+        let (mut row, mut count) = (rows.start, 0);
+        while row < rows.end {
+            let bit = row % 64;
+            let width = (64 - bit).min(rows.end - row);
+            count += (self.words[row / 64] & (mask(width) << bit)).count_ones() as usize;
+            row += width;
+        }
+        count
+    }
+    pub fn none(&self) -> bool {
+        self.words.iter().all(|w| *w == 0)
+    }
+    pub fn all(&self) -> bool {
+        self.count() == self.len
+    }
+    pub fn and(&mut self, other: &Bitmap) {
+        assert_eq!(self.len, other.len, "bitmaps of one length");
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+    }
+    pub fn and_not(&mut self, other: &Bitmap) {
+        assert_eq!(self.len, other.len, "bitmaps of one length");
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+    }
+    pub fn or(&mut self, other: &Bitmap) {
+        assert_eq!(self.len, other.len, "bitmaps of one length");
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+    }
+    pub fn negate(&mut self) {
+        self.words.iter_mut().for_each(|w| *w = !*w);
+        self.clear_tail();
+    }
+    /// Keeps only the selected rows that also pass `test`.
+    pub fn retain(&mut self, mut test: impl FnMut(usize) -> bool) {
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if !test(i * 64 + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+    /// And-s in `bits`, little-endian words of a bitmap that starts `offset` bits in.
+    pub fn and_bits(&mut self, bits: &[u64], offset: usize) {
+        let rows = self.len;
+        let (skip, shift) = (offset / 64, offset % 64);
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let low = bits.get(skip + i).copied().unwrap_or(0) >> shift;
+            let high =
+                if shift == 0 { 0 } else { bits.get(skip + i + 1).copied().unwrap_or(0) << (64 - shift) };
+            *word &= low | high;
+        }
+        debug_assert!(offset + rows <= bits.len() * 64);
+    }
+    /// As `and_bits`, with the bits inverted.
+    pub fn and_not_bits(&mut self, bits: &[u64], offset: usize) {
+        let (skip, shift) = (offset / 64, offset % 64);
+        for (i, word) in self.words.iter_mut().enumerate() {
+            let low = bits.get(skip + i).copied().unwrap_or(0) >> shift;
+            let high =
+                if shift == 0 { 0 } else { bits.get(skip + i + 1).copied().unwrap_or(0) << (64 - shift) };
+            *word &= !(low | high);
+        }
+    }
+    /// The first selected row at or after `row`.
+    pub fn next_set(&self, row: usize) -> Option<usize> {
+        if row >= self.len {
+            return None;
+        }
+        let mut i = row / 64;
+        let mut word = self.words[i] & (u64::MAX << (row % 64));
+        loop {
+            if word != 0 {
+                return Some(i * 64 + word.trailing_zeros() as usize);
+            }
+            i += 1;
+            word = *self.words.get(i)?;
+        }
+    }
+    /// Appends the selected rows among `rows`, ascending, to `out`.
+    pub fn append_indices(&self, rows: Range<usize>, out: &mut Vec<u32>) {
+        assert!(rows.start <= rows.end && rows.end <= self.len, "rows out of range");
+        if rows.is_empty() {
+            return;
+        }
+        let (first, last) = (rows.start / 64, (rows.end - 1) / 64);
+        let head = u64::MAX << (rows.start % 64);
+        let tail = u64::MAX >> (63 - (rows.end - 1) % 64);
+        if first == last {
+            append_indices(&[self.words[first] & head & tail], (first * 64) as u32, out);
+            return;
+        }
+        append_indices(&[self.words[first] & head], (first * 64) as u32, out);
+        append_indices(&self.words[first + 1..last], ((first + 1) * 64) as u32, out);
+        append_indices(&[self.words[last] & tail], (last * 64) as u32, out);
+    }
+    /// The selected rows, ascending.
+    pub fn to_indices(&self) -> Vec<u32> {
+        let mut out = Vec::new();
+        append_indices(&self.words, 0, &mut out);
+        out
+    }
+    /// Appends selected rows from `from` on until `limit` were taken; returns the row to go on from. For consumers
+    /// that take a selection batch by batch.
+    pub fn take_indices(&self, from: usize, limit: usize, out: &mut Vec<u32>) -> usize {
+        let (mut row, mut left) = (from, limit);
+        while row < self.len && left > 0 {
+            // Whole words at a time while they are sure to fit, then row by row.
+            if row % 64 == 0 && left >= 64 {
+                let words = ((self.len - row).div_ceil(64)).min(left / 64);
+                let start = row / 64;
+                let before = out.len();
+                append_indices(&self.words[start..start + words], row as u32, out);
+                left -= out.len() - before;
+                row = (row + words * 64).min(self.len);
+            } else {
+                let end = (row / 64 * 64 + 64).min(self.len);
+                let mut word = self.words[row / 64] & (u64::MAX << (row % 64));
+                while word != 0 && left > 0 {
+                    let found = row / 64 * 64 + word.trailing_zeros() as usize;
+                    out.push(found as u32);
+                    word &= word - 1;
+                    left -= 1;
+                    if left == 0 {
+                        return found + 1;
+                    }
+                }
+                row = end;
+            }
+        }
+        row
+    }
+}
+
+fn mask(count: usize) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}
+
+crate::dispatch! {
+    fn count_ones(words: &[u64]) -> usize {
+        words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+}

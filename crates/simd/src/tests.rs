@@ -1,0 +1,289 @@
+//! Every kernel at every level against the definition, on seeded random data.
+
+use crate::indices::append_indices_at;
+use crate::lookup::and_lookup_at;
+use crate::range::{and_float_range_at, and_range_at};
+use crate::*;
+
+/// A small generator, so that failures repeat.
+pub(crate) struct Random(pub u64);
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+fn lengths() -> impl Iterator<Item = usize> {
+    [0, 1, 7, 63, 64, 65, 127, 128, 200, 1000, 4096, 4133].into_iter()
+}
+
+fn random_words(random: &mut Random, rows: usize) -> Bitmap {
+    Bitmap::from_fn(rows, |_| random.below(4) > 0)
+}
+
+macro_rules! range_test {
+    ($name:ident, $ty:ty) => {
+        #[test]
+        fn $name() {
+            let mut random = Random(41);
+            for level in Level::available() {
+                for rows in lengths() {
+                    for narrow in [true, false] {
+                        let mut value = || -> $ty {
+                            let v = random.next();
+                            if narrow { (v % 17) as $ty } else { v as $ty }
+                        };
+                        let values: Vec<$ty> = (0..rows).map(|_| value()).collect();
+                        let ends = [value(), value(), <$ty>::MIN, <$ty>::MAX];
+                        for low in ends {
+                            for high in ends {
+                                for negate in [false, true] {
+                                    let start = random_words(&mut random, rows);
+                                    let mut got = start.clone();
+                                    and_range_at(level, &values, low, high, negate, got.words_mut());
+                                    let expected = Bitmap::from_fn(rows, |i| {
+                                        start.get(i) && ((low <= values[i] && values[i] <= high) != negate)
+                                    });
+                                    assert_eq!(got, expected, "{level:?} {rows} {low}..={high} {negate}");
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+range_test!(range_u8, u8);
+range_test!(range_u16, u16);
+range_test!(range_u32, u32);
+range_test!(range_u64, u64);
+range_test!(range_i16, i16);
+range_test!(range_i32, i32);
+range_test!(range_i64, i64);
+
+macro_rules! float_test {
+    ($name:ident, $ty:ty) => {
+        #[test]
+        fn $name() {
+            let mut random = Random(43);
+            let special = [<$ty>::NAN, <$ty>::INFINITY, <$ty>::NEG_INFINITY, 0.0, -0.0, <$ty>::MAX];
+            for level in Level::available() {
+                for rows in lengths() {
+                    let mut value = || -> $ty {
+                        if random.below(3) == 0 {
+                            special[random.below(6) as usize]
+                        } else {
+                            random.below(9) as $ty - 4.0
+                        }
+                    };
+                    let values: Vec<$ty> = (0..rows).map(|_| value()).collect();
+                    for (low, high) in
+                        [(value(), value()), (value(), value()), (<$ty>::NEG_INFINITY, 1.0), (1.0, 1.0)]
+                    {
+                        for (nan, negate) in [(false, false), (false, true), (true, false), (true, true)] {
+                            let mut got = Bitmap::full(rows);
+                            and_float_range_at(level, &values, low, high, nan, negate, got.words_mut());
+                            let expected = Bitmap::from_fn(rows, |i| {
+                                let v = values[i];
+                                ((low <= v && v <= high) || (nan && v.is_nan())) != negate
+                            });
+                            assert_eq!(got, expected, "{level:?} {rows} {low}..={high} {nan} {negate}");
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+float_test!(range_f32, f32);
+float_test!(range_f64, f64);
+
+fn lookup_test<T: Code>(distinct: usize) {
+    let mut random = Random(distinct as u64 + 1);
+    for level in Level::available() {
+        for rows in lengths() {
+            // Some codes lie past the table: they are never accepted.
+            let limit = (distinct as u64 + 3).min(T::MAX.to_u64());
+            let codes: Vec<T> = (0..rows).map(|_| T::truncate(random.next() % (limit + 1))).collect();
+            let accept: Vec<bool> = (0..distinct).map(|_| random.below(3) == 0).collect();
+            let table = CodeTable::new(accept.iter().copied());
+            for negate in [false, true] {
+                let start = random_words(&mut random, rows);
+                let mut got = start.clone();
+                and_lookup_at(level, &codes, &table, negate, got.words_mut());
+                let expected = Bitmap::from_fn(rows, |i| {
+                    let hit = accept.get(codes[i].to_u64() as usize).copied().unwrap_or(false);
+                    start.get(i) && hit != negate
+                });
+                assert_eq!(got, expected, "{level:?} {rows} {distinct} {negate}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lookups() {
+    for distinct in [0, 1, 5, 200, 256] {
+        lookup_test::<u8>(distinct);
+    }
+    for distinct in [0, 1, 5, 300, 5000, 65536] {
+        lookup_test::<u16>(distinct);
+        lookup_test::<u32>(distinct);
+    }
+}
+
+#[test]
+fn runs_of_accepted_codes() {
+    let run = |bits: &[u8]| CodeTable::new(bits.iter().map(|b| *b == 1)).as_run();
+    assert_eq!(run(&[0, 1, 1, 0]), Some((1, 2)));
+    assert_eq!(run(&[1]), Some((0, 0)));
+    assert_eq!(run(&[1, 0, 1]), None);
+    assert_eq!(run(&[0, 0]), None);
+}
+
+#[test]
+fn indices_agree_with_the_bits() {
+    let mut random = Random(5);
+    for level in Level::available() {
+        for density in [0, 1, 2, 8, 64, 1000] {
+            for words in [0usize, 1, 2, 9, 70] {
+                let bits: Vec<u64> = (0..words)
+                    .map(|_| (0..64).fold(0, |w, b| w | u64::from(random.below(1000) < density) << b))
+                    .collect();
+                let mut got = vec![7];
+                append_indices_at(level, &bits, 100, &mut got);
+                let mut expected = vec![7];
+                for row in 0..words * 64 {
+                    if bits[row / 64] >> (row % 64) & 1 == 1 {
+                        expected.push(100 + row as u32);
+                    }
+                }
+                assert_eq!(got, expected, "{level:?} {density} {words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bitmap_ranges_and_batches() {
+    let mut random = Random(77);
+    for rows in [1usize, 64, 65, 300, 1000] {
+        let bitmap = Bitmap::from_fn(rows, |_| random.below(3) > 0);
+        let all: Vec<u32> = (0..rows as u32).filter(|r| bitmap.get(*r as usize)).collect();
+        assert_eq!(bitmap.to_indices(), all);
+        assert_eq!(bitmap.count(), all.len());
+        for _ in 0..50 {
+            let (a, b) = (random.below(rows as u64 + 1) as usize, random.below(rows as u64 + 1) as usize);
+            let (from, to) = (a.min(b), a.max(b));
+            let mut got = Vec::new();
+            bitmap.append_indices(from..to, &mut got);
+            let expected: Vec<u32> =
+                all.iter().copied().filter(|r| (from..to).contains(&(*r as usize))).collect();
+            assert_eq!(got, expected);
+            assert_eq!(bitmap.count_range(from..to), expected.len());
+            let mut changed = bitmap.clone();
+            changed.clear_range(from..to);
+            assert_eq!(changed.count(), all.len() - expected.len());
+            changed.set_range(from..to);
+            assert_eq!(changed.count(), all.len() - expected.len() + (to - from));
+        }
+        for limit in [1, 5, 64, 100, 5000] {
+            let (mut from, mut got) = (0, Vec::new());
+            while from < rows {
+                let before = got.len();
+                from = bitmap.take_indices(from, limit, &mut got);
+                assert!(got.len() - before <= limit);
+            }
+            assert_eq!(got, all, "limit {limit}");
+        }
+        let shift = random.below(100) as usize;
+        let bits: Vec<u64> = (0..(rows + shift).div_ceil(64)).map(|_| random.next()).collect();
+        let (mut with, mut without) = (bitmap.clone(), bitmap.clone());
+        with.and_bits(&bits, shift);
+        without.and_not_bits(&bits, shift);
+        for row in 0..rows {
+            let bit = bits[(row + shift) / 64] >> ((row + shift) % 64) & 1 == 1;
+            assert_eq!(with.get(row), bitmap.get(row) && bit);
+            assert_eq!(without.get(row), bitmap.get(row) && !bit);
+        }
+        let mut next = Vec::new();
+        let mut at = 0;
+        while let Some(row) = bitmap.next_set(at) {
+            next.push(row as u32);
+            at = row + 1;
+        }
+        assert_eq!(next, all);
+    }
+}
+
+#[test]
+fn bounds_of_numbers() {
+    assert_eq!(bounds::<i64>(&[]), None);
+    assert_eq!(bounds(&[3i64, -7, 12, 0]), Some((-7, 12)));
+    assert_eq!(bounds(&[i128::MAX, i128::MIN]), Some((i128::MIN, i128::MAX)));
+    let b = float_bounds(&[1.0, f64::NAN, -2.5]);
+    assert_eq!((b.range, b.nan), (Some((-2.5, 1.0)), true));
+    assert_eq!(float_bounds(&[f64::NAN]).range, None);
+    assert_eq!(float_bounds(&[f32::INFINITY]).range, Some((f32::INFINITY, f32::INFINITY)));
+}
+
+#[test]
+fn narrow_and_widen_are_inverse() {
+    let mut random = Random(9);
+    for rows in lengths() {
+        for step in [1i64, 100, 1_000_000] {
+            let base = -5_000_000_000i64;
+            let values: Vec<i64> = (0..rows).map(|_| base + random.below(60_000) as i64 * step).collect();
+            let mut codes = vec![0u16; rows];
+            narrow(&values, base, step, &mut codes);
+            let mut back = Vec::new();
+            widen(&codes, base, step, &mut back);
+            assert_eq!(back, values);
+            let picked: Vec<u32> = (0..rows as u32).filter(|r| r % 3 == 1).collect();
+            let mut some = Vec::new();
+            widen_rows(&codes, &picked, base, step, &mut some);
+            assert!(some.iter().zip(&picked).all(|(v, r)| *v == values[*r as usize]));
+            assert_eq!(some.len(), picked.len());
+        }
+    }
+}
+
+#[test]
+fn a_changed_bit_changes_the_checksum() {
+    let mut random = Random(3);
+    for length in [0usize, 1, 8, 9, 255, 256, 257, 5000] {
+        let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+        let sum = checksum(&bytes);
+        for _ in 0..300.min(length * 8) {
+            let bit = random.below(length as u64 * 8) as usize;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(checksum(&bytes), sum);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(checksum(&bytes), sum);
+        bytes.push(0);
+        assert_ne!(checksum(&bytes), sum);
+    }
+}
+
+#[test]
+fn kernels_run_at_every_level() {
+    struct Sum<'a>(&'a [u32]);
+    impl Kernel for Sum<'_> {
+        type Output = u64;
+        #[inline(always)]
+        fn run(self) -> u64 {
+            self.0.iter().map(|v| u64::from(*v)).sum()
+        }
+    }
+    for level in Level::available() {
+        assert_eq!(run_at(level, Sum(&[1, 2, 3])), 6);
+    }
+}
