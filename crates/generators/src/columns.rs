@@ -1,7 +1,7 @@
 //! Builders of Arrow columns from rows, and from a small dictionary of words.
 //!
-//! Strings are views: up to 12 bytes live in the view itself. Longer ones go to one buffer per column and batch,
-//! allocated at its exact size, or, for dictionary words, to a buffer that all batches share.
+//! Strings are views: up to 12 bytes live in the view itself. Longer ones go to one buffer per column and
+//! batch, allocated at its exact size, or, for dictionary words, to a buffer that all batches share.
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::{Array, ArrayRef, Date32Array, Decimal128Array, Int32Array, Int64Array, StringViewArray};

@@ -3,9 +3,9 @@
 //! Why: the demo, the tests and the benchmarks need the two suites without any file on disk, and a parallel
 //! load needs them in parts.
 //!
-//! A table is cut into a fixed grid of batches that depends on the scale alone; a part is a contiguous range of
-//! that grid. So the same scale gives the same rows in the same order, and even the same batches, whatever the
-//! number of parts or threads. Each batch is generated from its position, never from the batch before it.
+//! A table is cut into a fixed grid of batches that depends on the scale alone; a part is a contiguous range
+//! of that grid. So the same scale gives the same rows in the same order, and even the same batches, whatever
+//! the number of parts or threads. Each batch is generated from its position, never from the batch before it.
 //!
 //! ```
 //! use generators::{Source, Suite};

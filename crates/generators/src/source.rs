@@ -1,7 +1,7 @@
 //! A suite at a scale, and the iterator over the batches of one part of one of its tables.
 //!
-//! Ownership: a source shares TPC-H's text pool (300 MiB) with its clones and iterators; the pool goes when the
-//! last of them goes. Keep one source for a whole load.
+//! Ownership: a source shares TPC-H's text pool (300 MiB) with its clones and iterators; the pool goes when
+//! the last of them goes. Keep one source for a whole load.
 
 use crate::table::{Generate, SCALE_MAX, SCALE_MIN, Table, UnitRows};
 use crate::{GeneratorError, Suite, tpch};
@@ -60,8 +60,8 @@ impl Source {
         Ok(parts.clamp(1, table.batches(self.scale)) as usize)
     }
 
-    /// The batches of part `part` (from 0) of `parts`, about 8,000 rows each. Parts in order, concatenated, are
-    /// the table; with more parts than batches some are empty.
+    /// The batches of part `part` (from 0) of `parts`, about 8,000 rows each. Parts in order, concatenated,
+    /// are the table; with more parts than batches some are empty.
     pub fn batches(&self, table: &str, part: usize, parts: usize) -> Result<Batches, GeneratorError> {
         let table = self.suite.find(table)?;
         if part >= parts {
@@ -79,9 +79,9 @@ impl Source {
         })
     }
 
-    /// Whether the declared primary key is unique at this scale. Always, except for TPC-H's partsupp at several
-    /// scales below 0.03: there the four suppliers of a part, spread by the specification's formula over fewer
-    /// than 300, may coincide. The official generator has the same rows.
+    /// Whether the declared primary key is unique at this scale. Always, except for TPC-H's partsupp at
+    /// several scales below 0.03: there the four suppliers of a part, spread by the specification's formula
+    /// over fewer than 300, may coincide. The official generator has the same rows.
     pub fn primary_key_holds(&self, table: &str) -> Result<bool, GeneratorError> {
         let table = self.suite.find(table)?;
         Ok(self.suite != Suite::Tpch || table.name != "partsupp" || tpch::partsupp_is_unique(self.scale))

@@ -15,7 +15,8 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Table names, each after every table that it refers to, so that loading in this order satisfies the keys.
+    /// Table names, each after every table that it refers to, so that loading in this order satisfies the
+    /// keys.
     pub fn tables(self) -> &'static [&'static str] {
         match self {
             Suite::Tpch => {
@@ -32,8 +33,8 @@ impl Suite {
         Ok(self.find(table)?.schema())
     }
 
-    /// Primary and foreign keys as the specification declares them. At tiny scales TPC-H's partsupp breaks its
-    /// own: see [`crate::Source::primary_key_holds`].
+    /// Primary and foreign keys as the specification declares them. At tiny scales TPC-H's partsupp breaks
+    /// its own: see [`crate::Source::primary_key_holds`].
     pub fn keys(self, table: &str) -> Result<&'static Keys, GeneratorError> {
         Ok(&self.find(table)?.keys)
     }

@@ -16,7 +16,8 @@ use tpchgen::text::TextPool;
 /// Smallest scale: below it TPC-H has no supplier at all.
 pub const SCALE_MIN: f64 = 0.0001;
 
-/// Largest scale: above about 10,700 tpchgen's part keys leave the 32-bit generator that the official one uses.
+/// Largest scale: above about 10,700 tpchgen's part keys leave the 32-bit generator that the official one
+/// uses.
 pub const SCALE_MAX: f64 = 10_000.0;
 
 /// Primary and foreign keys of a table, by column name.

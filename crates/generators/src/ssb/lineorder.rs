@@ -1,5 +1,5 @@
-//! SSB's fact table. A cell is a range of orders, each of 1 to 7 lines; a line's random numbers are addressed by
-//! order * 8 + line, so nothing depends on the orders before.
+//! SSB's fact table. A cell is a range of orders, each of 1 to 7 lines; a line's random numbers are addressed
+//! by order * 8 + line, so nothing depends on the orders before.
 //!
 //! Order keys are sparse, 8 used of every 32, and a third of the customers, those whose key is a multiple of
 //! three, never order: both as in TPC-H. Money is in whole cents (the paper: "no decimals").

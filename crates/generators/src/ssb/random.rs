@@ -1,9 +1,9 @@
 //! Random numbers by position: a value is a hash of (column, row), so any row can be made on its own.
 //!
 //! The hash is splitmix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014): the
-//! golden-ratio sequence, started at a place of the column's own, through the usual finalizer. A row takes one
-//! step of its column's sequence; the starts are 64-bit hashes, so two columns of 2^37 rows share a stretch
-//! with a probability of about 2^-26.
+//! golden-ratio sequence, started at a place of the column's own, through the usual finalizer. A row takes
+//! one step of its column's sequence; the starts are 64-bit hashes, so two columns of 2^37 rows share a
+//! stretch with a probability of about 2^-26.
 
 /// Distance between neighbouring states: 2^64 over the golden ratio, made odd.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -50,12 +50,14 @@ const TYPE_WORDS: [&[&str]; 3] = [
 const CONTAINER_WORDS: [&[&str]; 2] =
     [&["SM", "LG", "MED", "JUMBO", "WRAP"], &["CASE", "BOX", "BAG", "JAR", "PKG", "PACK", "CAN", "DRUM"]];
 
-const COLORS: &str = "almond antique aquamarine azure beige bisque black blanched blue blush brown burlywood \
-    burnished chartreuse chiffon chocolate coral cornflower cornsilk cream cyan dark deep dim dodger drab \
-    firebrick floral forest frosted gainsboro ghost goldenrod green grey honeydew hot indian ivory khaki lace \
-    lavender lawn lemon light lime linen magenta maroon medium metallic midnight mint misty moccasin navajo navy \
-    olive orange orchid pale papaya peach peru pink plum powder puff purple red rose rosy royal saddle salmon \
-    sandy seashell sienna sky slate smoke snow spring steel tan thistle tomato turquoise violet wheat white yellow";
+const COLORS: &str = "\
+    almond antique aquamarine azure beige bisque black blanched blue blush brown burlywood burnished \
+    chartreuse chiffon chocolate coral cornflower cornsilk cream cyan dark deep dim dodger drab firebrick \
+    floral forest frosted gainsboro ghost goldenrod green grey honeydew hot indian ivory khaki lace \
+    lavender lawn lemon light lime linen magenta maroon medium metallic midnight mint misty moccasin \
+    navajo navy olive orange orchid pale papaya peach peru pink plum powder puff purple red rose rosy \
+    royal saddle salmon sandy seashell sienna sky slate smoke snow spring steel tan thistle tomato \
+    turquoise violet wheat white yellow";
 
 /// Manufacturers, categories of each, and brands of each category: `MFGR#1`, `MFGR#12`, `MFGR#1240`.
 pub(super) const MANUFACTURERS: usize = 5;

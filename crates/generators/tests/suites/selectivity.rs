@@ -1,10 +1,11 @@
 //! The paper's filter factors (O'Neil, O'Neil, Chen, revision 3, section 3) measured on generated data.
 //!
-//! Two steps. The factor that our domains imply (`exact`) must be near the paper's: they differ only in the days,
-//! as the paper divides seven years evenly while orders end in August 1998. And what the data show must be within
-//! five standard deviations of `exact`. A dimension of n rows carries a relative variance of (1 - p) / (p n) into
-//! the fact table; counting c of the lines adds 1 / c, times 5 where a restriction is on whole orders (E[lines^2] /
-//! E[lines] of an order). The tiny factors say little at this size, so each dimension is checked alone, and large.
+//! Two steps. The factor that our domains imply (`exact`) must be near the paper's: they differ only in the
+//! days, as the paper divides seven years evenly while orders end in August 1998. And what the data show must
+//! be within five standard deviations of `exact`. A dimension of n rows carries a relative variance of (1 -
+//! p) / (p n) into the fact table; counting c of the lines adds 1 / c, times 5 where a restriction is on
+//! whole orders (E[lines^2] / E[lines] of an order). The tiny factors say little at this size, so each
+//! dimension is checked alone, and large.
 
 use crate::reading::{integers, strings, table};
 use arrow_array::RecordBatch;
@@ -74,8 +75,8 @@ fn line(passes: fn(&Row) -> bool, exact: f64) -> Restriction {
     Restriction { table: "lineorder", passes, exact }
 }
 
-/// The queries, with the paper's factor. Q1.3 appears twice: its text restricts the quantity to 26 to 35, but the
-/// factor that the paper computes is that of a tenth of the quantities.
+/// The queries, with the paper's factor. Q1.3 appears twice: the query in circulation takes quantities 26 to 35,
+/// a fifth of them, while the factor given for it, 0.000075, is that of a tenth (36 to 40).
 fn queries() -> Vec<(&'static str, f64, Vec<Restriction>)> {
     vec![
         (
@@ -241,7 +242,8 @@ fn domains_imply_the_papers_factors() {
     for (query, paper, restrictions) in queries() {
         let exact = restrictions.iter().map(|restriction| restriction.exact).product();
         let dated = restrictions.iter().any(|restriction| restriction.table == "ddate");
-        // 1997 and 1998 have 579 days of orders where two sevenths would be 687: the largest difference, 16 %.
+        // 1997 and 1998 have 579 days of orders where two sevenths would be 687: the largest difference, 16
+        // %.
         check(query, paper, exact, if dated { 0.16 } else { 0.005 });
     }
 }

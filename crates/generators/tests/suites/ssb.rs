@@ -146,3 +146,36 @@ fn lineorder_adds_up() {
     }
     assert!(column("lo_commitdate").iter().zip(&days).all(|(commit, order)| commit > order));
 }
+
+/// Two columns that shared a stream would be correlated; random ones of n rows are so by about 1 / sqrt(n).
+#[test]
+fn columns_are_uncorrelated() {
+    let source = Source::new(Suite::Ssb, 0.1).unwrap();
+    let lines = table(&source, "lineorder");
+    let names = [
+        "lo_linenumber",
+        "lo_custkey",
+        "lo_partkey",
+        "lo_suppkey",
+        "lo_orderdate",
+        "lo_quantity",
+        "lo_discount",
+        "lo_tax",
+    ];
+    let standardized = names.map(|name| {
+        let values: Vec<f64> = integers(&lines, name).into_iter().map(|value| value as f64).collect();
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        values.into_iter().map(|value| (value - mean) / deviation).collect::<Vec<f64>>()
+    });
+    // Five deviations of 120,000 independent orders, which is what lines in orders of 1 to 7 amount to.
+    let allowed = 5.0 / 120_000f64.sqrt();
+    for (at, left) in standardized.iter().enumerate() {
+        for (other, right) in standardized.iter().enumerate().skip(at + 1) {
+            let products = left.iter().zip(right).map(|(left, right)| left * right);
+            let correlation = products.sum::<f64>() / left.len() as f64;
+            assert!(correlation.abs() < allowed, "{} and {}: {correlation}", names[at], names[other]);
+        }
+    }
+}
