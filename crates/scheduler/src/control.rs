@@ -1,0 +1,133 @@
+//! The caller's hand on a running query.
+//!
+//! One [`QueryControl`] goes with one call of `Scheduler::run`; other threads may look at its
+//! progress or cancel it meanwhile. The *tick* is called on the thread that called `run`, between
+//! work orders, inside long ones when they ask whether to stop, and while it waits: this is where a
+//! host language looks at its signals.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sync::CancelToken;
+
+use crate::query::Counters;
+
+/// Half of the 20 ms that a tick may be late.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+/// How often a waiting caller looks at its cancel token, to which nobody can wake it.
+pub(crate) const POLL: Duration = Duration::from_millis(20);
+
+type Tick = dyn Fn() -> ControlFlow<()> + Send + Sync;
+
+/// Cancellation, tick and progress of one run.
+#[derive(Default)]
+pub struct QueryControl {
+    cancel: CancelToken,
+    tick: Option<Box<Tick>>,
+    counters: Mutex<Option<Arc<Counters>>>,
+}
+
+impl fmt::Debug for QueryControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryControl").field("progress", &self.progress()).finish()
+    }
+}
+
+impl QueryControl {
+    /// Without deadline or tick.
+    pub fn new() -> Self {
+        QueryControl::default()
+    }
+
+    /// Under a token that somebody else can raise.
+    pub fn with_cancel(cancel: CancelToken) -> Self {
+        QueryControl { cancel, ..QueryControl::default() }
+    }
+
+    /// With a hook that is called at least every 20 ms on the calling thread. `Break` cancels.
+    pub fn with_tick(mut self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) -> Self {
+        self.tick = Some(Box::new(tick));
+        self
+    }
+
+    /// The token.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// How far the run is; zeros before it.
+    pub fn progress(&self) -> Progress {
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        counters.map_or_else(Progress::default, |counters| counters.progress())
+    }
+
+    pub(crate) fn attach(&self, counters: &Arc<Counters>) {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(counters));
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Segments in all.
+    pub segments: u64,
+    /// Segments finished.
+    pub segments_finished: u64,
+    /// Executions so far.
+    pub orders: u64,
+    /// Rows counted so far, over all segments.
+    pub rows: u64,
+    /// Units executed so far in segments whose number of units is known.
+    pub units_done: u64,
+    /// Units in all of those.
+    pub units_total: u64,
+}
+
+impl Progress {
+    /// Between 0 and 1: segments finished, and the known part of those that run.
+    pub fn fraction(&self) -> f64 {
+        if self.segments == 0 {
+            return 0.0;
+        }
+        let units = self.units_done as f64 / self.units_total.max(1) as f64;
+        let segments = self.segments_finished as f64 / self.segments as f64;
+        (segments + (1.0 - segments) * units / self.segments as f64).clamp(0.0, 1.0)
+    }
+}
+
+/// Calls the tick when it is due. Lives on the calling thread.
+pub(crate) struct Ticker<'a> {
+    control: &'a QueryControl,
+    last: Cell<Instant>,
+}
+
+impl<'a> Ticker<'a> {
+    pub(crate) fn new(control: &'a QueryControl, now: Instant) -> Self {
+        Ticker { control, last: Cell::new(now) }
+    }
+
+    /// Looks at the clock for deadline and tick, if there are any.
+    pub(crate) fn poll(&self) {
+        self.control.cancel.check_clock();
+        if let Some(tick) = &self.control.tick
+            && self.last.get().elapsed() >= TICK
+        {
+            // A panic here would leave the query on the foreman's list.
+            let answer = catch_unwind(AssertUnwindSafe(tick));
+            if !matches!(answer, Ok(ControlFlow::Continue(()))) {
+                self.control.cancel.cancel();
+            }
+            self.last.set(Instant::now());
+        }
+    }
+
+    /// How long the calling thread may sleep.
+    pub(crate) fn patience(&self) -> Duration {
+        let patience = if self.control.tick.is_some() { TICK } else { POLL };
+        self.control.cancel.time_left().map_or(patience, |left| left.min(patience))
+    }
+}

@@ -1,0 +1,489 @@
+//! One query: the state machine of its segments.
+//!
+//! ```text
+//!            blocking_left = 0             claim: Exhausted        outstanding = 0
+//!   WAITING ------------------> OPEN ------------------> DRAINING ----------------> FINISHED
+//!            start(), [inputs_finished()]                          finish(), then consumers
+//! ```
+//!
+//! *outstanding* counts claims in progress and orders claimed and not done, continuations
+//! included. Who claims adds itself first and looks at the phase second; who drains sets the phase
+//! first and takes itself off second. So when `outstanding` falls to 0 in DRAINING no order is
+//! running and none can begin; the thread that sees this and wins the exchange to FINISHED calls
+//! `finish`. Others may add themselves for a moment, see the phase, and take themselves off.
+//!
+//! *streaming_left* counts streaming producers and one more, taken off after `start`, so that
+//! `inputs_finished` never comes before `start`.
+//!
+//! A stopped query (failed or cancelled) changes no state any more: `claim` gives nothing, and what
+//! running orders return is dropped.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use sync::{CancelToken, Gate, GateKey};
+use workorder::{
+    Claim, Completion, Dag, EdgeKind, Failure, Outcome, QueryId, Segment, SegmentId, WorkOrder, WorkerId,
+};
+
+use crate::Progress;
+use crate::foreman::Foreman;
+use crate::report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+
+const WAITING: u8 = 0;
+const OPEN: u8 = 1;
+const DRAINING: u8 = 2;
+const FINISHED: u8 = 3;
+
+/// No segment was fed lately.
+const NOT_FED: u32 = u32::MAX;
+/// More orders than anybody has workers.
+const MANY: usize = 1 << 20;
+
+/// What outlives the query's segments: counters, and the gate where its caller waits.
+pub(crate) struct Counters {
+    /// Threads, the caller not counted, that may hold a reference to the query.
+    pub(crate) visitors: AtomicUsize,
+    pub(crate) gate: Gate,
+    /// The caller sleeps because no place was free.
+    pub(crate) wants_place: AtomicBool,
+    /// The query is off the list, and its caller waits for the last visitor.
+    pub(crate) closing: AtomicBool,
+    finished: AtomicUsize,
+    begun: Instant,
+    segments: Box<[SegmentCounters]>,
+}
+
+#[derive(Default)]
+struct SegmentCounters {
+    orders: AtomicU64,
+    units_done: AtomicU64,
+    units_total: AtomicU64,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    busy_nanoseconds: AtomicU64,
+    started_nanoseconds: AtomicU64,
+    finished_nanoseconds: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn progress(&self) -> Progress {
+        let mut progress = Progress {
+            segments: self.segments.len() as u64,
+            segments_finished: self.finished.load(Relaxed) as u64,
+            ..Progress::default()
+        };
+        for segment in &self.segments {
+            let total = segment.units_total.load(Relaxed);
+            progress.orders += segment.orders.load(Relaxed);
+            progress.rows += segment.rows.load(Relaxed);
+            progress.units_total += total;
+            progress.units_done += segment.units_done.load(Relaxed).min(total);
+        }
+        progress
+    }
+
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+}
+
+struct SegmentState {
+    segment: Arc<dyn Segment>,
+    phase: AtomicU8,
+    outstanding: AtomicUsize,
+    blocking_left: AtomicU32,
+    streaming_left: AtomicU32,
+    /// Units that streaming producers announced.
+    fed: AtomicU64,
+    has_streaming_producers: bool,
+    consumers: Vec<(u32, EdgeKind)>,
+}
+
+/// A query that runs.
+pub(crate) struct QueryRun {
+    pub(crate) id: QueryId,
+    pub(crate) cancel: CancelToken,
+    pub(crate) counters: Arc<Counters>,
+    foreman: Arc<Foreman>,
+    segments: Vec<SegmentState>,
+    /// Consumers before producers: what is nearest to the result, and hottest, goes first.
+    scan: Vec<u32>,
+    last_fed: AtomicU32,
+    continuations: Mutex<Vec<WorkOrder>>,
+    continuations_left: AtomicUsize,
+    /// Orders claimed so far.
+    claims: AtomicU64,
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl QueryRun {
+    pub(crate) fn new(
+        id: QueryId,
+        dag: Dag,
+        cancel: CancelToken,
+        foreman: Arc<Foreman>,
+        begun: Instant,
+    ) -> Result<Self, Failure> {
+        let mut scan: Vec<u32> = dag.topological_order()?.into_iter().map(|id| id.0).collect();
+        scan.reverse();
+        let mut segments: Vec<SegmentState> = dag
+            .segments
+            .into_iter()
+            .map(|segment| SegmentState {
+                segment,
+                phase: AtomicU8::new(WAITING),
+                outstanding: AtomicUsize::new(0),
+                blocking_left: AtomicU32::new(0),
+                streaming_left: AtomicU32::new(1),
+                fed: AtomicU64::new(0),
+                has_streaming_producers: false,
+                consumers: Vec::new(),
+            })
+            .collect();
+        for edge in &dag.edges {
+            segments[edge.producer.index()].consumers.push((edge.consumer.0, edge.kind));
+            let consumer = &mut segments[edge.consumer.index()];
+            match edge.kind {
+                EdgeKind::Blocking => *consumer.blocking_left.get_mut() += 1,
+                EdgeKind::Streaming => {
+                    *consumer.streaming_left.get_mut() += 1;
+                    consumer.has_streaming_producers = true;
+                }
+            }
+        }
+        let counters = Arc::new(Counters {
+            visitors: AtomicUsize::new(0),
+            gate: Gate::new(),
+            wants_place: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            finished: AtomicUsize::new(0),
+            begun,
+            segments: segments.iter().map(|_| SegmentCounters::default()).collect(),
+        });
+        Ok(QueryRun {
+            id,
+            cancel,
+            counters,
+            foreman,
+            segments,
+            scan,
+            last_fed: AtomicU32::new(NOT_FED),
+            continuations: Mutex::new(Vec::new()),
+            continuations_left: AtomicUsize::new(0),
+            claims: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        })
+    }
+
+    /// Starts the segments that wait for nothing; returns how many orders they may have. Called
+    /// once, before any other thread knows of the query.
+    pub(crate) fn open_roots(&self) -> usize {
+        let is_root = |id: &u32| self.segments[*id as usize].blocking_left.load(SeqCst) == 0;
+        let roots = self.scan.iter().rev().copied().filter(is_root);
+        roots.fold(0, |claimable: usize, id| claimable.saturating_add(self.open(id)))
+    }
+
+    /// Whether nothing is left to do, or nothing may be done any more.
+    pub(crate) fn ended(&self) -> bool {
+        self.counters.finished.load(SeqCst) == self.segments.len() || self.stopped()
+    }
+
+    /// Whether it failed or was cancelled.
+    #[inline]
+    pub(crate) fn stopped(&self) -> bool {
+        self.failed.load(Relaxed) || self.cancel.is_stopped()
+    }
+
+    /// Whether a claim might succeed; wrong only towards yes.
+    pub(crate) fn maybe_claimable(&self) -> bool {
+        !self.stopped()
+            && (self.continuations_left.load(SeqCst) > 0
+                || self.segments.iter().any(|state| state.phase.load(SeqCst) == OPEN))
+    }
+
+    /// Takes the next work order. `None` when there is none now, and none came up meanwhile.
+    pub(crate) fn claim(&self) -> Option<WorkOrder> {
+        loop {
+            if self.stopped() {
+                return None;
+            }
+            let key = self.counters.gate.key();
+            if self.continuations_left.load(SeqCst) > 0
+                && let Some(order) = lock(&self.continuations).pop()
+            {
+                self.continuations_left.fetch_sub(1, SeqCst);
+                self.claims.fetch_add(1, SeqCst);
+                return Some(order);
+            }
+            let fed = self.last_fed.load(Relaxed);
+            if fed != NOT_FED
+                && let Some(order) = self.claim_from(fed)
+            {
+                return Some(order);
+            }
+            if let Some(order) = self.scan.iter().find_map(|&id| self.claim_from(id)) {
+                return Some(order);
+            }
+            // The scan itself may have drained one segment and opened another.
+            if !self.counters.gate.moved(key) {
+                return None;
+            }
+        }
+    }
+
+    fn claim_from(&self, id: u32) -> Option<WorkOrder> {
+        let state = &self.segments[id as usize];
+        if state.phase.load(SeqCst) != OPEN {
+            return None;
+        }
+        state.outstanding.fetch_add(1, SeqCst);
+        if state.phase.load(SeqCst) == OPEN {
+            match self.guard(id, || Ok(state.segment.claim())) {
+                Some(Claim::Order(mut order)) => {
+                    order.segment = SegmentId(id);
+                    self.claims.fetch_add(1, SeqCst);
+                    return Some(order);
+                }
+                Some(Claim::Wait) => {}
+                Some(Claim::Exhausted) => {
+                    let _ = state.phase.compare_exchange(OPEN, DRAINING, SeqCst, SeqCst);
+                }
+                None => {}
+            }
+        }
+        self.release(id);
+        None
+    }
+
+    /// Runs one order. `execute` is the worker's, so that it can bring its context.
+    pub(crate) fn execute(
+        &self,
+        order: WorkOrder,
+        worker: WorkerId,
+        rows_and_bytes: impl Fn() -> (u64, u64),
+        execute: impl FnOnce(&dyn Segment) -> Result<Outcome, Failure>,
+    ) {
+        let id = order.segment.0;
+        let state = &self.segments[order.segment.index()];
+        let begun = Instant::now();
+        let outcome = self.guard(id, || execute(&*state.segment));
+        let nanoseconds = begun.elapsed().as_nanos() as u64;
+        let Some(outcome) = outcome else { return };
+        if self.stopped() {
+            return;
+        }
+        let (rows, bytes) = rows_and_bytes();
+        let mut executed = order;
+        if let Outcome::Continue(rest) = outcome
+            && rest.end == order.end
+            && (order.start..=order.end).contains(&rest.start)
+        {
+            executed.end = rest.start;
+        }
+        let counters = &self.counters.segments[order.segment.index()];
+        counters.orders.fetch_add(1, Relaxed);
+        counters.units_done.fetch_add(executed.units(), Relaxed);
+        counters.rows.fetch_add(rows, Relaxed);
+        counters.bytes.fetch_add(bytes, Relaxed);
+        counters.busy_nanoseconds.fetch_add(nanoseconds, Relaxed);
+        let done = outcome == Outcome::Done;
+        let completion =
+            Completion { query: self.id, worker, order: executed, rows, bytes, nanoseconds, done };
+        if self.guard(id, || Ok(state.segment.completed(&completion))).is_none() {
+            return;
+        }
+        match outcome {
+            Outcome::Done => self.release(id),
+            Outcome::Continue(mut rest) => {
+                rest.segment = order.segment;
+                lock(&self.continuations).push(rest);
+                self.continuations_left.fetch_add(1, SeqCst);
+                self.happened(0);
+            }
+        }
+    }
+
+    /// `count` units became ready for the streaming consumers of `producer`.
+    pub(crate) fn units_ready(&self, producer: SegmentId, count: u64) {
+        if count == 0 {
+            return;
+        }
+        for &(consumer, kind) in &self.segments[producer.index()].consumers {
+            if kind == EdgeKind::Streaming {
+                self.segments[consumer as usize].fed.fetch_add(count, SeqCst);
+                self.last_fed.store(consumer, Relaxed);
+            }
+        }
+        self.happened(usize::try_from(count).unwrap_or(MANY));
+    }
+
+    /// Ends the query with `failure`, unless it has ended already.
+    pub(crate) fn fail(&self, failure: Failure) {
+        lock(&self.failure).get_or_insert(failure);
+        self.failed.store(true, SeqCst);
+        self.counters.gate.notify(1);
+    }
+
+    /// Before the caller looks for work: if nobody else is at work, the number of claims so far.
+    pub(crate) fn quiet(&self) -> Option<u64> {
+        (self.counters.visitors.load(SeqCst) == 0).then(|| self.claims.load(SeqCst))
+    }
+
+    /// After the caller looked and found nothing: whether nothing can happen any more. That is so if
+    /// nobody was at work before and after, nobody claimed anything in between, and no segment was
+    /// opened, fed or finished; for only a running order or a finishing segment can make work, and
+    /// both count as a visitor as long as they last.
+    pub(crate) fn is_stalled(&self, quiet_before: Option<u64>, key: GateKey) -> bool {
+        quiet_before.is_some()
+            && self.quiet() == quiet_before
+            && !self.counters.gate.moved(key)
+            && !self.ended()
+    }
+
+    /// Ends a stalled query.
+    pub(crate) fn fail_stalled(&self) {
+        let open = self.segments.iter().find(|state| state.phase.load(SeqCst) == OPEN);
+        let waiting = self.segments.iter().find(|state| state.phase.load(SeqCst) != FINISHED);
+        let segment = open.or(waiting).map_or("", |state| state.segment.name()).to_owned();
+        self.fail(Box::new(Stalled { segment }));
+    }
+
+    /// What `run` returns. Called once, after everybody else has left.
+    pub(crate) fn result(&self) -> Result<QueryReport, Failure> {
+        if let Some(failure) = lock(&self.failure).take() {
+            return Err(failure);
+        }
+        if self.counters.finished.load(SeqCst) < self.segments.len()
+            && let Some(reason) = self.cancel.reason()
+        {
+            return Err(Box::new(Stopped { reason }));
+        }
+        let segments =
+            self.segments.iter().zip(&self.counters.segments).map(|(state, counters)| SegmentReport {
+                name: state.segment.name().to_owned(),
+                orders: counters.orders.load(Relaxed),
+                rows: counters.rows.load(Relaxed),
+                bytes: counters.bytes.load(Relaxed),
+                busy_nanoseconds: counters.busy_nanoseconds.load(Relaxed),
+                started_nanoseconds: counters.started_nanoseconds.load(Relaxed),
+                finished_nanoseconds: counters.finished_nanoseconds.load(Relaxed),
+            });
+        let segments = segments.collect();
+        Ok(QueryReport { query: self.id, wall: self.counters.begun.elapsed(), segments })
+    }
+
+    /// Starts a segment whose blocking producers are finished; returns how many orders it may have.
+    fn open(&self, id: u32) -> usize {
+        let state = &self.segments[id as usize];
+        if self.stopped() || self.guard(id, || state.segment.start()).is_none() {
+            return 0;
+        }
+        let total = state.segment.total_orders();
+        let counters = &self.counters.segments[id as usize];
+        counters.units_total.store(total.unwrap_or(0), Relaxed);
+        counters.started_nanoseconds.store(self.counters.now(), Relaxed);
+        self.producer_finished(id);
+        state.phase.store(OPEN, SeqCst);
+        match total {
+            Some(total) => usize::try_from(total).unwrap_or(MANY),
+            // Streaming input that nobody has announced will be announced.
+            None if state.has_streaming_producers && state.fed.load(SeqCst) == 0 => 1,
+            None => MANY,
+        }
+    }
+
+    /// One streaming producer of `id`, or its own start, is done.
+    fn producer_finished(&self, id: u32) {
+        let state = &self.segments[id as usize];
+        // A consumer that wanted no more input (a limit) needs no news.
+        if state.streaming_left.fetch_sub(1, SeqCst) == 1
+            && state.has_streaming_producers
+            && state.phase.load(SeqCst) <= OPEN
+        {
+            self.guard(id, || Ok(state.segment.inputs_finished()));
+            self.last_fed.store(id, Relaxed);
+        }
+    }
+
+    /// Takes one claim or order off; whoever takes the last one off a drained segment finishes it.
+    fn release(&self, id: u32) {
+        let state = &self.segments[id as usize];
+        if state.outstanding.fetch_sub(1, SeqCst) != 1
+            || state.phase.load(SeqCst) != DRAINING
+            || self.stopped()
+            || state.phase.compare_exchange(DRAINING, FINISHED, SeqCst, SeqCst).is_err()
+            || self.guard(id, || state.segment.finish()).is_none()
+        {
+            return;
+        }
+        self.counters.segments[id as usize].finished_nanoseconds.store(self.counters.now(), Relaxed);
+        let mut claimable = 0usize;
+        for &(consumer, kind) in &state.consumers {
+            match kind {
+                EdgeKind::Streaming => {
+                    self.producer_finished(consumer);
+                    claimable = claimable.saturating_add(1);
+                }
+                EdgeKind::Blocking => {
+                    let left = &self.segments[consumer as usize].blocking_left;
+                    if left.fetch_sub(1, SeqCst) == 1 {
+                        claimable = claimable.saturating_add(self.open(consumer));
+                    }
+                }
+            }
+        }
+        // Last, since the caller may take the query apart when all are finished.
+        let finished = self.counters.finished.fetch_add(1, SeqCst) + 1;
+        if finished == self.segments.len() {
+            self.counters.gate.notify(1);
+        } else {
+            // This thread takes the first one itself.
+            self.happened(claimable.saturating_sub(1));
+        }
+    }
+
+    /// Something may be claimable: those who are about to sleep look again, and up to `hands`
+    /// sleepers wake, the caller first.
+    pub(crate) fn happened(&self, hands: usize) {
+        let caller = self.counters.gate.notify(hands.min(1));
+        self.foreman.wake(hands - usize::from(caller));
+    }
+
+    /// Calls into a segment; its failure or panic becomes the query's.
+    fn guard<T>(&self, id: u32, call: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(Ok(value)) => Some(value),
+            Ok(Err(failure)) => {
+                self.fail(failure);
+                None
+            }
+            Err(panic) => {
+                let segment = self.segments[id as usize].segment.name().to_owned();
+                self.fail(Box::new(Panicked { segment, message: message_of(&*panic) }));
+                None
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the mutexes here protect is pushed and popped whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "panic without a message".to_owned(),
+    }
+}

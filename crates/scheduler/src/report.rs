@@ -1,0 +1,96 @@
+//! What a run leaves: the report of a query that ended well, and the ways in which the scheduler
+//! itself ends one. (A segment's own failure is passed through as it is.)
+
+use std::fmt;
+use std::time::Duration;
+
+use sync::StopReason;
+use workorder::QueryId;
+
+/// Measured over one run.
+#[derive(Clone, Debug)]
+pub struct QueryReport {
+    /// The run.
+    pub query: QueryId,
+    /// From the call of `run` to its return.
+    pub wall: Duration,
+    /// By position in the DAG.
+    pub segments: Vec<SegmentReport>,
+}
+
+impl QueryReport {
+    /// Time spent inside work orders, over all workers.
+    pub fn busy(&self) -> Duration {
+        Duration::from_nanos(self.segments.iter().map(|segment| segment.busy_nanoseconds).sum())
+    }
+}
+
+/// Measured over one segment of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SegmentReport {
+    /// The segment's own name.
+    pub name: String,
+    /// Executions: work orders and continuations.
+    pub orders: u64,
+    /// Rows the segment counted.
+    pub rows: u64,
+    /// Bytes the segment counted.
+    pub bytes: u64,
+    /// Inside `execute`, over all workers.
+    pub busy_nanoseconds: u64,
+    /// When it was started, after the start of the run.
+    pub started_nanoseconds: u64,
+    /// When it was finished, after the start of the run.
+    pub finished_nanoseconds: u64,
+}
+
+/// The query was cancelled or timed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Which of the two.
+    pub reason: StopReason,
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.reason {
+            StopReason::Cancelled => "the query was cancelled",
+            StopReason::Timeout => "the query ran into its statement timeout",
+        })
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// A segment broke an invariant of its own. An internal error, never the user's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Panicked {
+    /// The segment.
+    pub segment: String,
+    /// What it said.
+    pub message: String,
+}
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "internal error in \"{}\": {}", self.segment, self.message)
+    }
+}
+
+impl std::error::Error for Panicked {}
+
+/// All segments wait for input that nobody will make. An internal error: without this answer the
+/// query would hang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The first segment that is not finished.
+    pub segment: String,
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "internal error: \"{}\" waits for input that nobody makes", self.segment)
+    }
+}
+
+impl std::error::Error for Stalled {}

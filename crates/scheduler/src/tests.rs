@@ -1,0 +1,6 @@
+//! Toy segments under the scheduler: every path of the state machine, without any data.
+
+mod ends;
+mod flows;
+mod stress;
+mod toy;

@@ -1,0 +1,177 @@
+//! Queries that do not end well: failure, panic, cancel, timeout, stall.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use sync::{CancelToken, StopReason};
+use workorder::EdgeKind::{Blocking, Streaming};
+use workorder::{DagError, Outcome, SegmentId};
+
+use super::toy::{Input, Toy, burn, plan};
+use crate::{Panicked, QueryControl, Scheduler, Stalled, Stopped};
+
+#[test]
+fn the_first_failure_wins_and_nothing_runs_after_the_return() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let inside = Arc::new(AtomicUsize::new(0));
+        let theirs = inside.clone();
+        let toy = Toy::new("fails", Input::Units(1_000), move |order, _| {
+            theirs.fetch_add(1, SeqCst);
+            burn(200);
+            theirs.fetch_sub(1, SeqCst);
+            if order.start <= 20 && 20 < order.end {
+                return Err("unit 20 is bad".into());
+            }
+            Ok(Outcome::Done)
+        });
+        let after = Toy::idle("after", 1);
+        let dag = plan(&[toy.clone(), after.clone()], &[(0, 1, Blocking)]);
+        let failure = scheduler.run(dag, &QueryControl::new()).unwrap_err();
+        assert_eq!(inside.load(SeqCst), 0);
+        assert_eq!(failure.to_string(), "unit 20 is bad");
+        assert!(!toy.finished.load(SeqCst) && after.executions.load(SeqCst) == 0);
+        assert!(toy.executions.load(SeqCst) < 100);
+    }
+}
+
+#[test]
+fn a_panic_ends_its_query_only() {
+    let scheduler = Scheduler::new(2);
+    std::thread::scope(|scope| {
+        let good = scope.spawn(|| {
+            for _ in 0..20 {
+                let toy = Toy::new("good", Input::Units(50), |_, _| {
+                    burn(20);
+                    Ok(Outcome::Done)
+                });
+                scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+            }
+        });
+        for _ in 0..10 {
+            let toy = Toy::new("bad", Input::Units(50), |order, _| {
+                assert!(order.end < 40, "unit {} is bad", order.end);
+                Ok(Outcome::Done)
+            });
+            let failure = scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap_err();
+            let panicked = failure.downcast_ref::<Panicked>().unwrap();
+            assert_eq!(panicked.segment, "bad");
+            assert!(panicked.message.starts_with("unit "), "{panicked}");
+        }
+        good.join().unwrap();
+    });
+}
+
+#[test]
+fn a_broken_plan_is_refused() {
+    let scheduler = Scheduler::new(1);
+    let mut dag = plan(&[Toy::idle("a", 1)], &[]);
+    dag.connect(SegmentId(0), SegmentId(9), Blocking);
+    let failure = scheduler.run(dag, &QueryControl::new()).unwrap_err();
+    assert!(failure.downcast_ref::<DagError>().is_some());
+}
+
+/// Orders that go on until they are told to stop.
+fn endless() -> Arc<Toy> {
+    Toy::new("endless", Input::Units(1_000), |_, context| {
+        while !context.should_stop() {
+            burn(50);
+        }
+        Ok(Outcome::Done)
+    })
+}
+
+fn expect_stop(scheduler: &Scheduler, control: &QueryControl, reason: StopReason) -> Duration {
+    let begun = Instant::now();
+    let failure = scheduler.run(plan(&[endless()], &[]), control).unwrap_err();
+    assert_eq!(failure.downcast_ref::<Stopped>(), Some(&Stopped { reason }));
+    begun.elapsed()
+}
+
+#[test]
+fn cancel_deadline_and_tick_end_a_query_soon() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let token = CancelToken::new();
+        let control = QueryControl::with_cancel(token.clone());
+        let canceller = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(30));
+            token.cancel();
+        });
+        assert!(expect_stop(&scheduler, &control, StopReason::Cancelled) < Duration::from_millis(130));
+        canceller.join().unwrap();
+
+        let control = QueryControl::with_cancel(CancelToken::with_timeout(Duration::from_millis(30)));
+        let took = expect_stop(&scheduler, &control, StopReason::Timeout);
+        assert!((Duration::from_millis(30)..Duration::from_millis(130)).contains(&took), "{took:?}");
+
+        let (ticks, me) = (AtomicU64::new(0), std::thread::current().id());
+        let control = QueryControl::new().with_tick(move || {
+            assert_eq!(std::thread::current().id(), me);
+            if ticks.fetch_add(1, SeqCst) < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let took = expect_stop(&scheduler, &control, StopReason::Cancelled);
+        assert!((Duration::from_millis(30)..Duration::from_millis(130)).contains(&took), "{took:?}");
+
+        // A query that was cancelled before it began does not begin.
+        let token = CancelToken::new();
+        token.cancel();
+        expect_stop(&scheduler, &QueryControl::with_cancel(token), StopReason::Cancelled);
+    }
+}
+
+#[test]
+fn ticks_and_cancel_reach_a_caller_that_waits_for_others() {
+    let scheduler = Scheduler::new(2);
+    let me = std::thread::current().id();
+    // The caller's order ends soon; the other worker's goes on until it is stopped.
+    let toy = Toy::new("uneven", Input::Units(2), move |_, context| {
+        let caller = std::thread::current().id() == me;
+        burn(if caller { 10_000 } else { 0 });
+        while !caller && !context.should_stop() {
+            burn(50);
+        }
+        Ok(Outcome::Done)
+    });
+    let token = CancelToken::with_timeout(Duration::from_millis(60));
+    let begun = Instant::now();
+    let result = scheduler.run(plan(&[toy], &[]), &QueryControl::with_cancel(token));
+    assert!(begun.elapsed() < Duration::from_millis(160));
+    // On a busy machine the caller may have done both before the other worker came.
+    if let Err(failure) = result {
+        assert_eq!(failure.downcast_ref::<Stopped>(), Some(&Stopped { reason: StopReason::Timeout }));
+    }
+}
+
+#[test]
+fn a_plan_that_waits_for_nothing_is_an_error_not_a_hang() {
+    for workers in [1, 2] {
+        let scheduler = Scheduler::new(workers);
+        // Nobody feeds it, and nobody will say that its inputs are finished.
+        let orphan = Toy::new("orphan", Input::Stream, |_, _| Ok(Outcome::Done));
+        let dag = plan(&[Toy::idle("a", 100), orphan], &[(0, 1, Blocking)]);
+        let failure = scheduler.run(dag, &QueryControl::new()).unwrap_err();
+        assert_eq!(failure.downcast_ref::<Stalled>(), Some(&Stalled { segment: "orphan".to_owned() }));
+    }
+}
+
+#[test]
+fn a_failed_query_does_not_finish_its_stream() {
+    let scheduler = Scheduler::new(2);
+    let consumer = Toy::new("consumer", Input::Stream, |_, _| Err("no taste".into()));
+    let target = consumer.clone();
+    let producer = Toy::new("producer", Input::Units(100), move |order, context| {
+        burn(100);
+        target.feed(order.units());
+        context.units_ready(order.units());
+        Ok(Outcome::Done)
+    });
+    let dag = plan(&[producer.clone(), consumer], &[(0, 1, Streaming)]);
+    let failure = scheduler.run(dag, &QueryControl::new()).unwrap_err();
+    assert_eq!(failure.to_string(), "no taste");
+    assert!(!producer.finished.load(SeqCst));
+    // The scheduler goes on.
+    scheduler.run(plan(&[Toy::idle("next", 10)], &[]), &QueryControl::new()).unwrap();
+}

@@ -1,0 +1,260 @@
+//! Queries that end well.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use workorder::EdgeKind::{Blocking, Streaming};
+use workorder::{Dag, Outcome};
+
+use super::toy::{Input, Toy, burn, plan};
+use crate::{QueryControl, Scheduler};
+
+#[test]
+fn an_empty_plan_and_segments_without_orders_end_at_once() {
+    let scheduler = Scheduler::new(2);
+    assert!(scheduler.run(Dag::new(), &QueryControl::new()).unwrap().segments.is_empty());
+    let toys = [Toy::idle("a", 0), Toy::idle("b", 0), Toy::new("c", Input::Stream, |_, _| Ok(Outcome::Done))];
+    let dag = plan(&toys, &[(0, 1, Blocking), (1, 2, Streaming)]);
+    let report = scheduler.run(dag, &QueryControl::new()).unwrap();
+    assert!(toys.iter().all(|toy| toy.finished.load(SeqCst)));
+    assert_eq!(report.segments.iter().map(|segment| segment.orders).sum::<u64>(), 0);
+    assert_eq!(scheduler.active_queries(), 0);
+}
+
+#[test]
+fn a_chain_runs_in_order_on_any_number_of_workers() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let first = Toy::idle("first", 10_000);
+        let seen = first.clone();
+        let second = Toy::new("second", Input::Units(500), move |_, _| {
+            assert!(seen.finished.load(SeqCst), "began before its producer was finished");
+            Ok(Outcome::Done)
+        });
+        let control = QueryControl::new();
+        let dag = plan(&[first.clone(), second.clone()], &[(0, 1, Blocking)]);
+        let report = scheduler.run(dag, &control).unwrap();
+        assert_eq!(first.units.load(SeqCst), 10_000);
+        assert_eq!(second.completed_units.load(SeqCst), 500);
+        assert_eq!((report.segments[0].rows, report.segments[0].bytes), (10_000, 80_000));
+        assert_eq!(report.segments[1].name, "second");
+        assert!(report.segments[1].started_nanoseconds >= report.segments[0].finished_nanoseconds);
+        let progress = control.progress();
+        assert_eq!((progress.segments_finished, progress.units_done), (2, 10_500));
+        assert_eq!(progress.fraction(), 1.0);
+    }
+}
+
+#[test]
+fn a_small_query_runs_on_its_caller() {
+    let scheduler = Scheduler::new(4);
+    let me = std::thread::current().id();
+    let toy = Toy::new("one", Input::Units(1), move |_, _| {
+        assert_eq!(std::thread::current().id(), me);
+        Ok(Outcome::Done)
+    });
+    scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+}
+
+#[test]
+fn large_queries_use_all_workers_and_no_more() {
+    for workers in [1usize, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let threads = Arc::new(Mutex::new(HashSet::new()));
+        let (their_most, their_threads) = (most.clone(), threads.clone());
+        let toy = Toy::new("busy", Input::Units(200), move |_, context| {
+            their_most.fetch_max(inside.fetch_add(1, SeqCst) + 1, SeqCst);
+            their_threads.lock().unwrap().insert(context.worker());
+            std::thread::sleep(Duration::from_millis(1));
+            inside.fetch_sub(1, SeqCst);
+            Ok(Outcome::Done)
+        });
+        scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+        assert_eq!(most.load(SeqCst), workers);
+        assert_eq!(threads.lock().unwrap().len(), workers);
+        assert!(threads.lock().unwrap().iter().all(|worker| (worker.0 as usize) < workers));
+    }
+}
+
+#[test]
+fn streaming_consumers_run_while_their_producer_does() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let overlapped = Arc::new(AtomicBool::new(false));
+        let producer_slot: Arc<Mutex<Option<Arc<Toy>>>> = Arc::default();
+        let (their_overlapped, their_slot) = (overlapped.clone(), producer_slot.clone());
+        let consumer = Toy::new("consumer", Input::Stream, move |_, _| {
+            let producer = their_slot.lock().unwrap().clone().unwrap();
+            their_overlapped.fetch_or(!producer.finished.load(SeqCst), SeqCst);
+            Ok(Outcome::Done)
+        });
+        let target = consumer.clone();
+        let producer = Toy::new("producer", Input::Units(300), move |order, context| {
+            for _ in order.start..order.end {
+                burn(20);
+                target.feed(2);
+                context.units_ready(2);
+            }
+            Ok(Outcome::Done)
+        });
+        *producer_slot.lock().unwrap() = Some(producer.clone());
+        let sink = Toy::idle("sink", 3);
+        let toys = [producer, consumer.clone(), sink.clone()];
+        let dag = plan(&toys, &[(0, 1, Streaming), (1, 2, Blocking)]);
+        scheduler.run(dag, &QueryControl::new()).unwrap();
+        assert_eq!(consumer.units.load(SeqCst), 600);
+        assert_eq!(sink.units.load(SeqCst), 3);
+        assert!(overlapped.load(SeqCst));
+        producer_slot.lock().unwrap().take();
+    }
+}
+
+#[test]
+fn a_streaming_consumer_may_also_wait_for_a_blocking_producer() {
+    let scheduler = Scheduler::new(2);
+    let build = Toy::new("build", Input::Units(5), |_, _| {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(Outcome::Done)
+    });
+    let seen = build.clone();
+    let probe = Toy::new("probe", Input::Stream, move |_, _| {
+        assert!(seen.finished.load(SeqCst));
+        Ok(Outcome::Done)
+    });
+    let target = probe.clone();
+    let scan = Toy::new("scan", Input::Units(50), move |order, context| {
+        target.feed(order.units());
+        context.units_ready(order.units());
+        Ok(Outcome::Done)
+    });
+    let dag = plan(&[build, scan, probe.clone()], &[(0, 2, Blocking), (1, 2, Streaming)]);
+    scheduler.run(dag, &QueryControl::new()).unwrap();
+    assert_eq!(probe.units.load(SeqCst), 50);
+}
+
+#[test]
+fn continuations_are_executed_until_nothing_is_left() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let toy = Toy::new("pauses", Input::Units(2_000), |mut order, _| {
+            order.start += 1;
+            Ok(if order.start < order.end { Outcome::Continue(order) } else { Outcome::Done })
+        });
+        let report = scheduler.run(plan(&[toy.clone()], &[]), &QueryControl::new()).unwrap();
+        assert_eq!(toy.units.load(SeqCst), 2_000);
+        assert_eq!(toy.completed_units.load(SeqCst), 2_000);
+        assert_eq!(report.segments[0].orders, 2_000);
+    }
+}
+
+#[test]
+fn workers_may_change_while_a_query_runs() {
+    let scheduler = Scheduler::new(1);
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let their_most = most.clone();
+    let toy = Toy::new("long", Input::Units(600), move |_, _| {
+        their_most.fetch_max(inside.fetch_add(1, SeqCst) + 1, SeqCst);
+        std::thread::sleep(Duration::from_millis(1));
+        inside.fetch_sub(1, SeqCst);
+        Ok(Outcome::Done)
+    });
+    std::thread::scope(|scope| {
+        let query = scope.spawn(|| scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap());
+        let settle = || std::thread::sleep(Duration::from_millis(40));
+        settle();
+        assert_eq!(most.load(SeqCst), 1);
+        scheduler.set_workers(4);
+        settle();
+        assert_eq!((scheduler.workers(), most.load(SeqCst)), (4, 4));
+        scheduler.set_workers(2);
+        settle();
+        most.store(0, SeqCst);
+        settle();
+        assert_eq!(most.load(SeqCst), 2);
+        query.join().unwrap();
+    });
+    scheduler.set_workers(0);
+    assert_eq!(scheduler.workers(), 1);
+}
+
+#[test]
+fn concurrent_queries_share_the_workers_fairly() {
+    let scheduler = Scheduler::new(2);
+    let begun = Instant::now();
+    let ends: Vec<Duration> = std::thread::scope(|scope| {
+        let callers: Vec<_> = [300u64, 300, 300, 6]
+            .into_iter()
+            .enumerate()
+            .map(|(number, units)| {
+                let scheduler = &scheduler;
+                scope.spawn(move || {
+                    // The short one comes last, when both places are taken.
+                    std::thread::sleep(Duration::from_millis(if number == 3 { 30 } else { 0 }));
+                    let toy = Toy::new("share", Input::Units(units), |_, _| {
+                        std::thread::sleep(Duration::from_millis(1));
+                        Ok(Outcome::Done)
+                    });
+                    scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+                    begun.elapsed()
+                })
+            })
+            .collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    assert!(ends[3] < ends[0] && ends[3] < ends[1] && ends[3] < ends[2], "{ends:?}");
+    assert_eq!(scheduler.active_queries(), 0);
+}
+
+#[test]
+fn more_callers_than_places_all_end() {
+    for workers in [1, 2] {
+        let scheduler = Scheduler::new(workers);
+        let total = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..12 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        let toys = [Toy::idle("a", 7), Toy::idle("b", 3), Toy::idle("c", 1)];
+                        let dag = plan(&toys, &[(0, 1, Blocking), (1, 2, Blocking)]);
+                        scheduler.run(dag, &QueryControl::new()).unwrap();
+                        total.fetch_add(toys.iter().map(|toy| toy.units.load(SeqCst)).sum(), SeqCst);
+                    }
+                });
+            }
+        });
+        assert_eq!(total.load(SeqCst), 12 * 20 * 11);
+    }
+}
+
+#[test]
+fn a_work_order_may_run_a_query() {
+    for workers in [1, 2] {
+        let scheduler = Arc::new(Scheduler::new(workers));
+        let inner_units = Arc::new(AtomicU64::new(0));
+        let (their_scheduler, their_units) = (Arc::downgrade(&scheduler), inner_units.clone());
+        let outer = Toy::new("outer", Input::Units(6), move |order, _| {
+            for _ in order.start..order.end {
+                let inner = Toy::idle("inner", 10);
+                let dag = plan(&[inner.clone()], &[]);
+                their_scheduler.upgrade().unwrap().run(dag, &QueryControl::new())?;
+                their_units.fetch_add(inner.units.load(SeqCst), SeqCst);
+            }
+            Ok(Outcome::Done)
+        });
+        scheduler.run(plan(&[outer], &[]), &QueryControl::new()).unwrap();
+        assert_eq!(inner_units.load(SeqCst), 60);
+    }
+}
+
+#[test]
+fn segments_are_dropped_when_run_returns() {
+    let scheduler = Scheduler::new(2);
+    for _ in 0..300 {
+        let toys = [Toy::idle("a", 40), Toy::idle("b", 40)];
+        scheduler.run(plan(&toys, &[(0, 1, Blocking)]), &QueryControl::new()).unwrap();
+        assert!(toys.iter().all(|toy| Arc::strong_count(toy) == 1), "somebody still holds a segment");
+    }
+}
