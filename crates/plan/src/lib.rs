@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+pub mod bounds;
 pub mod expr;
 pub mod file;
 pub mod logical;
@@ -14,6 +15,7 @@ pub mod print;
 pub mod statement;
 
 pub use aggregate::{AggregateCall, AggregateFunction};
+pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
 pub use file::{FileFormat, FileSource};
 pub use logical::{ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, ScanSource, TableId};
