@@ -1,2 +1,87 @@
-//! The repository's own checks.
-fn main() {}
+//! The repository's own checks and chores: `cargo xtask tidy` fails on anything that breaks the house rules.
+//!
+//! Rules are checked by machine or they are wishes. Each module checks one kind of rule and returns findings; a
+//! finding names the file, what is wrong, and what to do.
+#![forbid(unsafe_code)]
+
+mod acceptance;
+mod layers;
+mod links;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// One broken rule.
+pub struct Finding {
+    pub place: String,
+    pub problem: String,
+}
+
+impl Finding {
+    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Finding { place: place.into(), problem: problem.into() }
+    }
+}
+
+/// Files git would commit, relative to the root.
+pub fn tracked_files(root: &Path) -> Vec<PathBuf> {
+    let output = std::process::Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output();
+    let Ok(output) = output else { return Vec::new() };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(PathBuf::from)
+        .filter(|p| root.join(p).is_file())
+        .collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn tidy() -> ExitCode {
+    let root = root();
+    let files = tracked_files(&root);
+    let mut findings = layers::check(&root);
+    findings.extend(source::check(&root, &files));
+    findings.extend(acceptance::check(&root, &files));
+    findings.extend(links::check(&root, &files));
+    for finding in &findings {
+        eprintln!("{}: {}", finding.place, finding.problem);
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, nothing to say", files.len());
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("tidy: {} findings", findings.len());
+        ExitCode::FAILURE
+    }
+}
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("tidy") => tidy(),
+        _ => {
+            eprintln!("usage: cargo xtask tidy    check layers, names, sources, acceptance rows and links");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_repository_is_tidy() {
+        let root = super::root();
+        let files = super::tracked_files(&root);
+        let mut findings = super::layers::check(&root);
+        findings.extend(super::source::check(&root, &files));
+        findings.extend(super::acceptance::check(&root, &files));
+        findings.extend(super::links::check(&root, &files));
+        let text: Vec<String> = findings.iter().map(|f| format!("{}: {}", f.place, f.problem)).collect();
+        assert!(text.is_empty(), "{}", text.join("\n"));
+    }
+}
