@@ -1,0 +1,282 @@
+//! Session settings: what `SET`, `SHOW` and `RESET` know.
+//!
+//! One table lists every setting with its meaning, so that SHOW ALL, error hints and the documentation agree.
+
+use std::time::Duration;
+
+use types::{Error, Result, SqlState};
+use workorder::UnitOfTransfer;
+
+/// The layout new blocks get.
+pub use catalog::Layout;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub unit_of_transfer: UnitOfTransfer,
+    pub batch_rows: usize,
+    pub transfer_bytes: usize,
+    pub statement_timeout: Option<Duration>,
+    pub block_bytes: usize,
+    pub layout: Layout,
+    pub dense_keys: bool,
+    pub runtime_filters: bool,
+    pub predicates_on_codes: bool,
+    pub block_skipping: bool,
+    pub optimizer: optimizer::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let execution = operators::ExecutionSettings::default();
+        Settings {
+            unit_of_transfer: execution.unit_of_transfer,
+            batch_rows: execution.batch_rows,
+            transfer_bytes: execution.transfer_bytes,
+            statement_timeout: None,
+            block_bytes: pool::BLOCK_BYTES_DEFAULT,
+            layout: Layout::default(),
+            dense_keys: true,
+            runtime_filters: true,
+            predicates_on_codes: true,
+            block_skipping: true,
+            optimizer: optimizer::Settings::default(),
+        }
+    }
+}
+
+/// Settings of the whole database rather than of one session.
+pub const DATABASE_SETTINGS: [(&str, &str); 2] = [
+    ("workers", "threads that execute work orders"),
+    ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
+];
+
+/// Settings of a session: name and meaning. Optimizer rules follow by their own names.
+pub const SESSION_SETTINGS: [(&str, &str); 10] = [
+    ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
+    ("batch_rows", "rows of a batch in flight, 1 to 65536"),
+    ("transfer_size", "bytes of a unit of transfer when that is block"),
+    ("statement_timeout", "milliseconds after which a statement is cancelled; 0 for never"),
+    ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
+    ("layout", "layout of new tables: column_store or compressed_column_store"),
+    ("dense_keys", "arrays instead of hash tables where key bounds allow"),
+    ("runtime_filters", "filters from join build sides applied by scans (LIP)"),
+    ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
+    ("block_skipping", "blocks skipped by their minimum and maximum"),
+];
+
+/// A number of bytes with an optional unit: `64KB`, `8 GB`, `1.5GiB`, `1048576`. Units are powers of 1024.
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..split].parse().ok()?;
+    let factor: u64 = match text[split..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "bytes" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
+        _ => return None,
+    };
+    let bytes = number * factor as f64;
+    (bytes.is_finite() && (0.0..9e18).contains(&bytes)).then_some(bytes as u64)
+}
+
+/// A duration: a number of milliseconds, or with a unit `ms`, `s`, `min`, `h`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..split].parse().ok()?;
+    let milliseconds = match text[split..].trim() {
+        "" | "ms" => number,
+        "s" => number * 1e3,
+        "min" => number * 6e4,
+        "h" => number * 3.6e6,
+        _ => return None,
+    };
+    (milliseconds < 1e13).then(|| Duration::from_micros((milliseconds * 1000.0) as u64))
+}
+
+pub fn parse_switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "on" | "true" | "1" | "yes" => Some(true),
+        "off" | "false" | "0" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn switch_text(on: bool) -> String {
+    if on { "on".into() } else { "off".into() }
+}
+
+fn invalid(name: &str, value: &str, expected: &str) -> Error {
+    Error::new(
+        SqlState::InvalidParameterValue,
+        format!("invalid value for setting \"{name}\": \"{value}\""),
+    )
+    .with_hint(format!("expected {expected}"))
+}
+
+pub fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::ColumnStore => "column_store",
+        Layout::CompressedColumnStore => "compressed_column_store",
+    }
+}
+
+pub fn parse_layout(text: &str) -> Option<Layout> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "column_store" | "columnstore" => Some(Layout::ColumnStore),
+        "compressed_column_store" | "compressed_columnstore" => Some(Layout::CompressedColumnStore),
+        _ => None,
+    }
+}
+
+/// Checks a block size as CREATE TABLE and SET take it.
+pub fn parse_block_bytes(text: &str) -> Result<usize> {
+    let range = pool::BLOCK_BYTES_MIN as u64..=pool::BLOCK_BYTES_MAX as u64;
+    match parse_bytes(text).filter(|b| range.contains(b)) {
+        Some(bytes) => Ok(bytes as usize),
+        None => Err(invalid("block_size", text, "a size from 64KB to 1GB")),
+    }
+}
+
+impl Settings {
+    /// The setting's value as text, or `None` when there is no such setting.
+    pub fn get(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "unit_of_transfer" => match self.unit_of_transfer {
+                UnitOfTransfer::Block => "block".into(),
+                _ => "vector".into(),
+            },
+            "batch_rows" => self.batch_rows.to_string(),
+            "transfer_size" => self.transfer_bytes.to_string(),
+            "statement_timeout" => self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis())),
+            "block_size" => self.block_bytes.to_string(),
+            "layout" => layout_name(self.layout).into(),
+            "dense_keys" => switch_text(self.dense_keys),
+            "runtime_filters" => switch_text(self.runtime_filters),
+            "predicates_on_codes" => switch_text(self.predicates_on_codes),
+            "block_skipping" => switch_text(self.block_skipping),
+            _ => return self.optimizer.get(name),
+        })
+    }
+
+    /// Sets a setting from text; `None` restores the default.
+    pub fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let default;
+        let text = match value {
+            Some(text) => text,
+            None => {
+                default = Settings::default().get(name).ok_or_else(|| unknown(name))?;
+                &default
+            }
+        };
+        let switch = || parse_switch(text).ok_or_else(|| invalid(name, text, "on or off"));
+        match name {
+            "unit_of_transfer" => {
+                self.unit_of_transfer = match text.trim().to_ascii_lowercase().as_str() {
+                    "vector" => UnitOfTransfer::Vector,
+                    "block" => UnitOfTransfer::Block,
+                    _ => return Err(invalid(name, text, "vector or block")),
+                };
+            }
+            "batch_rows" => {
+                self.batch_rows = text
+                    .trim()
+                    .parse()
+                    .ok()
+                    .filter(|rows| (1..=65_536).contains(rows))
+                    .ok_or_else(|| invalid(name, text, "a number of rows from 1 to 65536"))?;
+            }
+            "transfer_size" => {
+                self.transfer_bytes = parse_bytes(text)
+                    .filter(|b| (1..=1 << 30).contains(b))
+                    .ok_or_else(|| invalid(name, text, "a size up to 1GB"))? as usize;
+            }
+            "statement_timeout" => {
+                let timeout = parse_duration(text)
+                    .ok_or_else(|| invalid(name, text, "milliseconds, or a number with ms, s, min or h"))?;
+                self.statement_timeout = (!timeout.is_zero()).then_some(timeout);
+            }
+            "block_size" => self.block_bytes = parse_block_bytes(text)?,
+            "layout" => {
+                self.layout = parse_layout(text)
+                    .ok_or_else(|| invalid(name, text, "column_store or compressed_column_store"))?;
+            }
+            "dense_keys" => self.dense_keys = switch()?,
+            "runtime_filters" => self.runtime_filters = switch()?,
+            "predicates_on_codes" => self.predicates_on_codes = switch()?,
+            "block_skipping" => self.block_skipping = switch()?,
+            _ => {
+                if !self.optimizer.set(name, text)? {
+                    return Err(unknown(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every setting of the session with its value and meaning.
+    pub fn all(&self) -> Vec<(String, String, String)> {
+        let own = SESSION_SETTINGS
+            .iter()
+            .map(|(name, meaning)| (name.to_string(), self.get(name).unwrap_or_default(), meaning.to_string()));
+        own.chain(self.optimizer.all()).collect()
+    }
+
+    pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
+        operators::ExecutionSettings {
+            unit_of_transfer: self.unit_of_transfer,
+            batch_rows: self.batch_rows,
+            transfer_bytes: self.transfer_bytes,
+            analyze,
+            dense_keys: self.dense_keys,
+            runtime_filters: self.runtime_filters,
+            predicates_on_codes: self.predicates_on_codes,
+            block_skipping: self.block_skipping,
+        }
+    }
+}
+
+pub fn unknown(name: &str) -> Error {
+    let settings = Settings::default();
+    let known: Vec<String> = settings
+        .all()
+        .into_iter()
+        .map(|(n, _, _)| n)
+        .chain(DATABASE_SETTINGS.iter().map(|(n, _)| n.to_string()))
+        .collect();
+    let error =
+        Error::new(SqlState::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""));
+    match catalog::closest(name, known.iter().map(String::as_str)) {
+        Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+        None => error.with_hint("SHOW ALL lists the settings"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_durations() {
+        assert_eq!(parse_bytes("64KB"), Some(65_536));
+        assert_eq!(parse_bytes("1.5 GiB"), Some(3 << 29));
+        assert_eq!(parse_bytes("12 parsecs"), None);
+        assert_eq!(parse_bytes("-1"), None);
+        assert_eq!(parse_duration("250"), Some(Duration::from_millis(250)));
+        assert_eq!(parse_duration("2 min"), Some(Duration::from_secs(120)));
+    }
+
+    #[test]
+    fn every_setting_round_trips_and_resets() {
+        let mut settings = Settings::default();
+        for (name, value, _) in Settings::default().all() {
+            settings.set(&name, Some(&value)).unwrap_or_else(|e| panic!("{name} = {value}: {e}"));
+            assert_eq!(settings.get(&name).as_deref(), Some(value.as_str()), "{name}");
+            settings.set(&name, None).unwrap();
+        }
+        assert!(settings.set("no_such_thing", Some("1")).is_err());
+        assert!(settings.set("batch_rows", Some("0")).is_err());
+    }
+}

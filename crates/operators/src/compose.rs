@@ -1,0 +1,321 @@
+//! From a physical plan to the scheduler's DAG: cutting pipelines.
+//!
+//! Walking the plan from the root, every subtree becomes a `Flowing`: one or more open branches (a source and the
+//! transforms so far). Streaming operators append a transform to each branch; blocking ones close the branches with a
+//! sink, add a merge step, and open a new branch from their source. Edges:
+//!
+//! ```text
+//!  scan build > BuildSink --> fill step --blocking--> scan probe > Probe > ... > Sink
+//!  probe segments         --blocking--> build rows (outer and semi joins on the build side)
+//!  fill step              --blocking--> scans that apply its runtime filters
+//!  producer > TransferSink --streaming--> TransferSource > ... (unit of transfer `block`)
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan};
+use types::{Error, Result};
+use workorder::{Dag, EdgeKind, SegmentId, UnitOfTransfer};
+
+use crate::aggregate::Aggregate;
+use crate::collect::{Collect, Discard, QueryResult};
+use crate::context::QueryContext;
+use crate::file_scan::FileScan;
+use crate::filter::Filter;
+use crate::generate::Generate;
+use crate::hash_join::HashJoin;
+use crate::insert::Insert;
+use crate::limit::Limit;
+use crate::nested_loop_join::NestedLoopJoin;
+use crate::pipeline::{
+    Branch, Chain, PipelineSegment, Sink, SinkInput, Source, Step, StepSegment, Transform,
+};
+use crate::project::Project;
+use crate::sort::Sort;
+use crate::table_scan::TableScan;
+use crate::transfer::transfer;
+use crate::values::Values;
+
+/// The query's segments and where its result will be.
+pub struct Composed {
+    pub dag: Dag,
+    pub result: Arc<Mutex<QueryResult>>,
+}
+
+/// Builds the segments of `plan`, whose nodes are numbered (`PhysicalPlan::number`).
+pub fn compose(plan: &PhysicalPlan, query: &Arc<QueryContext>) -> Result<Composed> {
+    let mut composer =
+        Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
+    let flowing = composer.flow(plan)?;
+    let (collect, result) = Collect::new(plan.id);
+    composer.close(flowing, Arc::new(collect));
+    composer.connect_filters();
+    composer.dag.validate().map_err(|e| Error::internal(format!("broken plan: {e}")))?;
+    Ok(Composed { dag: composer.dag, result })
+}
+
+/// What a branch waits for.
+#[derive(Clone)]
+enum Waits {
+    Segment(SegmentId),
+    /// The segments that other open branches will become.
+    Branch(Arc<Mutex<Vec<SegmentId>>>),
+}
+
+struct OpenBranch {
+    source: Arc<dyn Source>,
+    transforms: Vec<Arc<dyn Transform>>,
+    waits: Vec<Waits>,
+    /// Streaming producers: the segments that fill this branch's source.
+    fed_by: Vec<SegmentId>,
+    name: String,
+    /// Runtime filters that the source applies.
+    filters: Vec<FilterId>,
+    /// Told which segments this branch became.
+    became: Vec<Arc<Mutex<Vec<SegmentId>>>>,
+}
+
+struct Flowing {
+    branches: Vec<OpenBranch>,
+}
+
+struct Composer<'a> {
+    query: &'a Arc<QueryContext>,
+    dag: Dag,
+    /// The segment after which a filter is published.
+    fillers: HashMap<FilterId, SegmentId>,
+    filter_users: Vec<(FilterId, SegmentId)>,
+}
+
+impl Composer<'_> {
+    fn open(&self, source: impl Source + 'static, name: String, after: &[SegmentId]) -> Flowing {
+        self.open_shared(Arc::new(source), name, after)
+    }
+
+    fn open_shared(&self, source: Arc<dyn Source>, name: String, after: &[SegmentId]) -> Flowing {
+        Flowing {
+            branches: vec![OpenBranch {
+                source,
+                transforms: vec![],
+                waits: after.iter().map(|s| Waits::Segment(*s)).collect(),
+                fed_by: vec![],
+                name,
+                filters: vec![],
+                became: vec![],
+            }],
+        }
+    }
+
+    /// Appends a transform to every branch; with the unit of transfer `block`, each is cut behind it.
+    fn append(&mut self, flowing: &mut Flowing, transform: Arc<dyn Transform>, name: &str, after: &[SegmentId]) {
+        for branch in &mut flowing.branches {
+            branch.transforms.push(transform.clone());
+            branch.waits.extend(after.iter().map(|s| Waits::Segment(*s)));
+            branch.name.push_str(" > ");
+            branch.name.push_str(name);
+        }
+        if self.query.settings.unit_of_transfer == UnitOfTransfer::Block {
+            self.cut(flowing, transform.node());
+        }
+    }
+
+    /// Ends the branches with an insert destination each and goes on from there.
+    fn cut(&mut self, flowing: &mut Flowing, node: NodeId) {
+        let branches = std::mem::take(&mut flowing.branches);
+        for branch in branches {
+            let (sink, source) = transfer(node);
+            let name = "transfer".to_owned();
+            let producer = self.close(Flowing { branches: vec![branch] }, Arc::new(sink));
+            let mut next = self.open(source, name, &[]);
+            for opened in &mut next.branches {
+                opened.fed_by.clone_from(&producer);
+            }
+            flowing.branches.append(&mut next.branches);
+        }
+    }
+
+    /// Ends all branches in one sink; the segments they became.
+    fn close(&mut self, flowing: Flowing, sink: Arc<dyn Sink>) -> Vec<SegmentId> {
+        let input = SinkInput::new(sink.clone(), flowing.branches.len());
+        let mut segments = Vec::new();
+        let mut pending = Vec::new();
+        for (ordinal, branch) in flowing.branches.into_iter().enumerate() {
+            let chain = Chain { transforms: branch.transforms, sink: sink.clone() };
+            let segment = PipelineSegment::new(
+                branch.name,
+                Branch { source: branch.source, chain, ordinal, input: input.clone() },
+                self.query.clone(),
+            );
+            let id = self.dag.add(Arc::new(segment));
+            for producer in &branch.fed_by {
+                self.dag.connect(*producer, id, EdgeKind::Streaming);
+            }
+            self.filter_users.extend(branch.filters.iter().map(|f| (*f, id)));
+            for told in &branch.became {
+                told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id);
+            }
+            pending.push((id, branch.waits));
+            segments.push(id);
+        }
+        // Branches may wait for one another, so their waits are resolved once all are segments.
+        for (id, waits) in pending {
+            for wait in waits {
+                match wait {
+                    Waits::Segment(producer) => self.dag.connect(producer, id, EdgeKind::Blocking),
+                    Waits::Branch(told) => {
+                        let producers = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        for producer in producers.iter() {
+                            self.dag.connect(*producer, id, EdgeKind::Blocking);
+                        }
+                    }
+                }
+            }
+        }
+        segments
+    }
+
+    fn step(&mut self, name: &str, step: Arc<dyn Step>, after: &[SegmentId]) -> SegmentId {
+        let id = self.dag.add(Arc::new(StepSegment::new(name.to_owned(), step, self.query.clone())));
+        for producer in after {
+            self.dag.connect(*producer, id, EdgeKind::Blocking);
+        }
+        id
+    }
+
+    fn connect_filters(&mut self) {
+        for (filter, user) in std::mem::take(&mut self.filter_users) {
+            if let Some(filler) = self.fillers.get(&filter) {
+                self.dag.connect(*filler, user, EdgeKind::Blocking);
+            }
+        }
+    }
+
+    fn flow(&mut self, plan: &PhysicalPlan) -> Result<Flowing> {
+        match &plan.node {
+            PhysicalNode::TableScan { name, runtime_filters, .. } => {
+                let mut flowing = self.open(TableScan::new(plan, self.query)?, format!("scan {name}"), &[]);
+                if self.query.settings.runtime_filters {
+                    for branch in &mut flowing.branches {
+                        branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
+                    }
+                }
+                Ok(flowing)
+            }
+            PhysicalNode::FileScan { .. } => {
+                Ok(self.open(FileScan::new(plan, self.query)?, "scan file".to_owned(), &[]))
+            }
+            PhysicalNode::Generate { suite, table, .. } => {
+                Ok(self.open(Generate::new(plan)?, format!("generate {suite} {table}"), &[]))
+            }
+            PhysicalNode::Values { rows } => {
+                Ok(self.open(Values::new(plan.id, rows, &plan.output), "values".to_owned(), &[]))
+            }
+            PhysicalNode::Filter { input, predicate } => {
+                let mut flowing = self.flow(input)?;
+                self.append(&mut flowing, Arc::new(Filter::new(plan.id, predicate)?), "filter", &[]);
+                Ok(flowing)
+            }
+            PhysicalNode::Project { input, expressions } => {
+                let mut flowing = self.flow(input)?;
+                self.append(&mut flowing, Arc::new(Project::new(plan.id, expressions)?), "project", &[]);
+                Ok(flowing)
+            }
+            PhysicalNode::HashJoin { probe, build, fills, .. } => {
+                let join = HashJoin::new(plan, self.query)?;
+                let filled = self.build_side(build, join.build_sink(), join.build_step(), "fill")?;
+                for (filter, _) in fills {
+                    self.fillers.insert(*filter, filled);
+                }
+                let parts = (join.probe(), join.probe_emits(), join.build_rows());
+                self.probe_side(probe, plan.id, parts, "probe", filled)
+            }
+            PhysicalNode::NestedLoopJoin { probe, build, .. } => {
+                let join = NestedLoopJoin::new(plan, self.query)?;
+                let filled = self.build_side(build, join.build_sink(), join.build_step(), "collect")?;
+                let parts = (join.probe(), join.probe_emits(), join.build_rows());
+                self.probe_side(probe, plan.id, parts, "nested loop", filled)
+            }
+            PhysicalNode::Aggregate { input, .. } => {
+                let aggregate = Aggregate::new(plan, self.query)?;
+                let flowing = self.flow(input)?;
+                let segments = self.close(flowing, aggregate.sink());
+                let merged = self.step("merge groups", aggregate.merge_step(), &segments);
+                Ok(self.open_shared(aggregate.source(), "groups".to_owned(), &[merged]))
+            }
+            PhysicalNode::Sort { input, .. } => {
+                let sort = Sort::new(plan, self.query)?;
+                let flowing = self.flow(input)?;
+                let segments = self.close(flowing, sort.sink());
+                let merged = self.step("merge runs", sort.merge_step(), &segments);
+                Ok(self.open_shared(sort.source(), "sorted".to_owned(), &[merged]))
+            }
+            PhysicalNode::Limit { input, offset, count } => {
+                let (sink, source) = Limit::new(plan.id, *offset, *count);
+                let flowing = self.flow(input)?;
+                let segments = self.close(flowing, Arc::new(sink));
+                Ok(self.open(source, "limited".to_owned(), &segments))
+            }
+            PhysicalNode::UnionAll { inputs } => {
+                let mut branches = Vec::new();
+                for input in inputs {
+                    branches.append(&mut self.flow(input)?.branches);
+                }
+                Ok(Flowing { branches })
+            }
+            PhysicalNode::Insert { input, .. } => {
+                let insert = Insert::new(plan, self.query)?;
+                let flowing = self.flow(input)?;
+                let segments = self.close(flowing, insert.sink());
+                Ok(self.open_shared(insert.source(), "inserted".to_owned(), &segments))
+            }
+        }
+    }
+
+    fn build_side(
+        &mut self,
+        build: &PhysicalPlan,
+        sink: Arc<dyn Sink>,
+        fill: Arc<dyn Step>,
+        name: &str,
+    ) -> Result<SegmentId> {
+        let flowing = self.flow(build)?;
+        let segments = self.close(flowing, sink);
+        Ok(self.step(name, fill, &segments))
+    }
+
+    fn probe_side(
+        &mut self,
+        probe: &PhysicalPlan,
+        node: NodeId,
+        (transform, emits, build_rows): (Arc<dyn Transform>, bool, Option<Arc<dyn Source>>),
+        name: &str,
+        filled: SegmentId,
+    ) -> Result<Flowing> {
+        let mut flowing = self.flow(probe)?;
+        for branch in &mut flowing.branches {
+            branch.transforms.push(transform.clone());
+            branch.waits.push(Waits::Segment(filled));
+            branch.name.push_str(" > ");
+            branch.name.push_str(name);
+        }
+        let probed = Arc::new(Mutex::new(Vec::new()));
+        for branch in &mut flowing.branches {
+            branch.became.push(probed.clone());
+        }
+        if !emits {
+            self.close(flowing, Arc::new(Discard::new(node)));
+            flowing = Flowing { branches: vec![] };
+        } else if self.query.settings.unit_of_transfer == UnitOfTransfer::Block {
+            self.cut(&mut flowing, node);
+        }
+        if let Some(source) = build_rows {
+            let mut rest = self.open_shared(source, "build rows".to_owned(), &[filled]);
+            for branch in &mut rest.branches {
+                branch.waits.push(Waits::Branch(probed.clone()));
+            }
+            flowing.branches.append(&mut rest.branches);
+        }
+        Ok(flowing)
+    }
+}

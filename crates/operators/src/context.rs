@@ -1,0 +1,119 @@
+//! What all operators of one query share: settings, the memory budget, the tables' snapshot, metrics, and the
+//! runtime filters that joins fill and scans apply.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use memory::Budget;
+use plan::{FilterId, TableId};
+use types::{Error, Result, SqlState};
+use workorder::{UnitOfTransfer, WorkContext};
+
+use crate::metrics::Metrics;
+use crate::runtime_filter::KeyFilter;
+
+/// The settings that execution looks at.
+#[derive(Clone, Debug)]
+pub struct ExecutionSettings {
+    pub unit_of_transfer: UnitOfTransfer,
+    /// Rows of a batch in flight, at most.
+    pub batch_rows: usize,
+    /// Bytes of a unit of transfer when that is `block`.
+    pub transfer_bytes: usize,
+    /// Count time per operator (EXPLAIN ANALYZE).
+    pub analyze: bool,
+    /// The ablation switches, by the names of `SET`.
+    pub dense_keys: bool,
+    pub runtime_filters: bool,
+    pub predicates_on_codes: bool,
+    pub block_skipping: bool,
+}
+
+impl Default for ExecutionSettings {
+    fn default() -> Self {
+        ExecutionSettings {
+            unit_of_transfer: UnitOfTransfer::Vector,
+            batch_rows: vector::BATCH_ROWS,
+            transfer_bytes: 1 << 20,
+            analyze: false,
+            dense_keys: true,
+            runtime_filters: true,
+            predicates_on_codes: true,
+            block_skipping: true,
+        }
+    }
+}
+
+/// Takes the blocks of an INSERT; the engine checks constraints and publishes them.
+pub trait InsertTarget: Send + Sync {
+    fn append(&self, table: TableId, blocks: Vec<Arc<block::Block>>, rows: u64) -> Result<()>;
+}
+
+pub struct QueryContext {
+    pub settings: ExecutionSettings,
+    pub budget: Budget,
+    pub pool: Arc<pool::Pool>,
+    /// The snapshot that the query reads.
+    pub tables: HashMap<TableId, Arc<catalog::Table>>,
+    pub insert: Option<Arc<dyn InsertTarget>>,
+    pub metrics: Metrics,
+    filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
+}
+
+impl QueryContext {
+    pub fn new(
+        settings: ExecutionSettings,
+        budget: Budget,
+        pool: Arc<pool::Pool>,
+        tables: HashMap<TableId, Arc<catalog::Table>>,
+        insert: Option<Arc<dyn InsertTarget>>,
+        plan: &plan::PhysicalPlan,
+    ) -> Self {
+        let mut nodes = 0;
+        let mut filters = HashMap::new();
+        let mut open = vec![plan];
+        while let Some(node) = open.pop() {
+            nodes = nodes.max(node.id.0 as usize + 1);
+            if let plan::PhysicalNode::HashJoin { fills, .. } = &node.node {
+                filters.extend(fills.iter().map(|(id, _)| (*id, OnceLock::new())));
+            }
+            open.extend(node.children());
+        }
+        QueryContext { settings, budget, pool, tables, insert, metrics: Metrics::new(nodes), filters }
+    }
+
+    pub fn table(&self, id: TableId) -> Result<&Arc<catalog::Table>> {
+        self.tables.get(&id).ok_or_else(|| Error::internal(format!("table {} is not in the snapshot", id.0)))
+    }
+
+    /// Publishes a filter; scans that start later apply it.
+    pub fn publish_filter(&self, id: FilterId, filter: Arc<KeyFilter>) {
+        if let Some(slot) = self.filters.get(&id) {
+            // A filter is filled by one join; a second publication would be the same one.
+            let _ = slot.set(filter);
+        }
+    }
+
+    /// The filter, once its join's build side is complete and if it is worth applying.
+    pub fn filter(&self, id: FilterId) -> Option<&Arc<KeyFilter>> {
+        self.filters.get(&id).and_then(OnceLock::get)
+    }
+
+    /// Asks for room before a large allocation.
+    pub fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
+        self.budget.reserve(bytes as u64).map_err(out_of_memory)
+    }
+
+    /// To be asked at every batch: has the query been stopped, is memory within its budget?
+    pub fn check(&self, work: &WorkContext<'_>) -> Result<()> {
+        if work.should_stop() {
+            return Err(Error::new(SqlState::QueryCanceled, "canceling statement"));
+        }
+        self.budget.check().map_err(out_of_memory)
+    }
+}
+
+pub fn out_of_memory(exceeded: memory::BudgetExceeded) -> Error {
+    Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}"))
+        .with_hint("raise the limit with --memory or SET memory_limit, or let the query touch less data at once")
+}

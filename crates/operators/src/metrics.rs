@@ -1,0 +1,82 @@
+//! Counters per plan node, for EXPLAIN ANALYZE. Work orders count locally and add once at their end.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plan::NodeId;
+use plan::print::NodeMetrics;
+
+#[derive(Default)]
+struct Counters {
+    rows: AtomicU64,
+    work_orders: AtomicU64,
+    nanoseconds: AtomicU64,
+    bytes: AtomicU64,
+    notes: Mutex<Vec<(String, Note)>>,
+}
+
+/// A further fact of a node. Numbers of one name add up; texts overwrite.
+enum Note {
+    Number(u64),
+    Text(String),
+}
+
+pub struct Metrics {
+    nodes: Vec<Counters>,
+}
+
+impl Metrics {
+    pub fn new(nodes: usize) -> Self {
+        Metrics { nodes: (0..nodes).map(|_| Counters::default()).collect() }
+    }
+    pub fn add(&self, node: NodeId, rows: u64, work_orders: u64, nanoseconds: u64, bytes: u64) {
+        if let Some(counters) = self.nodes.get(node.0 as usize) {
+            counters.rows.fetch_add(rows, Ordering::Relaxed);
+            counters.work_orders.fetch_add(work_orders, Ordering::Relaxed);
+            counters.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+            counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+    /// Adds to a named number of the node: blocks skipped, rows a filter dropped.
+    pub fn count(&self, node: NodeId, name: &str, amount: u64) {
+        self.note(node, name, Note::Number(amount));
+    }
+    /// States a fact in words: which kind of table was built.
+    pub fn state(&self, node: NodeId, name: &str, value: impl Into<String>) {
+        self.note(node, name, Note::Text(value.into()));
+    }
+    fn note(&self, node: NodeId, name: &str, note: Note) {
+        let Some(counters) = self.nodes.get(node.0 as usize) else { return };
+        let Ok(mut notes) = counters.notes.lock() else { return };
+        match (notes.iter_mut().find(|(n, _)| n == name), note) {
+            (Some((_, Note::Number(sum))), Note::Number(more)) => *sum += more,
+            (Some((_, slot)), note) => *slot = note,
+            (None, note) => notes.push((name.to_owned(), note)),
+        }
+    }
+    pub fn get(&self, node: NodeId) -> NodeMetrics {
+        let Some(counters) = self.nodes.get(node.0 as usize) else { return NodeMetrics::default() };
+        let notes = counters.notes.lock().map_or_else(
+            |_| Vec::new(),
+            |notes| {
+                notes
+                    .iter()
+                    .map(|(name, note)| {
+                        let value = match note {
+                            Note::Number(n) => n.to_string(),
+                            Note::Text(text) => text.clone(),
+                        };
+                        (name.clone(), value)
+                    })
+                    .collect()
+            },
+        );
+        NodeMetrics {
+            rows: counters.rows.load(Ordering::Relaxed),
+            work_orders: counters.work_orders.load(Ordering::Relaxed),
+            nanoseconds: counters.nanoseconds.load(Ordering::Relaxed),
+            bytes: counters.bytes.load(Ordering::Relaxed),
+            notes,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Passing batches through the transforms to the sink, with small batches merged on the way.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use types::Result;
+use vector::Batch;
+
+use super::{Flow, Local, Sink, Transform, Work};
+
+/// Batches below this are held back and merged before a stage that has a cost per batch.
+const SMALL_ROWS: usize = 256;
+/// Merged batches are passed on once they have this many rows.
+const MERGED_ROWS: usize = 1024;
+
+/// Transforms and sink of a segment.
+pub struct Chain {
+    pub transforms: Vec<Arc<dyn Transform>>,
+    pub sink: Arc<dyn Sink>,
+}
+
+/// The state of a chain during one work order: one stage per transform, and one for the sink.
+pub struct ChainLocal {
+    stages: Vec<Stage>,
+}
+
+pub struct Stage {
+    pub local: Local,
+    pending: Vec<Batch>,
+    pending_rows: usize,
+    /// Rows that entered, batches merged included.
+    pub rows_in: u64,
+    /// Time from entering this stage until everything below it returned.
+    pub inclusive_ns: u64,
+}
+
+impl Stage {
+    fn new(local: Local) -> Self {
+        Stage { local, pending: Vec::new(), pending_rows: 0, rows_in: 0, inclusive_ns: 0 }
+    }
+}
+
+impl ChainLocal {
+    pub fn stages_mut(&mut self) -> &mut [Stage] {
+        &mut self.stages
+    }
+    /// The sink's state, for its `finish`.
+    pub fn into_sink_local(mut self) -> Option<Local> {
+        self.stages.pop().map(|s| s.local)
+    }
+}
+
+impl Chain {
+    pub fn local(&self) -> ChainLocal {
+        let mut stages: Vec<Stage> = self.transforms.iter().map(|t| Stage::new(t.local())).collect();
+        stages.push(Stage::new(self.sink.local()));
+        ChainLocal { stages }
+    }
+
+    /// Sends a batch into stage `at` (the sink's is the last).
+    pub fn push(
+        &self,
+        at: usize,
+        batch: Batch,
+        tag: u64,
+        stages: &mut [Stage],
+        work: &Work<'_>,
+    ) -> Result<Flow> {
+        if batch.rows == 0 {
+            return Ok(Flow::More);
+        }
+        stages[0].rows_in += batch.rows as u64;
+        let merge = match self.transforms.get(at) {
+            Some(transform) => transform.wants_full_batches(),
+            None => self.sink.wants_full_batches(),
+        };
+        if merge && batch.rows < SMALL_ROWS {
+            let stage = &mut stages[0];
+            stage.pending_rows += batch.rows;
+            stage.pending.push(batch);
+            if stage.pending_rows < MERGED_ROWS {
+                return Ok(Flow::More);
+            }
+            return self.run_pending(at, tag, stages, work);
+        }
+        if stages[0].pending.is_empty() {
+            return self.run(at, batch, tag, stages, work);
+        }
+        // Order is kept: what was held back goes first.
+        if self.run_pending(at, tag, stages, work)? == Flow::Enough {
+            return Ok(Flow::Enough);
+        }
+        self.run(at, batch, tag, stages, work)
+    }
+
+    fn run_pending(&self, at: usize, tag: u64, stages: &mut [Stage], work: &Work<'_>) -> Result<Flow> {
+        let pending = std::mem::take(&mut stages[0].pending);
+        stages[0].pending_rows = 0;
+        self.run(at, Batch::concat(&pending), tag, stages, work)
+    }
+
+    fn run(&self, at: usize, batch: Batch, tag: u64, stages: &mut [Stage], work: &Work<'_>) -> Result<Flow> {
+        let started = work.query.settings.analyze.then(Instant::now);
+        let Some((stage, below)) = stages.split_first_mut() else { return Ok(Flow::Enough) };
+        let flow = match self.transforms.get(at) {
+            Some(transform) => transform.transform(batch, &mut stage.local, work, &mut |out| {
+                self.push(at + 1, out, tag, below, work)
+            }),
+            None => self.sink.consume(batch, tag, &mut stage.local, work),
+        };
+        if let Some(started) = started {
+            stage.inclusive_ns += started.elapsed().as_nanos() as u64;
+        }
+        flow
+    }
+
+    /// Sends on everything held back; the end of a unit.
+    pub fn flush(&self, tag: u64, local: &mut ChainLocal, work: &Work<'_>) -> Result<Flow> {
+        for at in 0..local.stages.len() {
+            if !local.stages[at].pending.is_empty()
+                && self.run_pending(at, tag, &mut local.stages[at..], work)? == Flow::Enough
+            {
+                return Ok(Flow::Enough);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Forgets what is held back: the query wants no more.
+    pub fn discard(local: &mut ChainLocal) {
+        for stage in &mut local.stages {
+            stage.pending.clear();
+            stage.pending_rows = 0;
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The frame every operator fits into: sources, transforms, sinks, and the segment that runs them.
+//!
+//! ```text
+//!  work order [start, end)          one unit: a block, a row group, a partition, a run
+//!     for each unit
+//!        source.run(unit) --batch--> transform 0 --batch--> transform 1 --> ... --> sink.consume(tag, batch)
+//!        flush what transforms and the coalescing hold back
+//! ```
+//! Everything of a unit goes down the pipeline before the next begins, and the sink is told the unit's tag, so a
+//! sink that keeps order (results, inserts) sorts by tag and is right whatever worker did which unit.
+//!
+//! Local state (`Local`) is checked out per work order and given back after it: workers own nothing.
+
+mod chain;
+mod segment;
+
+use std::any::Any;
+
+use plan::NodeId;
+use types::Result;
+use vector::Batch;
+use workorder::WorkContext;
+
+pub use chain::Chain;
+pub use segment::{Branch, PipelineSegment, SinkInput, Step, StepSegment};
+
+use crate::context::QueryContext;
+
+/// Whether more input is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    More,
+    /// Nothing that comes after can change the result.
+    Enough,
+}
+
+/// Where a stage hands its batches.
+pub type Push<'a> = dyn FnMut(Batch) -> Result<Flow> + 'a;
+
+/// State of one stage during a work order, kept from order to order.
+pub type Local = Box<dyn Any + Send>;
+
+/// What a stage may ask while it works.
+pub struct Work<'a> {
+    pub query: &'a QueryContext,
+    pub context: &'a WorkContext<'a>,
+}
+
+impl Work<'_> {
+    /// To be called at every batch of a loop that may be long.
+    pub fn check(&self) -> Result<()> {
+        self.query.check(self.context)
+    }
+}
+
+/// The beginning of a pipeline.
+pub trait Source: Send + Sync {
+    fn node(&self) -> NodeId;
+    /// Called once when everything the source waits for is there; the number of units.
+    fn start(&self, query: &QueryContext) -> Result<u64>;
+    fn local(&self) -> Local {
+        Box::new(())
+    }
+    /// Delivers unit `unit` as dense batches of at most the setting's `batch_rows`. Stops early on `Flow::Enough`.
+    fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow>;
+    /// A source fed while it is read; `None` for all others.
+    fn transfer(&self) -> Option<&crate::transfer::Transfer> {
+        None
+    }
+}
+
+/// A streaming operator: batches in, batches out, inside the producer's work order.
+pub trait Transform: Send + Sync {
+    fn node(&self) -> NodeId;
+    fn start(&self, _query: &QueryContext) -> Result<()> {
+        Ok(())
+    }
+    fn local(&self) -> Local {
+        Box::new(())
+    }
+    fn transform(&self, batch: Batch, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow>;
+    /// Small input batches are worth merging before this stage (it has a cost per batch).
+    fn wants_full_batches(&self) -> bool {
+        true
+    }
+}
+
+/// The end of a pipeline.
+pub trait Sink: Send + Sync {
+    fn node(&self) -> NodeId;
+    fn local(&self) -> Local {
+        Box::new(())
+    }
+    /// Takes a batch of the unit with `tag`; tags order the units of the sink's whole input.
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow>;
+    /// A work order ends: publish what must not wait (full units of transfer).
+    fn end_order(&self, _local: &mut Local, _work: &Work<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// All input is consumed; called once with every local state. Cheap: heavy merges are segments of their own.
+    fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()>;
+    fn wants_full_batches(&self) -> bool {
+        true
+    }
+    /// Asked after every unit: no further unit need be claimed.
+    fn has_enough(&self) -> bool {
+        false
+    }
+}
+
+/// The tag of unit `unit` of input branch `branch`.
+pub fn tag(branch: usize, unit: u64) -> u64 {
+    (branch as u64) << 44 | unit
+}
+
+/// The state inside a `Local`; a stage always gets back the state it made.
+pub fn local_state<T: 'static>(local: &mut Local) -> &mut T {
+    match local.downcast_mut::<T>() {
+        Some(state) => state,
+        None => panic!("a stage was given another stage's state"),
+    }
+}

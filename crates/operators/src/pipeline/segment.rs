@@ -1,0 +1,230 @@
+//! Pipelines as the scheduler's segments.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use types::Result;
+use workorder::{Claim, Completion, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder};
+
+use super::chain::{Chain, ChainLocal};
+use super::{Flow, Local, Sink, Source, Work, tag};
+use crate::context::QueryContext;
+
+/// A work order gives the rest of its run back once it has taken this long, so that pause, cancel and a changed
+/// number of workers take hold soon.
+const ORDER_NANOSECONDS_MAX: u128 = 2_000_000;
+
+/// What several segments that feed one sink share: the states to merge, and who is last.
+pub struct SinkInput {
+    sink: Arc<dyn Sink>,
+    segments_left: AtomicUsize,
+    locals: std::sync::Mutex<Vec<Local>>,
+}
+
+impl SinkInput {
+    pub fn new(sink: Arc<dyn Sink>, segments: usize) -> Arc<Self> {
+        Arc::new(SinkInput { sink, segments_left: AtomicUsize::new(segments), locals: Default::default() })
+    }
+    fn segment_finished(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
+        let mut all = self.locals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.extend(locals);
+        if self.segments_left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let all = std::mem::take(&mut *all);
+            return self.sink.finish(all, query);
+        }
+        Ok(())
+    }
+}
+
+/// One source with its way down: a sink may have several.
+pub struct Branch {
+    pub source: Arc<dyn Source>,
+    pub chain: Chain,
+    /// Position among the sink's branches, the upper part of the tags.
+    pub ordinal: usize,
+    pub input: Arc<SinkInput>,
+}
+
+pub struct PipelineSegment {
+    name: String,
+    branch: Branch,
+    query: Arc<QueryContext>,
+    orders: OrderRange,
+    locals: sync::Pool<OrderLocal>,
+}
+
+struct OrderLocal {
+    source: Local,
+    chain: ChainLocal,
+    rows_out_of_source: u64,
+}
+
+impl PipelineSegment {
+    pub fn new(name: String, branch: Branch, query: Arc<QueryContext>) -> Self {
+        let orders = OrderRange::new(query.settings.unit_of_transfer);
+        PipelineSegment { name, branch, query, orders, locals: sync::Pool::new() }
+    }
+
+    fn run_order(&self, order: WorkOrder, context: &WorkContext<'_>) -> Result<Outcome> {
+        let started = Instant::now();
+        let work = Work { query: &self.query, context };
+        let source = &self.branch.source;
+        let chain = &self.branch.chain;
+        let mut local = self.locals.checkout(|| OrderLocal {
+            source: source.local(),
+            chain: chain.local(),
+            rows_out_of_source: 0,
+        });
+        let mut outcome = Outcome::Done;
+        for unit in order.start..order.end {
+            work.check()?;
+            let tag = tag(self.branch.ordinal, unit);
+            let OrderLocal { source: source_local, chain: chain_local, rows_out_of_source } = &mut *local;
+            let flow = source.run(unit, source_local, &work, &mut |batch| {
+                debug_assert!(batch.columns.iter().all(|c| c.len() == batch.rows));
+                *rows_out_of_source += batch.rows as u64;
+                context.count(batch.rows as u64, 0);
+                work.check()?;
+                chain.push(0, batch, tag, chain_local.stages_mut(), &work)
+            })?;
+            let flow = if flow == Flow::Enough { flow } else { chain.flush(tag, chain_local, &work)? };
+            if flow == Flow::Enough {
+                Chain::discard(chain_local);
+                self.orders.close();
+                break;
+            }
+            if chain.sink.has_enough() {
+                // Units already claimed are finished all the same: a limit relies on it.
+                self.orders.close();
+            }
+            if unit + 1 < order.end && started.elapsed().as_nanos() > ORDER_NANOSECONDS_MAX {
+                let rest = WorkOrder { start: unit + 1, ..order };
+                outcome = Outcome::Continue(rest);
+                break;
+            }
+        }
+        let stages = local.chain.stages_mut();
+        if let Some(last) = stages.last_mut() {
+            self.branch.chain.sink.end_order(&mut last.local, &work)?;
+        }
+        self.count(&mut local, started.elapsed().as_nanos() as u64);
+        Ok(outcome)
+    }
+
+    /// Moves the order's counts into the query's metrics. A node's rows are those that entered the next stage.
+    fn count(&self, local: &mut OrderLocal, total_ns: u64) {
+        let metrics = &self.query.metrics;
+        let analyze = self.query.settings.analyze;
+        let source_rows = std::mem::take(&mut local.rows_out_of_source);
+        let stages = local.chain.stages_mut();
+        let inclusive: Vec<u64> = stages.iter_mut().map(|s| std::mem::take(&mut s.inclusive_ns)).collect();
+        let rows_in: Vec<u64> = stages.iter_mut().map(|s| std::mem::take(&mut s.rows_in)).collect();
+        let source_ns = if analyze { total_ns.saturating_sub(inclusive[0]) } else { 0 };
+        metrics.add(self.branch.source.node(), source_rows, 1, source_ns, 0);
+        for (at, transform) in self.branch.chain.transforms.iter().enumerate() {
+            let own = inclusive[at].saturating_sub(inclusive[at + 1]);
+            metrics.add(transform.node(), rows_in[at + 1], 1, own, 0);
+        }
+        let last = inclusive.len() - 1;
+        metrics.add(self.branch.chain.sink.node(), 0, 1, inclusive[last], 0);
+    }
+}
+
+impl Segment for PipelineSegment {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn start(&self) -> std::result::Result<(), Failure> {
+        for transform in &self.branch.chain.transforms {
+            transform.start(&self.query)?;
+        }
+        let units = self.branch.source.start(&self.query)?;
+        self.orders.set_total(units);
+        Ok(())
+    }
+    fn claim(&self) -> Claim {
+        match self.branch.source.transfer() {
+            Some(transfer) => transfer.claim(self.query.settings.unit_of_transfer),
+            None => self.orders.claim(),
+        }
+    }
+    fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> std::result::Result<Outcome, Failure> {
+        Ok(self.run_order(order, context)?)
+    }
+    fn completed(&self, completion: &Completion) {
+        self.orders.adapt(completion);
+    }
+    fn inputs_finished(&self) {
+        if let Some(transfer) = self.branch.source.transfer() {
+            transfer.inputs_finished();
+        }
+    }
+    fn finish(&self) -> std::result::Result<(), Failure> {
+        let locals: Vec<Local> =
+            self.locals.drain().into_iter().filter_map(|l| l.chain.into_sink_local()).collect();
+        Ok(self.branch.input.segment_finished(locals, &self.query)?)
+    }
+    fn total_orders(&self) -> Option<u64> {
+        match self.branch.source.transfer() {
+            Some(_) => None,
+            None => Some(self.orders.total()),
+        }
+    }
+}
+
+/// Work over numbered partitions between two pipelines: filling join tables, merging aggregates or runs.
+pub trait Step: Send + Sync {
+    fn node(&self) -> plan::NodeId;
+    /// The number of partitions; called once when the input is complete.
+    fn start(&self, query: &QueryContext) -> Result<u64>;
+    fn run(&self, partition: u64, work: &Work<'_>) -> Result<()>;
+    fn finish(&self, _query: &QueryContext) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A `Step` as a segment; each partition is a work order of its own.
+pub struct StepSegment {
+    name: String,
+    step: Arc<dyn Step>,
+    query: Arc<QueryContext>,
+    orders: OrderRange,
+}
+
+impl StepSegment {
+    pub fn new(name: String, step: Arc<dyn Step>, query: Arc<QueryContext>) -> Self {
+        let orders = OrderRange::new(UnitOfTransfer::Vector).with_run_max(1);
+        StepSegment { name, step, query, orders }
+    }
+}
+
+impl Segment for StepSegment {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn start(&self) -> std::result::Result<(), Failure> {
+        self.orders.set_total(self.step.start(&self.query)?);
+        Ok(())
+    }
+    fn claim(&self) -> Claim {
+        self.orders.claim()
+    }
+    fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> std::result::Result<Outcome, Failure> {
+        let started = self.query.settings.analyze.then(Instant::now);
+        let work = Work { query: &self.query, context };
+        for partition in order.start..order.end {
+            work.check()?;
+            self.step.run(partition, &work)?;
+        }
+        let elapsed = started.map_or(0, |s| s.elapsed().as_nanos() as u64);
+        self.query.metrics.add(self.step.node(), 0, 1, elapsed, 0);
+        Ok(Outcome::Done)
+    }
+    fn finish(&self) -> std::result::Result<(), Failure> {
+        Ok(self.step.finish(&self.query)?)
+    }
+    fn total_orders(&self) -> Option<u64> {
+        Some(self.orders.total())
+    }
+}

@@ -1,0 +1,40 @@
+//! Project: new columns computed from a batch.
+
+use plan::{Expr, ExprKind, NodeId};
+use types::Result;
+use vector::Batch;
+
+use crate::pipeline::{Flow, Local, Push, Transform, Work};
+
+pub struct Project {
+    node: NodeId,
+    program: expr::Program,
+    /// Only columns, so nothing is computed and batches of any size are welcome.
+    positions: Option<Vec<usize>>,
+}
+
+impl Project {
+    pub fn new(node: NodeId, expressions: &[Expr]) -> Result<Self> {
+        let positions = expressions
+            .iter()
+            .map(|e| if let ExprKind::Input(i) = e.kind { Some(i) } else { None })
+            .collect::<Option<Vec<usize>>>();
+        Ok(Project { node, program: expr::Program::compile(expressions)?, positions })
+    }
+}
+
+impl Transform for Project {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+    fn transform(&self, batch: Batch, _local: &mut Local, _work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let out = match &self.positions {
+            Some(positions) => batch.select(positions),
+            None => Batch::new(self.program.evaluate(&batch)?, batch.rows),
+        };
+        push(out)
+    }
+    fn wants_full_batches(&self) -> bool {
+        self.positions.is_none()
+    }
+}

@@ -1,0 +1,57 @@
+//! Values: constant rows, one unit per batch.
+
+use plan::{NodeId, OutputColumn};
+use types::{Result, Value};
+use vector::{Batch, Vector, VectorBuilder};
+
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Source, Work};
+
+pub struct Values {
+    node: NodeId,
+    columns: Vec<Vector>,
+    rows: usize,
+}
+
+impl Values {
+    pub fn new(node: NodeId, rows: &[Vec<Value>], output: &[OutputColumn]) -> Self {
+        let columns = output
+            .iter()
+            .enumerate()
+            .map(|(c, column)| {
+                let mut builder = VectorBuilder::new(column.ty, rows.len());
+                for row in rows {
+                    builder.push(&row[c]);
+                }
+                builder.finish()
+            })
+            .collect();
+        Values { node, columns, rows: rows.len() }
+    }
+}
+
+impl Source for Values {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(u64::from(self.rows > 0))
+    }
+    fn run(&self, _unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let whole = Batch::new(self.columns.clone(), self.rows);
+        slices(&whole, work.query.settings.batch_rows, push)
+    }
+}
+
+/// Hands a large batch on in pieces of at most `batch_rows`.
+pub fn slices(whole: &Batch, batch_rows: usize, push: &mut Push<'_>) -> Result<Flow> {
+    let mut at = 0;
+    while at < whole.rows {
+        let rows = batch_rows.min(whole.rows - at);
+        if push(whole.slice(at, rows))? == Flow::Enough {
+            return Ok(Flow::Enough);
+        }
+        at += rows;
+    }
+    Ok(Flow::More)
+}
