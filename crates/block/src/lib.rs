@@ -1,1 +1,40 @@
-//! Data at rest: the bytes of a block, its tuple stores and codings, and predicates on codes.
+//! Data at rest: a block's bytes, and everything that can be asked of them.
+//!
+//! A block is a self-describing run of bytes that holds some rows of one table: a header, a directory with each
+//! column's type, coding and statistics, and each column's *extents*. `encode` makes the bytes, `Block::open` checks
+//! bytes from elsewhere before it trusts them, and a `Block` evaluates predicates on codes and hands out vectors that
+//! share its memory. Sealed blocks never change.
+//!
+//! This crate knows no files, no allocator and no catalog: bytes in, bytes out. Where bytes live and what they are
+//! charged to is `pool`'s affair.
+//!
+//! | step | here |
+//! | --- | --- |
+//! | vectors -> bytes | `encode(columns, parts, layout)` -> `EncodedBlock::{len, write_into}` |
+//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us) |
+//! | which rows | `Block::prepare`, `Block::select` |
+//! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
+
+pub mod block;
+pub mod coding;
+pub mod encode;
+mod fetch;
+pub mod layout;
+mod open;
+pub mod predicate;
+pub mod sketch;
+pub mod store;
+mod stripe;
+#[cfg(test)]
+mod tests;
+
+pub use block::{AccessCounters, Block};
+pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
+pub use encode::{EncodedBlock, encode, estimate_row_bytes};
+pub use predicate::PreparedPredicate;
+pub use simd::Bitmap;
+pub use sketch::Sketch;
+pub use store::{Rows, TupleStore};
+
+/// Alignment that a block's first byte must have; its extents are aligned relative to it.
+pub const BLOCK_ALIGNMENT: usize = 64;

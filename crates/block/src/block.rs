@@ -1,0 +1,213 @@
+//! A sealed block: its bytes, and the tuple store that reads them.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use arrow_buffer::{Buffer, NullBuffer};
+use simd::Bitmap;
+use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
+use vector::Vector;
+
+use crate::layout::Extent;
+use crate::sketch::Sketch;
+use crate::store::{Rows, TupleStore};
+use crate::{CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate, open};
+
+/// What was done to a block since it was opened; tests and EXPLAIN ANALYZE read it.
+#[derive(Debug, Default)]
+pub struct AccessCounters {
+    /// String values that were looked at or handed out one by one. A predicate on a dictionary counts its distinct
+    /// values once when it has to see them (LIKE), not the rows.
+    pub strings_decoded: AtomicU64,
+    /// Selections evaluated on codes.
+    pub predicates_on_codes: AtomicU64,
+    /// Selections answered by the column's bounds.
+    pub predicates_by_bounds: AtomicU64,
+}
+
+impl AccessCounters {
+    pub fn strings_decoded(&self) -> u64 {
+        self.strings_decoded.load(Relaxed)
+    }
+    pub fn predicates_on_codes(&self) -> u64 {
+        self.predicates_on_codes.load(Relaxed)
+    }
+    pub fn predicates_by_bounds(&self) -> u64 {
+        self.predicates_by_bounds.load(Relaxed)
+    }
+}
+
+/// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
+#[derive(Debug)]
+pub struct Block {
+    bytes: Buffer,
+    length: usize,
+    layout: LayoutKind,
+    rows: usize,
+    store: Box<dyn TupleStore>,
+    /// Extents with the position of their first checksum, for `verify`.
+    checked: Vec<(Extent, usize)>,
+    checksums_at: usize,
+    counters: AccessCounters,
+}
+
+impl Block {
+    /// Opens bytes that come from elsewhere: structure, bounds of every offset and code, UTF-8 and checksums are
+    /// validated, so that no later access can leave the bytes. The first byte must be aligned to `BLOCK_ALIGNMENT`
+    /// (`aligned` copies bytes that are not); bytes past the block's own length are ignored.
+    pub fn open(bytes: Buffer) -> Result<Block> {
+        let block = open::open(bytes, open::Trust::Nothing).map_err(corrupted)?;
+        block.verify()?;
+        Ok(block)
+    }
+
+    /// Opens bytes that `EncodedBlock::write_into` has just produced in this process: only the structure is read.
+    /// Bytes from anywhere else belong to `open`.
+    pub fn open_trusted(bytes: Buffer) -> Result<Block> {
+        open::open(bytes, open::Trust::Contents).map_err(corrupted)
+    }
+
+    /// As `open`, without checking checksums: for tests of the structural validation.
+    #[cfg(test)]
+    pub(crate) fn open_unverified(bytes: Buffer) -> Result<Block> {
+        open::open(bytes, open::Trust::Nothing).map_err(corrupted)
+    }
+
+    pub(crate) fn from_parts(
+        bytes: Buffer,
+        length: usize,
+        layout: LayoutKind,
+        rows: usize,
+        store: Box<dyn TupleStore>,
+        checked: Vec<(Extent, usize)>,
+        checksums_at: usize,
+    ) -> Block {
+        let counters = AccessCounters::default();
+        Block { bytes, length, layout, rows, store, checked, checksums_at, counters }
+    }
+
+    /// A copy of `bytes` that is aligned as `open` wants it.
+    pub fn aligned(bytes: &[u8]) -> Buffer {
+        Buffer::from_slice_ref::<u8, _>(bytes)
+    }
+
+    /// Recomputes every checksum.
+    pub fn verify(&self) -> Result<()> {
+        let bytes = self.bytes.as_slice();
+        for (extent, first) in &self.checked {
+            let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
+            for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
+                let stored = crate::layout::take_u64(bytes, self.checksums_at + (first + i) * 8);
+                if stored != Some(simd::checksum(chunk)) {
+                    let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
+                    return Err(corrupted(format!("the checksum of the 64 KiB at byte {at} does not match")));
+                }
+            }
+        }
+        open::verify_metadata(bytes).map_err(corrupted)
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+    pub fn columns(&self) -> usize {
+        self.store.columns()
+    }
+    /// Bytes of the block; its memory may be a little larger.
+    pub fn bytes(&self) -> usize {
+        self.length
+    }
+    /// The block's bytes, as they would be written to a file.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes.as_slice()[..self.length]
+    }
+    pub fn layout(&self) -> LayoutKind {
+        self.layout
+    }
+    pub fn ty(&self, column: usize) -> Type {
+        self.store.ty(column)
+    }
+    pub fn coding(&self, column: usize) -> Coding {
+        self.store.coding(column)
+    }
+    pub fn statistics(&self, column: usize) -> &ColumnStatistics {
+        self.store.statistics(column)
+    }
+    pub fn validity(&self, column: usize) -> Option<&NullBuffer> {
+        self.store.validity(column)
+    }
+    pub fn counters(&self) -> &AccessCounters {
+        &self.counters
+    }
+    /// Bytes of a column's extents: what a scan of it has to read.
+    pub fn column_bytes(&self, column: usize) -> usize {
+        self.checked[column * crate::layout::EXTENTS..(column + 1) * crate::layout::EXTENTS]
+            .iter()
+            .map(|(extent, _)| extent.length as usize)
+            .sum()
+    }
+
+    /// Translates a predicate for this block, once; `select_prepared` may then be called for range after range.
+    pub fn prepare(&self, column: usize, predicate: &ColumnPredicate) -> PreparedPredicate {
+        self.store.prepare(column, predicate, &self.counters)
+    }
+    /// Drops from `selection`, one bit per row of the block, the rows that do not pass.
+    pub fn select(&self, column: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
+        let prepared = self.prepare(column, predicate);
+        self.select_prepared(&prepared, 0..self.rows, selection);
+    }
+    /// Drops from `selection`, whose bit 0 is row `rows.start` and which is `rows.len()` long, the rows that fail.
+    pub fn select_prepared(&self, predicate: &PreparedPredicate, rows: Range<usize>, selection: &mut Bitmap) {
+        assert!(rows.start <= rows.end && rows.end <= self.rows, "rows out of range");
+        assert_eq!(rows.len(), selection.len(), "a selection has one bit per row");
+        self.store.select(predicate, rows, selection, &self.counters);
+    }
+    /// Drops the rows whose code is not accepted (`accept[code]`), and NULLs, of a dictionary-coded column, or of a
+    /// truncated one with codes of 1 or 2 bytes.
+    pub fn select_codes(&self, column: usize, accept: &[bool], rows: Range<usize>, selection: &mut Bitmap) {
+        let prepared = PreparedPredicate::accepting(column, accept);
+        self.select_prepared(&prepared, rows, selection);
+    }
+    /// The values of a column at `rows` (a range, or row numbers). Strings of a dictionary-coded column come as a
+    /// dictionary vector over `dictionary(column)`; everything else is flat. Ranges of plain numbers, and all string
+    /// bytes, are shared with the block, not copied.
+    pub fn fetch<'a>(&self, column: usize, rows: impl Into<Rows<'a>>) -> Vector {
+        self.store.fetch(column, rows.into(), &self.counters)
+    }
+    /// The codes of a dictionary-coded or truncated column, for consumers that work on codes.
+    pub fn codes(&self, column: usize) -> Option<CodeSlice<'_>> {
+        self.store.codes(column)
+    }
+    /// The values of an uncoded numeric column.
+    pub fn plain(&self, column: usize) -> Option<PlainSlice<'_>> {
+        self.store.plain(column)
+    }
+    pub fn plain_i32(&self, column: usize) -> Option<&[i32]> {
+        if let Some(PlainSlice::I32(values)) = self.plain(column) { Some(values) } else { None }
+    }
+    pub fn plain_i64(&self, column: usize) -> Option<&[i64]> {
+        if let Some(PlainSlice::I64(values)) = self.plain(column) { Some(values) } else { None }
+    }
+    pub fn plain_f64(&self, column: usize) -> Option<&[f64]> {
+        if let Some(PlainSlice::F64(values)) = self.plain(column) { Some(values) } else { None }
+    }
+    /// The sorted distinct values of a dictionary-coded column, flat and free of NULL; one allocation per block and
+    /// column, shared by all who ask.
+    pub fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
+        self.store.dictionary(column)
+    }
+    /// The sketch of a column's values, made from the block (encoding makes it on the way: prefer that one).
+    pub fn sketch(&self, column: usize) -> Sketch {
+        let mut sketch = Sketch::default();
+        match self.dictionary(column) {
+            Some(values) => crate::encode::add_to_sketch(&values, &mut sketch),
+            None => crate::encode::add_to_sketch(&self.fetch(column, 0..self.rows), &mut sketch),
+        }
+        sketch
+    }
+}
+
+fn corrupted(what: String) -> Error {
+    Error::new(SqlState::DataCorrupted, format!("block is damaged: {what}"))
+}

@@ -1,0 +1,133 @@
+//! Layouts and codings by name, and typed views of coded and plain columns.
+
+/// How a block lays its tuples out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum LayoutKind {
+    /// One stripe a column, values as they are.
+    ColumnStore,
+    /// One stripe a column, each coded as suits it best.
+    #[default]
+    CompressedColumnStore,
+}
+
+impl LayoutKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            LayoutKind::ColumnStore => "column",
+            LayoutKind::CompressedColumnStore => "compressed_column",
+        }
+    }
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "column" | "column_store" | "columnstore" => LayoutKind::ColumnStore,
+            "compressed_column" | "compressed_column_store" | "compressed" => {
+                LayoutKind::CompressedColumnStore
+            }
+            _ => return None,
+        })
+    }
+    pub(crate) fn tag(self) -> u32 {
+        match self {
+            LayoutKind::ColumnStore => 0,
+            LayoutKind::CompressedColumnStore => 1,
+        }
+    }
+    pub(crate) fn from_tag(tag: u32) -> Option<Self> {
+        match tag {
+            0 => Some(LayoutKind::ColumnStore),
+            1 => Some(LayoutKind::CompressedColumnStore),
+            _ => None,
+        }
+    }
+}
+
+/// How one column of one block is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Values as they are; strings as offsets and a heap.
+    Plain,
+    /// Booleans, eight to a byte.
+    Bits,
+    /// `width`-byte ranks in a sorted list of `size` distinct values.
+    Dictionary { width: u8, size: u32 },
+    /// `value = base + code * step`, codes of `width` bytes. `step` is 1 unless every value is a multiple apart.
+    Truncated { width: u8, base: i128, step: i128 },
+}
+
+impl Coding {
+    /// Bytes of one code; `None` when the column is not coded.
+    pub fn code_width(self) -> Option<u8> {
+        match self {
+            Coding::Dictionary { width, .. } | Coding::Truncated { width, .. } => Some(width),
+            Coding::Plain | Coding::Bits => None,
+        }
+    }
+    pub fn name(self) -> String {
+        match self {
+            Coding::Plain => "plain".into(),
+            Coding::Bits => "bits".into(),
+            Coding::Dictionary { width, size } => format!("dictionary({size}) in {width}"),
+            Coding::Truncated { width, step: 1, .. } => format!("truncated to {width}"),
+            Coding::Truncated { width, step, .. } => format!("truncated to {width}, step {step}"),
+        }
+    }
+}
+
+/// The codes of a whole column. NULL rows hold code 0.
+#[derive(Clone, Copy, Debug)]
+pub enum Codes<'a> {
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+}
+
+impl Codes<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Codes::U8(c) => c.len(),
+            Codes::U16(c) => c.len(),
+            Codes::U32(c) => c.len(),
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    #[inline]
+    pub fn get(&self, row: usize) -> u32 {
+        match self {
+            Codes::U8(c) => u32::from(c[row]),
+            Codes::U16(c) => u32::from(c[row]),
+            Codes::U32(c) => c[row],
+        }
+    }
+}
+
+/// A coded column: its codes and what they mean.
+#[derive(Clone, Copy, Debug)]
+pub struct CodeSlice<'a> {
+    pub codes: Codes<'a>,
+    pub coding: Coding,
+}
+
+impl CodeSlice<'_> {
+    /// Base and step of a truncated column whose values fit 64 bits: `value = base + code * step`.
+    pub fn base_and_step(&self) -> Option<(i64, i64)> {
+        match self.coding {
+            Coding::Truncated { base, step, .. } => {
+                Some((i64::try_from(base).ok()?, i64::try_from(step).ok()?))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The values of a whole uncoded numeric column. NULL rows hold zero.
+#[derive(Clone, Copy, Debug)]
+pub enum PlainSlice<'a> {
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    I128(&'a [i128]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}

@@ -1,0 +1,326 @@
+//! From vectors to the bytes of one block.
+//!
+//! `encode` looks at every column once: bounds, order and distinct values are found, the coding is chosen by size, and
+//! what the choice needs (a dictionary, codes) is kept. The length is then known; whoever owns memory provides it, and
+//! `write_into` puts the bytes straight where they will stay. Numbers are coded on the way into the block and never
+//! held twice.
+//!
+//! | coding | when (compressed layout) |
+//! | --- | --- |
+//! | truncation to 1, 2 or 4 bytes | the range of an integer column allows it and saves space |
+//! | with a step | every value is a multiple apart (sampled, then verified) and that narrows the code |
+//! | dictionary of numbers | at least a quarter smaller than the above |
+//! | dictionary of strings | smaller than offsets and heap; not tried when a sample shows few repetitions |
+
+mod bits;
+mod floats;
+mod integers;
+mod sample;
+mod strings;
+
+use arrow_buffer::NullBuffer;
+use types::{ColumnStatistics, Error, Physical, Result, SqlState, Type, Value};
+use vector::{Batch, Data, Vector};
+
+use crate::layout::{self, Entry, Extent, Header};
+use crate::sketch::Sketch;
+use crate::{Coding, LayoutKind};
+
+pub use sample::estimate_row_bytes;
+
+/// A column to be encoded: its type and whether it may hold NULL.
+pub type ColumnDeclaration = (Type, bool);
+
+/// What one coding of a column wants written.
+trait ColumnPlan: Send {
+    fn coding(&self) -> Coding;
+    fn statistics(&self) -> &ColumnStatistics;
+    fn sketch(&mut self) -> Sketch;
+    /// Lengths of the extents values, dictionary and heap.
+    fn lengths(&self) -> [usize; 3];
+    fn write_values(&self, out: &mut [u8]);
+    fn write_dictionary(&self, _out: &mut [u8]) {}
+    fn write_heap(&self, _out: &mut [u8]) {}
+}
+
+struct PlannedColumn<'a> {
+    ty: Type,
+    nullable: bool,
+    /// Packed validity, when there is a NULL.
+    validity: Option<Vec<u64>>,
+    plan: Box<dyn ColumnPlan + 'a>,
+    extents: [Extent; layout::EXTENTS],
+}
+
+/// One block, planned: its length is known, its bytes are not yet written.
+pub struct EncodedBlock<'a> {
+    kind: LayoutKind,
+    rows: usize,
+    columns: Vec<PlannedColumn<'a>>,
+    bounds: Vec<u8>,
+    entries: Vec<Entry>,
+    checksum_count: usize,
+    metadata_bytes: usize,
+    total_bytes: usize,
+}
+
+/// Plans a block of the rows of `parts`, one after another. Every part has a column per declaration, of that type
+/// (any text type stands for another), flat, dictionary or constant.
+pub fn encode<'a>(
+    columns: &[ColumnDeclaration],
+    parts: &'a [Batch],
+    kind: LayoutKind,
+) -> Result<EncodedBlock<'a>> {
+    let rows: usize = parts.iter().map(|p| p.rows).sum();
+    if u32::try_from(rows).is_err() {
+        return Err(too_large("a block holds at most 4294967295 rows"));
+    }
+    let mut planned = Vec::with_capacity(columns.len());
+    for (position, (ty, nullable)) in columns.iter().enumerate() {
+        let vectors: Vec<&'a Vector> = parts.iter().map(|p| &p.columns[position]).collect();
+        debug_assert!(vectors.iter().all(|v| v.ty().physical() == ty.physical() || v.ty() == Type::Null));
+        let validity = bits::validity_words(&vectors, rows);
+        let compress = kind == LayoutKind::CompressedColumnStore;
+        let nulls = validity
+            .as_ref()
+            .map_or(0, |words| rows - words.iter().map(|w| w.count_ones() as usize).sum::<usize>());
+        let plan: Box<dyn ColumnPlan + 'a> = match ty.physical() {
+            Physical::Bool => Box::new(bits::plan(&vectors, rows, nulls, validity.as_deref())),
+            Physical::I16 => integers::plan::<i16>(&vectors, rows, nulls, compress),
+            Physical::I32 => integers::plan::<i32>(&vectors, rows, nulls, compress),
+            Physical::I64 => integers::plan::<i64>(&vectors, rows, nulls, compress),
+            Physical::I128 => integers::plan::<i128>(&vectors, rows, nulls, compress),
+            Physical::F32 => floats::plan::<f32>(&vectors, rows, nulls, compress),
+            Physical::F64 => floats::plan::<f64>(&vectors, rows, nulls, compress),
+            Physical::Bytes => strings::plan(&vectors, rows, nulls, compress, ty.is_text())?,
+        };
+        planned.push(PlannedColumn {
+            ty: *ty,
+            nullable: *nullable,
+            validity,
+            plan,
+            extents: Default::default(),
+        });
+    }
+    let mut block = EncodedBlock {
+        kind,
+        rows,
+        columns: planned,
+        bounds: Vec::new(),
+        entries: Vec::new(),
+        checksum_count: 0,
+        metadata_bytes: 0,
+        total_bytes: 0,
+    };
+    block.place();
+    if u32::try_from(block.total_bytes).is_err() {
+        return Err(too_large("a block holds at most 4 GiB"));
+    }
+    Ok(block)
+}
+
+pub(crate) fn too_large(what: &str) -> Error {
+    Error::new(SqlState::StatementTooComplex, what)
+}
+
+impl EncodedBlock<'_> {
+    /// Gives every extent its place, and makes the directory.
+    fn place(&mut self) {
+        for column in &mut self.columns {
+            let [values, dictionary, heap] = column.plan.lengths();
+            let validity = column.validity.as_ref().map_or(0, |words| words.len() * 8);
+            for (extent, length) in column.extents.iter_mut().zip([validity, values, dictionary, heap]) {
+                extent.length = length as u64;
+                self.checksum_count += extent.checksums();
+            }
+        }
+        for column in &self.columns {
+            let statistics = column.plan.statistics();
+            let flags = u8::from(column.nullable) * layout::FLAG_NULLABLE
+                + u8::from(statistics.sorted) * layout::FLAG_SORTED
+                + u8::from(statistics.unique) * layout::FLAG_UNIQUE
+                + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
+            let (coding, code_width, dictionary_size, base, step) = match column.plan.coding() {
+                Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
+                Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
+                Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
+                Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
+            };
+            let min = bound_bytes(&statistics.min, &mut self.bounds);
+            let max = bound_bytes(&statistics.max, &mut self.bounds);
+            self.entries.push(Entry {
+                ty: column.ty,
+                flags,
+                coding,
+                code_width,
+                dictionary_size,
+                base,
+                step,
+                null_count: statistics.null_count,
+                distinct: statistics.distinct,
+                min,
+                max,
+                extents: column.extents,
+            });
+        }
+        let bounds_at = layout::HEADER_BYTES + self.entries.len() * layout::ENTRY_BYTES;
+        let checksums_at = layout::align_up(bounds_at + self.bounds.len(), 8);
+        self.metadata_bytes = checksums_at + self.checksum_count * 8;
+        let mut at = self.metadata_bytes;
+        for (column, entry) in self.columns.iter_mut().zip(&mut self.entries) {
+            for extent in &mut column.extents {
+                let length = extent.length as usize;
+                if length > 0 {
+                    at = layout::align_up(at, layout::extent_alignment(length));
+                    extent.offset = at as u64;
+                    at += length;
+                }
+            }
+            entry.extents = column.extents;
+        }
+        self.total_bytes = layout::align_up(at, layout::EXTENT_ALIGNMENT);
+    }
+
+    /// Bytes that `write_into` needs.
+    pub fn len(&self) -> usize {
+        self.total_bytes
+    }
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+    pub fn coding(&self, column: usize) -> Coding {
+        self.columns[column].plan.coding()
+    }
+    pub fn statistics(&self, column: usize) -> &ColumnStatistics {
+        self.columns[column].plan.statistics()
+    }
+    /// The columns' sketches, to be merged into the table's. They are handed over once; later calls give empty ones.
+    pub fn take_sketches(&mut self) -> Vec<Sketch> {
+        self.columns.iter_mut().map(|c| c.plan.sketch()).collect()
+    }
+
+    /// Writes the block to the beginning of `out`, which is aligned to `BLOCK_ALIGNMENT` and at least `len()` long.
+    /// The rest of `out` is left alone.
+    pub fn write_into(&self, out: &mut [u8]) {
+        let out = &mut out[..self.total_bytes];
+        assert_eq!(out.as_ptr().align_offset(crate::BLOCK_ALIGNMENT), 0, "a block's memory is aligned");
+        let mut end = self.metadata_bytes;
+        let mut checksums = Vec::with_capacity(self.checksum_count);
+        for column in &self.columns {
+            for (kind, extent) in column.extents.iter().enumerate() {
+                if extent.length == 0 {
+                    continue;
+                }
+                let (from, to) = (extent.offset as usize, (extent.offset + extent.length) as usize);
+                // Gaps are zero, so that equal rows make equal bytes.
+                out[end..from].fill(0);
+                let bytes = &mut out[from..to];
+                match kind {
+                    layout::VALIDITY => {
+                        if let Some(words) = &column.validity {
+                            bytes.copy_from_slice(simd::as_bytes(words));
+                        }
+                    }
+                    layout::VALUES => column.plan.write_values(bytes),
+                    layout::DICTIONARY => column.plan.write_dictionary(bytes),
+                    _ => column.plan.write_heap(bytes),
+                }
+                checksums.extend(bytes.chunks(layout::CHECKSUM_CHUNK).map(simd::checksum));
+                end = to;
+            }
+        }
+        out[end..].fill(0);
+        let metadata = &mut out[..self.metadata_bytes];
+        let bounds_at = layout::HEADER_BYTES + self.entries.len() * layout::ENTRY_BYTES;
+        let checksums_at = layout::align_up(bounds_at + self.bounds.len(), 8);
+        metadata[bounds_at..checksums_at].fill(0);
+        metadata[bounds_at..bounds_at + self.bounds.len()].copy_from_slice(&self.bounds);
+        for (i, entry) in self.entries.iter().enumerate() {
+            entry.write(&mut metadata[layout::HEADER_BYTES + i * layout::ENTRY_BYTES..]);
+        }
+        metadata[checksums_at..].copy_from_slice(simd::as_bytes(&checksums));
+        let mut header = Header {
+            layout: self.kind.tag(),
+            total_bytes: self.total_bytes as u64,
+            rows: self.rows as u64,
+            columns: self.columns.len() as u32,
+            metadata_bytes: self.metadata_bytes as u64,
+            bounds_at: bounds_at as u64,
+            bounds_bytes: self.bounds.len() as u64,
+            checksums_at: checksums_at as u64,
+            checksum_count: self.checksum_count as u64,
+            metadata_checksum: 0,
+        };
+        header.write(metadata);
+        header.metadata_checksum = simd::checksum(metadata);
+        header.write(metadata);
+    }
+}
+
+/// A bound in its 16 bytes; a string's bytes go to the heap.
+fn bound_bytes(value: &Value, heap: &mut Vec<u8>) -> [u8; 16] {
+    match value {
+        Value::Null => [0; 16],
+        Value::Bool(b) => i128::from(*b).to_le_bytes(),
+        Value::F32(f) => u128::from(f.to_bits()).to_le_bytes(),
+        Value::F64(f) => u128::from(f.to_bits()).to_le_bytes(),
+        Value::Bytes(bytes) => {
+            let place = u128::from(heap.len() as u32) | u128::from(bytes.len() as u32) << 32;
+            heap.extend_from_slice(bytes);
+            place.to_le_bytes()
+        }
+        integer => integer.as_i128().unwrap_or(0).to_le_bytes(),
+    }
+}
+
+/// Adds the values of a vector that are not NULL.
+pub(crate) fn add_to_sketch(vector: &Vector, sketch: &mut Sketch) {
+    let flat = vector.flatten();
+    let present = |row: usize| !flat.is_null(row);
+    macro_rules! add {
+        ($values:expr, $hash:expr) => {
+            for (row, value) in $values.iter().enumerate() {
+                if present(row) {
+                    sketch.add_hash($hash(*value));
+                }
+            }
+        };
+    }
+    match flat.data() {
+        Data::Bool(b) => {
+            for row in (0..b.len()).filter(|row| present(*row)) {
+                sketch.add_hash(crate::sketch::hash_u64(u64::from(b.value(row))));
+            }
+        }
+        Data::I16(v) => add!(v, |x: i16| crate::sketch::hash_i128(i128::from(x))),
+        Data::I32(v) => add!(v, |x: i32| crate::sketch::hash_i128(i128::from(x))),
+        Data::I64(v) => add!(v, |x: i64| crate::sketch::hash_i128(i128::from(x))),
+        Data::I128(v) => add!(v, crate::sketch::hash_i128),
+        Data::F32(v) => add!(v, |x: f32| crate::sketch::hash_f64(f64::from(x))),
+        Data::F64(v) => add!(v, crate::sketch::hash_f64),
+        Data::Bytes(s) => {
+            for (row, bytes) in s.iter().enumerate().filter(|(row, _)| !flat.is_null(*row)) {
+                let _ = row;
+                sketch.add_hash(crate::sketch::hash_bytes(bytes));
+            }
+        }
+        Data::Dictionary { .. } | Data::Constant(_) => unreachable!("flattened above"),
+    }
+}
+
+/// Calls `run` with each run of rows that are not NULL.
+fn valid_runs(nulls: Option<&NullBuffer>, rows: usize, mut run: impl FnMut(std::ops::Range<usize>)) {
+    match nulls {
+        None if rows > 0 => run(0..rows),
+        None => {}
+        Some(nulls) => nulls.valid_slices().for_each(|(from, to)| run(from..to)),
+    }
+}
+
+/// The distinct count to report: the sketch's, held between what is certain.
+fn bounded_distinct(sketch: &Sketch, present: usize) -> u64 {
+    if present == 0 { 0 } else { sketch.estimate().clamp(1, present as u64) }
+}

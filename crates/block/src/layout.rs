@@ -1,0 +1,325 @@
+//! The bytes of a block, format version 1. Little endian throughout; offsets count from the block's first byte.
+//!
+//! ```text
+//!  0        +--------------------------------------------------------------------------------+
+//!           | header, 96 bytes                                                               |
+//!           |   0 magic "QSBLOCK1"      8 u32 version        12 u32 layout                   |
+//!           |  16 u64 total bytes      24 u64 rows           32 u32 columns  36 u32 0        |
+//!           |  40 u64 metadata bytes   48 u64 bounds heap at 56 u64 bounds heap bytes        |
+//!           |  64 u64 checksums at     72 u64 checksum count 80 u64 metadata checksum  88 0  |
+//!  96       +--------------------------------------------------------------------------------+
+//!           | directory: one entry of 160 bytes per column                                   |
+//!           |   0 u8 type   1 u8 precision  2 u8 scale  3 u8 flags   4 u32 length of CHAR(n)  |
+//!           |   8 u8 coding 9 u8 code width 10 u16 0   12 u32 dictionary size                |
+//!           |  16 i128 base                 32 i128 step                                     |
+//!           |  48 u64 NULL count            56 u64 distinct estimate                         |
+//!           |  64 16 bytes minimum          80 16 bytes maximum                              |
+//!           |     (number: its bytes, sign-extended; string: u32 offset, u32 length in heap) |
+//!           |  96 four extents { u64 offset, u64 length }: validity, values, dictionary, heap |
+//!           +--------------------------------------------------------------------------------+
+//!           | bounds heap: the bytes of string minima and maxima                             |
+//!           +--------------------------------------------------------------------------------+
+//!           | checksums: u64 per 64 KiB of each extent, columns and extents in order         |
+//!  metadata +--------------------------------------------------------------------------------+
+//!  bytes    | extents, each on a multiple of 64, of 4096 when it has 64 KiB or more          |
+//!           +--------------------------------------------------------------------------------+
+//! ```
+//!
+//! | extent | plain | bits | dictionary | truncated |
+//! | --- | --- | --- | --- | --- |
+//! | validity | bitmap, whole 8-byte words, present when there is a NULL | same | same | same |
+//! | values | values; of strings `rows + 1` u32 offsets into heap | bitmap | codes | codes |
+//! | dictionary | - | - | sorted values; of strings `size + 1` u32 offsets into heap | - |
+//! | heap | strings' bytes | - | strings' bytes | - |
+//!
+//! The metadata checksum covers all metadata with its own field taken as zero. Gaps are zero.
+
+use types::Type;
+
+pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
+pub const VERSION: u32 = 1;
+pub const HEADER_BYTES: usize = 96;
+pub const ENTRY_BYTES: usize = 160;
+/// Where the metadata checksum lies.
+pub const METADATA_CHECKSUM_AT: usize = 80;
+/// What one checksum covers: a unit of reading from disk that is large enough for the checksum's fixed cost to vanish.
+pub const CHECKSUM_CHUNK: usize = 64 << 10;
+/// Extents are aligned for vector loads; large ones to pages, so that they can be read and evicted by themselves.
+pub const EXTENT_ALIGNMENT: usize = 64;
+pub const PAGE_ALIGNMENT: usize = 4096;
+pub const PAGE_ALIGNED_FROM: usize = 64 << 10;
+/// A string bound longer than this is cut (and the maximum raised), so that directories stay small.
+pub const BOUND_BYTES_MAX: usize = 256;
+
+pub const FLAG_NULLABLE: u8 = 1;
+pub const FLAG_SORTED: u8 = 2;
+pub const FLAG_UNIQUE: u8 = 4;
+/// There is at least one value that is not NULL, so minimum and maximum are meant.
+pub const FLAG_BOUNDS: u8 = 8;
+
+pub const CODING_PLAIN: u8 = 0;
+pub const CODING_DICTIONARY: u8 = 1;
+pub const CODING_TRUNCATED: u8 = 2;
+pub const CODING_BITS: u8 = 3;
+
+/// The extents of a column, by position in its directory entry.
+pub const VALIDITY: usize = 0;
+pub const VALUES: usize = 1;
+pub const DICTIONARY: usize = 2;
+pub const HEAP: usize = 3;
+pub const EXTENTS: usize = 4;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    pub offset: u64,
+    pub length: u64,
+}
+
+impl Extent {
+    pub fn checksums(self) -> usize {
+        (self.length as usize).div_ceil(CHECKSUM_CHUNK)
+    }
+}
+
+/// A directory entry, as it is in the bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub ty: Type,
+    pub flags: u8,
+    pub coding: u8,
+    pub code_width: u8,
+    pub dictionary_size: u32,
+    pub base: i128,
+    pub step: i128,
+    pub null_count: u64,
+    pub distinct: u64,
+    pub min: [u8; 16],
+    pub max: [u8; 16],
+    pub extents: [Extent; EXTENTS],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub layout: u32,
+    pub total_bytes: u64,
+    pub rows: u64,
+    pub columns: u32,
+    pub metadata_bytes: u64,
+    pub bounds_at: u64,
+    pub bounds_bytes: u64,
+    pub checksums_at: u64,
+    pub checksum_count: u64,
+    pub metadata_checksum: u64,
+}
+
+pub fn align_up(offset: usize, alignment: usize) -> usize {
+    offset.div_ceil(alignment) * alignment
+}
+
+pub fn extent_alignment(length: usize) -> usize {
+    if length >= PAGE_ALIGNED_FROM { PAGE_ALIGNMENT } else { EXTENT_ALIGNMENT }
+}
+
+fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
+    match ty {
+        Type::Null => (0, 0, 0, 0),
+        Type::Boolean => (1, 0, 0, 0),
+        Type::SmallInt => (2, 0, 0, 0),
+        Type::Integer => (3, 0, 0, 0),
+        Type::BigInt => (4, 0, 0, 0),
+        Type::Real => (5, 0, 0, 0),
+        Type::Double => (6, 0, 0, 0),
+        Type::Decimal { precision, scale } => (7, precision, scale, 0),
+        Type::Char(n) => (8, 0, 0, n),
+        Type::Varchar(n) => (9, 0, 0, n),
+        Type::Text => (10, 0, 0, 0),
+        Type::Date => (11, 0, 0, 0),
+        Type::Time => (12, 0, 0, 0),
+        Type::Timestamp => (13, 0, 0, 0),
+        Type::TimestampTz => (14, 0, 0, 0),
+        Type::IntervalYearMonth => (15, 0, 0, 0),
+        Type::IntervalDayTime => (16, 0, 0, 0),
+        Type::Bytea => (17, 0, 0, 0),
+        Type::Uuid => (18, 0, 0, 0),
+    }
+}
+
+fn type_from_bytes(tag: u8, precision: u8, scale: u8, length: u32) -> Option<Type> {
+    Some(match tag {
+        0 => Type::Null,
+        1 => Type::Boolean,
+        2 => Type::SmallInt,
+        3 => Type::Integer,
+        4 => Type::BigInt,
+        5 => Type::Real,
+        6 => Type::Double,
+        7 if (1..=types::logical::DECIMAL_PRECISION_MAX).contains(&precision) && scale <= precision => {
+            Type::Decimal { precision, scale }
+        }
+        8 => Type::Char(length),
+        9 => Type::Varchar(length),
+        10 => Type::Text,
+        11 => Type::Date,
+        12 => Type::Time,
+        13 => Type::Timestamp,
+        14 => Type::TimestampTz,
+        15 => Type::IntervalYearMonth,
+        16 => Type::IntervalDayTime,
+        17 => Type::Bytea,
+        18 => Type::Uuid,
+        _ => return None,
+    })
+}
+
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+fn take<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+pub fn take_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    take(bytes, at).map(u32::from_le_bytes)
+}
+
+pub fn take_u64(bytes: &[u8], at: usize) -> Option<u64> {
+    take(bytes, at).map(u64::from_le_bytes)
+}
+
+impl Header {
+    /// Writes the header; `bytes` has at least `HEADER_BYTES`.
+    pub fn write(&self, bytes: &mut [u8]) {
+        bytes[..HEADER_BYTES].fill(0);
+        put(bytes, 0, &MAGIC);
+        put(bytes, 8, &VERSION.to_le_bytes());
+        put(bytes, 12, &self.layout.to_le_bytes());
+        put(bytes, 16, &self.total_bytes.to_le_bytes());
+        put(bytes, 24, &self.rows.to_le_bytes());
+        put(bytes, 32, &self.columns.to_le_bytes());
+        put(bytes, 40, &self.metadata_bytes.to_le_bytes());
+        put(bytes, 48, &self.bounds_at.to_le_bytes());
+        put(bytes, 56, &self.bounds_bytes.to_le_bytes());
+        put(bytes, 64, &self.checksums_at.to_le_bytes());
+        put(bytes, 72, &self.checksum_count.to_le_bytes());
+        put(bytes, METADATA_CHECKSUM_AT, &self.metadata_checksum.to_le_bytes());
+    }
+
+    /// Reads a header; the error says what is wrong with it.
+    pub fn read(bytes: &[u8]) -> Result<Header, String> {
+        if bytes.len() < HEADER_BYTES {
+            return Err(format!("{} bytes are too few for a header", bytes.len()));
+        }
+        if bytes[..8] != MAGIC {
+            return Err("the magic bytes are wrong".into());
+        }
+        let u32_at = |at| take_u32(bytes, at).unwrap_or(0);
+        let u64_at = |at| take_u64(bytes, at).unwrap_or(0);
+        if u32_at(8) != VERSION {
+            return Err(format!("format version {} is not known", u32_at(8)));
+        }
+        Ok(Header {
+            layout: u32_at(12),
+            total_bytes: u64_at(16),
+            rows: u64_at(24),
+            columns: u32_at(32),
+            metadata_bytes: u64_at(40),
+            bounds_at: u64_at(48),
+            bounds_bytes: u64_at(56),
+            checksums_at: u64_at(64),
+            checksum_count: u64_at(72),
+            metadata_checksum: u64_at(METADATA_CHECKSUM_AT),
+        })
+    }
+}
+
+impl Entry {
+    /// Writes the entry; `bytes` has at least `ENTRY_BYTES`.
+    pub fn write(&self, bytes: &mut [u8]) {
+        bytes[..ENTRY_BYTES].fill(0);
+        let (tag, precision, scale, length) = type_to_bytes(self.ty);
+        bytes[..4].copy_from_slice(&[tag, precision, scale, self.flags]);
+        put(bytes, 4, &length.to_le_bytes());
+        bytes[8] = self.coding;
+        bytes[9] = self.code_width;
+        put(bytes, 12, &self.dictionary_size.to_le_bytes());
+        put(bytes, 16, &self.base.to_le_bytes());
+        put(bytes, 32, &self.step.to_le_bytes());
+        put(bytes, 48, &self.null_count.to_le_bytes());
+        put(bytes, 56, &self.distinct.to_le_bytes());
+        put(bytes, 64, &self.min);
+        put(bytes, 80, &self.max);
+        for (i, extent) in self.extents.iter().enumerate() {
+            put(bytes, 96 + i * 16, &extent.offset.to_le_bytes());
+            put(bytes, 104 + i * 16, &extent.length.to_le_bytes());
+        }
+    }
+
+    /// Reads an entry of `ENTRY_BYTES`; `None` when it is short or its type is unknown.
+    pub fn read(bytes: &[u8]) -> Option<Entry> {
+        let head: [u8; 4] = take(bytes, 0)?;
+        let mut extents = [Extent::default(); EXTENTS];
+        for (i, extent) in extents.iter_mut().enumerate() {
+            *extent =
+                Extent { offset: take_u64(bytes, 96 + i * 16)?, length: take_u64(bytes, 104 + i * 16)? };
+        }
+        Some(Entry {
+            ty: type_from_bytes(head[0], head[1], head[2], take_u32(bytes, 4)?)?,
+            flags: head[3],
+            coding: *bytes.get(8)?,
+            code_width: *bytes.get(9)?,
+            dictionary_size: take_u32(bytes, 12)?,
+            base: i128::from_le_bytes(take(bytes, 16)?),
+            step: i128::from_le_bytes(take(bytes, 32)?),
+            null_count: take_u64(bytes, 48)?,
+            distinct: take_u64(bytes, 56)?,
+            min: take(bytes, 64)?,
+            max: take(bytes, 80)?,
+            extents,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_and_entries_come_back() {
+        let header = Header {
+            layout: 1,
+            total_bytes: 99,
+            rows: 7,
+            columns: 2,
+            metadata_bytes: 500,
+            bounds_at: 416,
+            bounds_bytes: 3,
+            checksums_at: 424,
+            checksum_count: 5,
+            metadata_checksum: 77,
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        header.write(&mut bytes);
+        assert_eq!(Header::read(&bytes), Ok(header));
+        assert!(Header::read(&bytes[..50]).is_err());
+        for ty in [Type::Char(9), Type::Decimal { precision: 38, scale: 4 }, Type::Uuid, Type::Null] {
+            let entry = Entry {
+                ty,
+                flags: 9,
+                coding: CODING_TRUNCATED,
+                code_width: 2,
+                dictionary_size: 3,
+                base: -5,
+                step: 100,
+                null_count: 1,
+                distinct: 6,
+                min: [1; 16],
+                max: [2; 16],
+                extents: [Extent { offset: 64, length: 9 }; EXTENTS],
+            };
+            let mut bytes = [0; ENTRY_BYTES];
+            entry.write(&mut bytes);
+            assert_eq!(Entry::read(&bytes), Some(entry));
+        }
+    }
+}

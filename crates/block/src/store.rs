@@ -1,0 +1,80 @@
+//! What a tuple store answers. A block has exactly one; every layout passes the same conformance suite (`tests`).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_buffer::NullBuffer;
+use simd::Bitmap;
+use types::{ColumnPredicate, ColumnStatistics, Type};
+use vector::Vector;
+
+use crate::{AccessCounters, CodeSlice, Coding, PlainSlice, PreparedPredicate};
+
+/// Which rows of a block, by number from its first.
+#[derive(Clone, Debug)]
+pub enum Rows<'a> {
+    Range(Range<usize>),
+    /// Any order, repetitions allowed.
+    List(&'a [u32]),
+}
+
+impl Rows<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::Range(range) => range.len(),
+            Rows::List(list) => list.len(),
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl From<Range<usize>> for Rows<'_> {
+    fn from(range: Range<usize>) -> Self {
+        Rows::Range(range)
+    }
+}
+impl<'a> From<&'a [u32]> for Rows<'a> {
+    fn from(list: &'a [u32]) -> Self {
+        Rows::List(list)
+    }
+}
+impl<'a> From<&'a Vec<u32>> for Rows<'a> {
+    fn from(list: &'a Vec<u32>) -> Self {
+        Rows::List(list)
+    }
+}
+
+/// The rows of a block under some layout. A column number or row out of range is a broken invariant and panics.
+pub trait TupleStore: Send + Sync + std::fmt::Debug {
+    fn rows(&self) -> usize;
+    fn columns(&self) -> usize;
+    fn ty(&self, column: usize) -> Type;
+    fn coding(&self, column: usize) -> Coding;
+    fn statistics(&self, column: usize) -> &ColumnStatistics;
+    /// Present when the column holds a NULL.
+    fn validity(&self, column: usize) -> Option<&NullBuffer>;
+    /// Translates a predicate into the column's codes, once per block.
+    fn prepare(
+        &self,
+        column: usize,
+        predicate: &ColumnPredicate,
+        counters: &AccessCounters,
+    ) -> PreparedPredicate;
+    /// Drops from `selection`, whose bit 0 is row `rows.start`, the rows that do not pass.
+    fn select(
+        &self,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    );
+    fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector;
+    /// The codes of a dictionary-coded or truncated column.
+    fn codes(&self, column: usize) -> Option<CodeSlice<'_>>;
+    /// The values of an uncoded numeric column.
+    fn plain(&self, column: usize) -> Option<PlainSlice<'_>>;
+    /// The sorted distinct values of a dictionary-coded column; the same allocation on every call.
+    fn dictionary(&self, column: usize) -> Option<Arc<Vector>>;
+}

@@ -1,0 +1,207 @@
+//! The column stripes of the two column layouts: each column's extents as typed, reference-counted views of the
+//! block's bytes. `open` has validated them; here nothing can be out of bounds that an index check would not catch.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use simd::Bitmap;
+use types::{ColumnPredicate, ColumnStatistics, Type, Value};
+use vector::{Data, Strings, Vector};
+
+use crate::store::{Rows, TupleStore};
+use crate::{AccessCounters, CodeSlice, Codes, Coding, PlainSlice, PreparedPredicate};
+
+/// A bitmap of the block, as words for selections and as Arrow's buffer for vectors.
+#[derive(Clone, Debug)]
+pub(crate) struct Bits {
+    pub(crate) words: ScalarBuffer<u64>,
+    pub(crate) buffer: BooleanBuffer,
+}
+
+/// Strings one after another: row `i` is `heap[offsets[i]..offsets[i + 1]]`.
+#[derive(Clone, Debug)]
+pub(crate) struct StringStripe {
+    pub(crate) offsets: ScalarBuffer<u32>,
+    /// One buffer, in the form that string vectors share.
+    pub(crate) heap: Arc<[Buffer]>,
+}
+
+impl StringStripe {
+    pub(crate) fn heap(&self) -> &[u8] {
+        self.heap.first().map_or(&[], |h| h.as_slice())
+    }
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> &[u8] {
+        &self.heap()[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    Bits(Bits),
+    I16(ScalarBuffer<i16>),
+    I32(ScalarBuffer<i32>),
+    I64(ScalarBuffer<i64>),
+    I128(ScalarBuffer<i128>),
+    F32(ScalarBuffer<f32>),
+    F64(ScalarBuffer<f64>),
+    Strings(StringStripe),
+    Codes8(ScalarBuffer<u8>),
+    Codes16(ScalarBuffer<u16>),
+    Codes32(ScalarBuffer<u32>),
+}
+
+/// The sorted distinct values behind dictionary codes.
+#[derive(Debug)]
+pub(crate) struct DictionaryStripe {
+    pub(crate) ty: Type,
+    pub(crate) size: usize,
+    /// Uncoded.
+    pub(crate) values: Values,
+    pub(crate) vector: OnceLock<Arc<Vector>>,
+}
+
+impl DictionaryStripe {
+    pub(crate) fn vector(&self) -> &Arc<Vector> {
+        self.vector.get_or_init(|| {
+            let data = match &self.values {
+                Values::I16(v) => Data::I16(v.clone()),
+                Values::I32(v) => Data::I32(v.clone()),
+                Values::I64(v) => Data::I64(v.clone()),
+                Values::I128(v) => Data::I128(v.clone()),
+                Values::F32(v) => Data::F32(v.clone()),
+                Values::F64(v) => Data::F64(v.clone()),
+                Values::Strings(s) => {
+                    let views = crate::fetch::views(s, Rows::Range(0..self.size));
+                    Data::Bytes(Strings::from_trusted(views.into(), s.heap.clone()))
+                }
+                Values::Bits(_) | Values::Codes8(_) | Values::Codes16(_) | Values::Codes32(_) => {
+                    unreachable!("dictionaries hold plain values; open refuses anything else")
+                }
+            };
+            Arc::new(Vector::new(self.ty, data, None))
+        })
+    }
+    /// The first code whose value does not satisfy `before`, which holds for a prefix of the sorted values.
+    pub(crate) fn partition_point(
+        &self,
+        mut before: impl FnMut(std::cmp::Ordering) -> bool,
+        value: &Value,
+    ) -> u32 {
+        let (mut low, mut high) = (0, self.size);
+        while low < high {
+            let middle = low.midpoint(high);
+            if before(self.compare(middle, value)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low as u32
+    }
+    /// Order of the value behind `code` against `value`.
+    fn compare(&self, code: usize, value: &Value) -> std::cmp::Ordering {
+        match &self.values {
+            Values::Strings(s) => s.get(code).cmp(value.as_bytes().unwrap_or(&[])),
+            Values::I16(v) => Value::I16(v[code]).total_cmp(value),
+            Values::I32(v) => Value::I32(v[code]).total_cmp(value),
+            Values::I64(v) => Value::I64(v[code]).total_cmp(value),
+            Values::I128(v) => Value::I128(v[code]).total_cmp(value),
+            Values::F32(v) => Value::F32(v[code]).total_cmp(value),
+            Values::F64(v) => Value::F64(v[code]).total_cmp(value),
+            Values::Bits(_) | Values::Codes8(_) | Values::Codes16(_) | Values::Codes32(_) => {
+                unreachable!("dictionaries hold plain values; open refuses anything else")
+            }
+        }
+    }
+    /// The code of a value, if it occurs.
+    pub(crate) fn find(&self, value: &Value) -> Option<u32> {
+        let code = self.partition_point(std::cmp::Ordering::is_lt, value);
+        ((code as usize) < self.size && self.compare(code as usize, value).is_eq()).then_some(code)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Stripe {
+    pub(crate) ty: Type,
+    pub(crate) coding: Coding,
+    pub(crate) statistics: ColumnStatistics,
+    pub(crate) nulls: Option<NullBuffer>,
+    pub(crate) null_words: Option<ScalarBuffer<u64>>,
+    pub(crate) values: Values,
+    pub(crate) dictionary: Option<DictionaryStripe>,
+}
+
+/// The tuple store of `LayoutKind::ColumnStore` and `LayoutKind::CompressedColumnStore`: they differ in the codings
+/// that the encoder may choose, not in how stripes are read.
+#[derive(Debug)]
+pub(crate) struct StripeStore {
+    pub(crate) rows: usize,
+    pub(crate) stripes: Vec<Stripe>,
+}
+
+impl TupleStore for StripeStore {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+    fn columns(&self) -> usize {
+        self.stripes.len()
+    }
+    fn ty(&self, column: usize) -> Type {
+        self.stripes[column].ty
+    }
+    fn coding(&self, column: usize) -> Coding {
+        self.stripes[column].coding
+    }
+    fn statistics(&self, column: usize) -> &ColumnStatistics {
+        &self.stripes[column].statistics
+    }
+    fn validity(&self, column: usize) -> Option<&NullBuffer> {
+        self.stripes[column].nulls.as_ref()
+    }
+    fn prepare(
+        &self,
+        column: usize,
+        predicate: &ColumnPredicate,
+        counters: &AccessCounters,
+    ) -> PreparedPredicate {
+        crate::predicate::prepare(&self.stripes[column], column, self.rows, predicate, counters)
+    }
+    fn select(
+        &self,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        predicate.apply(&self.stripes[predicate.column()], rows, selection, counters);
+    }
+    fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
+        crate::fetch::fetch(&self.stripes[column], rows, counters)
+    }
+    fn codes(&self, column: usize) -> Option<CodeSlice<'_>> {
+        let stripe = &self.stripes[column];
+        let codes = match &stripe.values {
+            Values::Codes8(c) => Codes::U8(c),
+            Values::Codes16(c) => Codes::U16(c),
+            Values::Codes32(c) => Codes::U32(c),
+            _ => return None,
+        };
+        Some(CodeSlice { codes, coding: stripe.coding })
+    }
+    fn plain(&self, column: usize) -> Option<PlainSlice<'_>> {
+        Some(match &self.stripes[column].values {
+            Values::I16(v) => PlainSlice::I16(v),
+            Values::I32(v) => PlainSlice::I32(v),
+            Values::I64(v) => PlainSlice::I64(v),
+            Values::I128(v) => PlainSlice::I128(v),
+            Values::F32(v) => PlainSlice::F32(v),
+            Values::F64(v) => PlainSlice::F64(v),
+            _ => return None,
+        })
+    }
+    fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
+        self.stripes[column].dictionary.as_ref().map(|d| d.vector().clone())
+    }
+}
