@@ -56,7 +56,8 @@ impl Insert {
                     ),
                 ));
             }
-            columns.push(if column.ty() == field.ty { column } else { column.with_type(field.ty) });
+            let column = column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty))?;
+            columns.push(column);
         }
         Ok(Batch::new(columns, batch.rows))
     }

@@ -1,0 +1,99 @@
+//! `CALL tpch(scale => 1)` and `CALL ssb(scale => 1)`: benchmark tables, generated straight into blocks.
+
+use generators::{Source, Suite};
+use plan::statement::{IfExists, ObjectName, TableOptions};
+use plan::{ColumnTable, LogicalPlan, LogicalQuery, ScanSource};
+use types::{Error, Field, Result, SqlState, Type, Value, cast};
+use vector::arrow;
+
+use crate::Session;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+
+impl Session {
+    pub(crate) fn call(&self, procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<ResultSet> {
+        let suite = match procedure.to_ascii_lowercase().as_str() {
+            "tpch" => Suite::Tpch,
+            "ssb" => Suite::Ssb,
+            _ => {
+                return Err(Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("procedure {procedure} does not exist"),
+                )
+                .with_hint("CALL tpch(scale => 1) and CALL ssb(scale => 1) make benchmark tables"));
+            }
+        };
+        let mut scale = 1.0;
+        for (at, (name, value, ty)) in arguments.iter().enumerate() {
+            match (name.as_deref(), at) {
+                (Some("scale" | "sf"), _) | (None, 0) => {
+                    let number = cast::cast_value(value, *ty, Type::Double)?;
+                    scale = number.as_f64().ok_or_else(|| {
+                        Error::new(SqlState::InvalidParameterValue, "the scale must be a number")
+                    })?;
+                }
+                _ => {
+                    return Err(Error::new(
+                        SqlState::UndefinedFunction,
+                        format!("procedure {procedure} has the one parameter \"scale\""),
+                    ));
+                }
+            }
+        }
+        self.load_suite(suite, scale)
+    }
+
+    /// Makes the suite's tables; they appear one by one, each complete.
+    fn load_suite(&self, suite: Suite, scale: f64) -> Result<ResultSet> {
+        let checked = |e: &generators::GeneratorError| operators::generate::generator_error(e);
+        let source = Source::new(suite, scale).map_err(|e| checked(&e))?;
+        let mut rows = 0;
+        for table in suite.tables() {
+            let name = ObjectName { schema: None, name: (*table).to_owned() };
+            let schema = suite.schema(table).map_err(|e| checked(&e))?;
+            let mut fields = Vec::new();
+            for field in schema.fields() {
+                let ty = arrow::type_from_arrow(field.data_type())
+                    .ok_or_else(|| Error::internal(format!("no type for {}", field.data_type())))?;
+                fields.push(Field::new(field.name(), ty, field.is_nullable()));
+            }
+            let keys = suite.keys(table).map_err(|e| checked(&e))?;
+            let mut options = TableOptions { if_exists: IfExists::Error, ..TableOptions::default() };
+            if source.primary_key_holds(table).map_err(|e| checked(&e))? {
+                options.primary_key = Some(keys.primary.iter().map(|c| (*c).to_owned()).collect());
+            }
+            self.create_table(&name, fields.clone(), &options)?;
+            let loaded = self.generate_into(&name, suite, table, scale, &fields);
+            match loaded {
+                Ok(n) => rows += n,
+                Err(error) => {
+                    // Half a table is no table.
+                    self.drop_tables(&[name], true, false)?;
+                    operators::generate::forget_source();
+                    return Err(error);
+                }
+            }
+        }
+        operators::generate::forget_source();
+        Ok(ResultSet::done(format!("CALL {rows}")))
+    }
+
+    fn generate_into(&self, name: &ObjectName, suite: Suite, table: &str, scale: f64, fields: &[Field]) -> Result<u64> {
+        let relations = SessionRelations::with_snapshot(self.snapshot());
+        let id = relations
+            .snapshot()
+            .find(None, &name.name)
+            .map(|t| plan::TableId(t.id.0))
+            .ok_or_else(|| Error::internal("the table just made is gone"))?;
+        let mut columns = ColumnTable::default();
+        let ids: Vec<_> = fields.iter().map(|f| columns.add(&f.name, f.ty, f.nullable)).collect();
+        let plan = LogicalPlan::Scan {
+            source: ScanSource::Generator { suite: suite.to_string(), table: table.to_owned(), scale },
+            columns: ids.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
+            filters: vec![],
+        };
+        let output = ids.iter().zip(fields).map(|(id, f)| (*id, f.name.clone())).collect();
+        let query = LogicalQuery { plan, columns, subqueries: vec![], output };
+        self.insert_query(id, name, query, &relations)
+    }
+}

@@ -1,0 +1,104 @@
+//! A database: its tables, its memory and its workers, shared by all sessions.
+
+use std::sync::Arc;
+
+use catalog::Catalog;
+use memory::Budget;
+use pool::Pool;
+use scheduler::Scheduler;
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+
+/// What a database is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads that execute work orders; all cores when not given.
+    pub workers: Option<usize>,
+    /// Bytes that tables, hash tables, sorts and results may use together; 80 % of the machine's when not given.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A database in memory. Clones are handles to the same one; it ends with the last handle.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub catalog: Catalog,
+    pub pool: Arc<Pool>,
+    pub budget: Budget,
+    pub scheduler: Scheduler,
+}
+
+impl Database {
+    pub fn in_memory(options: Options) -> Result<Database> {
+        let workers = match options.workers {
+            Some(workers) => checked_workers(workers)?,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let budget = Budget::process_wide(options.memory_bytes.unwrap_or_else(memory::default_limit_bytes));
+        Ok(Database {
+            shared: Arc::new(Shared {
+                catalog: Catalog::new(),
+                pool: Arc::new(Pool::new(budget.clone())),
+                budget,
+                scheduler: Scheduler::new(workers),
+            }),
+        })
+    }
+
+    /// Opens what `path` names: nothing or `:memory:` is a new database in memory. A database on disk is refused:
+    /// pretending to keep data would lose it.
+    pub fn open(path: Option<&str>, options: Options) -> Result<Database> {
+        match path {
+            None | Some("" | ":memory:") => Self::in_memory(options),
+            Some(path) => Err(Error::unsupported(format!("cannot open \"{path}\": databases on disk are not supported yet"))
+                .with_hint(
+                    "leave the path out to work in memory; load files with CREATE TABLE t AS SELECT * FROM 'file.parquet'",
+                )),
+        }
+    }
+
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    pub fn workers(&self) -> usize {
+        self.shared.scheduler.workers()
+    }
+
+    /// Takes hold at once, also for queries that are running.
+    pub fn set_workers(&self, workers: usize) -> Result<()> {
+        self.shared.scheduler.set_workers(checked_workers(workers)?);
+        Ok(())
+    }
+
+    pub fn memory_limit(&self) -> u64 {
+        self.shared.budget.limit()
+    }
+
+    pub fn set_memory_limit(&self, bytes: u64) {
+        self.shared.budget.set_limit(bytes);
+    }
+
+    /// Bytes in use now, and the most that were.
+    pub fn memory_used(&self) -> (u64, u64) {
+        (self.shared.budget.used(), self.shared.budget.peak())
+    }
+
+    /// Where names are looked up and tables live.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+}
+
+fn checked_workers(workers: usize) -> Result<usize> {
+    if (1..=1024).contains(&workers) {
+        Ok(workers)
+    } else {
+        Err(Error::new(SqlState::InvalidParameterValue, format!("invalid number of workers: {workers}"))
+            .with_hint("expected a number from 1 to 1024"))
+    }
+}

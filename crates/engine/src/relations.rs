@@ -1,0 +1,51 @@
+//! The catalog as the SQL front end sees it.
+
+use std::sync::Arc;
+
+use catalog::{Snapshot, Table};
+use plan::{FileSource, TableId};
+use types::{Error, Result};
+
+use crate::database::Database;
+
+/// One statement's view: a snapshot, so that planning, statistics and execution agree.
+pub(crate) struct SessionRelations {
+    snapshot: Arc<Snapshot>,
+}
+
+impl SessionRelations {
+    pub fn new(database: &Database) -> Self {
+        SessionRelations { snapshot: database.shared.catalog.snapshot() }
+    }
+    pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
+        SessionRelations { snapshot }
+    }
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+    pub fn table_by_id(&self, id: TableId) -> Result<Arc<Table>> {
+        self.snapshot
+            .table_by_id(catalog::TableId(id.0))
+            .cloned()
+            .ok_or_else(|| Error::internal(format!("table {} is not in the snapshot", id.0)))
+    }
+}
+
+impl sql::Relations for SessionRelations {
+    fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<sql::RelationInfo>> {
+        let Some(table) = self.snapshot.find(schema, name) else { return Ok(None) };
+        Ok(Some(sql::RelationInfo {
+            id: TableId(table.id.0),
+            name: table.name.clone(),
+            columns: table.columns.clone(),
+            primary_key: table.primary_key.clone(),
+            unique: table.unique.clone(),
+        }))
+    }
+    fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
+        formats::describe(path, options)
+    }
+    fn table_names(&self) -> Vec<String> {
+        self.snapshot.tables().map(|t| t.name.clone()).collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! What a statement gives back.
+
+use types::{Schema, Value};
+use vector::Batch;
+
+/// Rows, or for statements without rows just a tag that says what was done.
+#[derive(Clone, Debug)]
+pub struct ResultSet {
+    schema: Schema,
+    batches: Vec<Batch>,
+    tag: String,
+}
+
+impl ResultSet {
+    pub fn new(schema: Schema, batches: Vec<Batch>) -> Self {
+        let rows: usize = batches.iter().map(|b| b.rows).sum();
+        ResultSet { schema, batches, tag: format!("SELECT {rows}") }
+    }
+    /// A statement that returns no rows.
+    pub fn done(tag: impl Into<String>) -> Self {
+        ResultSet { schema: Schema::new(vec![]), batches: vec![], tag: tag.into() }
+    }
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(|b| b.rows).sum()
+    }
+    /// PostgreSQL's command tag: `SELECT 5`, `INSERT 0 3`, `CREATE TABLE`.
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+    /// Whether the statement returns rows at all.
+    pub fn has_rows(&self) -> bool {
+        !self.schema.is_empty()
+    }
+    /// One value; panics when out of range.
+    pub fn value(&self, row: usize, column: usize) -> Value {
+        let mut at = row;
+        for batch in &self.batches {
+            if at < batch.rows {
+                return batch.columns[column].value(at);
+            }
+            at -= batch.rows;
+        }
+        panic!("row {row} of a result of {} rows", self.rows())
+    }
+}

@@ -1,0 +1,228 @@
+//! A session: settings, and the execution of statements one after the other.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plan::Statement;
+use plan::statement::ObjectName;
+use sync::CancelToken;
+use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+use vector::{Batch, Vector};
+
+use crate::database::Database;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+use crate::settings::{self, Settings};
+
+type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
+
+/// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
+pub struct Session {
+    pub(crate) database: Database,
+    settings: Mutex<Settings>,
+    cancel: CancelToken,
+    tick: Mutex<Option<Tick>>,
+}
+
+impl Session {
+    pub(crate) fn new(database: Database) -> Self {
+        Session {
+            database,
+            settings: Mutex::new(Settings::default()),
+            cancel: CancelToken::new(),
+            tick: Mutex::new(None),
+        }
+    }
+
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Raising it ends the running statement within 100 ms; it is reset when the next one begins. One atomic store,
+    /// so a signal handler may do it.
+    pub fn cancel_token(&self) -> CancelToken {
+        self.cancel.clone()
+    }
+
+    /// A hook called on the calling thread at least every 20 ms while a statement runs; `Break` cancels it.
+    pub fn set_tick(&self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) {
+        *self.tick.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tick));
+    }
+
+    pub(crate) fn tick(&self) -> Option<Tick> {
+        self.tick.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs every statement of `text`, up to the first error. Results come in order, one a statement; statements
+    /// before the error have taken effect.
+    pub fn execute(&self, text: &str) -> Result<Vec<ResultSet>> {
+        let mut results = Vec::new();
+        self.execute_each(text, |result| {
+            results.push(result);
+            Ok(())
+        })?;
+        Ok(results)
+    }
+
+    /// As `execute`, handing each result on as soon as it is there.
+    pub fn execute_each(&self, text: &str, mut deliver: impl FnMut(ResultSet) -> Result<()>) -> Result<()> {
+        for statement in sql::split(text)? {
+            deliver(self.execute_one(text, &statement)?)?;
+        }
+        Ok(())
+    }
+
+    /// Runs `text`, which must hold one statement, and returns its result.
+    pub fn query(&self, text: &str) -> Result<ResultSet> {
+        let mut statements = sql::split(text)?.into_iter();
+        let Some(first) = statements.next() else {
+            return Err(Error::new(SqlState::SyntaxError, "the statement is empty"));
+        };
+        if statements.next().is_some() {
+            return Err(Error::new(SqlState::SyntaxError, "more than one statement")
+                .with_hint("run them one at a time, or with execute"));
+        }
+        self.execute_one(text, &first)
+    }
+
+    fn execute_one(&self, text: &str, statement: &sql::StatementText) -> Result<ResultSet> {
+        self.cancel.reset();
+        self.cancel.set_timeout(self.settings().statement_timeout);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let relations = SessionRelations::new(&self.database);
+            let planned = sql::plan(text, statement, &relations)?;
+            self.run_statement(planned, &relations)
+        }));
+        self.cancel.set_timeout(None);
+        match outcome {
+            Ok(result) => result,
+            // A broken invariant ends the statement, not the process.
+            Err(panic) => Err(Error::internal(format!("internal error: {}", panic_message(&*panic)))
+                .with_hint("this is a bug; please report it with the statement")),
+        }
+    }
+
+    pub(crate) fn run_statement(&self, statement: Statement, relations: &SessionRelations) -> Result<ResultSet> {
+        match statement {
+            Statement::Query(query) => self.run_query(query, relations),
+            Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
+            Statement::CreateTableAs { name, query, options } => {
+                self.create_table_as(&name, query, &options, relations)
+            }
+            Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
+            Statement::DropTable { names, if_exists, cascade } => self.drop_tables(&names, if_exists, cascade),
+            Statement::DropSchema { name, if_exists, cascade } => self.drop_schema(&name, if_exists, cascade),
+            Statement::Insert { table, name, query } => {
+                let rows = self.insert_query(table, &name, query, relations)?;
+                Ok(ResultSet::done(format!("INSERT 0 {rows}")))
+            }
+            Statement::CopyFrom { table, name, query, .. } => {
+                let rows = self.insert_query(table, &name, query, relations)?;
+                Ok(ResultSet::done(format!("COPY {rows}")))
+            }
+            Statement::Explain { analyze, format, statement } => {
+                self.explain(analyze, format, *statement, relations)
+            }
+            Statement::Set { name, value } => self.set(&name, value.as_deref()),
+            Statement::Show { name } => self.show(name.as_deref()),
+            Statement::Call { procedure, arguments } => self.call(&procedure, &arguments),
+            Statement::Transaction { keyword } => Err(Error::unsupported(format!(
+                "{} is not supported yet: every statement is a transaction of its own",
+                keyword.to_uppercase()
+            ))),
+        }
+    }
+
+    fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
+        match name {
+            "workers" => {
+                let workers = match value {
+                    Some(text) => text.trim().parse().map_err(|_| {
+                        Error::new(
+                            SqlState::InvalidParameterValue,
+                            format!("invalid value for setting \"workers\": \"{text}\""),
+                        )
+                        .with_hint("expected a number from 1 to 1024")
+                    })?,
+                    None => std::thread::available_parallelism().map_or(1, usize::from),
+                };
+                self.database.set_workers(workers)?;
+            }
+            "memory_limit" => {
+                let bytes = match value {
+                    Some(text) => settings::parse_bytes(text).filter(|b| *b >= 1 << 20).ok_or_else(|| {
+                        Error::new(
+                            SqlState::InvalidParameterValue,
+                            format!("invalid value for setting \"memory_limit\": \"{text}\""),
+                        )
+                        .with_hint("expected a size of at least 1MB, such as '8GB'")
+                    })?,
+                    None => memory::default_limit_bytes(),
+                };
+                self.database.set_memory_limit(bytes);
+            }
+            _ => self.settings().set(name, value)?,
+        }
+        Ok(ResultSet::done("SET"))
+    }
+
+    fn show(&self, name: Option<&str>) -> Result<ResultSet> {
+        let database = |name: &str| match name {
+            "workers" => Some(self.database.workers().to_string()),
+            "memory_limit" => Some(self.database.memory_limit().to_string()),
+            _ => None,
+        };
+        match name {
+            Some(name) => {
+                let value = database(name)
+                    .or_else(|| self.settings().get(name))
+                    .ok_or_else(|| settings::unknown(name))?;
+                Ok(text_result(&[name], &[vec![value]]))
+            }
+            None => {
+                let mut rows: Vec<Vec<String>> = settings::DATABASE_SETTINGS
+                    .iter()
+                    .map(|(n, d)| vec![n.to_string(), database(n).unwrap_or_default(), d.to_string()])
+                    .collect();
+                rows.extend(self.settings().all().into_iter().map(|(n, v, d)| vec![n, v, d]));
+                Ok(text_result(&["name", "setting", "description"], &rows))
+            }
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {
+        self.database.shared.catalog.snapshot()
+    }
+}
+
+/// Rows of text under the given headings.
+pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet {
+    let fields = headings.iter().map(|h| Field::new(*h, Type::Text, false)).collect();
+    let columns = (0..headings.len())
+        .map(|c| {
+            let values: Vec<Value> = rows.iter().map(|r| Value::text(&r[c])).collect();
+            Vector::from_values(Type::Text, &values)
+        })
+        .collect();
+    ResultSet::new(Schema::new(fields), vec![Batch::new(columns, rows.len())])
+}
+
+/// How a name is shown in messages.
+pub(crate) fn shown(name: &ObjectName) -> String {
+    match &name.schema {
+        Some(schema) => format!("{schema}.{}", name.name),
+        None => name.name.clone(),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "unknown".to_owned())
+}

@@ -1,0 +1,99 @@
+//! Table scan: blocks in, batches out, dropping rows as early and as cheaply as they can be dropped.
+//!
+//! A unit is one block. In order, and each step only for what the one before left:
+//! 1. the block's minimum and maximum against every predicate and runtime filter: the block may not be read at all;
+//! 2. predicates on codes, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
+//! 3. runtime filters of joins above (LIP), in the order of their observed miss rates: row lists;
+//! 4. remaining filters, each fetching only the columns it needs;
+//! 5. the columns that leave the scan, fetched for surviving rows only.
+
+mod rows;
+mod unit;
+
+use std::sync::Arc;
+
+use expr::Predicate;
+use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan};
+use types::{ColumnPredicate, Error, Result};
+
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
+use rows::FilterOrder;
+
+pub struct TableScan {
+    node: NodeId,
+    table: Arc<catalog::Table>,
+    /// Fetched columns, by position in the table.
+    columns: Vec<usize>,
+    predicates: Vec<(usize, ColumnPredicate)>,
+    filters: Vec<ScanFilter>,
+    runtime_filters: Vec<(FilterId, usize)>,
+    projection: Vec<usize>,
+}
+
+/// A conjunct over fetched columns, compiled over just the columns it needs.
+struct ScanFilter {
+    /// Positions among the fetched columns, in the order of the predicate's inputs.
+    needs: Vec<usize>,
+    predicate: Predicate,
+    /// May be evaluated on values that no selected row has.
+    total: bool,
+}
+
+impl TableScan {
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
+        let PhysicalNode::TableScan { table, columns, predicates, filters, runtime_filters, projection, .. } =
+            &plan.node
+        else {
+            return Err(Error::internal("not a table scan"));
+        };
+        let filters = filters.iter().map(ScanFilter::new).collect::<Result<_>>()?;
+        Ok(TableScan {
+            node: plan.id,
+            table: query.table(*table)?.clone(),
+            columns: columns.clone(),
+            predicates: predicates.clone(),
+            filters,
+            runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
+            projection: projection.clone(),
+        })
+    }
+}
+
+impl ScanFilter {
+    fn new(filter: &Expr) -> Result<Self> {
+        let needs: Vec<usize> = filter.inputs().into_iter().collect();
+        let compact = filter.clone().transform(&mut |e| match e.kind {
+            ExprKind::Input(i) => {
+                // `needs` holds every input of the filter, in ascending order.
+                let at = needs.binary_search(&i).unwrap_or_default();
+                Expr::input(at, e.ty)
+            }
+            _ => e,
+        });
+        Ok(ScanFilter { predicate: Predicate::compile(&compact)?, total: !filter.may_fail(), needs })
+    }
+}
+
+/// Buffers and observations kept from unit to unit.
+#[derive(Default)]
+struct ScanLocal {
+    selection: block::Bitmap,
+    order: FilterOrder,
+}
+
+impl Source for TableScan {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(self.table.data.blocks.len() as u64)
+    }
+    fn local(&self) -> Local {
+        Box::new(ScanLocal::default())
+    }
+    fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let Some(block) = self.table.data.blocks.get(unit as usize) else { return Ok(Flow::More) };
+        self.scan_block(block, local_state::<ScanLocal>(local), work, push)
+    }
+}
