@@ -7,7 +7,8 @@
 //! ```text
 //!  foreman.rs   the scheduler: list of active queries, worker threads, waking, admission to places
 //!  worker.rs    what a thread does in a place: pick a query, claim, execute, tick
-//!  query.rs     one query: the state machine of its segments
+//!  query.rs     one query: its segments, their edges, its end
+//!  lifecycle.rs one segment: who may claim from it, who finishes it
 //!  places.rs    at most n threads inside work orders
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
@@ -23,10 +24,11 @@
 
 mod control;
 mod foreman;
+mod lifecycle;
 mod places;
 mod query;
 mod report;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod worker;
 

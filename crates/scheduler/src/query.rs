@@ -1,16 +1,12 @@
 //! One query: the state machine of its segments.
 //!
 //! ```text
-//!            blocking_left = 0             claim: Exhausted        outstanding = 0
-//!   WAITING ------------------> OPEN ------------------> DRAINING ----------------> FINISHED
-//!            start(), [inputs_finished()]                          finish(), then consumers
+//!            blocking_left = 0              claim: Exhausted          nobody inside
+//!   waiting ------------------> open ----------------------> draining --------------> finished
+//!            start(), [inputs_finished()]                              finish(), then consumers
 //! ```
 //!
-//! *outstanding* counts claims in progress and orders claimed and not done, continuations
-//! included. Who claims adds itself first and looks at the phase second; who drains sets the phase
-//! first and takes itself off second. So when `outstanding` falls to 0 in DRAINING no order is
-//! running and none can begin; the thread that sees this and wins the exchange to FINISHED calls
-//! `finish`. Others may add themselves for a moment, see the phase, and take themselves off.
+//! Who may claim and who finishes is decided in `lifecycle.rs`.
 //!
 //! *streaming_left* counts streaming producers and one more, taken off after `start`, so that
 //! `inputs_finished` never comes before `start`.
@@ -21,7 +17,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,12 +30,8 @@ use workorder::{
 
 use crate::Progress;
 use crate::foreman::Foreman;
+use crate::lifecycle::Lifecycle;
 use crate::report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
-
-const WAITING: u8 = 0;
-const OPEN: u8 = 1;
-const DRAINING: u8 = 2;
-const FINISHED: u8 = 3;
 
 /// No segment was fed lately.
 const NOT_FED: u32 = u32::MAX;
@@ -96,8 +88,7 @@ impl Counters {
 
 struct SegmentState {
     segment: Arc<dyn Segment>,
-    phase: AtomicU8,
-    outstanding: AtomicUsize,
+    life: Lifecycle,
     blocking_left: AtomicU32,
     streaming_left: AtomicU32,
     /// Units that streaming producers announced.
@@ -139,8 +130,7 @@ impl QueryRun {
             .into_iter()
             .map(|segment| SegmentState {
                 segment,
-                phase: AtomicU8::new(WAITING),
-                outstanding: AtomicUsize::new(0),
+                life: Lifecycle::new(),
                 blocking_left: AtomicU32::new(0),
                 streaming_left: AtomicU32::new(1),
                 fed: AtomicU64::new(0),
@@ -207,7 +197,7 @@ impl QueryRun {
     pub(crate) fn maybe_claimable(&self) -> bool {
         !self.stopped()
             && (self.continuations_left.load(SeqCst) > 0
-                || self.segments.iter().any(|state| state.phase.load(SeqCst) == OPEN))
+                || self.segments.iter().any(|state| state.life.is_open()))
     }
 
     /// Takes the next work order. `None` when there is none now, and none came up meanwhile.
@@ -242,11 +232,10 @@ impl QueryRun {
 
     fn claim_from(&self, id: u32) -> Option<WorkOrder> {
         let state = &self.segments[id as usize];
-        if state.phase.load(SeqCst) != OPEN {
+        if !state.life.is_open() {
             return None;
         }
-        state.outstanding.fetch_add(1, SeqCst);
-        if state.phase.load(SeqCst) == OPEN {
+        if state.life.enter() {
             match self.guard(id, || Ok(state.segment.claim())) {
                 Some(Claim::Order(mut order)) => {
                     order.segment = SegmentId(id);
@@ -254,9 +243,7 @@ impl QueryRun {
                     return Some(order);
                 }
                 Some(Claim::Wait) => {}
-                Some(Claim::Exhausted) => {
-                    let _ = state.phase.compare_exchange(OPEN, DRAINING, SeqCst, SeqCst);
-                }
+                Some(Claim::Exhausted) => state.life.drain(),
                 None => {}
             }
         }
@@ -351,8 +338,8 @@ impl QueryRun {
 
     /// Ends a stalled query.
     pub(crate) fn fail_stalled(&self) {
-        let open = self.segments.iter().find(|state| state.phase.load(SeqCst) == OPEN);
-        let waiting = self.segments.iter().find(|state| state.phase.load(SeqCst) != FINISHED);
+        let open = self.segments.iter().find(|state| state.life.is_open());
+        let waiting = self.segments.iter().find(|state| !state.life.is_finished());
         let segment = open.or(waiting).map_or("", |state| state.segment.name()).to_owned();
         self.fail(Box::new(Stalled { segment }));
     }
@@ -392,7 +379,7 @@ impl QueryRun {
         counters.units_total.store(total.unwrap_or(0), Relaxed);
         counters.started_nanoseconds.store(self.counters.now(), Relaxed);
         self.producer_finished(id);
-        state.phase.store(OPEN, SeqCst);
+        state.life.open();
         match total {
             Some(total) => usize::try_from(total).unwrap_or(MANY),
             // Streaming input that nobody has announced will be announced.
@@ -407,7 +394,7 @@ impl QueryRun {
         // A consumer that wanted no more input (a limit) needs no news.
         if state.streaming_left.fetch_sub(1, SeqCst) == 1
             && state.has_streaming_producers
-            && state.phase.load(SeqCst) <= OPEN
+            && !state.life.is_past_claims()
         {
             self.guard(id, || Ok(state.segment.inputs_finished()));
             self.last_fed.store(id, Relaxed);
@@ -417,12 +404,7 @@ impl QueryRun {
     /// Takes one claim or order off; whoever takes the last one off a drained segment finishes it.
     fn release(&self, id: u32) {
         let state = &self.segments[id as usize];
-        if state.outstanding.fetch_sub(1, SeqCst) != 1
-            || state.phase.load(SeqCst) != DRAINING
-            || self.stopped()
-            || state.phase.compare_exchange(DRAINING, FINISHED, SeqCst, SeqCst).is_err()
-            || self.guard(id, || state.segment.finish()).is_none()
-        {
+        if !state.life.leave() || self.stopped() || self.guard(id, || state.segment.finish()).is_none() {
             return;
         }
         self.counters.segments[id as usize].finished_nanoseconds.store(self.counters.now(), Relaxed);

@@ -1,5 +1,6 @@
 //! Toy segments under the scheduler: every path of the state machine, without any data.
 
+mod cost;
 mod ends;
 mod flows;
 mod stress;

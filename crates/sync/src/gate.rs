@@ -42,11 +42,25 @@ use loom::sync::{
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(not(all(loom, test)))]
+use std::time::Instant;
 
 /// How long a waiter spins before it sleeps: long enough to bridge the gap between two segments,
 /// short against the round trip that it saves.
+#[cfg(not(all(loom, test)))]
 const SPIN: Duration = Duration::from_micros(15);
+
+/// The model knows sequential consistency of fences only, not of single steps; with fences in
+/// their place it checks the same protocol.
+#[cfg(all(loom, test))]
+fn total_order() {
+    loom::sync::atomic::fence(SeqCst);
+}
+
+#[cfg(not(all(loom, test)))]
+#[inline(always)]
+fn total_order() {}
 
 /// What the count was when the waiter began to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +114,7 @@ impl Gate {
     /// notice). Returns whether a sleeper was signalled.
     pub fn notify(&self, wake: usize) -> bool {
         self.count.fetch_add(1, SeqCst);
+        total_order();
         if wake == 0 || self.waiters.load(SeqCst) == 0 {
             return false;
         }
@@ -172,6 +187,7 @@ impl Gate {
     #[cfg(all(loom, test))]
     fn sleep(&self, key: GateKey, _timeout: Option<Duration>) -> bool {
         self.waiters.fetch_add(1, SeqCst);
+        total_order();
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.moved(key) {
             guard = self.signal.wait(guard).unwrap_or_else(PoisonError::into_inner);

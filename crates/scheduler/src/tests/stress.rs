@@ -167,9 +167,9 @@ fn random_plans_execute_every_unit_once() {
 
 /// The same for longer: `cargo test --release -p scheduler -- --ignored soak`.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes some minutes"]
 fn soak() {
-    for seed in 2..32 {
+    for seed in 2..62 {
         stress(seed << 40, 2_000);
     }
 }

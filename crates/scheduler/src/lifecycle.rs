@@ -1,0 +1,157 @@
+//! The life of one segment as atomics: who may claim from it, and who finishes it.
+//!
+//! ```text
+//!   WAITING --open--> OPEN --drain--> DRAINING --leave = true--> FINISHED
+//! ```
+//!
+//! *inside* counts threads between `enter` and `leave`: claims in progress, and orders claimed and
+//! not done, continuations included. Protocol:
+//!
+//! ```text
+//!  enter:  inside += 1; phase = OPEN?  yes: may claim, stays inside until the order is done
+//!                                      no:  leave
+//!  drain:  (inside) phase: OPEN -> DRAINING
+//!  leave:  inside -= 1, was it the last? phase = DRAINING? inside still 0?
+//!          then whoever wins DRAINING -> FINISHED finishes the segment
+//! ```
+//!
+//! Who claims adds itself first and looks at the phase second; who drains sets the phase first and
+//! takes itself off second. So once `inside` is seen at 0 *after* the phase was seen at DRAINING, no
+//! order runs and none can begin. The second look is needed: between a thread's taking itself off
+//! and its look at the phase, a second thread may claim and a third may drain. And it must be a
+//! read-modify-write: a plain load might return the thread's own old zero.
+//!
+//! Nobody is left over: the thread that takes `inside` to 0 for good does so in DRAINING, since the
+//! one that drained was inside until after.
+
+#[cfg(not(all(loom, test)))]
+use std::sync::atomic::{AtomicU8, AtomicUsize};
+
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU8, AtomicUsize};
+
+use std::sync::atomic::Ordering::SeqCst;
+
+const WAITING: u8 = 0;
+const OPEN: u8 = 1;
+const DRAINING: u8 = 2;
+const FINISHED: u8 = 3;
+
+/// The atomics.
+pub(crate) struct Lifecycle {
+    phase: AtomicU8,
+    inside: AtomicUsize,
+}
+
+impl Lifecycle {
+    pub(crate) fn new() -> Self {
+        Lifecycle { phase: AtomicU8::new(WAITING), inside: AtomicUsize::new(0) }
+    }
+
+    /// Lets claims in. Once, after the segment was started.
+    pub(crate) fn open(&self) {
+        self.phase.store(OPEN, SeqCst);
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase.load(SeqCst) == OPEN
+    }
+
+    /// Whether nothing more is claimed, orders that run aside.
+    pub(crate) fn is_past_claims(&self) -> bool {
+        self.phase.load(SeqCst) > OPEN
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.phase.load(SeqCst) == FINISHED
+    }
+
+    /// Before a claim. Whatever the answer, `leave` follows, at once or when the order is done.
+    pub(crate) fn enter(&self) -> bool {
+        self.inside.fetch_add(1, SeqCst);
+        self.is_open()
+    }
+
+    /// A claim found the segment exhausted. From inside.
+    pub(crate) fn drain(&self) {
+        // It fails when another claim came first, which is as good.
+        let _ = self.phase.compare_exchange(OPEN, DRAINING, SeqCst, SeqCst);
+    }
+
+    /// Whether the caller must finish the segment; true once.
+    pub(crate) fn leave(&self) -> bool {
+        self.inside.fetch_sub(1, SeqCst) == 1
+            && self.phase.load(SeqCst) == DRAINING
+            && self.inside.fetch_add(0, SeqCst) == 0
+            && self.phase.compare_exchange(DRAINING, FINISHED, SeqCst, SeqCst).is_ok()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_out_of_a_drained_segment_finishes_it() {
+        let life = Lifecycle::new();
+        assert!(!life.enter() && !life.leave());
+        life.open();
+        assert!(life.enter() && life.enter());
+        life.drain();
+        assert!(!life.leave());
+        assert!(!life.enter() && life.is_past_claims());
+        assert!(!life.leave() && !life.is_finished());
+        assert!(life.leave() && life.is_finished());
+        assert!(!life.enter() && !life.leave());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// Three workers, two orders: every interleaving finishes once, with no order running. Without
+    /// the second look in `leave` the model finds the race within a second.
+    #[test]
+    fn a_segment_is_finished_once_and_last() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let life = Arc::new(Lifecycle::new());
+            let next = Arc::new(AtomicUsize::new(0));
+            let running = Arc::new(AtomicUsize::new(0));
+            let finishes = Arc::new(AtomicUsize::new(0));
+            life.open();
+            let work = {
+                let (life, next) = (Arc::clone(&life), Arc::clone(&next));
+                let (running, finishes) = (Arc::clone(&running), Arc::clone(&finishes));
+                move || loop {
+                    let mut more = life.enter();
+                    if more {
+                        if next.fetch_add(1, SeqCst) < 2 {
+                            running.fetch_add(1, SeqCst);
+                            running.fetch_sub(1, SeqCst);
+                        } else {
+                            life.drain();
+                            more = false;
+                        }
+                    }
+                    if life.leave() {
+                        assert_eq!(running.fetch_add(0, SeqCst), 0, "finished while an order runs");
+                        finishes.fetch_add(1, SeqCst);
+                    }
+                    if !more {
+                        break;
+                    }
+                }
+            };
+            let others: Vec<_> = (0..2).map(|_| loom::thread::spawn(work.clone())).collect();
+            work();
+            for other in others {
+                other.join().unwrap();
+            }
+            assert_eq!(finishes.fetch_add(0, SeqCst), 1);
+        });
+    }
+}

@@ -1,0 +1,60 @@
+//! What the scheduler itself costs. Run: `cargo test --release -p scheduler -- --ignored --nocapture cost`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+use workorder::EdgeKind::Blocking;
+use workorder::Outcome;
+
+use super::toy::{Input, Toy, burn, plan};
+use crate::{QueryControl, Scheduler};
+
+/// Median over `runs` of one run of a plan of fresh toys.
+fn median(scheduler: &Scheduler, runs: usize, toys: impl Fn() -> Vec<Arc<Toy>>) -> Duration {
+    let mut times: Vec<Duration> = (0..runs)
+        .map(|_| {
+            let toys = toys();
+            let edges: Vec<_> = (1..toys.len() as u32).map(|to| (to - 1, to, Blocking)).collect();
+            let dag = plan(&toys, &edges);
+            let control = QueryControl::new();
+            let begun = Instant::now();
+            scheduler.run(dag, &control).unwrap();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[runs / 2]
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    for workers in [1, 2] {
+        let scheduler = Scheduler::new(workers);
+        let one = median(&scheduler, 20_000, || vec![Toy::idle("one", 1)]);
+        let chain = median(&scheduler, 5_000, || (0..10).map(|_| Toy::idle("link", 1)).collect());
+        // Many tiny units: what claiming and completing an order costs.
+        let tiny = Toy::idle("tiny", 1_000_000);
+        let begun = Instant::now();
+        scheduler.run(plan(&[tiny.clone()], &[]), &QueryControl::new()).unwrap();
+        let per_order = begun.elapsed().as_nanos() as u64 / tiny.executions.load(SeqCst);
+        println!(
+            "{workers} workers: one order {one:?}, ten segments {chain:?}, per order {per_order} ns ({} orders)",
+            tiny.executions.load(SeqCst)
+        );
+    }
+    // How well two workers share 20 segments of 1 ms each, with waking at every segment.
+    let burning = || -> Vec<Arc<Toy>> {
+        let link = || {
+            Toy::new("burn", Input::Units(50), |order, _| {
+                burn(20 * order.units());
+                Ok(Outcome::Done)
+            })
+        };
+        (0..20).map(|_| link()).collect()
+    };
+    let alone = median(&Scheduler::new(1), 20, burning);
+    let shared = median(&Scheduler::new(2), 20, burning);
+    println!("20 segments of 1 ms: 1 worker {alone:?}, 2 workers {shared:?}");
+}
