@@ -1,2 +1,61 @@
-//! Plan to plan: rules, join order, estimates, costs; logical plan to physical plan.
+//! Plan to plan: a logical plan becomes the physical plan that is expected to run fastest.
+//!
+//! The stages, in order: `rules` rewrite the logical plan (simplification, push-down, outer joins, top-k);
+//! `lower` turns it into a physical plan bottom-up, asking `join_order` for the order of joins, `estimate` for row
+//! counts and `cost` for prices; on the way down `rules::runtime_filters` and `rules::narrow_decimals` do their work
+//! where the plan is built. Statistics come through the trait `Statistics`; nothing here knows catalog, blocks or
+//! execution. Every technique has a switch in `Settings`; switches change plans, never results.
 #![forbid(unsafe_code)]
+
+mod columns;
+mod cost;
+mod estimate;
+mod join_order;
+mod lower;
+mod planner;
+mod rules;
+mod settings;
+mod statistics;
+
+use plan::{ColumnId, ColumnTable, LogicalPlan, LogicalQuery, PhysicalPlan};
+use types::Result;
+
+use columns::ColumnSet;
+use planner::Planner;
+pub use settings::{JoinOrder, Settings};
+pub use statistics::{NoStatistics, Sample, Statistics, TableInfo};
+
+/// Plans the main plan of a query; its scalar subqueries are planned apart, with `optimize_plan`. Output columns bear
+/// the query's headings.
+pub fn optimize(
+    query: LogicalQuery,
+    statistics: &dyn Statistics,
+    settings: &Settings,
+) -> Result<PhysicalPlan> {
+    let LogicalQuery { plan, mut columns, output, .. } = query;
+    let ids: Vec<ColumnId> = output.iter().map(|(id, _)| *id).collect();
+    let mut physical = optimize_plan(plan, &mut columns, &ids, statistics, settings)?;
+    for (column, (_, heading)) in physical.output.iter_mut().zip(output) {
+        column.name = heading;
+    }
+    Ok(physical)
+}
+
+/// Plans one logical plan so that it delivers `output`, in order and in the types `columns` gives. Nodes are numbered.
+pub fn optimize_plan(
+    plan: LogicalPlan,
+    columns: &mut ColumnTable,
+    output: &[ColumnId],
+    statistics: &dyn Statistics,
+    settings: &Settings,
+) -> Result<PhysicalPlan> {
+    let (plan, renames) = rules::projections::normalize(plan);
+    let types: Vec<_> = output.iter().map(|id| columns.get(*id).ty).collect();
+    let output: Vec<ColumnId> = output.iter().map(|id| renames.resolve(*id)).collect();
+    let needed: ColumnSet = output.iter().copied().collect();
+    let mut planner = Planner::new(columns, statistics, settings);
+    let relation = planner.lower(plan, &needed)?;
+    let mut physical = planner.deliver(relation, &output, &types)?;
+    physical.number();
+    Ok(physical)
+}

@@ -1,0 +1,148 @@
+//! Aggregations: what is hashed, what is computed below, and how many groups to expect.
+
+use plan::{
+    AggregateCall, AggregateFunction, ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan,
+};
+use types::Result;
+
+use super::bind::nullable;
+use super::{Key, Relation};
+use crate::columns::ColumnSet;
+use crate::estimate::{Facts, distinct_among};
+use crate::planner::Planner;
+
+impl Planner<'_> {
+    pub(crate) fn lower_aggregate(
+        &mut self,
+        input: LogicalPlan,
+        groups: Vec<(ColumnId, Expr)>,
+        mut aggregates: Vec<(ColumnId, AggregateCall)>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let had_aggregates = !aggregates.is_empty();
+        if self.settings.projection_push_down {
+            aggregates.retain(|(id, _)| needed.contains(*id));
+        }
+        if groups.is_empty() && had_aggregates && aggregates.is_empty() {
+            // Exactly one row of which nothing is wanted. (With no aggregate at all, the same.)
+            let node = PhysicalNode::Values { rows: vec![vec![]] };
+            return Ok(Relation::new(PhysicalPlan::new(node, vec![], 1.0), vec![]));
+        }
+        let mut below = ColumnSet::new();
+        groups.iter().for_each(|(_, e)| below.add_expr(e));
+        for (_, call) in &aggregates {
+            call.argument.iter().chain(&call.filter).for_each(|e| below.add_expr(e));
+        }
+        let mut input = self.lower(input, &below)?;
+        let rows = self.group_count(&input, groups.iter().map(|(_, e)| e));
+
+        for (id, expr) in &groups {
+            let distinct = self.distinct(expr).unwrap_or(rows).min(rows);
+            let facts = match expr.as_column() {
+                Some(from) => Facts { distinct: Some(distinct), ..*self.facts(from) },
+                None => Facts { distinct: Some(distinct), ..Facts::UNKNOWN },
+            };
+            *self.facts_mut(*id) = facts;
+        }
+
+        let mut output = Vec::with_capacity(groups.len() + aggregates.len());
+        let mut ids = Vec::with_capacity(groups.len() + aggregates.len());
+        let mut keys = Vec::with_capacity(groups.len());
+        for (id, expr) in groups {
+            // A group keeps its column's dependencies alive under its own name.
+            if let Some(from) = expr.as_column() {
+                input.add_equality(id, from);
+            }
+            let (expr, bounds) = self.inputs(&input).typed(expr)?;
+            let nullable = nullable(&expr, &input.plan.output);
+            output.push(OutputColumn {
+                name: self.columns.get(id).name.clone(),
+                ty: expr.ty,
+                nullable,
+                bounds,
+            });
+            ids.push(id);
+            keys.push(expr);
+        }
+        let group_ids = ids.clone();
+        let mut calls = Vec::with_capacity(aggregates.len());
+        for (id, call) in aggregates {
+            let (call, column) = self.bind_call(id, call, &input)?;
+            output.push(column);
+            ids.push(id);
+            calls.push(call);
+        }
+        let dependencies = std::mem::take(&mut input.dependencies);
+        let node = PhysicalNode::Aggregate { input: Box::new(input.plan), groups: keys, aggregates: calls };
+        let mut relation = Relation::new(PhysicalPlan::new(node, output, rows), ids);
+        relation.dependencies = dependencies;
+        relation.add_key(Key { columns: group_ids, nulls_repeat: false, distinct: rows });
+        Ok(relation)
+    }
+
+    fn bind_call(
+        &mut self,
+        id: ColumnId,
+        call: AggregateCall,
+        input: &Relation,
+    ) -> Result<(AggregateCall, OutputColumn)> {
+        use AggregateFunction as F;
+        let AggregateCall { function, argument, distinct, filter, mut ty } = call;
+        let source = argument.as_ref().and_then(Expr::as_column);
+        let (argument, bounds) = match argument {
+            Some(argument) => {
+                let (argument, bounds) = self.inputs(input).typed(argument)?;
+                (Some(argument), bounds)
+            }
+            None => (None, None),
+        };
+        let filter = filter.map(|f| self.inputs(input).bind(f)).transpose()?;
+        let passes_value = matches!(function, F::Min | F::Max | F::AnyValue);
+        if passes_value && let Some(argument) = &argument {
+            ty = argument.ty;
+        }
+        if let (true, Some(source)) = (passes_value, source) {
+            *self.facts_mut(id) = *self.facts(source);
+        }
+        let never_null = matches!(function, F::Count | F::CountStar);
+        let nullable = match (&function, source.and_then(|c| input.output(c))) {
+            (F::AnyValue, Some(column)) => column.nullable,
+            _ => !never_null,
+        };
+        let column = OutputColumn {
+            name: self.columns.get(id).name.clone(),
+            ty,
+            nullable,
+            bounds: bounds.filter(|_| passes_value),
+        };
+        Ok((AggregateCall { function, argument, distinct, filter, ty }, column))
+    }
+
+    /// Groups to expect: the product of the keys' distinct values among the rows at hand, those keys left out that
+    /// others determine.
+    pub(crate) fn group_count<'e>(
+        &self,
+        input: &Relation,
+        groups: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> f64 {
+        let rows = input.rows();
+        if groups.clone().next().is_none() {
+            return 1.0;
+        }
+        let columns: ColumnSet = groups.clone().filter_map(Expr::as_column).collect();
+        let mut product = 1.0;
+        let mut kept = columns.clone();
+        for expr in groups {
+            if let Some(id) = expr.as_column() {
+                kept.remove(id);
+                if input.closure(&kept).contains(id) {
+                    continue;
+                }
+                kept.insert(id);
+            }
+            let domain = self.distinct(expr).unwrap_or_else(|| rows.sqrt().max(10.0));
+            product *= distinct_among(domain.max(1.0), rows).max(1.0);
+        }
+        distinct_among(product, rows).max(1.0).min(rows.max(1.0))
+    }
+}

@@ -1,0 +1,354 @@
+//! One join of two lowered relations: which side builds, which columns leave, and what the result's keys are.
+
+use plan::{
+    ColumnId, Expr, ExprKind, JoinKind, JoinOutput, OutputColumn, PhysicalJoinKind, PhysicalNode,
+    PhysicalPlan,
+};
+use types::{Result, Type};
+
+use super::bind::Inputs;
+use super::{Dependency, Key, Relation, empty};
+use crate::columns::ColumnSet;
+use crate::cost;
+use crate::estimate::join::key_columns;
+use crate::planner::Planner;
+use crate::settings::JoinOrder;
+
+/// What to join how. `kind` is never one of the right-handed kinds: those are turned round beforehand.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinSpec {
+    pub(crate) kind: JoinKind,
+    pub(crate) on: Vec<(Expr, Expr)>,
+    pub(crate) residual: Option<Expr>,
+    pub(crate) null_equals_null: bool,
+    pub(crate) null_aware: bool,
+    pub(crate) mark: Option<ColumnId>,
+    /// Rows expected, if the caller knows better than the two sides tell.
+    pub(crate) rows: Option<f64>,
+}
+
+impl JoinSpec {
+    pub(crate) fn inner(on: Vec<(Expr, Expr)>, residual: Option<Expr>, rows: Option<f64>) -> Self {
+        JoinSpec {
+            kind: JoinKind::Inner,
+            on,
+            residual,
+            null_equals_null: false,
+            null_aware: false,
+            mark: None,
+            rows,
+        }
+    }
+}
+
+impl Planner<'_> {
+    pub(crate) fn join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        spec: JoinSpec,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let JoinSpec { kind, on, mut residual, null_equals_null, null_aware, mark, rows } = spec;
+        match kind {
+            JoinKind::Inner | JoinKind::LeftSemi if left.is_empty() || right.is_empty() => {
+                return Ok(empty_join(left, right, kind));
+            }
+            JoinKind::LeftAnti if left.is_empty() || right.is_empty() => return Ok(left),
+            _ => {}
+        }
+        if residual.as_ref().is_some_and(|r| r.as_literal().is_some_and(|v| v.as_bool() == Some(true))) {
+            residual = None;
+        }
+        let rows = rows.unwrap_or_else(|| self.join_rows(kind, &left, &right, &on, residual.as_ref()));
+
+        let is_unique = |side: &Relation, keys: &ColumnSet| {
+            let key = if null_equals_null { side.distinct_key(keys) } else { side.unique_key(keys) };
+            key.is_some() && !on.is_empty()
+        };
+        let left_unique = is_unique(&left, &key_columns(on.iter().map(|(l, _)| l)));
+        let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
+
+        let swap = self.builds_left(kind, &left, &right, &on, null_aware, rows);
+        let keys = self.key_match(&left, &right, &on);
+        let (probe, build) = if swap { (right, left) } else { (left, right) };
+        let (build_unique, probe_unique) =
+            if swap { (left_unique, right_unique) } else { (right_unique, left_unique) };
+        let mut physical = match (kind, swap) {
+            (JoinKind::Inner, _) => PhysicalJoinKind::Inner,
+            (JoinKind::Left, false) => PhysicalJoinKind::ProbeOuter,
+            (JoinKind::Left, true) => PhysicalJoinKind::BuildOuter,
+            (JoinKind::Full, _) => PhysicalJoinKind::FullOuter,
+            (JoinKind::LeftSemi, false) => PhysicalJoinKind::ProbeSemi,
+            // Each left row meets at most one right row: the inner join delivers it as soon as it is met.
+            (JoinKind::LeftSemi, true) if right_unique => PhysicalJoinKind::Inner,
+            (JoinKind::LeftSemi, true) => PhysicalJoinKind::BuildSemi,
+            (JoinKind::LeftAnti, false) => PhysicalJoinKind::ProbeAnti,
+            (JoinKind::LeftAnti, true) => PhysicalJoinKind::BuildAnti,
+            (JoinKind::LeftMark, _) => PhysicalJoinKind::ProbeMark,
+            (JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti, _) => {
+                return Err(types::Error::internal("a right-handed join was not turned round"));
+            }
+        };
+        let shows_left = true;
+        let shows_right = !matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti | JoinKind::LeftMark);
+        let (shows_probe, shows_build) =
+            if swap { (shows_right, shows_left) } else { (shows_left, shows_right) };
+
+        let mut same: Vec<(ColumnId, ColumnId)> = Vec::new();
+        let mut probe_out = if shows_probe { self.wanted(&probe, needed) } else { vec![] };
+        let mut build_out = if shows_build { self.wanted(&build, needed) } else { vec![] };
+        if kind == JoinKind::Inner && !null_equals_null && self.settings.projection_push_down {
+            // An equality's two columns are one value; the probe's is at hand.
+            for (l, r) in &on {
+                let (p, b) = if swap { (r, l) } else { (l, r) };
+                let (Some(p), Some(b)) = (p.as_column(), b.as_column()) else { continue };
+                let (Some(from), Some(at)) = (probe.position(p), build.position(b)) else { continue };
+                let (Some(stays), Some(goes)) = (probe.columns.get(from), build.columns.get(at)) else {
+                    continue;
+                };
+                if probe.plan.output[from].ty == build.plan.output[at].ty
+                    && stays != goes
+                    && !same.iter().any(|(alias, _)| alias == goes)
+                {
+                    same.push((*goes, *stays));
+                    if build_out.contains(&at) {
+                        build_out.retain(|o| *o != at);
+                        if !probe_out.contains(&from) {
+                            probe_out.push(from);
+                        }
+                    }
+                }
+            }
+        }
+        if self.settings.exact_filters
+            && kind == JoinKind::Inner
+            && physical == PhysicalJoinKind::Inner
+            && build_unique
+            && build_out.is_empty()
+        {
+            physical = PhysicalJoinKind::ProbeSemi;
+        }
+
+        let narrow = self.settings.narrow_decimals;
+        let mut probe_keys = Vec::with_capacity(on.len());
+        let mut build_keys = Vec::with_capacity(on.len());
+        for (l, r) in &on {
+            let (p, b) = if swap { (r, l) } else { (l, r) };
+            let p = Inputs::one(&probe, narrow).bind(p.clone())?;
+            let b = Inputs::one(&build, narrow).bind(b.clone())?;
+            let (p, b) = Inputs::unify(p, b);
+            probe_keys.push(p);
+            build_keys.push(b);
+        }
+        let residual = residual.map(|r| Inputs::two(&probe, &build, narrow).bind(r)).transpose()?;
+
+        let (probe_nulls, build_nulls) = match physical {
+            PhysicalJoinKind::ProbeOuter => (false, true),
+            PhysicalJoinKind::BuildOuter => (true, false),
+            PhysicalJoinKind::FullOuter => (true, true),
+            _ => (false, false),
+        };
+        let mut output = Vec::new();
+        let mut columns = Vec::new();
+        let mut sources = Vec::new();
+        for at in &probe_out {
+            let column = &probe.plan.output[*at];
+            output.push(OutputColumn { nullable: column.nullable || probe_nulls, ..column.clone() });
+            columns.push(probe.columns[*at]);
+            sources.push(JoinOutput::Probe(*at));
+        }
+        for at in &build_out {
+            let column = &build.plan.output[*at];
+            output.push(OutputColumn { nullable: column.nullable || build_nulls, ..column.clone() });
+            columns.push(build.columns[*at]);
+            sources.push(JoinOutput::Build(*at));
+        }
+        if let (JoinKind::LeftMark, Some(mark)) = (kind, mark) {
+            let name = self.columns.get(mark).name.clone();
+            output.push(OutputColumn { name, ty: Type::Boolean, nullable: null_aware, bounds: None });
+            columns.push(mark);
+            sources.push(JoinOutput::Mark);
+        }
+        if matches!(kind, JoinKind::Inner | JoinKind::LeftSemi) && !null_equals_null {
+            tighten(
+                &mut output,
+                &sources,
+                (&probe_keys, &probe.plan.output),
+                (&build_keys, &build.plan.output),
+            );
+        }
+
+        let mut result_keys = Vec::new();
+        let (probe_stays, build_stays) = match physical {
+            PhysicalJoinKind::Inner => (build_unique, probe_unique),
+            PhysicalJoinKind::ProbeOuter => (build_unique, false),
+            PhysicalJoinKind::BuildOuter => (false, probe_unique),
+            PhysicalJoinKind::ProbeSemi | PhysicalJoinKind::ProbeAnti | PhysicalJoinKind::ProbeMark => {
+                (true, false)
+            }
+            PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti => (false, true),
+            PhysicalJoinKind::FullOuter => (false, false),
+        };
+        // Of LEFT SEMI as an inner join the left side is the build, and it keeps its keys.
+        let build_stays = build_stays || (kind == JoinKind::LeftSemi && swap);
+        if !probe_stays && !build_stays && physical == PhysicalJoinKind::Inner {
+            result_keys.extend(pair_key(&probe, &build));
+        }
+
+        let mut relation =
+            Relation::new(PhysicalPlan::new(PhysicalNode::Values { rows: vec![] }, output, rows), columns);
+        relation.keys = result_keys;
+        let Relation {
+            plan: mut probe_plan, keys: probe_own, dependencies: probe_fd, same: probe_same, ..
+        } = probe;
+        let Relation { plan: build_plan, keys: build_own, dependencies: build_fd, same: build_same, .. } =
+            build;
+        if probe_stays {
+            relation.keys.extend(probe_own);
+        }
+        if build_stays {
+            relation.keys.extend(build_own);
+        }
+        relation.same = same;
+        if shows_probe || kind == JoinKind::LeftSemi {
+            relation.same.extend(probe_same);
+            relation.dependencies.extend(surviving(probe_fd, probe_nulls));
+        }
+        if shows_build || kind == JoinKind::LeftSemi {
+            relation.same.extend(build_same);
+            relation.dependencies.extend(surviving(build_fd, build_nulls));
+        }
+        if kind == JoinKind::Inner && !null_equals_null {
+            for (l, r) in &on {
+                if let (Some(l), Some(r)) = (l.as_column(), r.as_column()) {
+                    relation.add_equality(l, r);
+                }
+            }
+        }
+
+        let fills = if null_equals_null || on.is_empty() || null_aware {
+            vec![]
+        } else {
+            let passing = if swap { keys.right } else { keys.left };
+            self.attach_runtime_filters(physical, &mut probe_plan, &probe_keys, &build_keys, passing)
+        };
+        let (probe, build) = (Box::new(probe_plan), Box::new(build_plan));
+        relation.plan.node = if on.is_empty() {
+            PhysicalNode::NestedLoopJoin {
+                probe,
+                build,
+                kind: physical,
+                predicate: residual,
+                null_aware,
+                output: sources,
+            }
+        } else {
+            PhysicalNode::HashJoin {
+                probe,
+                build,
+                kind: physical,
+                probe_keys,
+                build_keys,
+                residual,
+                null_equals_null,
+                null_aware,
+                output: sources,
+                fills,
+                build_unique,
+            }
+        };
+        Ok(relation)
+    }
+
+    /// Positions of the columns of `side` that leave the join.
+    fn wanted(&self, side: &Relation, needed: &ColumnSet) -> Vec<usize> {
+        let mut wanted = vec![!self.settings.projection_push_down; side.columns.len()];
+        for id in side.columns.iter().chain(side.same.iter().map(|(alias, _)| alias)) {
+            if needed.contains(*id)
+                && let Some(at) = side.position(*id)
+            {
+                wanted[at] = true;
+            }
+        }
+        (0..wanted.len()).filter(|at| wanted[*at]).collect()
+    }
+
+    /// Whether the left side is the one to build.
+    fn builds_left(
+        &self,
+        kind: JoinKind,
+        left: &Relation,
+        right: &Relation,
+        on: &[(Expr, Expr)],
+        null_aware: bool,
+        rows: f64,
+    ) -> bool {
+        if null_aware || kind == JoinKind::LeftMark || !self.settings.build_side {
+            return false;
+        }
+        let written = self.settings.join_order == JoinOrder::Written;
+        let (l, r) = (left.rows(), right.rows());
+        if written {
+            return l < r;
+        }
+        if on.is_empty() {
+            // Only where both directions are plain loops; the others need to remember what was met.
+            return kind == JoinKind::Inner && l < r;
+        }
+        // What a build that must remember its matches and deliver them at the end costs more.
+        let deferred = if kind == JoinKind::Inner { 0.0 } else { l };
+        cost::hash_join(r, l, rows) + deferred < cost::hash_join(l, r, rows)
+    }
+}
+
+/// Bounds of an equality's columns intersect, and neither is NULL.
+fn tighten(
+    output: &mut [OutputColumn],
+    sources: &[JoinOutput],
+    (probe_keys, probe): (&[Expr], &[OutputColumn]),
+    (build_keys, build): (&[Expr], &[OutputColumn]),
+) {
+    for (p, b) in probe_keys.iter().zip(build_keys) {
+        let (ExprKind::Input(p), ExprKind::Input(b)) = (&p.kind, &b.kind) else { continue };
+        let bounds = match (probe[*p].bounds, build[*b].bounds) {
+            (Some((l, h)), Some((m, n))) => {
+                let low = l.max(m);
+                Some((low, h.min(n).max(low)))
+            }
+            (one, other) => one.or(other),
+        };
+        for (column, source) in output.iter_mut().zip(sources) {
+            if *source == JoinOutput::Probe(*p) || *source == JoinOutput::Build(*b) {
+                column.bounds = bounds;
+                column.nullable = false;
+            }
+        }
+    }
+}
+
+fn surviving(dependencies: Vec<Dependency>, nulls_added: bool) -> impl Iterator<Item = Dependency> {
+    dependencies.into_iter().filter(move |d| !nulls_added || d.survives_nulls)
+}
+
+/// A pair of rows is known by a key of each.
+fn pair_key(probe: &Relation, build: &Relation) -> Option<Key> {
+    let (p, b) = (probe.keys.first()?, build.keys.first()?);
+    let columns: Vec<ColumnId> = p.columns.iter().chain(&b.columns).copied().collect();
+    (columns.len() <= 6).then(|| Key {
+        columns,
+        nulls_repeat: p.nulls_repeat || b.nulls_repeat,
+        distinct: p.distinct.max(b.distinct),
+    })
+}
+
+fn empty_join(left: Relation, right: Relation, kind: JoinKind) -> Relation {
+    let mut result = empty(left);
+    if kind == JoinKind::Inner {
+        let right = empty(right);
+        result.plan.output.extend(right.plan.output);
+        result.columns.extend(right.columns);
+        result.same.extend(right.same);
+    }
+    result
+}

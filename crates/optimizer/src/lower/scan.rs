@@ -1,0 +1,397 @@
+//! Scans: which columns are fetched, which conjuncts the blocks evaluate, what is left to filters, and how many rows
+//! to expect.
+
+use plan::{ColumnId, Expr, ExprKind, OutputColumn, PhysicalNode, PhysicalPlan, ScanSource};
+use types::{ColumnPredicate, ColumnStatistics, Result};
+
+use super::predicate::{Merged, extract, is_never};
+use super::{Dependency, Key, Relation, empty, never_true, order_filters};
+use crate::columns::ColumnSet;
+use crate::estimate::{Facts, at_least_one, natural};
+use crate::planner::Planner;
+use crate::statistics::{Sample, TableInfo};
+
+/// Rows assumed of a source that does not say.
+const ROWS_UNKNOWN: f64 = 10_000.0;
+
+impl Planner<'_> {
+    pub(crate) fn lower_scan(
+        &mut self,
+        source: ScanSource,
+        columns: Vec<(ColumnId, usize)>,
+        filters: Vec<Expr>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let mut conjuncts = Vec::with_capacity(filters.len());
+        filters.into_iter().for_each(|f| f.split_conjuncts(&mut conjuncts));
+        match source {
+            ScanSource::Table { table, name } => {
+                let info = self.table(table);
+                let total = self.learn(&columns, info.as_deref());
+                self.lower_table(table, name, columns, conjuncts, needed, info.as_deref(), total)
+            }
+            ScanSource::File(file) => {
+                let total = file.rows.map_or(ROWS_UNKNOWN * 10.0, |r| r as f64);
+                let kept = self.fetched(&columns, &conjuncts, needed);
+                let relation = self.plain_scan(&kept, total, |columns, fetched, projection| {
+                    PhysicalNode::FileScan { file, columns, fetched, filters: vec![], projection }
+                });
+                self.filter_file(relation, conjuncts, needed)
+            }
+            ScanSource::Generator { suite, table, scale } => {
+                let total = ROWS_UNKNOWN * scale.max(1.0);
+                let kept = self.fetched(&columns, &conjuncts, needed);
+                let relation = self.plain_scan(&kept, total, |columns, _, _| PhysicalNode::Generate {
+                    suite,
+                    table,
+                    scale,
+                    columns,
+                });
+                self.filter(relation, conjuncts)
+            }
+        }
+    }
+
+    /// Records what the table's statistics say of the scanned columns; the table's row count.
+    fn learn(&mut self, columns: &[(ColumnId, usize)], info: Option<&TableInfo>) -> f64 {
+        let Some(info) = info else {
+            return ROWS_UNKNOWN;
+        };
+        let rows = info.rows as f64;
+        for (id, at) in columns {
+            let Some(statistics) = info.columns.get(*at) else { continue };
+            let ty = self.columns.get(*id).ty;
+            *self.facts_mut(*id) = Facts {
+                distinct: Some(if statistics.unique {
+                    rows.max(1.0)
+                } else {
+                    (statistics.distinct as f64).min(rows).max(1.0)
+                }),
+                low: natural(&statistics.min, ty),
+                high: natural(&statistics.max, ty),
+                null_fraction: if rows > 0.0 { statistics.null_count as f64 / rows } else { 0.0 },
+            };
+        }
+        rows
+    }
+
+    /// The source's columns that are needed above or by a filter.
+    fn fetched(
+        &self,
+        columns: &[(ColumnId, usize)],
+        conjuncts: &[Expr],
+        needed: &ColumnSet,
+    ) -> Vec<(ColumnId, usize)> {
+        if !self.settings.projection_push_down {
+            return columns.to_vec();
+        }
+        let mut all = needed.clone();
+        conjuncts.iter().for_each(|c| all.add_expr(c));
+        columns.iter().filter(|(id, _)| all.contains(*id)).copied().collect()
+    }
+
+    fn plain_scan(
+        &self,
+        kept: &[(ColumnId, usize)],
+        rows: f64,
+        node: impl FnOnce(Vec<usize>, Vec<OutputColumn>, Vec<usize>) -> PhysicalNode,
+    ) -> Relation {
+        let fetched: Vec<OutputColumn> = kept.iter().map(|(id, _)| self.output_column(*id)).collect();
+        let positions = kept.iter().map(|(_, at)| *at).collect();
+        let node = node(positions, fetched.clone(), (0..kept.len()).collect());
+        Relation::new(PhysicalPlan::new(node, fetched, rows), kept.iter().map(|(id, _)| *id).collect())
+    }
+
+    /// Filters of a file scan are the scan's own: `formats` may skip whole row groups by them.
+    fn filter_file(
+        &mut self,
+        mut relation: Relation,
+        mut conjuncts: Vec<Expr>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        if conjuncts.iter().any(never_true) {
+            return Ok(empty(relation));
+        }
+        let selectivity = self.all_of(&conjuncts);
+        order_filters(&mut conjuncts, |e| self.selectivity(e));
+        let mut bound = Vec::with_capacity(conjuncts.len());
+        for conjunct in conjuncts {
+            bound.push(self.inputs(&relation).bind(conjunct)?);
+        }
+        let left = self.leaving(&relation.columns, needed);
+        if let PhysicalNode::FileScan { filters, projection, .. } = &mut relation.plan.node {
+            *filters = bound;
+            *projection = left.clone();
+        }
+        relation.plan.output = left.iter().map(|at| relation.plan.output[*at].clone()).collect();
+        relation.columns = left.iter().map(|at| relation.columns[*at]).collect();
+        relation.plan.estimated_rows = at_least_one(relation.plan.estimated_rows * selectivity);
+        Ok(relation)
+    }
+
+    /// Positions of the fetched columns that leave the scan.
+    fn leaving(&self, fetched: &[ColumnId], needed: &ColumnSet) -> Vec<usize> {
+        (0..fetched.len())
+            .filter(|at| !self.settings.projection_push_down || needed.contains(fetched[*at]))
+            .collect()
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn lower_table(
+        &mut self,
+        table: plan::TableId,
+        name: String,
+        all: Vec<(ColumnId, usize)>,
+        conjuncts: Vec<Expr>,
+        needed: &ColumnSet,
+        info: Option<&TableInfo>,
+        total: f64,
+    ) -> Result<Relation> {
+        let kept = self.fetched(&all, &conjuncts, needed);
+        let ids: Vec<ColumnId> = kept.iter().map(|(id, _)| *id).collect();
+        let columns: Vec<usize> = kept.iter().map(|(_, at)| *at).collect();
+        let mut fetched: Vec<OutputColumn> = ids.iter().map(|id| self.output_column(*id)).collect();
+        for (column, at) in fetched.iter_mut().zip(&columns) {
+            if let Some(statistics) = info.and_then(|i| i.columns.get(*at)) {
+                column.bounds = bounds_of(column, statistics);
+            }
+        }
+        let node = PhysicalNode::Values { rows: vec![] };
+        let unfiltered = Relation::new(PhysicalPlan::new(node, fetched.clone(), 0.0), ids.clone());
+        if conjuncts.iter().any(never_true) {
+            return Ok(unfiltered);
+        }
+        let estimate = self.scan_estimate(table, &unfiltered, &columns, &conjuncts)?;
+        let (predicates, rest) = if self.settings.block_predicates {
+            block_predicates(conjuncts, &estimate.each, &ids, &fetched)
+        } else {
+            (vec![], conjuncts.into_iter().zip(estimate.each.iter().copied()).collect())
+        };
+        if predicates.iter().any(|(_, p)| is_never(p)) {
+            return Ok(unfiltered);
+        }
+        for (at, predicate) in &predicates {
+            self.restrict(ids[*at], &mut fetched[*at], predicate, total);
+        }
+        let mut rest: Vec<(Expr, f64)> = rest;
+        // `order_filters` asks by expression; the estimates are looked up by identity of the conjunct.
+        let known = rest.clone();
+        let mut filters: Vec<Expr> = rest.drain(..).map(|(e, _)| e).collect();
+        order_filters(&mut filters, |e| known.iter().find(|(k, _)| k == e).map_or(0.5, |(_, s)| *s));
+        let mut typed = unfiltered;
+        typed.plan.output.clone_from(&fetched);
+        let mut bound = Vec::with_capacity(filters.len());
+        for filter in filters {
+            bound.push(self.inputs(&typed).bind(filter)?);
+        }
+        let projection = self.leaving(&ids, needed);
+        let output: Vec<OutputColumn> = projection.iter().map(|at| fetched[*at].clone()).collect();
+        let out_ids = projection.iter().map(|at| ids[*at]).collect();
+        let filtered = !(predicates.is_empty() && bound.is_empty());
+        let node = PhysicalNode::TableScan {
+            table,
+            name,
+            columns,
+            fetched,
+            predicates,
+            filters: bound,
+            runtime_filters: vec![],
+            projection,
+        };
+        let rows = if filtered { at_least_one(total * estimate.all).min(total) } else { total };
+        let mut relation = Relation::new(PhysicalPlan::new(node, output, rows), out_ids);
+        if let Some(info) = info {
+            add_keys(&mut relation, &all, info);
+        }
+        Ok(relation)
+    }
+
+    /// A column's facts and bounds after a predicate on it.
+    fn restrict(&mut self, id: ColumnId, column: &mut OutputColumn, predicate: &ColumnPredicate, rows: f64) {
+        let ty = column.ty;
+        if !matches!(predicate, ColumnPredicate::IsNull) {
+            column.nullable = false;
+        }
+        let facts = self.facts_mut(id);
+        match predicate {
+            ColumnPredicate::Range { low, high } => {
+                let integer = |b: &types::Bound| b.value.as_i128();
+                if plan::bounds::has_bounds(ty) {
+                    let (mut least, mut greatest) =
+                        column.bounds.map_or((None, None), |(l, h)| (Some(l), Some(h)));
+                    if let Some(l) = low.as_ref().and_then(integer) {
+                        least = Some(least.map_or(l, |old| old.max(l)));
+                    }
+                    if let Some(h) = high.as_ref().and_then(integer) {
+                        greatest = Some(greatest.map_or(h, |old| old.min(h)));
+                    }
+                    // An empty interval bounds no row at all; it must still be an interval.
+                    column.bounds = least.zip(greatest).map(|(l, h)| (l, h.max(l)));
+                }
+                let span = facts.low.zip(facts.high);
+                let l = low.as_ref().and_then(|b| natural(&b.value, ty));
+                let h = high.as_ref().and_then(|b| natural(&b.value, ty));
+                let is_point = low.is_some() && low == high;
+                if let Some((old_low, old_high)) = span {
+                    let new =
+                        (l.map_or(old_low, |l| l.max(old_low)), h.map_or(old_high, |h| h.min(old_high)));
+                    if old_high > old_low {
+                        let kept = ((new.1 - new.0) / (old_high - old_low)).clamp(0.0, 1.0);
+                        facts.distinct = facts.distinct.map(|d| (d * kept).max(1.0));
+                    }
+                    (facts.low, facts.high) = (Some(new.0), Some(new.1.max(new.0)));
+                }
+                if is_point {
+                    facts.distinct = Some(1.0);
+                }
+            }
+            ColumnPredicate::In(values) => {
+                let count = values.len() as f64;
+                facts.distinct = Some(facts.distinct.map_or(count, |d| d.min(count)));
+                let ends = values.first().zip(values.last()).and_then(|(a, b)| a.as_i128().zip(b.as_i128()));
+                if let (Some((l, h)), true) = (ends, plan::bounds::has_bounds(ty)) {
+                    column.bounds =
+                        Some(column.bounds.map_or((l, h), |(a, b)| (a.max(l), b.min(h).max(a.max(l)))));
+                }
+            }
+            _ => {}
+        }
+        facts.null_fraction = 0.0;
+        facts.distinct = facts.distinct.map(|d| d.min(rows.max(1.0)));
+    }
+
+    /// The fraction of rows that pass, by sampling if that is possible.
+    fn scan_estimate(
+        &mut self,
+        table: plan::TableId,
+        unfiltered: &Relation,
+        columns: &[usize],
+        conjuncts: &[Expr],
+    ) -> Result<ScanEstimate> {
+        let guessed: Vec<f64> = conjuncts.iter().map(|c| self.selectivity(c)).collect();
+        let all = self.all_of(conjuncts);
+        if conjuncts.is_empty() || !self.settings.sampling {
+            return Ok(ScanEstimate { all, each: guessed });
+        }
+        // A scalar subquery that has not run yet cannot be evaluated; its guess stands.
+        let constant = |e: &Expr| {
+            let mut known = true;
+            e.visit(&mut |e| known &= !matches!(e.kind, ExprKind::ScalarSubquery(_)));
+            known
+        };
+        let mut asked = Vec::with_capacity(conjuncts.len());
+        let mut bound = Vec::with_capacity(conjuncts.len());
+        for (i, conjunct) in conjuncts.iter().enumerate() {
+            if constant(conjunct) {
+                asked.push(i);
+                bound.push(self.inputs(unfiltered).bind(conjunct.clone())?);
+            }
+        }
+        if asked.is_empty() {
+            return Ok(ScanEstimate { all, each: guessed });
+        }
+        let Some(sample) = self.statistics.sample(table, columns, &bound) else {
+            return Ok(ScanEstimate { all, each: guessed });
+        };
+        Ok(from_sample(&sample, &asked, guessed))
+    }
+}
+
+struct ScanEstimate {
+    all: f64,
+    /// By conjunct.
+    each: Vec<f64>,
+}
+
+/// Puts sampled fractions in the place of guesses. Where no sampled row passed, the truth lies somewhere below one row
+/// in the sample, and the product of the conjuncts' own fractions says roughly where.
+fn from_sample(sample: &Sample, asked: &[usize], guessed: Vec<f64>) -> ScanEstimate {
+    let tested = sample.rows_tested as f64;
+    if tested < 1.0 {
+        let all = guessed.iter().product();
+        return ScanEstimate { all, each: guessed };
+    }
+    let mut each = guessed;
+    let mut together = 1.0;
+    for (filter, passed) in asked.iter().zip(&sample.filters_passed) {
+        let fraction = if *passed == 0 { each[*filter].min(0.5 / tested) } else { *passed as f64 / tested };
+        each[*filter] = fraction;
+        together *= fraction;
+    }
+    let mut all =
+        if sample.rows_passed == 0 { together.min(0.5 / tested) } else { sample.rows_passed as f64 / tested };
+    for (i, fraction) in each.iter().enumerate() {
+        if !asked.contains(&i) {
+            all *= fraction;
+        }
+    }
+    ScanEstimate { all, each }
+}
+
+type Placed = (Vec<(usize, ColumnPredicate)>, Vec<(Expr, f64)>);
+
+/// Splits conjuncts into predicates for the blocks, most selective column first, and the rest.
+fn block_predicates(
+    conjuncts: Vec<Expr>,
+    each: &[f64],
+    ids: &[ColumnId],
+    fetched: &[OutputColumn],
+) -> Placed {
+    let mut merged: Vec<(usize, f64, Merged)> = Vec::new();
+    let mut rest = Vec::new();
+    for (conjunct, selectivity) in conjuncts.into_iter().zip(each) {
+        let found = extract(&conjunct)
+            .and_then(|(id, predicates)| Some((ids.iter().position(|c| *c == id)?, predicates)));
+        let Some((at, predicates)) = found else {
+            rest.push((conjunct, *selectivity));
+            continue;
+        };
+        let slot = match merged.iter().position(|(column, ..)| *column == at) {
+            Some(slot) => slot,
+            None => {
+                merged.push((at, 1.0, Merged::default()));
+                merged.len() - 1
+            }
+        };
+        merged[slot].1 *= selectivity;
+        predicates.into_iter().for_each(|p| merged[slot].2.add(p));
+    }
+    merged.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let predicates = merged
+        .into_iter()
+        .flat_map(|(at, _, merged)| {
+            let nullable = fetched[at].nullable;
+            merged.finish(nullable).into_iter().map(move |p| (at, p))
+        })
+        .collect();
+    (predicates, rest)
+}
+
+fn bounds_of(column: &OutputColumn, statistics: &ColumnStatistics) -> Option<(i128, i128)> {
+    if !plan::bounds::has_bounds(column.ty) {
+        return None;
+    }
+    statistics.min.as_i128().zip(statistics.max.as_i128())
+}
+
+/// Declared and observed keys, and what they determine.
+fn add_keys(relation: &mut Relation, columns: &[(ColumnId, usize)], info: &TableInfo) {
+    let id_of = |at: usize| columns.iter().find(|(_, c)| *c == at).map(|(id, _)| *id);
+    let observed = info.columns.iter().enumerate().filter(|(_, c)| c.unique).map(|(at, _)| vec![at]);
+    // One row is unique whatever its columns; that is no key worth the name, but it is true.
+    let mut seen: Vec<Vec<usize>> = Vec::new();
+    for key in info.unique_keys.iter().cloned().chain(observed) {
+        if seen.contains(&key) {
+            continue;
+        }
+        let ids: Option<Vec<ColumnId>> = key.iter().map(|at| id_of(*at)).collect();
+        let Some(ids) = ids else { continue };
+        let has_nulls = key.iter().any(|at| info.columns.get(*at).is_none_or(|c| c.null_count > 0));
+        if !has_nulls {
+            let to = columns.iter().map(|(id, _)| *id).filter(|id| !ids.contains(id)).collect();
+            relation.dependencies.push(Dependency { from: ids.clone(), to, survives_nulls: true });
+        }
+        relation.add_key(Key { columns: ids, nulls_repeat: has_nulls, distinct: info.rows as f64 });
+        seen.push(key);
+    }
+}

@@ -1,0 +1,67 @@
+//! Projections in normal form: columns that are only renamed or passed on lose their projection.
+//!
+//! Column ids are unique in a query, so `Project [b := a]` can go if every use of `b` becomes a use of `a`. After this
+//! pass a projection consists of computed expressions only, and its input's columns are understood to pass through
+//! it; which columns really leave a node is settled by what is needed above, when the plan is lowered.
+
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan};
+
+/// For each renamed column, the one it stands for.
+#[derive(Default)]
+pub(crate) struct Renames(Vec<(ColumnId, ColumnId)>);
+
+impl Renames {
+    pub(crate) fn resolve(&self, id: ColumnId) -> ColumnId {
+        // Targets are resolved when they are entered, so one step suffices.
+        match self.0.binary_search_by_key(&id, |(from, _)| *from) {
+            Ok(at) => self.0[at].1,
+            Err(_) => id,
+        }
+    }
+    fn add(&mut self, from: ColumnId, to: ColumnId) {
+        if let Err(at) = self.0.binary_search_by_key(&from, |(f, _)| *f) {
+            self.0.insert(at, (from, to));
+        }
+    }
+    fn apply(&self, expr: &mut Expr) {
+        if let ExprKind::Column(id) = &mut expr.kind {
+            *id = self.resolve(*id);
+        }
+        expr.children_mut().into_iter().for_each(|child| self.apply(child));
+    }
+}
+
+/// Brings every projection of `plan` to normal form; the renames hold for whatever refers to the plan's columns.
+pub(crate) fn normalize(plan: LogicalPlan) -> (LogicalPlan, Renames) {
+    let mut renames = Renames::default();
+    let plan = walk(plan, &mut renames);
+    (plan, renames)
+}
+
+fn walk(mut plan: LogicalPlan, renames: &mut Renames) -> LogicalPlan {
+    for child in plan.children_mut() {
+        let taken = std::mem::replace(child, LogicalPlan::placeholder());
+        *child = walk(taken, renames);
+    }
+    for expr in plan.expressions_mut() {
+        renames.apply(expr);
+    }
+    match plan {
+        LogicalPlan::Project { input, expressions } => {
+            let mut computed = Vec::with_capacity(expressions.len());
+            for (id, expr) in expressions {
+                match expr.as_column() {
+                    Some(same) if same == id => {}
+                    Some(other) => renames.add(id, other),
+                    None => computed.push((id, expr)),
+                }
+            }
+            if computed.is_empty() { *input } else { LogicalPlan::Project { input, expressions: computed } }
+        }
+        LogicalPlan::Union { mut inputs, columns } => {
+            inputs.iter_mut().flat_map(|(_, own)| own).for_each(|id| *id = renames.resolve(*id));
+            LogicalPlan::Union { inputs, columns }
+        }
+        other => other,
+    }
+}

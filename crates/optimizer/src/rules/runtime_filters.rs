@@ -1,0 +1,140 @@
+//! Rule `runtime_filters` (lookahead information passing): a join's build fills a filter of its keys, and the scans
+//! below the probe side drop rows whose key is not in it before anything else touches them.
+//!
+//! After Zhu, Potti, Saurabh, Patel, "Looking Ahead Makes Query Plans Robust" (PVLDB 2017). We go further down than
+//! they do: through joins on either side, aggregations (when the key is a group key) and unions.
+//!
+//! Sound when probe rows without a match leave no trace in the join's result, and when every node on the way down
+//! turns "these input rows are gone" into "the output rows with these key values are gone" and nothing else. So not
+//! through LIMIT or top-k, and into an outer join only on the side that is preserved.
+
+use plan::{
+    Expr, ExprKind, FilterId, JoinOutput, PhysicalJoinKind as Kind, PhysicalNode, PhysicalPlan, RuntimeFilter,
+};
+
+use crate::planner::Planner;
+
+/// A filter expected to let through more than this share is not worth testing.
+const PASSING_MAX: f64 = 0.9;
+/// Below this many probe rows the filter costs more than it can save.
+const PROBE_ROWS_MIN: f64 = 2_000.0;
+
+impl Planner<'_> {
+    /// Attaches filters for a join with the given probe side; what the build has to fill. `passing` is the share of
+    /// probe rows expected to find a match.
+    pub(crate) fn attach_runtime_filters(
+        &mut self,
+        kind: Kind,
+        probe: &mut PhysicalPlan,
+        probe_keys: &[Expr],
+        build_keys: &[Expr],
+        passing: f64,
+    ) -> Vec<(FilterId, usize)> {
+        let drops_unmatched = matches!(
+            kind,
+            Kind::Inner | Kind::ProbeSemi | Kind::BuildSemi | Kind::BuildOuter | Kind::BuildAnti
+        );
+        if !self.settings.runtime_filters || !drops_unmatched || passing > PASSING_MAX {
+            return vec![];
+        }
+        let mut fills = Vec::new();
+        for (at, (probe_key, build_key)) in probe_keys.iter().zip(build_keys).enumerate() {
+            let ExprKind::Input(column) = probe_key.kind else { continue };
+            if !probe_key.ty.same_representation(build_key.ty) {
+                continue;
+            }
+            let filter = self.next_filter();
+            if attach(probe, column, filter) {
+                fills.push((filter, at));
+            } else {
+                self.return_filter();
+            }
+        }
+        fills
+    }
+}
+
+/// Puts the filter on `column` of `plan` to every scan below that it may reach; whether there was one.
+fn attach(plan: &mut PhysicalPlan, column: usize, filter: FilterId) -> bool {
+    match &mut plan.node {
+        PhysicalNode::TableScan { runtime_filters, projection, .. } => {
+            if plan.estimated_rows < PROBE_ROWS_MIN {
+                return false;
+            }
+            runtime_filters.push(RuntimeFilter { filter, column: projection[column] });
+            true
+        }
+        PhysicalNode::Filter { input, .. } | PhysicalNode::Sort { input, limit: None, .. } => {
+            attach(input, column, filter)
+        }
+        PhysicalNode::Project { input, expressions } => match expressions[column].kind {
+            ExprKind::Input(below) => attach(input, below, filter),
+            _ => false,
+        },
+        PhysicalNode::Aggregate { input, groups, .. } => match groups.get(column).map(|g| &g.kind) {
+            Some(ExprKind::Input(below)) => attach(input, *below, filter),
+            _ => false,
+        },
+        PhysicalNode::UnionAll { inputs } => {
+            inputs.iter_mut().fold(false, |any, input| attach(input, column, filter) | any)
+        }
+        PhysicalNode::HashJoin {
+            probe,
+            build,
+            kind,
+            probe_keys,
+            build_keys,
+            output,
+            null_equals_null,
+            null_aware,
+            ..
+        } => {
+            let (from_probe, below) = match output[column] {
+                JoinOutput::Probe(at) => (true, at),
+                JoinOutput::Build(at) => (false, at),
+                JoinOutput::Mark => return false,
+            };
+            // The preserved or judged side takes the filter; an inner join takes it on both.
+            let (probe_takes, build_takes) = match kind {
+                Kind::Inner => (true, true),
+                Kind::ProbeOuter | Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark => (true, false),
+                Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => (false, true),
+                Kind::FullOuter => (false, false),
+            };
+            if *null_aware || !(if from_probe { probe_takes } else { build_takes }) {
+                return false;
+            }
+            // The other side's key: rows that match only filtered rows are not missed. That holds for every kind
+            // whose filtered side is the preserved one, because the partners of the rows that stay all stay.
+            let (own_keys, other_keys) =
+                if from_probe { (&*probe_keys, &*build_keys) } else { (&*build_keys, &*probe_keys) };
+            let partner =
+                own_keys.iter().zip(other_keys).find_map(|(own, other)| match (&own.kind, &other.kind) {
+                    (ExprKind::Input(o), ExprKind::Input(p))
+                        if *o == below && own.ty.same_representation(other.ty) =>
+                    {
+                        Some(*p)
+                    }
+                    _ => None,
+                });
+            let (own_side, other_side) = if from_probe { (probe, build) } else { (build, probe) };
+            let mut any = attach(own_side, below, filter);
+            if let (Some(partner), false) = (partner, *null_equals_null) {
+                any |= attach(other_side, partner, filter);
+            }
+            any
+        }
+        PhysicalNode::NestedLoopJoin { probe, build, kind, output, null_aware, .. } => {
+            match (output[column], &*kind, *null_aware) {
+                (
+                    JoinOutput::Probe(at),
+                    Kind::Inner | Kind::ProbeOuter | Kind::ProbeSemi | Kind::ProbeMark,
+                    false,
+                ) => attach(probe, at, filter),
+                (JoinOutput::Build(at), Kind::Inner, false) => attach(build, at, filter),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}

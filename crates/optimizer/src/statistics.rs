@@ -1,0 +1,53 @@
+//! What the optimizer wants to know of tables, as a trait, so that it needs to know neither catalog nor blocks.
+//!
+//! The engine implements it over a snapshot: everything an answer claims must hold for the rows the query will read,
+//! because bounds and unique keys are trusted, not checked again.
+
+use std::sync::Arc;
+
+use plan::{Expr, TableId};
+use types::ColumnStatistics;
+
+/// Facts of one table in the query's snapshot.
+#[derive(Clone, Debug)]
+pub struct TableInfo {
+    /// Exact.
+    pub rows: u64,
+    /// One per table column, in order; empty when nothing is known of the columns.
+    pub columns: Vec<ColumnStatistics>,
+    /// Sets of columns of which no two rows agree (NULLs apart): primary keys and unique constraints.
+    pub unique_keys: Vec<Vec<usize>>,
+    pub blocks: u64,
+}
+
+/// How many of the sampled rows passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    pub rows_tested: u64,
+    /// Rows that passed all filters.
+    pub rows_passed: u64,
+    /// Rows that passed each filter alone, in the order asked.
+    pub filters_passed: Vec<u64>,
+}
+
+pub trait Statistics {
+    /// `None` when nothing is known.
+    fn table(&self, table: TableId) -> Option<Arc<TableInfo>>;
+
+    /// Evaluates `filters` (`Input(i)` is table column `columns[i]`) on a few blocks of the table. `None` when that
+    /// is not possible, or an evaluation failed.
+    fn sample(&self, table: TableId, columns: &[usize], filters: &[Expr]) -> Option<Sample>;
+}
+
+/// Statistics of a database of which nothing is known; plans come out right, if not good.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoStatistics;
+
+impl Statistics for NoStatistics {
+    fn table(&self, _: TableId) -> Option<Arc<TableInfo>> {
+        None
+    }
+    fn sample(&self, _: TableId, _: &[usize], _: &[Expr]) -> Option<Sample> {
+        None
+    }
+}
