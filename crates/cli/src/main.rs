@@ -1,4 +1,115 @@
-//! The quickstep command.
+//! The quickstep command: statements in, results out, and the two benchmarks.
+//!
+//! Exit status 0 when everything succeeded, 1 when a statement failed (the message is on standard error), 2 when the
+//! command line is wrong, 130 when interrupted.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod arguments;
+mod benchmark;
+mod output;
+mod prompt;
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use engine::{Database, Error, Session};
+
+use arguments::{Arguments, Command, Format};
+
+#[global_allocator]
+static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
+    memory::CountingAllocator(mimalloc::MiMalloc);
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match &arguments.command {
+        Some(Command::Tpch(options)) => benchmark::run(benchmark::Suite::Tpch, options),
+        Some(Command::Ssb(options)) => benchmark::run(benchmark::Suite::Ssb, options),
+        None => run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed) => ExitCode::FAILURE,
+    }
+}
+
+/// The message is already on standard error.
+pub struct Failed;
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Self {
+        // A reader that went away (`| head`) is no failure worth a message.
+        if error.kind() != std::io::ErrorKind::BrokenPipe {
+            eprintln!("quickstep: {error}");
+        }
+        Failed
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        eprintln!("{}", error.render(""));
+        Failed
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failed> {
+    let database = Database::open(arguments.database.as_deref(), arguments.engine.options()?)?;
+    let session = database.session();
+    let cancel = session.cancel_token();
+    // Without the handler an interrupt ends the process, which is a fair second best.
+    let _ = ctrlc::set_handler(move || cancel.cancel());
+    for text in &arguments.sql {
+        execute(&session, text, arguments.format, arguments.timing)?;
+    }
+    for path in &arguments.file {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            eprintln!("quickstep: cannot read {path}: {e}");
+            Failed
+        })?;
+        execute(&session, &text, arguments.format, arguments.timing)?;
+    }
+    if !arguments.sql.is_empty() || !arguments.file.is_empty() {
+        return Ok(());
+    }
+    if std::io::stdin().is_terminal() {
+        return prompt::run(&session, arguments);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        eprintln!("quickstep: standard input is not UTF-8 (byte {})", e.utf8_error().valid_up_to());
+        Failed
+    })?;
+    execute(&session, &text, arguments.format, arguments.timing)
+}
+
+/// Runs a script and prints each result as it comes.
+fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Result<(), Failed> {
+    let mut started = Instant::now();
+    let mut broken: Option<std::io::Error> = None;
+    let outcome = session.execute_each(text, |result| {
+        let elapsed = started.elapsed();
+        let mut out = std::io::stdout().lock();
+        let printed = output::print(&mut out, &result, format).and_then(|()| out.flush());
+        if let Err(error) = printed {
+            broken = Some(error);
+            return Err(Error::new(engine::SqlState::IoError, "the output was closed"));
+        }
+        if timing {
+            eprintln!("Time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
+        }
+        started = Instant::now();
+        Ok(())
+    });
+    match (outcome, broken) {
+        (_, Some(error)) => Err(error.into()),
+        (Ok(()), None) => Ok(()),
+        (Err(error), None) => {
+            eprintln!("{}", error.render(text));
+            Err(Failed)
+        }
+    }
+}

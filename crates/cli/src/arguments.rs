@@ -1,0 +1,98 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use engine::settings::parse_bytes;
+
+use crate::Failed;
+
+#[derive(Parser)]
+#[command(
+    name = "quickstep",
+    version,
+    about = "An analytic SQL engine",
+    args_conflicts_with_subcommands = true
+)]
+pub struct Arguments {
+    /// Database to open; leave it out to work in memory
+    pub database: Option<String>,
+    /// Run this SQL and exit; may be given several times
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub sql: Vec<String>,
+    /// Run the statements of this file and exit; may be given several times
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub file: Vec<String>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Print the time of every statement on standard error
+    #[arg(long)]
+    pub timing: bool,
+    #[command(flatten)]
+    pub engine: EngineArguments,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Args, Clone, Default)]
+pub struct EngineArguments {
+    /// Threads that execute work orders; all cores when not given
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Memory for tables, hash tables, sorts and results together, such as 8GB
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+}
+
+impl EngineArguments {
+    pub fn options(&self) -> Result<engine::Options, Failed> {
+        let memory_bytes = match &self.memory {
+            None => None,
+            Some(text) => Some(parse_bytes(text).filter(|b| *b >= 1 << 20).ok_or_else(|| {
+                eprintln!(
+                    "quickstep: invalid --memory \"{text}\": expected a size of at least 1MB, such as 8GB"
+                );
+                Failed
+            })?),
+        };
+        Ok(engine::Options { workers: self.workers, memory_bytes })
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Generate TPC-H, load it, run its 22 queries and report
+    Tpch(BenchmarkArguments),
+    /// Generate the Star Schema Benchmark, load it, run its 13 queries and report
+    Ssb(BenchmarkArguments),
+}
+
+#[derive(Args)]
+pub struct BenchmarkArguments {
+    /// Scale factor: 1 is about a gigabyte of text
+    #[arg(long, default_value_t = 1.0)]
+    pub scale: f64,
+    /// Runs of each query; the median is reported
+    #[arg(long, default_value_t = 5)]
+    pub runs: usize,
+    /// Which queries: 1,3-5 (TPC-H), 1.1,2.3 (SSB); all when not given
+    #[arg(long, value_name = "LIST")]
+    pub queries: Option<String>,
+    /// Load from this folder's TABLE.parquet files instead of generating
+    #[arg(long, value_name = "FOLDER")]
+    pub data: Option<String>,
+    /// Run this SQL before loading: settings to compare
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// table or json
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    #[command(flatten)]
+    pub engine: EngineArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Csv,
+    Json,
+}

@@ -1,0 +1,229 @@
+//! `quickstep tpch` and `quickstep ssb`: generate, load, run, report.
+
+use std::time::Instant;
+
+use engine::{Database, Session};
+
+use crate::Failed;
+use crate::arguments::{BenchmarkArguments, Format};
+use crate::output::json_text;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    Tpch,
+    Ssb,
+}
+
+macro_rules! query {
+    ($suite:literal, $name:literal) => {
+        ($name, include_str!(concat!("../../../tests/answers/queries/", $suite, "/q", $name, ".sql")))
+    };
+}
+
+/// The queries by number, with the specification's validation parameters.
+const TPCH: [(&str, &str); 22] = [
+    query!("tpch", "01"),
+    query!("tpch", "02"),
+    query!("tpch", "03"),
+    query!("tpch", "04"),
+    query!("tpch", "05"),
+    query!("tpch", "06"),
+    query!("tpch", "07"),
+    query!("tpch", "08"),
+    query!("tpch", "09"),
+    query!("tpch", "10"),
+    query!("tpch", "11"),
+    query!("tpch", "12"),
+    query!("tpch", "13"),
+    query!("tpch", "14"),
+    query!("tpch", "15"),
+    query!("tpch", "16"),
+    query!("tpch", "17"),
+    query!("tpch", "18"),
+    query!("tpch", "19"),
+    query!("tpch", "20"),
+    query!("tpch", "21"),
+    query!("tpch", "22"),
+];
+
+const SSB: [(&str, &str); 13] = [
+    query!("ssb", "1.1"),
+    query!("ssb", "1.2"),
+    query!("ssb", "1.3"),
+    query!("ssb", "2.1"),
+    query!("ssb", "2.2"),
+    query!("ssb", "2.3"),
+    query!("ssb", "3.1"),
+    query!("ssb", "3.2"),
+    query!("ssb", "3.3"),
+    query!("ssb", "3.4"),
+    query!("ssb", "4.1"),
+    query!("ssb", "4.2"),
+    query!("ssb", "4.3"),
+];
+
+impl Suite {
+    fn name(self) -> &'static str {
+        match self {
+            Suite::Tpch => "tpch",
+            Suite::Ssb => "ssb",
+        }
+    }
+    fn queries(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Suite::Tpch => &TPCH,
+            Suite::Ssb => &SSB,
+        }
+    }
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Suite::Tpch => {
+                &["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
+            }
+            Suite::Ssb => &["ddate", "supplier", "customer", "part", "lineorder"],
+        }
+    }
+}
+
+struct Measured {
+    name: String,
+    rows: usize,
+    first_ms: f64,
+    median_ms: f64,
+    min_ms: f64,
+}
+
+pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
+    let chosen = choose(suite, arguments.queries.as_deref())?;
+    let database = Database::in_memory(arguments.engine.options()?)?;
+    let session = database.session();
+    for setting in &arguments.settings {
+        let Some((name, value)) = setting.split_once('=') else {
+            eprintln!("quickstep: --set wants NAME=VALUE, not \"{setting}\"");
+            return Err(Failed);
+        };
+        session.query(&format!("SET {} = '{}'", name.trim(), value.trim().replace('\'', "''")))?;
+    }
+    let quiet = arguments.format == Format::Json;
+    let started = Instant::now();
+    load(&session, suite, arguments)?;
+    let load_s = started.elapsed().as_secs_f64();
+    let loaded = memory::resident_bytes().unwrap_or(0);
+    if !quiet {
+        println!(
+            "{} scale {}: loaded in {load_s:.2} s, {:.0} MB resident, {} workers",
+            suite.name(),
+            arguments.scale,
+            loaded as f64 / 1e6,
+            database.workers()
+        );
+        println!("{:>6} {:>9} {:>11} {:>11} {:>11}", "query", "rows", "first ms", "median ms", "best ms");
+    }
+    memory::reset_peaks();
+    let mut results = Vec::new();
+    for (name, text) in chosen {
+        let text = text.replace("{fraction}", &format!("{:.12}", 0.0001 / arguments.scale));
+        let measured = measure(&session, name, &text, arguments.runs.max(1))?;
+        if !quiet {
+            println!(
+                "{:>6} {:>9} {:>11.3} {:>11.3} {:>11.3}",
+                measured.name, measured.rows, measured.first_ms, measured.median_ms, measured.min_ms
+            );
+        }
+        results.push(measured);
+    }
+    let total: f64 = results.iter().map(|m| m.median_ms).sum();
+    let geometric =
+        (results.iter().map(|m| m.median_ms.ln()).sum::<f64>() / results.len().max(1) as f64).exp();
+    let peak = memory::peak_resident_bytes().unwrap_or(0);
+    if quiet {
+        let queries: Vec<String> = results
+            .iter()
+            .map(|m| {
+                format!(
+                    "{{\"query\": {}, \"rows\": {}, \"first_ms\": {:.3}, \"median_ms\": {:.3}, \"best_ms\": {:.3}}}",
+                    json_text(&m.name),
+                    m.rows,
+                    m.first_ms,
+                    m.median_ms,
+                    m.min_ms
+                )
+            })
+            .collect();
+        println!(
+            "{{\"suite\": {}, \"scale\": {}, \"workers\": {}, \"load_s\": {load_s:.3}, \"geometric_mean_ms\": \
+             {geometric:.3}, \"total_ms\": {total:.3}, \"loaded_bytes\": {loaded}, \"peak_bytes\": {peak}, \
+             \"queries\": [{}]}}",
+            json_text(suite.name()),
+            arguments.scale,
+            database.workers(),
+            queries.join(", ")
+        );
+    } else {
+        println!(
+            "geometric mean {geometric:.3} ms, total {total:.1} ms, peak {:.0} MB resident",
+            peak as f64 / 1e6
+        );
+    }
+    Ok(())
+}
+
+fn load(session: &Session, suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
+    let Some(folder) = &arguments.data else {
+        session.query(&format!("CALL {}(scale => {})", suite.name(), arguments.scale))?;
+        return Ok(());
+    };
+    for table in suite.tables() {
+        let path = format!("{folder}/{table}.parquet").replace('\'', "''");
+        session.query(&format!("CREATE TABLE {table} AS SELECT * FROM '{path}'"))?;
+    }
+    Ok(())
+}
+
+fn measure(session: &Session, name: &str, text: &str, runs: usize) -> Result<Measured, Failed> {
+    let once = || {
+        let started = Instant::now();
+        let result = session.query(text).map_err(|error| {
+            eprintln!("query {name}: {}", error.render(text));
+            Failed
+        })?;
+        Ok::<_, Failed>((started.elapsed().as_secs_f64() * 1e3, result.rows()))
+    };
+    let (first_ms, rows) = once()?;
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        times.push(once()?.0);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(Measured {
+        name: name.trim_start_matches('0').to_owned(),
+        rows,
+        first_ms,
+        median_ms: times[times.len() / 2],
+        min_ms: times[0],
+    })
+}
+
+/// The queries a list such as `1,3-5` or `1.1,2.3` names.
+fn choose(suite: Suite, list: Option<&str>) -> Result<Vec<(&'static str, &'static str)>, Failed> {
+    let all = suite.queries();
+    let Some(list) = list else { return Ok(all.to_vec()) };
+    let place = |name: &str| {
+        let name = name.trim().trim_start_matches(['q', 'Q']);
+        all.iter().position(|(n, _)| n.trim_start_matches('0') == name.trim_start_matches('0')).ok_or_else(
+            || {
+                eprintln!("quickstep: {} has no query \"{name}\"", suite.name());
+                Failed
+            },
+        )
+    };
+    let mut chosen = Vec::new();
+    for part in list.split(',').filter(|p| !p.trim().is_empty()) {
+        let (from, to) = match part.split_once('-') {
+            Some((from, to)) => (place(from)?, place(to)?),
+            None => (place(part)?, place(part)?),
+        };
+        chosen.extend(all.get(from..=to).unwrap_or_default());
+    }
+    Ok(chosen)
+}
