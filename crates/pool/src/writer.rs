@@ -1,0 +1,223 @@
+//! Cutting a stream of batches into blocks.
+//!
+//! How many rows fill a block is guessed from a sample of the first rows and known from the last block afterwards. A
+//! block that comes out too long is cut again with fewer rows. Order is kept: blocks hold the rows as they came.
+
+use std::collections::VecDeque;
+
+use block::{LayoutKind, encode, estimate_row_bytes};
+use types::{Result, Type};
+use vector::Batch;
+
+use crate::{BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, Pool, SealedBlock};
+
+/// How a table wants its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterOptions {
+    pub layout: LayoutKind,
+    pub block_bytes: usize,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions { layout: LayoutKind::default(), block_bytes: BLOCK_BYTES_DEFAULT }
+    }
+}
+
+/// Collects batches and seals full blocks. One writer per worker.
+#[derive(Debug)]
+pub struct BlockWriter {
+    pool: Pool,
+    columns: Vec<(Type, bool)>,
+    options: WriterOptions,
+    pending: VecDeque<Batch>,
+    pending_rows: usize,
+    /// Bytes of a row: of the last block, or estimated.
+    row_bytes: Option<f64>,
+    /// True when `row_bytes` comes from a block.
+    measured: bool,
+}
+
+/// Blocks aim a little short of the wanted size, because rows vary from block to block.
+const FILL: f64 = 0.97;
+
+impl BlockWriter {
+    /// A writer for rows of these columns (type, may be NULL). The block size is held within its limits.
+    pub fn new(pool: Pool, columns: Vec<(Type, bool)>, options: WriterOptions) -> Self {
+        let block_bytes = options.block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        BlockWriter {
+            pool,
+            columns,
+            options: WriterOptions { block_bytes, ..options },
+            pending: VecDeque::new(),
+            pending_rows: 0,
+            row_bytes: None,
+            measured: false,
+        }
+    }
+
+    /// Rows taken in and not yet sealed.
+    pub fn pending_rows(&self) -> usize {
+        self.pending_rows
+    }
+
+    /// Takes a batch; returns the blocks that it filled.
+    pub fn push(&mut self, batch: Batch) -> Result<Vec<SealedBlock>> {
+        let mut sealed = Vec::new();
+        if batch.rows == 0 {
+            return Ok(sealed);
+        }
+        if !self.measured {
+            // The first batches of a file may not be typical: the largest estimate so far counts.
+            let estimate = estimate_row_bytes(&batch, self.options.layout) as f64;
+            self.row_bytes = Some(self.row_bytes.map_or(estimate, |r| r.max(estimate)));
+        }
+        self.pending_rows += batch.rows;
+        self.pending.push_back(batch);
+        loop {
+            let wanted = self.wanted_rows();
+            if self.pending_rows < wanted {
+                return Ok(sealed);
+            }
+            sealed.push(self.cut(wanted)?);
+        }
+    }
+
+    /// Seals what is left.
+    pub fn finish(mut self) -> Result<Vec<SealedBlock>> {
+        let mut sealed = Vec::new();
+        while self.pending_rows > 0 {
+            let wanted = self.wanted_rows().min(self.pending_rows);
+            sealed.push(self.cut(wanted)?);
+        }
+        Ok(sealed)
+    }
+
+    fn wanted_rows(&self) -> usize {
+        let row_bytes = self.row_bytes.unwrap_or(1.0).max(0.01);
+        let rows = (self.options.block_bytes as f64 * FILL / row_bytes) as usize;
+        // Larger blocks than usual are asked for on purpose; they may have more rows.
+        let most = BLOCK_ROWS_MAX.max(self.options.block_bytes / 16);
+        rows.clamp(1, most)
+    }
+
+    /// Seals a block of `rows` rows, or of fewer when they do not fit.
+    fn cut(&mut self, mut rows: usize) -> Result<SealedBlock> {
+        loop {
+            let parts = self.first_rows(rows);
+            let encoded = encode(&self.columns, &parts, self.options.layout)?;
+            let bytes = encoded.len();
+            self.row_bytes = Some(bytes as f64 / rows as f64);
+            self.measured = true;
+            if bytes > self.options.block_bytes && rows > 1 {
+                let share = self.options.block_bytes as f64 * FILL / bytes as f64;
+                rows = ((rows as f64 * share) as usize).clamp(1, rows - 1);
+                continue;
+            }
+            let sealed = self.pool.seal(encoded)?;
+            drop(parts);
+            self.drop_rows(rows);
+            return Ok(sealed);
+        }
+    }
+
+    fn first_rows(&self, rows: usize) -> Vec<Batch> {
+        let mut parts = Vec::new();
+        let mut left = rows;
+        for batch in &self.pending {
+            if left == 0 {
+                break;
+            }
+            let take = left.min(batch.rows);
+            parts.push(if take == batch.rows { batch.clone() } else { batch.slice(0, take) });
+            left -= take;
+        }
+        parts
+    }
+
+    fn drop_rows(&mut self, mut rows: usize) {
+        self.pending_rows -= rows;
+        while rows > 0 {
+            let Some(front) = self.pending.front_mut() else { break };
+            if front.rows <= rows {
+                rows -= front.rows;
+                self.pending.pop_front();
+            } else {
+                *front = front.slice(rows, front.rows - rows);
+                rows = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memory::Budget;
+    use types::Value;
+    use vector::Vector;
+
+    fn batch(from: usize, rows: usize) -> Batch {
+        let numbers: Vec<i64> = (from..from + rows).map(|i| i as i64 * 1_000_003).collect();
+        let texts: Vec<Value> =
+            (from..from + rows).map(|i| Value::text(&"x".repeat(i * 7919 % 90))).collect();
+        Batch::new(
+            vec![Vector::from_i64(Type::BigInt, numbers), Vector::from_values(Type::Text, &texts)],
+            rows,
+        )
+    }
+
+    #[test]
+    fn blocks_fit_are_well_filled_and_keep_the_order() {
+        for layout in [LayoutKind::ColumnStore, LayoutKind::CompressedColumnStore] {
+            let options = WriterOptions { layout, block_bytes: BLOCK_BYTES_MIN };
+            let pool = Pool::new(Budget::unlimited());
+            let columns = vec![(Type::BigInt, false), (Type::Text, false)];
+            let mut writer = BlockWriter::new(pool, columns, options);
+            let (mut sealed, mut from) = (Vec::new(), 0);
+            for rows in [1, 7, 5000, 0, 4096, 4096, 20_000, 3] {
+                sealed.extend(writer.push(batch(from, rows)).unwrap());
+                from += rows;
+            }
+            sealed.extend(writer.finish().unwrap());
+            let mut at = 0;
+            for (i, block) in sealed.iter().map(|s| &s.block).enumerate() {
+                assert!(block.bytes() <= BLOCK_BYTES_MIN, "{} bytes", block.bytes());
+                // The first blocks are cut by estimates (more rows make dictionaries pay), the last by the end.
+                if i > 3 && i + 1 < sealed.len() {
+                    assert!(block.bytes() * 10 > BLOCK_BYTES_MIN * 8, "{} bytes", block.bytes());
+                }
+                let numbers = block.fetch(0, 0..block.rows());
+                for row in 0..block.rows() {
+                    assert_eq!(numbers.value(row), Value::I64((at + row) as i64 * 1_000_003));
+                }
+                at += block.rows();
+            }
+            assert_eq!(at, from);
+        }
+    }
+
+    #[test]
+    fn a_row_larger_than_a_block_gets_its_own() {
+        let options = WriterOptions { block_bytes: 1, ..Default::default() };
+        let mut writer = BlockWriter::new(Pool::new(Budget::unlimited()), vec![(Type::Text, true)], options);
+        let long = "y".repeat(300_000);
+        let values = [Value::text("a"), Value::text(&long), Value::Null, Value::text("b")];
+        let mut sealed = writer.push(Batch::new(vec![Vector::from_values(Type::Text, &values)], 4)).unwrap();
+        sealed.extend(writer.finish().unwrap());
+        let mut got = Vec::new();
+        for s in &sealed {
+            let v = s.block.fetch(0, 0..s.block.rows());
+            got.extend((0..v.len()).map(|row| v.value(row)));
+        }
+        assert_eq!(got, values);
+    }
+
+    #[test]
+    fn rows_without_columns_are_counted() {
+        let mut writer = BlockWriter::new(Pool::new(Budget::unlimited()), vec![], WriterOptions::default());
+        writer.push(Batch::new(vec![], 10)).unwrap();
+        let sealed = writer.finish().unwrap();
+        assert_eq!(sealed.iter().map(|s| s.block.rows()).sum::<usize>(), 10);
+    }
+}
