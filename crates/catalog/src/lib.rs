@@ -1,2 +1,33 @@
-//! Relations, schemas, keys, block lists and statistics, as immutable snapshots.
+//! Relations: their columns, keys, options, blocks and statistics, as immutable snapshots.
+//!
+//! Readers take a `Snapshot` and keep it: nothing they see changes. Writers go through `Catalog::commit`, which hands
+//! them a draft of the newest snapshot under a lock and publishes it when the closure succeeds. A statement that adds
+//! rows evaluates against its snapshot, then appends in a commit that checks that the table is still the version it
+//! verified its keys against.
+//!
+//! The catalog knows no plans and evaluates nothing but bounds.
 #![forbid(unsafe_code)]
+
+mod data;
+mod draft;
+mod names;
+mod snapshot;
+mod table;
+#[cfg(test)]
+mod tests;
+mod unique;
+mod zones;
+
+pub use block::{Block, LayoutKind};
+pub use data::TableData;
+pub use draft::{Append, Draft, Existing, NewTable};
+pub use names::{did_you_mean, nearest};
+pub use pool::SealedBlock;
+pub use snapshot::{Catalog, SchemaEntry, Snapshot};
+pub use table::{ForeignKey, Key, Table, TableId, TableOptions};
+pub use zones::ZoneMap;
+
+/// The schema that unqualified names are created in. `public` is another name for it.
+pub const DEFAULT_SCHEMA: &str = "main";
+/// The schema of temporary tables; unqualified names are looked up here first.
+pub const TEMPORARY_SCHEMA: &str = "temp";

@@ -1,0 +1,188 @@
+//! The rows of a table in one snapshot: a list of sealed blocks, and what is known of them together.
+
+use std::sync::Arc;
+
+use block::{Block, Sketch};
+use pool::SealedBlock;
+use types::{ColumnPredicate, ColumnStatistics, Type};
+
+use crate::ZoneMap;
+
+#[derive(Clone, Debug)]
+pub struct TableData {
+    types: Vec<Type>,
+    blocks: Vec<Arc<Block>>,
+    /// Rows before each block; one more entry than blocks, the last is the row count.
+    offsets: Vec<u64>,
+    statistics: Vec<ColumnStatistics>,
+    sketches: Vec<Sketch>,
+    /// Per column: values rise strictly over the whole table so far, so that it is unique while that lasts.
+    increasing: Vec<bool>,
+    /// Columns found to be unique by looking at all their values; forgotten when rows are added.
+    proven: Vec<bool>,
+    /// Sets of columns found to be unique together; forgotten when rows are added.
+    unique_sets: Vec<Vec<usize>>,
+    zones: ZoneMap,
+    bytes: u64,
+}
+
+impl TableData {
+    pub fn empty(types: &[Type]) -> Self {
+        TableData {
+            types: types.to_vec(),
+            blocks: Vec::new(),
+            offsets: vec![0],
+            statistics: vec![ColumnStatistics::empty(); types.len()],
+            sketches: vec![Sketch::default(); types.len()],
+            increasing: vec![true; types.len()],
+            proven: vec![false; types.len()],
+            unique_sets: Vec::new(),
+            zones: ZoneMap::new(types),
+            bytes: 0,
+        }
+    }
+
+    pub fn from_blocks(types: &[Type], blocks: Vec<SealedBlock>) -> Self {
+        let mut data = TableData::empty(types);
+        data.extend(blocks);
+        data
+    }
+
+    /// This data with more blocks at the end. Blocks are shared, not copied.
+    #[must_use]
+    pub fn append(&self, blocks: Vec<SealedBlock>) -> TableData {
+        let mut data = self.clone();
+        data.extend(blocks);
+        data
+    }
+
+    fn extend(&mut self, blocks: Vec<SealedBlock>) {
+        for sealed in blocks {
+            if sealed.block.rows() > 0 {
+                self.push(sealed);
+            }
+        }
+    }
+
+    fn push(&mut self, sealed: SealedBlock) {
+        let SealedBlock { block, sketches } = sealed;
+        debug_assert_eq!(block.columns(), self.types.len());
+        let rows_before = self.rows();
+        for column in 0..self.types.len() {
+            self.sketches[column].merge(&sketches[column]);
+            let known = block.statistics(column);
+            let total = &mut self.statistics[column];
+            let first = rows_before == 0;
+            let rises = known.sorted && known.unique;
+            let follows = first || (!total.max.is_null() && total.max < known.min);
+            let not_below = first || (!total.max.is_null() && total.max <= known.min);
+            self.increasing[column] &= rises && follows;
+            total.sorted &= known.sorted && not_below;
+            total.null_count += known.null_count;
+            total.unique = self.increasing[column] || (first && known.unique);
+            if total.min.is_null() || (!known.min.is_null() && known.min < total.min) {
+                total.min = known.min.clone();
+            }
+            if total.max.is_null() || (!known.max.is_null() && known.max > total.max) {
+                total.max = known.max.clone();
+            }
+            let present = rows_before + block.rows() as u64 - total.null_count;
+            total.distinct = if first {
+                known.distinct
+            } else if total.unique {
+                present
+            } else {
+                self.sketches[column].estimate().min(present)
+            };
+            self.proven[column] = false;
+        }
+        self.unique_sets.clear();
+        self.zones.push(&block);
+        self.bytes += block.bytes() as u64;
+        self.offsets.push(rows_before + block.rows() as u64);
+        self.blocks.push(block);
+    }
+
+    pub fn blocks(&self) -> &[Arc<Block>] {
+        &self.blocks
+    }
+    pub fn block(&self, ordinal: usize) -> &Arc<Block> {
+        &self.blocks[ordinal]
+    }
+    pub fn rows(&self) -> u64 {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+    /// Bytes of all blocks.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Rows before each block, and at the end the row count.
+    pub fn row_offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+    /// Block ordinal and row in it, of a row of the table.
+    pub fn locate(&self, row: u64) -> Option<(usize, usize)> {
+        if row >= self.rows() {
+            return None;
+        }
+        let ordinal = self.offsets.partition_point(|o| *o <= row) - 1;
+        Some((ordinal, (row - self.offsets[ordinal]) as usize))
+    }
+    pub fn types(&self) -> &[Type] {
+        &self.types
+    }
+    pub fn statistics(&self, column: usize) -> &ColumnStatistics {
+        &self.statistics[column]
+    }
+    pub fn all_statistics(&self) -> &[ColumnStatistics] {
+        &self.statistics
+    }
+    pub fn zones(&self) -> &ZoneMap {
+        &self.zones
+    }
+    /// Bytes that a scan of a column reads.
+    pub fn column_bytes(&self, column: usize) -> u64 {
+        self.blocks.iter().map(|b| b.column_bytes(column) as u64).sum()
+    }
+
+    /// Ordinals of the blocks in which rows may pass all of the predicates (column, predicate).
+    pub fn prune(&self, predicates: &[(usize, ColumnPredicate)]) -> Vec<u32> {
+        let mut keep = vec![true; self.blocks.len()];
+        for (column, predicate) in predicates {
+            if self.zones.prune(*column, predicate, &mut keep) {
+                continue;
+            }
+            for (keep, block) in keep.iter_mut().zip(&self.blocks).filter(|(keep, _)| **keep) {
+                let s = block.statistics(*column);
+                *keep = predicate.may_match(&s.min, &s.max, s.null_count, block.rows() as u64);
+            }
+        }
+        (0..self.blocks.len() as u32).filter(|i| keep[*i as usize]).collect()
+    }
+
+    /// Column sets that were found to be unique together, beside single columns, which their statistics tell.
+    pub fn unique_sets(&self) -> &[Vec<usize>] {
+        &self.unique_sets
+    }
+    /// Records that no two rows agree on all of `columns`: whoever says so has looked at every row of this data.
+    pub fn add_unique(&mut self, columns: Vec<usize>) {
+        match columns.as_slice() {
+            [] => {}
+            [column] => {
+                let present = self.rows() - self.statistics[*column].null_count;
+                self.proven[*column] = true;
+                self.statistics[*column].unique = true;
+                self.statistics[*column].distinct = present;
+            }
+            _ => self.unique_sets.push(columns),
+        }
+    }
+    /// Looks for columns whose values are all different but not in order; see `unique.rs`.
+    pub fn discover_unique(&mut self) {
+        for column in 0..self.types.len() {
+            if crate::unique::is_unique(self, column) {
+                self.add_unique(vec![column]);
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A snapshot being changed: DDL, and rows added.
+
+use std::sync::{Arc, Mutex};
+
+use types::{Error, Result, Schema, SqlState, Type};
+
+use crate::snapshot::{SchemaEntry, Snapshot};
+use crate::{
+    DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableOptions,
+};
+
+/// What to do when the table to be created exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Existing {
+    #[default]
+    Refuse,
+    /// IF NOT EXISTS: leave it.
+    Keep,
+    /// OR REPLACE: drop it first.
+    Replace,
+}
+
+/// A table to be created.
+#[derive(Clone, Debug)]
+pub struct NewTable {
+    /// `None` is the default schema, or the temporary one.
+    pub schema: Option<String>,
+    pub name: String,
+    pub temporary: bool,
+    pub columns: Schema,
+    pub keys: Vec<Key>,
+    pub foreign_keys: Vec<ForeignKey>,
+    pub options: TableOptions,
+    /// Rows to begin with; their keys have been verified.
+    pub data: Option<TableData>,
+}
+
+impl NewTable {
+    pub fn new(name: impl Into<String>, columns: Schema) -> Self {
+        NewTable {
+            schema: None,
+            name: name.into(),
+            temporary: false,
+            columns,
+            keys: Vec::new(),
+            foreign_keys: Vec::new(),
+            options: TableOptions::default(),
+            data: None,
+        }
+    }
+}
+
+/// The outcome of adding rows to a table of an expected version.
+#[derive(Clone, Debug)]
+pub enum Append {
+    Done,
+    /// Somebody else was first: nothing was added. Verify the keys against this one and try again.
+    Changed(Arc<Table>),
+}
+
+pub struct Draft {
+    snapshot: Snapshot,
+    changed: bool,
+}
+
+impl Draft {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Draft { snapshot, changed: false }
+    }
+    pub(crate) fn into_changed(mut self) -> Option<Snapshot> {
+        self.snapshot.version += 1;
+        self.changed.then_some(self.snapshot)
+    }
+    /// The state as changed so far.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    fn schema_mut(&mut self, name: &str) -> Result<&mut SchemaEntry> {
+        self.snapshot.schema(name)?;
+        self.changed = true;
+        Ok(self.snapshot.schemas.entry(Snapshot::canonical_schema(name).to_owned()).or_default())
+    }
+
+    /// Where a new table would go, and the table that is there.
+    pub fn existing(&self, table: &NewTable) -> Result<(String, Option<&Arc<Table>>)> {
+        let schema = target_schema(table)?;
+        let entry = self.snapshot.schema(&schema)?;
+        Ok((schema, entry.tables.get(&table.name)))
+    }
+
+    /// Creates a table; `None` when it exists and is kept.
+    pub fn create_table(&mut self, new: NewTable, existing: Existing) -> Result<Option<Arc<Table>>> {
+        let (schema, there) = self.existing(&new)?;
+        let there = there.map(|t| t.id);
+        match (there, existing) {
+            (Some(_), Existing::Keep) => return Ok(None),
+            (Some(_), Existing::Refuse) => {
+                let message = format!("relation \"{}\" already exists", new.name);
+                return Err(Error::new(SqlState::DuplicateTable, message)
+                    .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE"));
+            }
+            (Some(id), Existing::Replace) => {
+                if new.foreign_keys.iter().any(|f| f.parent == id) {
+                    let message = format!("\"{}\" cannot refer to the table that it replaces", new.name);
+                    return Err(Error::new(SqlState::DependentObjectsStillExist, message));
+                }
+                self.drop_table(Some(&schema), &new.name, false, false)?;
+            }
+            (None, _) => {}
+        }
+        let id = TableId(self.snapshot.next_table);
+        check_columns(&new)?;
+        let mut foreign_keys = new.foreign_keys.clone();
+        for key in &mut foreign_keys {
+            // A table refers to itself by an id it does not have yet: `TableId(0)`.
+            if key.parent == TableId(0) {
+                key.parent = id;
+            }
+            self.check_foreign_key(key, &new, id)?;
+        }
+        let types: Vec<Type> = new.columns.fields().iter().map(|f| f.ty).collect();
+        let table = Arc::new(Table {
+            id,
+            schema: schema.clone(),
+            name: new.name.clone(),
+            data: Arc::new(new.data.unwrap_or_else(|| TableData::empty(&types))),
+            columns: new.columns,
+            keys: new.keys,
+            foreign_keys,
+            options: new.options,
+            version: 1,
+            writers: Arc::new(Mutex::new(())),
+        });
+        self.schema_mut(&schema)?.tables.insert(new.name, table.clone());
+        self.snapshot.next_table += 1;
+        Ok(Some(table))
+    }
+
+    fn check_foreign_key(&self, key: &ForeignKey, new: &NewTable, id: TableId) -> Result<()> {
+        let (keys, columns, name) = if key.parent == id {
+            (&new.keys, &new.columns, new.name.as_str())
+        } else {
+            let Some(parent) = self.snapshot.table_by_id(key.parent) else {
+                return Err(Error::new(SqlState::UndefinedTable, "the referenced table was dropped"));
+            };
+            if parent.is_temporary() && !new.temporary {
+                return Err(Error::new(
+                    SqlState::InvalidParameterValue,
+                    "a permanent table cannot refer to a temporary one",
+                ));
+            }
+            (&parent.keys, &parent.columns, parent.name.as_str())
+        };
+        let same = |k: &Key| {
+            k.columns.len() == key.parent_columns.len()
+                && k.columns.iter().all(|c| key.parent_columns.contains(c))
+        };
+        if !keys.iter().any(same) {
+            return Err(Error::new(
+                SqlState::UndefinedObject,
+                format!(
+                    "there is no unique constraint matching the given keys for referenced table \"{name}\""
+                ),
+            ));
+        }
+        for (child, parent) in key.columns.iter().zip(&key.parent_columns) {
+            let (a, b) = (&new.columns.fields()[*child], &columns.fields()[*parent]);
+            if a.ty.physical() != b.ty.physical() || a.ty.scale() != b.ty.scale() {
+                return Err(Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!(
+                        "foreign key column \"{}\" of type {} cannot refer to column \"{}\" of type {}",
+                        a.name, a.ty, b.name, b.ty
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops a table. False when it does not exist and `if_exists`. Tables that refer to it make it an error, unless
+    /// `cascade`, which drops their constraint.
+    pub fn drop_table(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<bool> {
+        let table = match self.snapshot.table(schema, name) {
+            Ok(table) => table.clone(),
+            Err(_) if if_exists => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let dependents: Vec<Arc<Table>> = self.snapshot.dependents(table.id).into_iter().cloned().collect();
+        if let (Some(first), false) = (dependents.first(), cascade) {
+            let message = format!("cannot drop table \"{name}\" because other objects depend on it");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("a foreign key of table \"{}\" refers to it", first.name))
+                .with_hint("use DROP ... CASCADE to drop the foreign keys too"));
+        }
+        for dependent in dependents {
+            let mut without = (*dependent).clone();
+            without.foreign_keys.retain(|f| f.parent != table.id);
+            self.replace(without)?;
+        }
+        self.schema_mut(&table.schema)?.tables.remove(&table.name);
+        Ok(true)
+    }
+
+    fn replace(&mut self, table: Table) -> Result<()> {
+        let schema = table.schema.clone();
+        self.schema_mut(&schema)?.tables.insert(table.name.clone(), Arc::new(table));
+        Ok(())
+    }
+
+    /// Creates a schema; false when it exists and `if_not_exists`.
+    pub fn create_schema(&mut self, name: &str, if_not_exists: bool) -> Result<bool> {
+        if self.snapshot.schemas.contains_key(Snapshot::canonical_schema(name)) {
+            if if_not_exists {
+                return Ok(false);
+            }
+            return Err(Error::new(SqlState::DuplicateSchema, format!("schema \"{name}\" already exists")));
+        }
+        self.changed = true;
+        self.snapshot.schemas.insert(name.to_owned(), SchemaEntry::default());
+        Ok(true)
+    }
+
+    /// Drops a schema; false when it does not exist and `if_exists`. With tables in it only by `cascade`.
+    pub fn drop_schema(&mut self, name: &str, if_exists: bool, cascade: bool) -> Result<bool> {
+        let canonical = Snapshot::canonical_schema(name).to_owned();
+        if !self.snapshot.schemas.contains_key(&canonical) && if_exists {
+            return Ok(false);
+        }
+        let tables: Vec<String> = self.snapshot.schema(name)?.tables.keys().cloned().collect();
+        if canonical == DEFAULT_SCHEMA || canonical == TEMPORARY_SCHEMA {
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!("cannot drop schema \"{name}\" because the database needs it"),
+            ));
+        }
+        if let (Some(first), false) = (tables.first(), cascade) {
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!("cannot drop schema \"{name}\" because other objects depend on it"),
+            )
+            .with_detail(format!("table \"{first}\" is in it"))
+            .with_hint("use DROP SCHEMA ... CASCADE to drop its tables too"));
+        }
+        for table in tables {
+            self.drop_table(Some(&canonical), &table, true, true)?;
+        }
+        self.changed = true;
+        self.snapshot.schemas.remove(&canonical);
+        Ok(true)
+    }
+
+    /// Adds blocks to a table. With `expected`, only if the table still has that version; without, to whatever
+    /// version is newest.
+    pub fn append(&mut self, id: TableId, expected: Option<u64>, blocks: Vec<SealedBlock>) -> Result<Append> {
+        let table = self.newest(id)?;
+        if expected.is_some_and(|version| version != table.version) {
+            return Ok(Append::Changed(table));
+        }
+        let data = table.data.append(blocks);
+        self.set_data(id, data)?;
+        Ok(Append::Done)
+    }
+
+    /// Replaces a table's data: uniqueness was discovered, or rows were reorganised.
+    pub fn set_data(&mut self, id: TableId, data: TableData) -> Result<()> {
+        let table = self.newest(id)?;
+        let mut changed = (*table).clone();
+        changed.data = Arc::new(data);
+        changed.version += 1;
+        self.replace(changed)
+    }
+
+    fn newest(&self, id: TableId) -> Result<Arc<Table>> {
+        self.snapshot.table_by_id(id).cloned().ok_or_else(|| {
+            Error::new(SqlState::UndefinedTable, "the table was dropped while the statement ran")
+        })
+    }
+}
+
+fn target_schema(table: &NewTable) -> Result<String> {
+    match (&table.schema, table.temporary) {
+        (None, false) => Ok(DEFAULT_SCHEMA.to_owned()),
+        (None, true) => Ok(TEMPORARY_SCHEMA.to_owned()),
+        (Some(schema), true) if Snapshot::canonical_schema(schema) != TEMPORARY_SCHEMA => Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("a temporary table cannot be created in schema \"{schema}\""),
+        )),
+        (Some(schema), _) => Ok(Snapshot::canonical_schema(schema).to_owned()),
+    }
+}
+
+fn check_columns(new: &NewTable) -> Result<()> {
+    let fields = new.columns.fields();
+    for (i, field) in fields.iter().enumerate() {
+        if fields[..i].iter().any(|f| f.name == field.name) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column \"{}\" specified more than once", field.name),
+            ));
+        }
+    }
+    let count = fields.len();
+    let positions =
+        new.keys.iter().flat_map(|k| &k.columns).chain(new.foreign_keys.iter().flat_map(|f| &f.columns));
+    if positions.into_iter().any(|p| *p >= count) {
+        return Err(Error::internal("a key names a column that the table does not have"));
+    }
+    if new.keys.iter().filter(|k| k.primary).count() > 1 {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            format!("multiple primary keys for table \"{}\" are not allowed", new.name),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! One relation, as one snapshot sees it.
+
+use std::sync::{Arc, Mutex};
+
+use block::LayoutKind;
+use pool::BLOCK_BYTES_DEFAULT;
+use types::{ColumnStatistics, Schema};
+
+use crate::TableData;
+
+/// Never reused within a catalog; survives changes of the table, not its being dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u64);
+
+/// A declared key: PRIMARY KEY or UNIQUE. Every statement that adds rows verifies it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub name: Option<String>,
+    /// Positions of the columns.
+    pub columns: Vec<usize>,
+    /// Its columns are NOT NULL then; in a UNIQUE key NULLs never equal each other.
+    pub primary: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    pub name: Option<String>,
+    pub columns: Vec<usize>,
+    pub parent: TableId,
+    /// Positions in the parent, a declared key of it.
+    pub parent_columns: Vec<usize>,
+}
+
+/// What `WITH (...)` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    pub layout: LayoutKind,
+    pub block_bytes: usize,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        TableOptions { layout: LayoutKind::default(), block_bytes: BLOCK_BYTES_DEFAULT }
+    }
+}
+
+impl TableOptions {
+    pub fn writer_options(&self) -> pool::WriterOptions {
+        pool::WriterOptions { layout: self.layout, block_bytes: self.block_bytes }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub id: TableId,
+    pub schema: String,
+    pub name: String,
+    /// NOT NULL is each field's `nullable`.
+    pub columns: Schema,
+    pub keys: Vec<Key>,
+    pub foreign_keys: Vec<ForeignKey>,
+    pub options: TableOptions,
+    pub data: Arc<TableData>,
+    /// Rises with every change of the data.
+    pub version: u64,
+    pub(crate) writers: Arc<Mutex<()>>,
+}
+
+impl Table {
+    pub fn rows(&self) -> u64 {
+        self.data.rows()
+    }
+    pub fn is_temporary(&self) -> bool {
+        self.schema == crate::TEMPORARY_SCHEMA
+    }
+    pub fn statistics(&self, column: usize) -> &ColumnStatistics {
+        self.data.statistics(column)
+    }
+    /// Types and nullability, as encoders want them.
+    pub fn declarations(&self) -> Vec<(types::Type, bool)> {
+        self.columns.fields().iter().map(|f| (f.ty, f.nullable)).collect()
+    }
+    /// Held by a session (never by a worker) from the snapshot it verifies keys against to its commit, so that
+    /// statements that add rows to one table take turns. A lock whose holder panicked is free again.
+    pub fn writers(&self) -> &Arc<Mutex<()>> {
+        &self.writers
+    }
+    /// True when no two rows agree on all of `columns` (NULLs aside), by declaration or by what the data shows.
+    pub fn is_unique(&self, columns: &[usize]) -> bool {
+        self.keys.iter().any(|k| k.columns.iter().all(|c| columns.contains(c)))
+            || columns.iter().any(|c| self.statistics(*c).unique)
+            || self.data.unique_sets().iter().any(|set| set.iter().all(|c| columns.contains(c)))
+    }
+}
