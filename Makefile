@@ -1,0 +1,80 @@
+# Quickstep's front door. `make demo` shows it, `make test` proves it, `make bench` measures it.
+#
+# Every target sets up what it needs: a C toolchain and Python's venv from Debian's packages when they are missing, a
+# virtual environment with the pinned Python packages, the release build. The build folder lives in a cache folder, so
+# that clones share one compilation of the dependencies; set CARGO_TARGET_DIR to put it elsewhere.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+
+CACHE := $(if $(QUICKSTEP_CACHE),$(QUICKSTEP_CACHE),$(HOME)/.cache/quickstep)
+export CARGO_TARGET_DIR := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(CACHE)/target)
+VENV := $(CACHE)/venv
+PYTHON := $(VENV)/bin/python
+RELEASE := $(CARGO_TARGET_DIR)/release
+SCALE := 1
+WORKERS :=
+ENGINES := quickstep,duckdb,hyper
+
+.PHONY: demo test bench build wheel tidy format lint fuzz clean setup environment
+
+demo: build wheel
+	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
+	@echo
+	@echo "Go on with:"
+	@echo "  $(RELEASE)/quickstep                                a prompt; try: CALL tpch(scale => 0.1); SELECT count(*) FROM lineitem;"
+	@echo "  $(RELEASE)/quickstep -c \"SELECT * FROM 'file.parquet' LIMIT 5\""
+	@echo "  $(RELEASE)/quickstep ssb --scale 1                  the Star Schema Benchmark"
+	@echo "  pip install dist/quickstep-*.whl                    the Python package: import quickstep"
+	@echo "  make bench                                          beside DuckDB and HyPer, on the same files"
+
+# What a fresh Debian machine lacks. Nothing is done when everything is there.
+setup:
+	@missing=""
+	@command -v cc >/dev/null || missing="$$missing build-essential"
+	@command -v git >/dev/null || missing="$$missing git"
+	@python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv python3-pip"
+	@if [ -n "$$missing" ]; then
+	@  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
+	@  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing
+	@fi
+	@command -v cargo >/dev/null || { echo "Rust is needed: see https://rustup.rs"; exit 1; }
+
+build: setup
+	cargo build --release --package cli
+
+# The Python packages of the wheel and its tests; the peers come with `make bench`.
+environment: setup
+	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
+	@$(PYTHON) -c 'import maturin, pyarrow, pytest' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
+
+wheel: environment
+	@rm -f dist/quickstep-*.whl
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin build --release --quiet --manifest-path crates/python/Cargo.toml --interpreter $(PYTHON) --out dist
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/quickstep-*.whl
+
+tidy:
+	cargo xtask tidy
+
+format:
+	cargo fmt --all
+
+lint:
+	cargo clippy --release --workspace --exclude python --all-targets
+
+test: wheel
+	cargo test --release --workspace --exclude python
+	cd crates/python && $(PYTHON) -m pytest -q tests
+	cd bench && $(PYTHON) -m pytest -q tests
+
+bench: wheel
+	@$(PYTHON) -c 'import duckdb, tableauhyperapi' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	cd bench && $(PYTHON) prepare.py --suite tpch --scale $(SCALE) && $(PYTHON) -m compare --suite tpch --scale $(SCALE) --threads 2 --engines $(ENGINES)
+	cd bench && $(PYTHON) prepare.py --suite ssb --scale $(SCALE) && $(PYTHON) -m compare --suite ssb --scale $(SCALE) --threads 2 --engines $(ENGINES)
+
+clean:
+	rm -rf dist
+	cargo clean

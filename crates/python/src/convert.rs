@@ -1,0 +1,63 @@
+//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID.
+//!
+//! Year-month intervals have no counterpart in the standard library and come as text.
+
+use engine::{Type, Value};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use types::datetime::{MICROS_PER_DAY, civil_from_days};
+
+pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
+    match (value, ty) {
+        (Value::Null, _) => Ok(py.None().into_bound(py)),
+        (Value::Bool(b), _) => b.into_bound_py_any(py),
+        (Value::F32(f), _) => f.into_bound_py_any(py),
+        (Value::F64(f), _) => f.into_bound_py_any(py),
+        (Value::Bytes(b), Type::Bytea) => Ok(PyBytes::new(py, b).into_any()),
+        (Value::Bytes(_), _) => value.display(ty).into_bound_py_any(py),
+        (_, Type::Decimal { .. }) => py.import("decimal")?.call_method1("Decimal", (value.display(ty),)),
+        (_, Type::Uuid) => py.import("uuid")?.call_method1("UUID", (value.display(ty),)),
+        (Value::I32(days), Type::Date) => {
+            let date = civil_from_days(*days);
+            if !(1..=9999).contains(&date.year) {
+                return value.display(ty).into_bound_py_any(py);
+            }
+            py.import("datetime")?.call_method1("date", (date.year, date.month, date.day))
+        }
+        (Value::I64(micros), Type::Time) => {
+            let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+            // 24:00:00 is a time in SQL and none in Python.
+            if *micros >= MICROS_PER_DAY {
+                return value.display(ty).into_bound_py_any(py);
+            }
+            let time = (seconds / 3600, seconds / 60 % 60, seconds % 60, fraction);
+            py.import("datetime")?.call_method1("time", time)
+        }
+        (Value::I64(micros), Type::Timestamp | Type::TimestampTz) => timestamp(py, *micros, ty, value),
+        (Value::I64(micros), Type::IntervalDayTime) => {
+            py.import("datetime")?.call_method1("timedelta", (0, 0, *micros))
+        }
+        (Value::I32(_), Type::IntervalYearMonth) => value.display(ty).into_bound_py_any(py),
+        _ => value.as_i128().unwrap_or(0).into_bound_py_any(py),
+    }
+}
+
+fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let date = civil_from_days(i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX));
+    if !(1..=9999).contains(&date.year) {
+        return value.display(ty).into_bound_py_any(py);
+    }
+    let rest = micros.rem_euclid(MICROS_PER_DAY);
+    let (seconds, fraction) = (rest / 1_000_000, rest % 1_000_000);
+    let parts = (date.year, date.month, date.day, seconds / 3600, seconds / 60 % 60, seconds % 60, fraction);
+    let module = py.import("datetime")?;
+    let naive = module.call_method1("datetime", parts)?;
+    if ty == Type::Timestamp {
+        return Ok(naive);
+    }
+    let utc = module.getattr("timezone")?.getattr("utc")?;
+    let keywords = pyo3::types::PyDict::new(py);
+    keywords.set_item("tzinfo", utc)?;
+    naive.call_method("replace", (), Some(&keywords))
+}
