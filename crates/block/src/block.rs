@@ -74,6 +74,14 @@ impl Block {
         open::open(bytes, open::Trust::Nothing).map_err(corrupted)
     }
 
+    #[cfg(test)]
+    pub(crate) fn extent_covers(&self, column: usize, at: usize) -> bool {
+        let first = column * crate::layout::EXTENTS;
+        self.checked[first..first + crate::layout::EXTENTS]
+            .iter()
+            .any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
+    }
+
     pub(crate) fn from_parts(
         bytes: Buffer,
         length: usize,

@@ -1,0 +1,210 @@
+//! The byte fuzzer: a block's bytes are flipped, cut, spliced and overwritten. `open` must refuse them, or give a block
+//! of which everything can be asked without a panic. Without the checksums' help, so that it is the structural
+//! validation that is tested; with them, nothing that was changed passes.
+
+use std::sync::Arc;
+
+use simd::Bitmap;
+use types::{Bound, ColumnPredicate, LikePattern, Type, Value};
+use vector::{Batch, Vector};
+
+use super::{LAYOUTS, Random, encoded};
+use crate::layout::{ENTRY_BYTES, HEADER_BYTES};
+use crate::{Block, LayoutKind};
+
+const COLUMNS: [(Type, bool); 8] = [
+    (Type::Text, true),
+    (Type::Text, false),
+    (Type::BigInt, true),
+    (Type::Integer, false),
+    (Type::Double, true),
+    (Type::Boolean, true),
+    (Type::Decimal { precision: 30, scale: 2 }, false),
+    (Type::Bytea, true),
+];
+
+fn rows(count: usize, random: &mut Random) -> Batch {
+    let mut column = |c: usize| {
+        let values: Vec<Value> = (0..count)
+            .map(|row| {
+                if COLUMNS[c].1 && random.below(9) == 0 {
+                    return Value::Null;
+                }
+                match c {
+                    0 => {
+                        Value::text(["é", "b", "a longer string than a view holds"][random.below(3) as usize])
+                    }
+                    1 => Value::text(&format!("{row} ünique {}", random.next())),
+                    2 => Value::I64(random.below(20) as i64 * 1_000_000_007_000),
+                    3 => Value::I32(random.below(100_000) as i32 - 50_000),
+                    4 => Value::F64(random.below(5) as f64),
+                    5 => Value::Bool(random.below(2) == 0),
+                    6 => Value::I128(i128::from(random.next()) * 1_000_000),
+                    _ => Value::Bytes((0..random.below(5)).map(|_| random.next() as u8).collect()),
+                }
+            })
+            .collect();
+        Vector::from_values(COLUMNS[c].0, &values)
+    };
+    Batch::new((0..COLUMNS.len()).map(&mut column).collect(), count)
+}
+
+/// Asks a block for everything.
+fn use_fully(block: &Block) {
+    let rows = block.rows();
+    // A block may honestly have many rows; looking at some of them will do.
+    let seen = rows.min(2000);
+    for column in 0..block.columns() {
+        let s = block.statistics(column).clone();
+        let mut literals = vec![s.min, s.max];
+        let vector = block.fetch(column, 0..seen);
+        for row in 0..seen {
+            let value = vector.value(row);
+            if row < 3 {
+                literals.push(value);
+            }
+        }
+        let list: Vec<u32> = (0..seen as u32).rev().collect();
+        let _ = block.fetch(column, &list).flatten();
+        let _ = (block.codes(column), block.plain(column), block.column_bytes(column));
+        let _ = block.dictionary(column).map(|d| d.value(0));
+        for value in literals.into_iter().filter(|v| !v.is_null()) {
+            let bound = Some(Bound { value: value.clone(), inclusive: false });
+            for predicate in [
+                ColumnPredicate::Range { low: bound.clone(), high: None },
+                ColumnPredicate::Range { low: None, high: bound },
+                ColumnPredicate::NotEqual(value.clone()),
+                ColumnPredicate::In([value.clone()].into()),
+                ColumnPredicate::NotIn([value].into()),
+                ColumnPredicate::IsNull,
+                ColumnPredicate::Like {
+                    pattern: Arc::new(LikePattern::new("%e%", None).unwrap()),
+                    negated: true,
+                },
+            ] {
+                if matches!(predicate, ColumnPredicate::Like { .. }) && !block.ty(column).is_text() {
+                    continue;
+                }
+                let mut selection = Bitmap::full(rows);
+                block.select(column, &predicate, &mut selection);
+                let _ = selection.to_indices();
+            }
+        }
+        let mut selection = Bitmap::full(rows);
+        if block.codes(column).is_some() {
+            block.select_codes(column, &[true, false, true], 0..rows, &mut selection);
+        }
+    }
+}
+
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    let metadata = HEADER_BYTES + COLUMNS.len() * ENTRY_BYTES;
+    for _ in 0..=random.below(3) {
+        let length = bytes.len() as u64;
+        if length == 0 {
+            return;
+        }
+        // Half of the hits go to the header and the directory, where structure is.
+        let place = if random.below(2) == 0 {
+            random.below(length)
+        } else {
+            random.below(length.min(metadata as u64))
+        };
+        let place = place as usize;
+        match random.below(7) {
+            0 => bytes[place] ^= 1 << random.below(8),
+            1 => bytes[place] = [0, 1, 0x7F, 0x80, 0xFF][random.below(5) as usize],
+            2 => bytes.truncate(place),
+            3 => {
+                let from = random.below(length) as usize;
+                let count = random.below(64).min(length - from.max(place) as u64) as usize;
+                bytes.copy_within(from..from + count, place);
+            }
+            4 => {
+                // A number where numbers are.
+                let at = place / 8 * 8;
+                let number =
+                    [0, 1, u64::MAX, length, length - 1, 1 << 32, random.next()][random.below(7) as usize];
+                if let Some(slot) = bytes.get_mut(at..at + 8) {
+                    slot.copy_from_slice(&number.to_le_bytes());
+                }
+            }
+            5 => {
+                let at = place / 8 * 8;
+                if let Some(slot) = bytes.get_mut(at..at + 8) {
+                    let old = u64::from_le_bytes(slot.try_into().unwrap());
+                    let change = [1, u64::MAX, 8, 64, 4096][random.below(5) as usize];
+                    slot.copy_from_slice(&old.wrapping_add(change).to_le_bytes());
+                }
+            }
+            _ => bytes.extend((0..random.below(100)).map(|_| 0u8)),
+        }
+    }
+}
+
+#[test]
+fn damaged_bytes_are_refused_or_harmless() {
+    let mut random = Random::new(99);
+    let (mut refused, mut opened) = (0, 0);
+    for layout in LAYOUTS {
+        for count in [0, 1, 70, 900] {
+            let batch = rows(count, &mut random);
+            let good = encoded(&COLUMNS, &[batch], layout);
+            use_fully(&Block::open(good.clone()).unwrap());
+            for _ in 0..3000 {
+                let mut bytes = good.as_slice().to_vec();
+                damage(&mut bytes, &mut random);
+                match Block::open_unverified(Block::aligned(&bytes)) {
+                    Ok(block) => {
+                        opened += 1;
+                        use_fully(&block);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.state(), types::SqlState::DataCorrupted);
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    // Both ways must be exercised, or the test tests nothing.
+    assert!(refused > 3000 && opened > 1000, "{refused} refused, {opened} opened");
+}
+
+#[test]
+fn checksums_see_every_change() {
+    let mut random = Random::new(5);
+    let batch = rows(300, &mut random);
+    for layout in LAYOUTS {
+        let good = encoded(&COLUMNS, &[batch.clone()], layout);
+        let block = Block::open(good.clone()).unwrap();
+        block.verify().unwrap();
+        let covered = |at: usize| {
+            let metadata = crate::layout::Header::read(&good).unwrap().metadata_bytes as usize;
+            at < metadata || (0..block.columns()).any(|c| block.extent_covers(c, at))
+        };
+        for _ in 0..2000 {
+            let mut bytes = good.as_slice().to_vec();
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << random.below(8);
+            assert!(Block::open(Block::aligned(&bytes)).is_err() || !covered(at), "byte {at} {layout:?}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_block() {
+    let mut random = Random::new(6);
+    for length in [0usize, 1, 8, 95, 96, 97, 300, 5000] {
+        for _ in 0..200 {
+            let mut bytes: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+            if random.below(2) == 0 && length >= 12 {
+                bytes[..8].copy_from_slice(b"QSBLOCK1");
+                bytes[8..12].copy_from_slice(&1u32.to_le_bytes());
+            }
+            assert!(Block::open(Block::aligned(&bytes)).is_err());
+        }
+    }
+    let empty = encoded(&[], &[], LayoutKind::ColumnStore);
+    assert_eq!(Block::open(empty).unwrap().columns(), 0);
+}

@@ -1,0 +1,46 @@
+//! The conformance suite that every layout passes, the byte fuzzer, and the encoder's choices.
+
+mod conformance;
+mod damage;
+mod encoding;
+
+use arrow_buffer::Buffer;
+use types::{Type, Value};
+use vector::{Batch, Vector};
+
+use crate::{Block, LayoutKind, encode};
+
+/// A small generator, so that failures repeat.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 11) % n
+    }
+}
+
+/// The bytes of a block of one table, in aligned memory that held garbage before.
+pub(crate) fn encoded(columns: &[(Type, bool)], parts: &[Batch], layout: LayoutKind) -> Buffer {
+    let block = encode(columns, parts, layout).unwrap();
+    let mut memory = arrow_buffer::MutableBuffer::new(block.len());
+    memory.resize(block.len(), 0xA5);
+    block.write_into(memory.as_slice_mut());
+    memory.into()
+}
+
+/// A block of one column, opened as if it came from a stranger.
+pub(crate) fn block_of(ty: Type, values: &[Value], layout: LayoutKind) -> Block {
+    let batch = Batch::new(vec![Vector::from_values(ty, values)], values.len());
+    Block::open(encoded(&[(ty, true)], &[batch], layout)).unwrap()
+}
+
+pub(crate) const LAYOUTS: [LayoutKind; 2] = [LayoutKind::ColumnStore, LayoutKind::CompressedColumnStore];
