@@ -28,7 +28,7 @@ mod lifecycle;
 mod places;
 mod query;
 mod report;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod worker;
 

@@ -22,15 +22,9 @@
 //! read-modify-write: a plain load might return the thread's own old zero.
 //!
 //! Nobody is left over: the thread that takes `inside` to 0 for good does so in DRAINING, since the
-//! one that drained was inside until after.
+//! one that drained was inside until after. `tests/interleavings.rs` goes through all of this.
 
-#[cfg(not(all(loom, test)))]
-use std::sync::atomic::{AtomicU8, AtomicUsize};
-
-#[cfg(all(loom, test))]
-use loom::sync::atomic::{AtomicU8, AtomicUsize};
-
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 
 const WAITING: u8 = 0;
 const OPEN: u8 = 1;
@@ -87,7 +81,7 @@ impl Lifecycle {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -103,55 +97,5 @@ mod tests {
         assert!(!life.leave() && !life.is_finished());
         assert!(life.leave() && life.is_finished());
         assert!(!life.enter() && !life.leave());
-    }
-}
-
-#[cfg(all(test, loom))]
-mod model {
-    use super::*;
-    use loom::sync::Arc;
-
-    /// Three workers, two orders: every interleaving finishes once, with no order running. Without
-    /// the second look in `leave` the model finds the race within a second.
-    #[test]
-    fn a_segment_is_finished_once_and_last() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(|| {
-            let life = Arc::new(Lifecycle::new());
-            let next = Arc::new(AtomicUsize::new(0));
-            let running = Arc::new(AtomicUsize::new(0));
-            let finishes = Arc::new(AtomicUsize::new(0));
-            life.open();
-            let work = {
-                let (life, next) = (Arc::clone(&life), Arc::clone(&next));
-                let (running, finishes) = (Arc::clone(&running), Arc::clone(&finishes));
-                move || loop {
-                    let mut more = life.enter();
-                    if more {
-                        if next.fetch_add(1, SeqCst) < 2 {
-                            running.fetch_add(1, SeqCst);
-                            running.fetch_sub(1, SeqCst);
-                        } else {
-                            life.drain();
-                            more = false;
-                        }
-                    }
-                    if life.leave() {
-                        assert_eq!(running.fetch_add(0, SeqCst), 0, "finished while an order runs");
-                        finishes.fetch_add(1, SeqCst);
-                    }
-                    if !more {
-                        break;
-                    }
-                }
-            };
-            let others: Vec<_> = (0..2).map(|_| loom::thread::spawn(work.clone())).collect();
-            work();
-            for other in others {
-                other.join().unwrap();
-            }
-            assert_eq!(finishes.fetch_add(0, SeqCst), 1);
-        });
     }
 }

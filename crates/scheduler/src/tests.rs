@@ -3,5 +3,6 @@
 mod cost;
 mod ends;
 mod flows;
+mod interleavings;
 mod stress;
 mod toy;
