@@ -6,6 +6,20 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `hashing` | the hash of every type of value, shared by joins, aggregation and filters |
+//! | `key_code` | integer keys, composite ones too, as one code each |
+//! | `join` | join tables: row numbers, ranked bits, array, slots, bits |
+//! | `exact_bits`, `bloom` | filters over keys |
+//! | `zeroed` | the zeroed memory that tables are filled into |
+pub mod aggregate;
+pub mod bloom;
+pub mod exact_bits;
 pub mod hashing;
+pub mod join;
+pub mod key_code;
+pub mod zeroed;
 
+pub use bloom::{Bloom, BloomFilling};
+pub use exact_bits::{BitsFilling, ExactBits};
 pub use hashing::{combine_vector, hash_columns, hash_vector};
+pub use join::{JoinFilling, JoinKeys, JoinShape, JoinTable, JoinTableKind, JoinWants};
+pub use key_code::{KeyBounds, KeyCodes, NO_CODE, is_integer_key, key_hashes};

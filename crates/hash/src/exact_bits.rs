@@ -1,0 +1,250 @@
+//! Exact filters: one bit per possible key code.
+//!
+//! ```text
+//!  words   | 64 codes | 64 codes | ... |  range / 64 + 1 words, so that the bit at `range` exists and is zero:
+//!                                          a code outside is tested as `min(code, range)`, without a branch
+//!  ranks   number of bits set before the word (only where rows are wanted)
+//!  row of a code = ranks[code / 64] + bits set below it in its word
+//! ```
+//! Rows by rank are for builds whose key ascends strictly in row order, as a stored primary key does: 1.5 bits a
+//! possible key instead of 32, so the structure of a million orders stays in the second-level cache.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use vector::gather::NO_ROW;
+
+use crate::zeroed::{AtomicWords, Words};
+
+/// Values that widen to `i64`: the codes of blocks and the integers of vectors.
+pub trait Integer: Copy + Into<i64> + Send + Sync {}
+impl<T: Copy + Into<i64> + Send + Sync> Integer for T {}
+
+/// Bits being set; each partition covers its own range of words.
+pub struct BitsFilling {
+    words: AtomicWords<u64>,
+    range: u64,
+    partitions: u64,
+}
+
+impl BitsFilling {
+    /// For codes below `range`.
+    pub fn new(range: u64, partitions: u64) -> Self {
+        BitsFilling { words: AtomicWords::new(words_for(range)), range, partitions: partitions.max(1) }
+    }
+    /// Sets the bits of those codes that belong to the partition; codes outside the range are passed over.
+    pub fn insert(&self, partition: u64, codes: &[u64]) {
+        let words = self.words.len() as u64;
+        let first = partition * words / self.partitions;
+        let end = (partition + 1) * words / self.partitions;
+        // A run of codes in one word, as sorted keys have, is collected in a register.
+        let (mut at, mut bits) = (first, 0u64);
+        for code in codes {
+            let word = *code >> 6;
+            let inside = *code < self.range && word >= first && word < end;
+            let (word, bit) = if inside { (word, 1 << (*code & 63)) } else { (at, 0) };
+            if word != at {
+                self.or(at, bits);
+                (at, bits) = (word, 0);
+            }
+            bits |= bit;
+        }
+        self.or(at, bits);
+    }
+    #[inline(always)]
+    fn or(&self, word: u64, bits: u64) {
+        if let Some(place) = self.words.get(word as usize) {
+            place.store(place.load(Relaxed) | bits, Relaxed);
+        }
+    }
+    pub fn finish(self) -> ExactBits {
+        ExactBits { words: self.words.freeze(), range: self.range }
+    }
+}
+
+fn words_for(range: u64) -> usize {
+    (range / 64 + 1) as usize
+}
+
+/// Bytes of the bits for `range` codes.
+pub fn bits_bytes(range: u64) -> u64 {
+    (range / 64 + 1) * 8
+}
+
+/// A set of codes.
+pub struct ExactBits {
+    words: Words<u64>,
+    range: u64,
+}
+
+impl ExactBits {
+    pub fn range(&self) -> u64 {
+        self.range
+    }
+    pub fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+    pub fn contains(&self, code: u64) -> bool {
+        code < self.range && self.words[(code >> 6) as usize] >> (code & 63) & 1 == 1
+    }
+    /// Number of codes in the set.
+    pub fn count(&self) -> u64 {
+        count(&self.words)
+    }
+    /// 0 for codes in the set, `NO_ROW` for others.
+    pub fn find(&self, codes: &[u64], found: &mut [u32]) {
+        find(&self.words, self.range, codes, found);
+    }
+    /// Keeps the rows whose value, less `min`, is in the set. `rows` are places in `values`.
+    pub fn retain<T: Integer>(&self, values: &[T], min: i64, rows: &mut Vec<u32>) {
+        retain(&self.words, self.range, values, min, rows);
+    }
+    /// And-s into `words` (one bit a row) whether the row's value, less `min`, is in the set.
+    pub fn and_into<T: Integer>(&self, values: &[T], min: i64, words: &mut [u64]) {
+        assert!(words.len() >= values.len().div_ceil(64), "a bit a row");
+        and_into(&self.words, self.range, values, min, words);
+    }
+    /// The ranks of the set's words.
+    pub fn ranks(&self) -> Ranks {
+        let ranks = AtomicWords::<u32>::new(self.words.len());
+        let mut sum = 0;
+        for (word, rank) in self.words.iter().zip(ranks.iter()) {
+            rank.store(sum, Relaxed);
+            sum += word.count_ones();
+        }
+        Ranks { ranks: ranks.freeze(), count: sum }
+    }
+}
+
+/// How many codes of a set come before each of its words.
+pub struct Ranks {
+    ranks: Words<u32>,
+    count: u32,
+}
+
+impl Ranks {
+    pub fn bytes(&self) -> usize {
+        self.ranks.len() * 4
+    }
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+    /// The rank of each code in the set, `NO_ROW` for others.
+    pub fn find(&self, bits: &ExactBits, codes: &[u64], found: &mut [u32]) {
+        assert_eq!(self.ranks.len(), bits.words.len(), "ranks of other bits");
+        find_rank(&bits.words, &self.ranks, bits.range, codes, found);
+    }
+}
+
+/// The word of `code` and its bit's place; codes outside fall on the zero bit at `range`.
+#[inline(always)]
+fn word_at(words: &[u64], range: u64, code: u64) -> (u64, u32) {
+    let code = code.min(range);
+    debug_assert!(((code >> 6) as usize) < words.len());
+    // SAFETY: `words` has `range / 64 + 1` words (the only way to make `ExactBits`), and `code <= range`.
+    (unsafe { *words.get_unchecked((code >> 6) as usize) }, (code & 63) as u32)
+}
+
+simd::dispatch! {
+    fn count(words: &[u64]) -> u64 {
+        words.iter().map(|w| u64::from(w.count_ones())).sum()
+    }
+}
+
+simd::dispatch! {
+    fn find(words: &[u64], range: u64, codes: &[u64], found: &mut [u32]) {
+        for (code, found) in codes.iter().zip(found) {
+            let (word, bit) = word_at(words, range, *code);
+            *found = ((word >> bit) as u32 & 1).wrapping_sub(1);
+        }
+    }
+}
+
+simd::dispatch! {
+    fn find_rank(words: &[u64], ranks: &[u32], range: u64, codes: &[u64], found: &mut [u32]) {
+        for (code, found) in codes.iter().zip(found) {
+            let (word, bit) = word_at(words, range, *code);
+            // SAFETY: `ranks` is as long as `words` (asserted by the caller), see `word_at`.
+            let before = unsafe { *ranks.get_unchecked(((*code).min(range) >> 6) as usize) };
+            let rank = before + (word & ((1u64 << bit) - 1)).count_ones();
+            *found = rank | ((word >> bit) as u32 & 1).wrapping_sub(1);
+        }
+    }
+}
+const _: () = assert!(NO_ROW == u32::MAX, "`x | all ones` is NO_ROW");
+
+simd::dispatch! {
+    fn retain<T: Integer>(words: &[u64], range: u64, values: &[T], min: i64, rows: &mut Vec<u32>) {
+        let mut kept = 0;
+        for at in 0..rows.len() {
+            let row = rows[at];
+            let code = values[row as usize].into().wrapping_sub(min) as u64;
+            let (word, bit) = word_at(words, range, code);
+            // `kept` never passes `at`.
+            rows[kept] = row;
+            kept += (word >> bit) as usize & 1;
+        }
+        rows.truncate(kept);
+    }
+}
+
+simd::dispatch! {
+    fn and_into<T: Integer>(bits: &[u64], range: u64, values: &[T], min: i64, words: &mut [u64]) {
+        for (values, word) in values.chunks(64).zip(words) {
+            // Words that earlier predicates emptied are not tested.
+            if *word == 0 {
+                continue;
+            }
+            let mut passed = 0u64;
+            for (row, value) in values.iter().enumerate() {
+                let (found, bit) = word_at(bits, range, (*value).into().wrapping_sub(min) as u64);
+                passed |= (found >> bit & 1) << row;
+            }
+            *word &= passed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_ranks_agree_with_a_set() {
+        for range in [0u64, 1, 63, 64, 65, 1000, 4096] {
+            let members: Vec<u64> = (0..range).filter(|c| c * 7 % 5 < 2).collect();
+            for partitions in [1, 3] {
+                let filling = BitsFilling::new(range, partitions);
+                let mut codes = members.clone();
+                codes.extend([u64::MAX, range, range + 64]);
+                (0..partitions).for_each(|p| filling.insert(p, &codes));
+                let bits = filling.finish();
+                assert_eq!(bits.count(), members.len() as u64);
+                let ranks = bits.ranks();
+                assert_eq!(ranks.count() as usize, members.len());
+                let asked: Vec<u64> = (0..range + 70).chain([u64::MAX]).collect();
+                let (mut found, mut rank) = (vec![0; asked.len()], vec![0; asked.len()]);
+                bits.find(&asked, &mut found);
+                ranks.find(&bits, &asked, &mut rank);
+                for (at, code) in asked.iter().enumerate() {
+                    let place = members.binary_search(code).ok().map(|p| p as u32);
+                    assert_eq!(bits.contains(*code), place.is_some());
+                    assert_eq!(found[at] == 0, place.is_some());
+                    assert_eq!(rank[at], place.unwrap_or(NO_ROW));
+                }
+                let values: Vec<i32> = (-5..range as i32 + 70).collect();
+                let expected: Vec<u32> = (0..values.len() as u32)
+                    .filter(|r| members.contains(&((*r as i64 - 8) as u64)))
+                    .collect();
+                let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+                bits.retain(&values, 3, &mut rows);
+                assert_eq!(rows, expected);
+                let mut words = vec![u64::MAX; values.len().div_ceil(64)];
+                bits.and_into(&values, 3, &mut words);
+                let mut rows = Vec::new();
+                simd::append_indices(&words, 0, &mut rows);
+                rows.retain(|r| (*r as usize) < values.len());
+                assert_eq!(rows, expected);
+            }
+        }
+    }
+}

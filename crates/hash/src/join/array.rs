@@ -1,0 +1,76 @@
+//! The array table: a row number for every possible code.
+//!
+//! ```text
+//!  heads | row + 1 of the last row inserted with the code, 0: none |  range + 1 entries; the last stays 0, and
+//!                                                                     codes outside are looked up there
+//!  next  | row + 1 of the row inserted before with the same code  |  rows entries; dropped if it stays empty
+//! ```
+//! A partition is a range of codes, so partitions write to different places; rows belong to one code, hence to one
+//! partition.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::zeroed::{AtomicWords, Words};
+
+pub(super) struct ArrayFilling {
+    heads: AtomicWords<u32>,
+    /// Empty when keys are known to be unique.
+    next: AtomicWords<u32>,
+    range: u64,
+    partitions: u64,
+    duplicates: AtomicBool,
+}
+
+impl ArrayFilling {
+    pub(super) fn new(range: u64, rows: usize, partitions: u64, unique: bool) -> Self {
+        ArrayFilling {
+            heads: AtomicWords::new(range as usize + 1),
+            // Memory that is never touched is never there.
+            next: AtomicWords::new(if unique { 0 } else { rows }),
+            range,
+            partitions,
+            duplicates: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
+        let part = |p: u64| (u128::from(self.range) * u128::from(p) / u128::from(self.partitions)) as u64;
+        let (first, end) = (part(partition), part(partition + 1));
+        let mut duplicates = false;
+        for (row, code) in (base + 1..).zip(codes) {
+            if *code < first || *code >= end {
+                continue;
+            }
+            let head = &self.heads[*code as usize];
+            let before = head.load(Relaxed);
+            head.store(row, Relaxed);
+            if before != 0 {
+                duplicates = true;
+                if let Some(next) = self.next.get(row as usize - 1) {
+                    next.store(before, Relaxed);
+                }
+            }
+        }
+        if duplicates {
+            self.duplicates.store(true, Relaxed);
+        }
+    }
+
+    pub(super) fn finish(self) -> (Words<u32>, Option<Words<u32>>) {
+        let next = self.duplicates.into_inner().then(|| self.next.freeze());
+        (self.heads.freeze(), next)
+    }
+}
+
+simd::dispatch! {
+    pub(super) fn find(heads: &[u32], range: u64, codes: &[u64], found: &mut [u32]) {
+        assert_eq!(heads.len() as u64, range + 1, "an entry a code");
+        for (code, found) in codes.iter().zip(found) {
+            // SAFETY: the index is at most `range`, and there are `range + 1` entries.
+            let head = unsafe { *heads.get_unchecked((*code).min(range) as usize) };
+            // None is 0, which becomes `NO_ROW`.
+            *found = head.wrapping_sub(1);
+        }
+    }
+}

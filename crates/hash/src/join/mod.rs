@@ -1,0 +1,287 @@
+//! Join tables: from a key's code (or hash) to the build rows that have it.
+//!
+//! The kind is chosen when all build rows are there, from their number and the range of their codes:
+//!
+//! | kind | when | finds a row by |
+//! | --- | --- | --- |
+//! | row numbers | keys ascend without a gap | `code` itself |
+//! | ranked bits | keys ascend strictly, at most `RANK_SPREAD` codes a row | counting bits, `exact_bits.rs` |
+//! | array | at most `ARRAY_SPREAD` codes a row | `heads[code]`, `array.rs` |
+//! | slots | everything else, all hashed keys | hashing and probing, `slots.rs` |
+//! | bits | only existence is asked, at most `BITS_SPREAD` codes a row | a bit |
+//!
+//! ```text
+//!  JoinShape::choose -> allocate -> JoinFilling: insert(partition, rows), any worker, a partition once per batch
+//!                                   finish -> JoinTable: find(codes) -> first row of each; next -> the others
+//! ```
+//! Rows with equal keys are chained: `next[row]` is the following row plus one, 0 at the end. There is no `next` when
+//! no two rows share a key. Keys given as hashes chain all rows of one hash, and whoever probes compares the keys.
+
+mod array;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use vector::gather::NO_ROW;
+
+use crate::exact_bits::{BitsFilling, ExactBits, Ranks, bits_bytes};
+use crate::zeroed::Words;
+use array::ArrayFilling;
+use slots::{Slots, SlotsFilling};
+
+/// Arrays this small are always used: half of a second-level cache's quarter.
+const ARRAY_RANGE_ALWAYS: u64 = 1 << 16;
+/// Codes per row up to which an array pays: at 8 codes a row it takes twice the memory of slots, without hashing.
+const ARRAY_SPREAD: u64 = 8;
+/// Codes per row up to which ranked bits pay: 12 bytes for 64 codes, against 16 a row for slots.
+const RANK_SPREAD: u64 = 128;
+/// Codes per row up to which bits pay when only existence is asked.
+const BITS_SPREAD: u64 = 256;
+/// Exact bits have at most this many codes.
+pub const BITS_RANGE_MAX: u64 = 1 << 30;
+/// Bits this small are always used.
+const BITS_RANGE_ALWAYS: u64 = 1 << 20;
+/// Rows of a partition, about: its part of the table fits a second-level cache while it is filled.
+const PARTITION_ROWS: usize = 1 << 18;
+
+const PARTITIONS_MAX: u64 = 64;
+
+/// Most rows of one table: row numbers plus one fit 32 bits, and `NO_ROW` is none of them.
+pub const ROWS_MAX: usize = u32::MAX as usize - 2;
+
+/// What is known of the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKeys {
+    /// Codes below `range`, equal exactly when the keys are; `ascending`: strictly, in row order.
+    Codes { range: u64, ascending: bool },
+    /// Hashes: equal keys have equal hashes.
+    Hashes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinTableKind {
+    RowNumbers,
+    RankedBits,
+    Array,
+    Slots,
+    Bits,
+}
+
+impl JoinTableKind {
+    /// As EXPLAIN ANALYZE prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            JoinTableKind::RowNumbers => "row numbers",
+            JoinTableKind::RankedBits => "ranked bits",
+            JoinTableKind::Array => "array",
+            JoinTableKind::Slots => "hash",
+            JoinTableKind::Bits => "bits",
+        }
+    }
+}
+
+/// A table that is decided on but not yet allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinShape {
+    pub kind: JoinTableKind,
+    pub keys: JoinKeys,
+    pub rows: usize,
+    /// Work for this many workers.
+    pub partitions: u64,
+}
+
+/// What the caller wants of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinWants {
+    /// Only whether a key is there, not which rows have it.
+    pub existence_only: bool,
+    /// Tables addressed by code are allowed.
+    pub dense: bool,
+    /// Partitions at most.
+    pub partitions_max: u64,
+}
+
+impl JoinShape {
+    /// Chooses the kind for `rows` rows, at most `ROWS_MAX`.
+    pub fn choose(rows: usize, keys: JoinKeys, wants: JoinWants) -> JoinShape {
+        let kind = match keys {
+            JoinKeys::Codes { range, ascending } if wants.dense || range == 0 => {
+                let spread = |codes: u64| range <= (rows as u64).saturating_mul(codes);
+                let bits = range <= BITS_RANGE_MAX;
+                if wants.existence_only && bits && (range <= BITS_RANGE_ALWAYS || spread(BITS_SPREAD)) {
+                    JoinTableKind::Bits
+                } else if ascending && range == rows as u64 {
+                    JoinTableKind::RowNumbers
+                } else if ascending && bits && (range <= BITS_RANGE_ALWAYS || spread(RANK_SPREAD)) {
+                    JoinTableKind::RankedBits
+                } else if range <= ARRAY_RANGE_ALWAYS || spread(ARRAY_SPREAD) {
+                    JoinTableKind::Array
+                } else {
+                    JoinTableKind::Slots
+                }
+            }
+            _ => JoinTableKind::Slots,
+        };
+        let wanted = (rows / PARTITION_ROWS) as u64;
+        // A power of two, because slots are partitioned by leading bits of the hash.
+        let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
+        let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };
+        JoinShape { kind, keys, rows, partitions }
+    }
+    /// Bytes the table will take, chains included.
+    pub fn bytes(&self) -> u64 {
+        let rows = self.rows as u64;
+        match (self.kind, self.keys) {
+            (JoinTableKind::RowNumbers, _) => 0,
+            (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => bits_bytes(range),
+            (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => bits_bytes(range) * 3 / 2,
+            (JoinTableKind::Array, JoinKeys::Codes { range, .. }) => range * 4 + rows * 4,
+            _ => slots::bytes(self.rows, self.keys) + rows * 4,
+        }
+    }
+    pub fn allocate(self) -> JoinFilling {
+        let table = match (self.kind, self.keys) {
+            (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => {
+                Filling::Bits(BitsFilling::new(range, self.partitions))
+            }
+            (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => {
+                Filling::Ranked(BitsFilling::new(range, self.partitions))
+            }
+            (JoinTableKind::Array, JoinKeys::Codes { range, ascending }) => {
+                Filling::Array(ArrayFilling::new(range, self.rows, self.partitions, ascending))
+            }
+            (JoinTableKind::RowNumbers, _) => Filling::RowNumbers,
+            (_, keys) => Filling::Slots(SlotsFilling::new(self.rows, keys, self.partitions)),
+        };
+        JoinFilling { shape: self, table }
+    }
+}
+
+enum Filling {
+    RowNumbers,
+    Bits(BitsFilling),
+    Ranked(BitsFilling),
+    Array(ArrayFilling),
+    Slots(SlotsFilling),
+}
+
+/// A table being filled.
+pub struct JoinFilling {
+    shape: JoinShape,
+    table: Filling,
+}
+
+impl JoinFilling {
+    pub fn shape(&self) -> &JoinShape {
+        &self.shape
+    }
+    /// True when `insert` has nothing to do, so that nobody need make codes.
+    pub fn is_done(&self) -> bool {
+        matches!(self.table, Filling::RowNumbers)
+    }
+    /// Takes the rows `base ..` of the given codes (or hashes); those of other partitions and `NO_CODE` are passed
+    /// over. Every batch is to be offered once to each partition; partitions may be filled at the same time.
+    pub fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
+        assert!(base as usize + codes.len() <= self.shape.rows, "more rows than were announced");
+        match &self.table {
+            Filling::RowNumbers => {}
+            Filling::Bits(bits) | Filling::Ranked(bits) => bits.insert(partition, codes),
+            Filling::Array(array) => array.insert(partition, base, codes),
+            Filling::Slots(slots) => slots.insert(partition, base, codes),
+        }
+    }
+    /// The finished table; or, if a partition could not hold its keys, a filling of one partition to start again with.
+    pub fn finish(self) -> Result<JoinTable, JoinFilling> {
+        let shape = self.shape;
+        let range = if let JoinKeys::Codes { range, .. } = shape.keys { range } else { 0 };
+        let (form, next) = match self.table {
+            Filling::RowNumbers => (Form::RowNumbers { range }, None),
+            Filling::Bits(bits) => (Form::Bits(Arc::new(bits.finish())), None),
+            Filling::Ranked(bits) => {
+                let bits = bits.finish();
+                let ranks = bits.ranks();
+                (Form::Ranked(Arc::new(bits), ranks), None)
+            }
+            Filling::Array(array) => {
+                let (heads, next) = array.finish();
+                (Form::Array { heads, range }, next)
+            }
+            Filling::Slots(slots) => match slots.finish() {
+                Some((slots, next)) => (Form::Slots(slots), next),
+                None => return Err(JoinShape { partitions: 1, ..shape }.allocate()),
+            },
+        };
+        Ok(JoinTable { shape, form, next })
+    }
+}
+
+enum Form {
+    RowNumbers { range: u64 },
+    Bits(Arc<ExactBits>),
+    Ranked(Arc<ExactBits>, Ranks),
+    Array { heads: Words<u32>, range: u64 },
+    Slots(Slots),
+}
+
+/// A complete table; read-only.
+pub struct JoinTable {
+    shape: JoinShape,
+    form: Form,
+    next: Option<Words<u32>>,
+}
+
+impl JoinTable {
+    pub fn shape(&self) -> &JoinShape {
+        &self.shape
+    }
+    pub fn kind(&self) -> JoinTableKind {
+        self.shape.kind
+    }
+    /// What `find` reports are matches; otherwise candidates, whose keys are to be compared.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.shape.keys, JoinKeys::Codes { .. })
+    }
+    /// For each row: the following row with the same key plus one, 0 at the end. `None` when keys are unique.
+    pub fn next(&self) -> Option<&[u32]> {
+        self.next.as_deref()
+    }
+    /// The bits of the codes present, where the table has them.
+    pub fn bits(&self) -> Option<&Arc<ExactBits>> {
+        match &self.form {
+            Form::Bits(bits) | Form::Ranked(bits, _) => Some(bits),
+            _ => None,
+        }
+    }
+    pub fn bytes(&self) -> usize {
+        let form = match &self.form {
+            Form::RowNumbers { .. } => 0,
+            Form::Bits(bits) => bits.bytes(),
+            Form::Ranked(bits, ranks) => bits.bytes() + ranks.bytes(),
+            Form::Array { heads, .. } => heads.len() * 4,
+            Form::Slots(slots) => slots.bytes(),
+        };
+        form + self.next.as_ref().map_or(0, |n| n.len() * 4)
+    }
+    /// The first row of each code (or hash), `NO_ROW` where there is none; any row at all in tables of bits.
+    pub fn find(&self, codes: &[u64], found: &mut Vec<u32>) {
+        found.clear();
+        found.resize(codes.len(), NO_ROW);
+        match &self.form {
+            Form::RowNumbers { range } => row_numbers(*range, codes, found),
+            Form::Bits(bits) => bits.find(codes, found),
+            Form::Ranked(bits, ranks) => ranks.find(bits, codes, found),
+            Form::Array { heads, range } => array::find(heads, *range, codes, found),
+            Form::Slots(slots) => slots.find(codes, found),
+        }
+    }
+}
+
+simd::dispatch! {
+    fn row_numbers(range: u64, codes: &[u64], found: &mut [u32]) {
+        for (code, found) in codes.iter().zip(found) {
+            *found = if *code < range { *code as u32 } else { NO_ROW };
+        }
+    }
+}

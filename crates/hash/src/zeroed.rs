@@ -1,0 +1,160 @@
+//! Zeroed memory that many workers fill and then only read: the substance of join tables and filters.
+//!
+//! ```text
+//!  AtomicWords<T>  --freeze-->  Words<T>
+//!  filled by relaxed loads      read as plain slices
+//!  and stores, any worker
+//! ```
+//! Who writes which word is the filler's business (partitions do not overlap); relaxed atomics are plain moves on the
+//! machines we know, so this costs nothing and a mistake is a wrong value, never undefined behaviour.
+//! Large pieces ask for huge pages: probes are random reads, and address translation would cost as much as the read.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// Integers for which all-zero bytes are a value and which have an atomic twin of the same layout.
+pub trait Word: Copy + sealed::Sealed + Send + Sync + 'static {
+    type Atomic: Sync;
+}
+impl Word for u32 {
+    type Atomic = AtomicU32;
+}
+impl Word for u64 {
+    type Atomic = AtomicU64;
+}
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+}
+
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Below this, the few huge pages that fit inside do not pay for the call.
+const HUGE_BYTES_MIN: usize = 4 << 20;
+
+struct Owned<T: Word> {
+    start: NonNull<T>,
+    len: usize,
+}
+
+// SAFETY: `Owned` owns its words as a `Box<[T]>` would, and `T` is `Send`.
+unsafe impl<T: Word> Send for Owned<T> {}
+// SAFETY: shared access is either to atomics (before `freeze`) or read-only (after it).
+unsafe impl<T: Word> Sync for Owned<T> {}
+
+impl<T: Word> Owned<T> {
+    fn new(len: usize) -> Self {
+        if len == 0 {
+            return Owned { start: NonNull::dangling(), len };
+        }
+        let Ok(layout) = Layout::array::<T>(len) else {
+            // Longer than the address space: nothing that was counted in memory can be.
+            panic!("{len} words do not fit the address space");
+        };
+        // SAFETY: the layout is not empty, since `len > 0` and words have at least four bytes.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<T>()) else {
+            handle_alloc_error(layout)
+        };
+        if layout.size() >= HUGE_BYTES_MIN {
+            advise_huge(start.as_ptr() as usize, layout.size());
+        }
+        Owned { start, len }
+    }
+}
+
+impl<T: Word> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            if let Ok(layout) = Layout::array::<T>(self.len) {
+                // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once.
+                unsafe { dealloc(self.start.as_ptr().cast(), layout) };
+            }
+        }
+    }
+}
+
+/// Asks for huge pages in the whole huge pages inside `[start, start + bytes)`. Failing changes only speed.
+fn advise_huge(start: usize, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let first = start.next_multiple_of(HUGE_PAGE_BYTES);
+        let end = (start + bytes) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        if end > first {
+            // SAFETY: the range lies inside memory we own, and the advice changes no contents.
+            unsafe { libc::madvise(first as *mut libc::c_void, end - first, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (start, bytes);
+}
+
+/// Zeroed words being filled.
+pub struct AtomicWords<T: Word>(Owned<T>);
+
+impl<T: Word> AtomicWords<T> {
+    pub fn new(len: usize) -> Self {
+        AtomicWords(Owned::new(len))
+    }
+    /// Ends the filling.
+    pub fn freeze(self) -> Words<T> {
+        Words(self.0)
+    }
+}
+
+impl<T: Word> Deref for AtomicWords<T> {
+    type Target = [T::Atomic];
+    #[inline]
+    fn deref(&self) -> &[T::Atomic] {
+        // SAFETY: the atomic twin has the layout of `T`; the words are initialised (zeroed) and live as long as
+        // `self`; while this type exists they are reached through atomics only.
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast::<T::Atomic>(), self.0.len) }
+    }
+}
+
+/// Filled words; read-only.
+pub struct Words<T: Word>(Owned<T>);
+
+impl<T: Word> Deref for Words<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the words are initialised and live as long as `self`; nobody writes any more, because `freeze` took
+        // the only way to the atomics.
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr(), self.0.len) }
+    }
+}
+
+/// Asks for the cache line of `words[at]`; out of range is harmless.
+#[inline(always)]
+pub(crate) fn prefetch<T>(words: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let place = words.as_ptr().wrapping_add(at);
+        // SAFETY: a prefetch may be given any address; it reads nothing the program can see.
+        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (words, at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn words_start_zero_and_keep_what_is_stored() {
+        for len in [0usize, 1, 1000, 3 << 20] {
+            let words = AtomicWords::<u32>::new(len);
+            assert_eq!(words.len(), len);
+            assert!(words.iter().all(|w| w.load(Relaxed) == 0));
+            if len > 0 {
+                words[len - 1].store(7, Relaxed);
+            }
+            let words = words.freeze();
+            assert_eq!(words.iter().map(|w| u64::from(*w)).sum::<u64>(), if len > 0 { 7 } else { 0 });
+        }
+    }
+}
