@@ -9,7 +9,7 @@ use std::time::Instant;
 use arrow_buffer::MutableBuffer;
 use block::{Block, LayoutKind, encode};
 use simd::Bitmap;
-use types::{Bound, ColumnPredicate, LikePattern, Type, Value};
+use types::{Bound, ColumnPredicate, LikePattern, Type};
 use vector::{Batch, Data, StringBuilder, Vector};
 
 const ROWS: usize = 65_536;
@@ -83,9 +83,15 @@ fn main() {
     ];
 
     let large = vec![1u64; 32 << 20];
-    let bandwidth = large.len() as f64 * 8.0 / best(|| drop(black_box(large.iter().sum::<u64>())));
+    let bandwidth = large.len() as f64 * 8.0
+        / best(|| {
+            black_box(large.iter().sum::<u64>());
+        });
     let memory = vec![1u8; 1 << 20];
-    let checksum = memory.len() as f64 / best(|| drop(black_box(simd::checksum(black_box(&memory)))));
+    let checksum = memory.len() as f64
+        / best(|| {
+            black_box(simd::checksum(black_box(&memory)));
+        });
     println!("simd level {}, reading {bandwidth:.1} GB/s, checksum {checksum:.1} GB/s", simd::level().name());
     println!(
         "{:14} {:26} {:>6} | {:>7} {:>7} | {:>8} {:>7} | {:>7} {:>8} {:>8}",
@@ -95,7 +101,9 @@ fn main() {
         let batch = [Batch::new(vec![Vector::new(ty, data, None)], ROWS)];
         let declared = [(ty, false)];
         let kind = LayoutKind::CompressedColumnStore;
-        let plan = best(|| drop(black_box(encode(&declared, &batch, kind).map(|b| b.len()))));
+        let plan = best(|| {
+            black_box(encode(&declared, &batch, kind).map(|b| b.len()).ok());
+        });
         let Ok(encoded) = encode(&declared, &batch, kind) else { continue };
         let mut memory = MutableBuffer::from_len_zeroed(encoded.len());
         let write = best(|| encoded.write_into(memory.as_slice_mut()));

@@ -635,6 +635,13 @@ fn and_values(
 
 fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
     match predicate {
+        ColumnPredicate::Range { low: Some(low), high: Some(high) }
+            if low.inclusive && high.inclusive && low.value == high.value =>
+        {
+            // Lengths decide most rows without a look at the heap.
+            let wanted = low.value.as_bytes().unwrap_or(&[]);
+            selection.retain(|row| strings.get(start + row) == wanted);
+        }
         ColumnPredicate::Range { low, high } => {
             let bound = |b: &Option<Bound>| {
                 b.as_ref().map(|b| (b.value.as_bytes().unwrap_or(&[]).to_vec(), b.inclusive))
@@ -660,8 +667,54 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
             });
         }
         ColumnPredicate::Like { pattern, negated } => {
-            selection.retain(|row| pattern.matches(strings.get(start + row)) != *negated);
+            let selected = selection.count();
+            if pattern.required().len() >= SEARCHED_BYTES_MIN
+                && pattern.prefix().is_empty()
+                && selected * SEARCHED_SHARE >= selection.len()
+            {
+                let found = search(strings, start, pattern, selection);
+                if *negated {
+                    selection.and_not(&found);
+                } else {
+                    selection.and(&found);
+                }
+            } else {
+                selection.retain(|row| pattern.matches(strings.get(start + row)) != *negated);
+            }
         }
         ColumnPredicate::IsNull | ColumnPredicate::IsNotNull => {}
     }
+}
+
+/// A literal part shorter than this occurs too often for the search below to pay.
+const SEARCHED_BYTES_MIN: usize = 3;
+/// The heap is searched as a whole when at least one in this many rows is selected.
+const SEARCHED_SHARE: usize = 4;
+
+/// The selected rows that match: the pattern's longest literal is searched in the heap as if it were one text, which
+/// costs a few cycles per 32 bytes instead of some fifty per row, and only rows that contain it are looked at.
+fn search(strings: &StringStripe, start: usize, pattern: &types::LikePattern, selection: &Bitmap) -> Bitmap {
+    let mut found = Bitmap::empty(selection.len());
+    let (heap, needle) = (strings.heap(), pattern.required().len());
+    let offsets = &strings.offsets[start..=start + selection.len()];
+    let end = offsets[selection.len()] as usize;
+    let mut at = offsets[0] as usize;
+    let mut row = 0;
+    while let Some(hit) = heap.get(at..end).and_then(|text| pattern.find_required(text)) {
+        let hit = at + hit;
+        // The hit lies before `end`, so some row from `row` on ends beyond it.
+        row += offsets[row + 1..].partition_point(|o| *o as usize <= hit);
+        let row_end = offsets[row + 1] as usize;
+        if hit + needle > row_end {
+            // It straddles two rows and belongs to neither.
+            at = hit + 1;
+            continue;
+        }
+        if selection.get(row) && pattern.matches(strings.get(start + row)) {
+            found.set(row);
+        }
+        at = row_end;
+        row += 1;
+    }
+    found
 }

@@ -139,6 +139,20 @@ impl LikePattern {
         self.pieces.first().map_or_else(Vec::new, |p| p.symbols.iter().map_while(|s| *s).collect())
     }
 
+    /// The longest literal part, which every match contains; empty when there is none.
+    pub fn required(&self) -> &[u8] {
+        self.longest_fixed().map_or(&[], Finder::needle)
+    }
+
+    /// Where the longest literal part first occurs in `text`: for searching many strings that lie side by side.
+    pub fn find_required(&self, text: &[u8]) -> Option<usize> {
+        self.longest_fixed().and_then(|finder| finder.find(text))
+    }
+
+    fn longest_fixed(&self) -> Option<&Finder<'static>> {
+        self.pieces.iter().filter_map(|p| p.fixed.as_ref()).max_by_key(|f| f.needle().len())
+    }
+
     pub fn matches(&self, text: &[u8]) -> bool {
         let (Some(first), Some(last)) = (self.pieces.first(), self.pieces.last()) else { return false };
         let Some(head) = first.match_at(text) else { return false };

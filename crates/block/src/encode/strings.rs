@@ -173,11 +173,10 @@ impl<'a> Distinct<'a> {
     #[inline]
     fn id(&mut self, view: u128, bytes: impl FnOnce() -> &'a [u8]) -> Option<u32> {
         if view_length(view) <= INLINE_BYTES {
-            let mixed = (view as u64
-                ^ ((view >> 64) as u64).rotate_left(32).wrapping_mul(0x94D0_49BB_1331_11EB))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            let hash = mixed ^ (mixed >> 32);
-            let mut slot = hash as usize & (self.slots.len() - 1);
+            let (low, high) = (view as u64, (view >> 64) as u64);
+            let hash = (low ^ high.wrapping_mul(0x94D0_49BB_1331_11EB).rotate_left(32))
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mut slot = self.slot(hash);
             loop {
                 match self.slots[slot] {
                     0 => return self.insert(slot, view, hash, bytes()),
@@ -189,7 +188,7 @@ impl<'a> Distinct<'a> {
         let bytes = bytes();
         let key = view & u128::from(u64::MAX);
         let hash = hash_long(bytes);
-        let mut slot = hash as usize & (self.slots.len() - 1);
+        let mut slot = self.slot(hash);
         loop {
             match self.slots[slot] {
                 0 => return self.insert(slot, key, hash, bytes),
@@ -202,6 +201,11 @@ impl<'a> Distinct<'a> {
                 }
             }
         }
+    }
+    /// The highest bits of a product depend on all bits of its factor; the lowest do not.
+    #[inline]
+    fn slot(&self, hash: u64) -> usize {
+        (hash >> (64 - self.slots.len().trailing_zeros())) as usize
     }
     #[cold]
     fn insert(&mut self, slot: usize, key: u128, hash: u64, bytes: &'a [u8]) -> Option<u32> {
@@ -217,7 +221,7 @@ impl<'a> Distinct<'a> {
             let size = self.slots.len() * 4;
             self.slots = vec![0; size];
             for (i, entry) in self.entries.iter().enumerate() {
-                let mut slot = entry.hash as usize & (size - 1);
+                let mut slot = self.slot(entry.hash);
                 while self.slots[slot] != 0 {
                     slot = (slot + 1) & (size - 1);
                 }
@@ -228,16 +232,21 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// Hash of a string longer than a view, all of its bytes.
+/// Hash of a string longer than a view, all of its bytes: whole words, and a last one that may overlap them.
+#[inline]
 fn hash_long(bytes: &[u8]) -> u64 {
-    let mut hash = bytes.len() as u64;
-    for chunk in bytes.chunks(8) {
+    let word = |at: usize| {
         let mut raw = [0; 8];
-        raw[..chunk.len()].copy_from_slice(chunk);
-        hash = (hash ^ u64::from_le_bytes(raw)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        hash ^= hash >> 32;
+        raw.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(raw)
+    };
+    let mut hash = bytes.len() as u64;
+    let mut at = 0;
+    while at + 8 < bytes.len() {
+        hash = (hash.rotate_left(29) ^ word(at)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        at += 8;
     }
-    hash
+    (hash.rotate_left(29) ^ word(bytes.len() - 8)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn plan_dictionary<'a>(
@@ -364,21 +373,26 @@ fn plan_plain<'a>(parts: Vec<Part<'a>>, rows: usize, nulls: usize, text: bool) -
             heap_bytes += bytes.len();
             sketch.add_hash(hash_bytes(bytes));
             let head = prefix(bytes);
+            if sorted {
+                // While values rise, the first is the least and the last the greatest.
+                let order = last.map_or(std::cmp::Ordering::Less, |last| last.cmp(bytes));
+                if order.is_le() {
+                    increasing &= order.is_lt();
+                    if last.is_none() {
+                        (min, min_prefix) = (Some(bytes), head);
+                    }
+                    (max, max_prefix) = (Some(bytes), head);
+                    last = Some(bytes);
+                    return;
+                }
+                sorted = false;
+            }
             // Most strings are decided by their first eight bytes.
             if head <= min_prefix && min.is_none_or(|m| bytes < m) {
-                min = Some(bytes);
-                min_prefix = head;
+                (min, min_prefix) = (Some(bytes), head);
             }
             if head >= max_prefix && max.is_none_or(|m| bytes > m) {
-                max = Some(bytes);
-                max_prefix = head;
-            }
-            if sorted {
-                if let Some(last) = last {
-                    sorted = last <= bytes;
-                    increasing &= last < bytes;
-                }
-                last = Some(bytes);
+                (max, max_prefix) = (Some(bytes), head);
             }
         });
     }
