@@ -5,7 +5,14 @@
 //! This crate leaves to others: binding and coercion (the planner's), predicates inside blocks, aggregates.
 #![forbid(unsafe_code)]
 
+mod apply;
+mod bits;
+mod compile;
 pub mod fallback;
+mod frame;
+mod graph;
+mod kernels;
+mod operand;
 pub mod predicate;
 pub mod program;
 

@@ -1,30 +1,49 @@
-//! A list of expressions compiled for evaluation over batches.
+//! A list of expressions compiled for evaluation over batches, and constants evaluated at plan time.
 
 use plan::{Expr, ExprKind};
-use types::{Error, Result, Value};
+use types::{Result, Type, Value};
 use vector::{Batch, Vector};
 
+use crate::compile::compile;
+use crate::fallback;
+use crate::frame::Frame;
+use crate::graph::{Graph, NodeId};
+
 /// Expressions over the columns of a batch (`ExprKind::Input`). Immutable, so any number of workers may share it.
+#[derive(Debug)]
 pub struct Program {
-    expressions: Vec<Expr>,
+    graph: Graph,
+    results: Vec<NodeId>,
 }
 
 impl Program {
-    /// Fails for columns that are not bound to inputs and for unknown functions.
+    /// Fails for columns that are not bound to inputs, subqueries that were not replaced by their value, unknown
+    /// functions, and nesting beyond a thousand levels.
     pub fn compile(expressions: &[Expr]) -> Result<Program> {
-        Ok(Program { expressions: expressions.to_vec() })
+        let mut graph = Graph::default();
+        let mut results = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            results.push(compile(&mut graph, expression)?);
+        }
+        graph.mark_shared(&results);
+        Ok(Program { graph, results })
     }
 
-    /// One vector an expression, each of `batch.rows` rows; it may be flat, a constant or a dictionary.
+    /// One vector an expression, each of `batch.rows` rows; it may be flat, a constant or a dictionary, and a
+    /// dictionary's values may repeat. Parts that several expressions have in common are computed once.
     pub fn evaluate(&self, batch: &Batch) -> Result<Vec<Vector>> {
-        self.expressions
-            .iter()
-            .map(|e| match &e.kind {
-                ExprKind::Input(at) => Ok(batch.columns[*at].clone()),
-                ExprKind::Literal(value) => Ok(Vector::constant(e.ty, value.clone(), batch.rows)),
-                _ => Err(Error::unsupported("this expression cannot be evaluated yet")),
-            })
-            .collect()
+        let mut frame = Frame::new(&self.graph, batch);
+        self.results.iter().map(|id| frame.evaluate(*id)).collect()
+    }
+
+    /// The type of each result.
+    pub fn types(&self) -> Vec<Type> {
+        self.results.iter().map(|id| self.graph.node(*id).ty).collect()
+    }
+
+    /// Distinct parts of all expressions, inputs and literals included.
+    pub fn distinct_parts(&self) -> usize {
+        self.graph.len()
     }
 }
 
@@ -32,12 +51,26 @@ impl Program {
 pub fn evaluate_constant(expression: &Expr) -> Result<Value> {
     let program = Program::compile(std::slice::from_ref(expression))?;
     let vectors = program.evaluate(&Batch::new(vec![], 1))?;
-    vectors.first().map(|v| v.value(0)).ok_or_else(|| Error::internal("an expression without a result"))
+    Ok(vectors.first().map_or(Value::Null, |v| v.value(0)))
 }
 
 /// Replaces parts without inputs by their value. A part whose evaluation fails stays as it is: the error belongs to
-/// the execution, which may never reach it.
+/// the execution, which may never reach it. Volatile functions stay too.
 #[must_use]
 pub fn fold_constants(expression: Expr) -> Expr {
-    expression
+    expression.transform(&mut |e| {
+        let operands = e.children();
+        let foldable = !matches!(
+            e.kind,
+            ExprKind::Literal(_) | ExprKind::Column(_) | ExprKind::Input(_) | ExprKind::ScalarSubquery(_)
+        ) && operands.iter().all(|o| o.as_literal().is_some())
+            && !matches!(&e.kind, ExprKind::Library { name, .. } if fallback::is_volatile(name));
+        if !foldable {
+            return e;
+        }
+        match evaluate_constant(&e) {
+            Ok(value) => Expr::literal(value, e.ty),
+            Err(_) => e,
+        }
+    })
 }

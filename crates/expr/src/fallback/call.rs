@@ -1,0 +1,111 @@
+//! One call of a DataFusion function.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion_common::ScalarValue;
+use datafusion_common::config::ConfigOptions;
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, Volatility};
+use types::{Result, Type, Value};
+use vector::arrow::{arrow_type, from_array, to_array, type_from_arrow};
+use vector::{Data, Vector};
+
+use super::error::{from_arrow, from_datafusion};
+
+#[derive(Debug)]
+pub(super) struct FunctionCall {
+    function: Arc<ScalarUDF>,
+    /// The arguments as the function wants them.
+    fields: Vec<FieldRef>,
+    /// Arguments that are constants of the plan.
+    scalars: Vec<Option<ScalarValue>>,
+    result: FieldRef,
+}
+
+fn configuration() -> Arc<ConfigOptions> {
+    static CONFIGURATION: OnceLock<Arc<ConfigOptions>> = OnceLock::new();
+    CONFIGURATION.get_or_init(|| Arc::new(ConfigOptions::default())).clone()
+}
+
+impl FunctionCall {
+    pub(super) fn bind(
+        function: Arc<ScalarUDF>,
+        arguments: &[Type],
+        constants: &[Option<Value>],
+    ) -> Result<Self> {
+        let given: Vec<FieldRef> =
+            arguments.iter().map(|ty| Arc::new(Field::new("argument", arrow_type(*ty), true))).collect();
+        let fields = fields_with_udf(&given, function.as_ref()).map_err(|e| from_datafusion(&e))?;
+        let mut scalars = Vec::with_capacity(arguments.len());
+        for ((ty, constant), field) in arguments.iter().zip(constants).zip(&fields) {
+            scalars.push(match constant {
+                Some(value) => Some(scalar(*ty, value, field.data_type())?),
+                None => None,
+            });
+        }
+        let references: Vec<Option<&ScalarValue>> = scalars.iter().map(Option::as_ref).collect();
+        let result = function
+            .return_field_from_args(ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &references })
+            .map_err(|e| from_datafusion(&e))?;
+        Ok(FunctionCall { function, fields, scalars, result })
+    }
+
+    pub(super) fn is_volatile(&self) -> bool {
+        self.function.signature().volatility == Volatility::Volatile
+    }
+
+    pub(super) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+        let mut args = Vec::with_capacity(inputs.len());
+        for ((input, scalar_argument), field) in inputs.iter().zip(&self.scalars).zip(&self.fields) {
+            args.push(match (scalar_argument, input.data()) {
+                (Some(scalar), _) => ColumnarValue::Scalar(scalar.clone()),
+                (None, Data::Constant(value)) => {
+                    ColumnarValue::Scalar(scalar(input.ty(), value, field.data_type())?)
+                }
+                _ => ColumnarValue::Array(convert(&to_array(input), field.data_type())?),
+            });
+        }
+        let result = self
+            .function
+            .invoke_with_args(ScalarFunctionArgs {
+                args,
+                arg_fields: self.fields.clone(),
+                number_rows: rows,
+                return_field: self.result.clone(),
+                config_options: configuration(),
+            })
+            .map_err(|e| from_datafusion(&e))?;
+        match result {
+            ColumnarValue::Array(array) => to_vector(&array, ty),
+            ColumnarValue::Scalar(value) => {
+                let array = value.to_array().map_err(|e| from_datafusion(&e))?;
+                Ok(Vector::constant(ty, to_vector(&array, ty)?.value(0), rows))
+            }
+        }
+    }
+}
+
+fn scalar(ty: Type, value: &Value, wanted: &DataType) -> Result<ScalarValue> {
+    let array = convert(&to_array(&Vector::constant(ty, value.clone(), 1)), wanted)?;
+    ScalarValue::try_from_array(&array, 0).map_err(|e| from_datafusion(&e))
+}
+
+/// The array in type `wanted`; a value that does not fit is an error.
+fn convert(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == wanted {
+        return Ok(array.clone());
+    }
+    let options = CastOptions { safe: false, ..Default::default() };
+    cast_with_options(array, wanted, &options).map_err(|e| from_arrow(&e))
+}
+
+/// The array as a flat vector of `ty`. Arrow converts only where its type is not one that `ty` takes as it is.
+fn to_vector(array: &ArrayRef, ty: Type) -> Result<Vector> {
+    let taken = type_from_arrow(array.data_type())
+        .is_some_and(|found| found == ty || (found.is_text() && ty.is_text()));
+    let array = if taken { array.clone() } else { convert(array, &arrow_type(ty))? };
+    Ok(from_array(array.as_ref(), ty)?.flatten())
+}

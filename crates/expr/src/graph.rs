@@ -1,0 +1,217 @@
+//! Expressions as a graph in which equal parts are one node.
+//!
+//! Nodes stand in a list, operands before users. A node is looked up by its operation, type and operand nodes, so
+//! structural equality of whole expressions costs one look-up a node. Volatile library functions (`random()`) are
+//! never shared. `compile` turns `plan::Expr` into nodes and casts operands whose physical types differ.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use plan::{Arithmetic, Function};
+use types::{Comparison, LikePattern, Type, Value};
+
+use crate::fallback::LibraryCall;
+use crate::kernels::in_list::ValueSet;
+
+pub(crate) type NodeId = usize;
+
+/// Whether evaluating may end in an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fails {
+    Never,
+    /// Overflow of checked arithmetic: worth trying on rows that are not needed, and again without them.
+    Rarely,
+    /// Division, casts of text, library functions: evaluated only for rows that need it.
+    Maybe,
+}
+
+#[derive(Debug)]
+pub(crate) enum Operation {
+    Input(usize),
+    Literal(Value),
+    Compare(Comparison),
+    NotDistinct {
+        negated: bool,
+    },
+    And,
+    Or,
+    Not,
+    IsNull {
+        negated: bool,
+    },
+    IsBoolean {
+        value: bool,
+        negated: bool,
+    },
+    Arithmetic {
+        op: Arithmetic,
+        checked: bool,
+    },
+    Negate,
+    Cast {
+        lenient: bool,
+    },
+    /// Operands: condition and result of each branch, then the result otherwise.
+    Case,
+    Like {
+        pattern: Arc<LikePattern>,
+        negated: bool,
+        case_insensitive: bool,
+    },
+    InList {
+        set: ValueSet,
+        has_null: bool,
+        negated: bool,
+    },
+    Function(Function),
+    Library(LibraryCall),
+}
+
+impl Operation {
+    /// The same operation, operands aside.
+    fn same(&self, other: &Operation) -> bool {
+        use Operation as O;
+        match (self, other) {
+            (O::Input(a), O::Input(b)) => a == b,
+            (O::Literal(a), O::Literal(b)) => same_literal(a, b),
+            (O::Compare(a), O::Compare(b)) => a == b,
+            (O::NotDistinct { negated: a }, O::NotDistinct { negated: b })
+            | (O::IsNull { negated: a }, O::IsNull { negated: b })
+            | (O::Cast { lenient: a }, O::Cast { lenient: b }) => a == b,
+            (O::And, O::And)
+            | (O::Or, O::Or)
+            | (O::Not, O::Not)
+            | (O::Negate, O::Negate)
+            | (O::Case, O::Case) => true,
+            (O::IsBoolean { value, negated }, O::IsBoolean { value: v, negated: n }) => {
+                value == v && negated == n
+            }
+            (O::Arithmetic { op, checked }, O::Arithmetic { op: o, checked: c }) => op == o && checked == c,
+            (
+                O::Like { pattern, negated, case_insensitive },
+                O::Like { pattern: p, negated: n, case_insensitive: c },
+            ) => pattern.text() == p.text() && negated == n && case_insensitive == c,
+            (O::InList { set, has_null, negated }, O::InList { set: s, has_null: h, negated: n }) => {
+                has_null == h && negated == n && set.values() == s.values()
+            }
+            (O::Function(a), O::Function(b)) => a == b,
+            (O::Library(a), O::Library(b)) => a.name() == b.name() && !a.is_volatile() && !b.is_volatile(),
+            _ => false,
+        }
+    }
+
+    fn fails(&self, ty: Type) -> Fails {
+        use Operation as O;
+        match self {
+            O::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => Fails::Maybe,
+            O::Arithmetic { checked: true, .. } | O::Negate | O::Function(Function::Absolute) => {
+                Fails::Rarely
+            }
+            // Dates and intervals are always checked.
+            O::Arithmetic { .. } if !ty.is_numeric() => Fails::Rarely,
+            O::Cast { lenient: false } | O::Library(_) | O::Function(Function::Substring) => Fails::Maybe,
+            _ => Fails::Never,
+        }
+    }
+
+    /// A guess at nanoseconds a row, to order conjuncts.
+    fn cost(&self, operand: Option<Type>, ty: Type) -> u32 {
+        use Operation as O;
+        let text = operand.is_some_and(|t| t.is_text());
+        match self {
+            O::Input(_) | O::Literal(_) => 0,
+            O::Like { case_insensitive, .. } => 30 + 30 * u32::from(*case_insensitive),
+            O::Library(_) => 60,
+            O::Compare(_) | O::NotDistinct { .. } | O::InList { .. } if text => 6,
+            O::Cast { .. } if text || ty.is_text() => 60,
+            O::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => 6,
+            O::Function(_) => 10,
+            _ => 1,
+        }
+    }
+}
+
+fn same_literal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits(),
+        (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits(),
+        _ => a.physical() == b.physical() && a == b,
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) operation: Operation,
+    pub(crate) ty: Type,
+    pub(crate) operands: Vec<NodeId>,
+    /// Whether more than one node or result uses it, so that its value is worth keeping.
+    pub(crate) shared: bool,
+    /// Of the node and everything below it.
+    pub(crate) fails: Fails,
+    pub(crate) cost: u32,
+}
+
+/// The nodes of a program, operands before users.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    by_key: HashMap<u64, Vec<NodeId>>,
+}
+
+impl Graph {
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id]
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+    /// The value, when the node is a literal.
+    pub(crate) fn literal(&self, id: NodeId) -> Option<&Value> {
+        if let Operation::Literal(value) = &self.nodes[id].operation { Some(value) } else { None }
+    }
+
+    /// The node for this operation over these operands; an equal one is found again.
+    pub(crate) fn intern(&mut self, operation: Operation, ty: Type, operands: Vec<NodeId>) -> NodeId {
+        let mut hasher = DefaultHasher::new();
+        (std::mem::discriminant(&operation), ty, &operands).hash(&mut hasher);
+        let known = self.by_key.entry(hasher.finish()).or_default();
+        for id in known.iter() {
+            let node = &self.nodes[*id];
+            if node.ty == ty && node.operands == operands && node.operation.same(&operation) {
+                return *id;
+            }
+        }
+        let id = self.nodes.len();
+        known.push(id);
+        let mut fails = operation.fails(ty);
+        let mut cost = operation.cost(operands.first().map(|o| self.nodes[*o].ty), ty);
+        for (at, operand) in operands.iter().enumerate() {
+            fails = fails.max(self.nodes[*operand].fails);
+            cost = cost.saturating_add(self.nodes[*operand].cost);
+            // Used before, or twice here.
+            if operands[..at].contains(operand) {
+                self.nodes[*operand].shared = true;
+            }
+        }
+        self.nodes.push(Node { operation, ty, operands, shared: false, fails, cost });
+        id
+    }
+
+    /// Marks the nodes that are used more than once, counting `results` as uses.
+    pub(crate) fn mark_shared(&mut self, results: &[NodeId]) {
+        let mut uses = vec![0u32; self.nodes.len()];
+        for node in &self.nodes {
+            for operand in &node.operands {
+                uses[*operand] += 1;
+            }
+        }
+        for result in results {
+            uses[*result] += 1;
+        }
+        for (node, uses) in self.nodes.iter_mut().zip(uses) {
+            // Inputs and literals are at hand anyway.
+            node.shared = uses > 1 && !node.operands.is_empty();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Negation and absolute value.
+
+use arrow_buffer::NullBuffer;
+use types::{Error, Physical, Result, Type};
+use vector::{Data, Vector};
+
+use crate::operand::{Native, any_valid, map, map_flagged};
+
+pub(crate) fn negate(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize) -> Result<Vector> {
+    change(a, ty, validity, rows, true)
+}
+
+pub(crate) fn absolute(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize) -> Result<Vector> {
+    change(a, ty, validity, rows, false)
+}
+
+/// The smallest integer has no counterpart; everything else does.
+fn change(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize, negate: bool) -> Result<Vector> {
+    macro_rules! integer {
+        ($native:ty, $variant:ident) => {{
+            let a = <$native as Native>::operand(a);
+            let (values, flagged) = if negate {
+                map_flagged(&a, rows, |v| (v.wrapping_neg(), v == <$native>::MIN))
+            } else {
+                map_flagged(&a, rows, |v| (v.wrapping_abs(), v == <$native>::MIN))
+            };
+            if flagged && any_valid(validity.as_ref(), rows, |row| a.at(row) == <$native>::MIN) {
+                return Err(Error::out_of_range(&ty));
+            }
+            Data::$variant(values.into())
+        }};
+    }
+    macro_rules! float {
+        ($native:ty, $variant:ident) => {{
+            let a = <$native as Native>::operand(a);
+            let values = if negate { map(&a, rows, |v| -v) } else { map(&a, rows, |v| v.abs()) };
+            Data::$variant(values.into())
+        }};
+    }
+    let data = match ty.physical() {
+        Physical::I16 => integer!(i16, I16),
+        Physical::I32 => integer!(i32, I32),
+        Physical::I64 => integer!(i64, I64),
+        Physical::I128 => integer!(i128, I128),
+        Physical::F32 => float!(f32, F32),
+        Physical::F64 => float!(f64, F64),
+        Physical::Bool | Physical::Bytes => {
+            return Err(Error::internal(format!("values of {ty} have no sign")));
+        }
+    };
+    Ok(Vector::new(ty, data, validity))
+}
