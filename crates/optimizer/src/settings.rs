@@ -32,6 +32,12 @@ macro_rules! settings {
             /// The names of all switches.
             pub const NAMES: &'static [&'static str] = &["join_order", $(stringify!($name)),*];
 
+            /// Name and meaning of every switch, for SHOW ALL.
+            pub const MEANINGS: &'static [(&'static str, &'static str)] = &[
+                ("join_order", "optimized, or written: joins in the order of the text"),
+                $((stringify!($name), concat!($($doc),*)),)*
+            ];
+
             /// Every technique off: the plain translation of the text.
             pub fn all_off() -> Self {
                 Settings { join_order: JoinOrder::Written, $($name: false,)* }

@@ -34,6 +34,9 @@ impl Planner<'_> {
             call.argument.iter().chain(&call.filter).for_each(|e| below.add_expr(e));
         }
         let mut input = self.lower(input, &below)?;
+        if self.settings.distinct_removal && !had_aggregates && is_distinct(&input, &groups) {
+            return self.pass_on(input, groups, needed);
+        }
         let rows = self.group_count(&input, groups.iter().map(|(_, e)| e));
 
         for (id, expr) in &groups {
@@ -43,6 +46,21 @@ impl Planner<'_> {
                 None => Facts { distinct: Some(distinct), ..Facts::UNKNOWN },
             };
             *self.facts_mut(*id) = facts;
+        }
+
+        let (groups, determined) =
+            if self.settings.group_key_reduction { reduce(groups, &input) } else { (groups, vec![]) };
+        for (id, expr) in determined {
+            if let Some(from) = expr.as_column() {
+                input.add_equality(id, from);
+            }
+            if needed.contains(id) || !self.settings.projection_push_down {
+                let ty = expr.ty;
+                let function = AggregateFunction::AnyValue;
+                let call =
+                    AggregateCall { function, argument: Some(expr), distinct: false, filter: None, ty };
+                aggregates.push((id, call));
+            }
         }
 
         let mut output = Vec::with_capacity(groups.len() + aggregates.len());
@@ -78,6 +96,33 @@ impl Planner<'_> {
         relation.dependencies = dependencies;
         relation.add_key(Key { columns: group_ids, nulls_repeat: false, distinct: rows });
         Ok(relation)
+    }
+
+    /// DISTINCT over rows that are distinct: the columns as they are.
+    fn pass_on(
+        &mut self,
+        mut input: Relation,
+        groups: Vec<(ColumnId, Expr)>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let mut computed = Vec::new();
+        let mut wanted = needed.clone();
+        for (id, expr) in groups {
+            match expr.as_column() {
+                // One column standing for another must be of the type the other is declared with.
+                Some(from) if input.output(from).is_some_and(|c| c.ty == expr.ty) => {
+                    *self.facts_mut(id) = *self.facts(from);
+                    input.add_equality(id, from);
+                    input.same.push((id, from));
+                    if needed.contains(id) {
+                        wanted.insert(from);
+                    }
+                }
+                _ if needed.contains(id) => computed.push((id, expr)),
+                _ => {}
+            }
+        }
+        if computed.is_empty() { Ok(input) } else { self.project(input, computed, &wanted) }
     }
 
     fn bind_call(
@@ -145,4 +190,41 @@ impl Planner<'_> {
         }
         distinct_among(product, rows).max(1.0).min(rows.max(1.0))
     }
+}
+
+/// Whether the groups are known to be the input's rows.
+fn is_distinct(input: &Relation, groups: &[(ColumnId, Expr)]) -> bool {
+    let columns: ColumnSet = groups.iter().filter_map(|(_, e)| e.as_column()).collect();
+    input.distinct_key(&columns).is_some()
+}
+
+type Groups = Vec<(ColumnId, Expr)>;
+
+/// Rule `group_key_reduction`: splits the group keys into those that must be hashed and those that they determine.
+///
+/// A unique key determines all columns of its table, equal columns determine each other, and both pass through joins.
+/// Keys are given up dearest first: strings, then wide values.
+fn reduce(groups: Groups, input: &Relation) -> (Groups, Groups) {
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    let cost = |at: &usize| {
+        let expr = &groups[*at].1;
+        (expr.as_column().is_none(), expr.ty.physical().width(), groups.len() - at)
+    };
+    order.sort_by_key(|at| std::cmp::Reverse(cost(at)));
+    let mut kept = vec![true; groups.len()];
+    for at in order {
+        let expr = &groups[at].1;
+        if kept.iter().filter(|k| **k).count() == 1 || crate::cost::raises(expr) {
+            continue;
+        }
+        let others: ColumnSet = (0..groups.len())
+            .filter(|other| *other != at && kept[*other])
+            .filter_map(|other| groups[other].1.as_column())
+            .collect();
+        if ColumnSet::of(expr).is_subset(&input.closure(&others)) {
+            kept[at] = false;
+        }
+    }
+    let mut keep = kept.into_iter();
+    groups.into_iter().partition(|_| keep.next().unwrap_or(true))
 }

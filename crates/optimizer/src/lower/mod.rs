@@ -23,6 +23,9 @@ pub(crate) use relation::{Dependency, Key, Relation};
 impl Planner<'_> {
     /// Lowers `plan`; the result delivers at least the columns of `needed` that the plan has.
     pub(crate) fn lower(&mut self, plan: LogicalPlan, needed: &ColumnSet) -> Result<Relation> {
+        if crate::join_order::dissolves(&plan) {
+            return self.lower_join_tree(plan, needed);
+        }
         match plan {
             LogicalPlan::Scan { source, columns, filters } => {
                 self.lower_scan(source, columns, filters, needed)

@@ -1,0 +1,228 @@
+//! The join graph: relations as bits, what connects them, and how many rows any subset of them gives.
+//!
+//! Nothing here knows plans or expressions, so that the enumerations can be tested on toy graphs.
+//!
+//! Two kinds of vertices. *Core* relations are inner-joined. *Attached* relations are the right sides of outer, semi-,
+//! anti- and mark joins: each judges or extends rows of the relations it requires, row by row, and so commutes with
+//! the inner joins around it. An attached relation joins only as a single vertex, and only a set that has everything
+//! it requires. That is all it takes to let the enumeration move semi-joins up and down.
+
+use crate::cost;
+
+/// A set of relations, by bit.
+pub(crate) type Set = u64;
+
+/// No more relations than this are ordered together.
+pub(crate) const RELATIONS_MAX: usize = 60;
+
+/// How an attached relation joins.
+#[derive(Clone, Debug)]
+pub(crate) struct Attachment {
+    pub(crate) required: Set,
+    /// Rows out per row in.
+    pub(crate) factor: f64,
+    /// Whether the other side may be the one to build.
+    pub(crate) may_swap: bool,
+    pub(crate) has_keys: bool,
+}
+
+/// Columns that are all equal: at most one per relation counts, with the distinct values of its domain.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub(crate) members: Vec<(usize, f64)>,
+}
+
+impl Class {
+    fn mask(&self) -> Set {
+        self.members.iter().fold(0, |mask, (relation, _)| mask | bit(*relation))
+    }
+}
+
+/// A condition over several relations that is not an equality of columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) mask: Set,
+    pub(crate) selectivity: f64,
+    /// An equality of expressions: the relations of either side.
+    pub(crate) sides: Option<(Set, Set)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Graph {
+    rows: Vec<f64>,
+    attached: Vec<Option<Attachment>>,
+    classes: Vec<(Class, Set)>,
+    links: Vec<Link>,
+    /// Pairs of relations that share several classes, and by how much independence underestimates them.
+    corrections: Vec<(Set, f64)>,
+    adjacent: Vec<Set>,
+    attached_mask: Set,
+}
+
+pub(crate) fn bit(relation: usize) -> Set {
+    1 << relation
+}
+
+pub(crate) fn bits(set: Set) -> impl Iterator<Item = usize> {
+    let mut rest = set;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let next = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        Some(next)
+    })
+}
+
+impl Graph {
+    pub(crate) fn add_core(&mut self, rows: f64) -> usize {
+        self.add(rows, None)
+    }
+    pub(crate) fn add_attached(&mut self, rows: f64, attachment: Attachment) -> usize {
+        let required = attachment.required;
+        let at = self.add(rows, Some(attachment));
+        self.attached_mask |= bit(at);
+        self.connect(required | bit(at));
+        at
+    }
+    fn add(&mut self, rows: f64, attached: Option<Attachment>) -> usize {
+        self.rows.push(rows.max(1.0));
+        self.attached.push(attached);
+        self.adjacent.push(0);
+        self.rows.len() - 1
+    }
+    pub(crate) fn add_class(&mut self, class: Class) {
+        let mask = class.mask();
+        self.connect(mask);
+        self.classes.push((class, mask));
+    }
+    pub(crate) fn add_link(&mut self, link: Link) {
+        self.connect(link.mask);
+        self.links.push(link);
+    }
+    pub(crate) fn add_correction(&mut self, pair: Set, factor: f64) {
+        self.corrections.push((pair, factor));
+    }
+    fn connect(&mut self, mask: Set) {
+        for relation in bits(mask) {
+            self.adjacent[relation] |= mask & !bit(relation);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+    pub(crate) fn neighbours(&self, set: Set) -> Set {
+        bits(set).fold(0, |all, relation| all | self.adjacent[relation]) & !set
+    }
+
+    /// The attached relation that `set` consists of, if it is one.
+    pub(crate) fn single_attached(&self, set: Set) -> Option<&Attachment> {
+        if set & self.attached_mask == 0 || !set.is_power_of_two() {
+            return None;
+        }
+        self.attached[set.trailing_zeros() as usize].as_ref()
+    }
+
+    /// Whether `set` can be the result of joins: whatever is attached has what it requires.
+    pub(crate) fn is_valid(&self, set: Set) -> bool {
+        set.is_power_of_two()
+            || bits(set & self.attached_mask)
+                .all(|at| self.attached[at].as_ref().is_none_or(|a| a.required & !set == 0))
+    }
+
+    /// Rows of the join of a valid set.
+    pub(crate) fn rows(&self, set: Set) -> f64 {
+        if set.is_power_of_two() {
+            return self.rows[set.trailing_zeros() as usize];
+        }
+        let mut rows = 1.0;
+        for relation in bits(set) {
+            rows *= match &self.attached[relation] {
+                None => self.rows[relation],
+                Some(attachment) => attachment.factor,
+            };
+        }
+        for (class, mask) in &self.classes {
+            if (mask & set).count_ones() < 2 {
+                continue;
+            }
+            // k equal columns are k - 1 equalities; the smallest domain is contained in all the others.
+            let mut smallest = f64::INFINITY;
+            let mut product = 1.0;
+            for (relation, domain) in &class.members {
+                if set & bit(*relation) != 0 {
+                    let domain = domain.max(1.0);
+                    product *= domain;
+                    smallest = smallest.min(domain);
+                }
+            }
+            rows *= smallest / product;
+        }
+        for link in &self.links {
+            if link.mask & !set == 0 {
+                rows *= link.selectivity;
+            }
+        }
+        for (pair, factor) in &self.corrections {
+            if pair & !set == 0 {
+                rows *= factor;
+            }
+        }
+        rows.max(1.0)
+    }
+
+    /// Whether an equality joins the two sets.
+    pub(crate) fn has_equality(&self, one: Set, other: Set) -> bool {
+        self.classes.iter().any(|(_, mask)| mask & one != 0 && mask & other != 0)
+            || self.links.iter().any(|link| {
+                link.sides.is_some_and(|(l, r)| {
+                    (l & !one == 0 && r & !other == 0) || (l & !other == 0 && r & !one == 0)
+                })
+            })
+    }
+
+    /// The price of joining two disjoint valid sets into `rows` rows, whichever way round is cheaper.
+    pub(crate) fn price(&self, one: (Set, f64), other: (Set, f64), rows: f64) -> f64 {
+        let ((first, a), (second, b)) = (one, other);
+        if let Some(attachment) = self.single_attached(second) {
+            return attached_price(attachment, a, b, rows);
+        }
+        if let Some(attachment) = self.single_attached(first) {
+            return attached_price(attachment, b, a, rows);
+        }
+        if self.has_equality(first, second) {
+            cost::hash_join(a, b, rows).min(cost::hash_join(b, a, rows))
+        } else {
+            cost::nested_loops(a.max(b), a.min(b), rows)
+        }
+    }
+}
+
+fn attached_price(attachment: &Attachment, left: f64, right: f64, rows: f64) -> f64 {
+    if !attachment.has_keys {
+        return cost::nested_loops(left, right, rows);
+    }
+    let straight = cost::hash_join(left, right, rows);
+    if attachment.may_swap { straight.min(cost::hash_join(right, left, rows) + left) } else { straight }
+}
+
+/// An order of joins.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Tree {
+    Relation(usize),
+    Join(Box<Tree>, Box<Tree>),
+}
+
+impl Tree {
+    pub(crate) fn join(left: Tree, right: Tree) -> Tree {
+        Tree::Join(Box::new(left), Box::new(right))
+    }
+    pub(crate) fn set(&self) -> Set {
+        match self {
+            Tree::Relation(at) => bit(*at),
+            Tree::Join(left, right) => left.set() | right.set(),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Regions: the joins of a logical plan that can be reordered among themselves, taken apart into relations and
+//! conditions.
+//!
+//! Inner joins and the filters among them dissolve into core relations and conditions. Outer, semi-, anti- and mark
+//! joins dissolve on their left side; their right side becomes one attached relation, ordered by itself. Computed
+//! columns among the joins are kept aside as definitions and computed at the top, conditions that use them being
+//! rewritten. Everything else (full joins, set operations, aggregations, limits) is a relation of the region, opaque
+//! to it.
+
+use plan::{ColumnId, Expr, JoinKind, LogicalPlan};
+use types::Comparison;
+
+use super::face_left;
+use super::graph::{RELATIONS_MAX, Set, Tree, bit};
+use crate::columns::ColumnSet;
+use crate::cost;
+use crate::rules::filter_push_down::substitute;
+
+/// The join by which an attached relation is attached.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    pub(crate) kind: JoinKind,
+    pub(crate) on: Vec<(Expr, Expr)>,
+    pub(crate) residual: Option<Expr>,
+    pub(crate) null_equals_null: bool,
+    pub(crate) null_aware: bool,
+    pub(crate) mark: Option<ColumnId>,
+    /// The relations on the left of the join as written.
+    pub(crate) left: Set,
+}
+
+pub(crate) struct Leaf {
+    pub(crate) plan: LogicalPlan,
+    /// What the relation's columns are; for an attached one that shows only its mark, the mark.
+    pub(crate) provides: ColumnSet,
+    pub(crate) attached: Option<Attached>,
+}
+
+#[derive(Default)]
+pub(crate) struct Region {
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) conditions: Vec<Expr>,
+    /// Each may use those before it only through substitution: they are all over the leaves' columns.
+    pub(crate) definitions: Vec<(ColumnId, Expr)>,
+}
+
+impl Region {
+    /// Takes `plan` apart; the tree is the order as written.
+    pub(crate) fn of(plan: LogicalPlan) -> (Region, Tree) {
+        let mut region = Region::default();
+        let tree = region.flatten(plan);
+        (region, tree)
+    }
+
+    fn flatten(&mut self, plan: LogicalPlan) -> Tree {
+        if !dissolves(&plan) || self.leaves.len() + 1 >= RELATIONS_MAX {
+            return self.leaf(plan, None);
+        }
+        match plan {
+            LogicalPlan::Filter { input, predicate } => {
+                let tree = self.flatten(*input);
+                self.add_condition(predicate);
+                tree
+            }
+            LogicalPlan::Project { input, expressions } => {
+                let tree = self.flatten(*input);
+                for (id, expr) in expressions {
+                    let expr = self.resolve(expr);
+                    self.definitions.push((id, expr));
+                }
+                tree
+            }
+            LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } => {
+                let (left, right, kind, on) = face_left(left, right, kind, on);
+                if kind == JoinKind::Inner {
+                    let left = self.flatten(*left);
+                    let right = self.flatten(*right);
+                    for (l, r) in on {
+                        self.add_condition(Expr::compare(Comparison::Equal, l, r));
+                    }
+                    residual.into_iter().for_each(|r| self.add_condition(r));
+                    return Tree::join(left, right);
+                }
+                let left = self.flatten(*left);
+                let on = on.into_iter().map(|(l, r)| (self.resolve(l), r)).collect();
+                let residual = residual.map(|r| self.resolve(r));
+                let attached =
+                    Attached { kind, on, residual, null_equals_null, null_aware, mark, left: left.set() };
+                let right = self.leaf(*right, Some(attached));
+                Tree::join(left, right)
+            }
+            other => self.leaf(other, None),
+        }
+    }
+
+    fn leaf(&mut self, plan: LogicalPlan, attached: Option<Attached>) -> Tree {
+        let provides = match &attached {
+            Some(a) if a.kind == JoinKind::LeftMark => a.mark.into_iter().collect(),
+            Some(a) if a.kind != JoinKind::Left => ColumnSet::new(),
+            _ => ColumnSet::of_plan(&plan),
+        };
+        self.leaves.push(Leaf { plan, provides, attached });
+        Tree::Relation(self.leaves.len() - 1)
+    }
+
+    fn add_condition(&mut self, condition: Expr) {
+        let condition = self.resolve(condition);
+        condition.split_conjuncts(&mut self.conditions);
+    }
+
+    /// `expr` over the leaves' columns alone.
+    fn resolve(&self, expr: Expr) -> Expr {
+        if self.definitions.is_empty() {
+            return expr;
+        }
+        substitute(expr, &|id| self.definitions.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone()))
+    }
+
+    /// The relations whose columns `expr` uses.
+    pub(crate) fn relations(&self, used: &ColumnSet) -> Set {
+        let mut set = 0;
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            if leaf.provides.intersects(used) {
+                set |= bit(at);
+            }
+        }
+        set
+    }
+
+    /// Everything an attached relation needs to have on its left: the relations its condition uses, and what those
+    /// require in turn. A condition that uses none keeps its place.
+    pub(crate) fn required(&self, at: usize) -> Set {
+        let Some(attached) = &self.leaves[at].attached else { return 0 };
+        let mut used = ColumnSet::new();
+        attached.on.iter().for_each(|(l, _)| used.add_expr(l));
+        attached.residual.iter().for_each(|r| used.add_expr(r));
+        let mut set = self.relations(&used) & attached.left;
+        if set == 0 {
+            return attached.left;
+        }
+        loop {
+            let mut grown = set;
+            for other in super::graph::bits(set) {
+                grown |= self.required(other);
+            }
+            if grown == set {
+                return set;
+            }
+            set = grown;
+        }
+    }
+}
+
+/// Whether a node is part of a region rather than one of its relations.
+pub(crate) fn dissolves(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Filter { input, .. } => dissolves(input),
+        LogicalPlan::Project { input, expressions } => {
+            dissolves(input) && expressions.iter().all(|(_, e)| !cost::raises(e))
+        }
+        LogicalPlan::Join { kind: JoinKind::Full, .. } => false,
+        LogicalPlan::Join { kind: JoinKind::Inner, null_equals_null, .. } => !null_equals_null,
+        LogicalPlan::Join { .. } => true,
+        _ => false,
+    }
+}

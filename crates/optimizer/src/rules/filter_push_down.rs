@@ -1,0 +1,291 @@
+//! Rules `filter_push_down` and `outer_join_simplification`: one pass from the top that takes conjuncts as far down as
+//! they may go, and on the way turns outer joins into narrower ones where their NULL rows cannot survive.
+//!
+//! Where a conjunct may go:
+//! * through a projection, its columns replaced by what computes them;
+//! * through an aggregation, when it uses group keys only (and there are groups);
+//! * into every input of a union; through a sort; never through LIMIT or top-k;
+//! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
+//!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
+
+use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan};
+use types::Comparison;
+
+use super::null_rejection::{rejected, strict};
+use crate::Settings;
+use crate::columns::ColumnSet;
+
+pub(crate) struct PushDown<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) columns: &'a ColumnTable,
+}
+
+impl PushDown<'_> {
+    /// `plan` with `predicates` applied to its result. Rows in which a column of `non_null` is NULL will be dropped
+    /// above, whether or not they are delivered.
+    pub(crate) fn push(
+        &self,
+        plan: LogicalPlan,
+        mut predicates: Vec<Expr>,
+        non_null: &ColumnSet,
+    ) -> LogicalPlan {
+        match plan {
+            LogicalPlan::Filter { input, predicate } => {
+                if !self.settings.filter_push_down {
+                    let mut known = non_null.clone();
+                    known.union(&rejected(&predicate));
+                    let input = self.push(*input, vec![], &known);
+                    return filtered(LogicalPlan::Filter { input: Box::new(input), predicate }, predicates);
+                }
+                predicate.split_conjuncts(&mut predicates);
+                self.push(*input, predicates, non_null)
+            }
+            LogicalPlan::Scan { source, columns, mut filters } => {
+                predicates.into_iter().for_each(|p| {
+                    if !filters.contains(&p) {
+                        filters.push(p);
+                    }
+                });
+                LogicalPlan::Scan { source, columns, filters }
+            }
+            LogicalPlan::Project { input, expressions } => {
+                let computed = |id: ColumnId| expressions.iter().find(|(own, _)| *own == id).map(|(_, e)| e);
+                let mut below = non_null.clone();
+                for (id, expr) in &expressions {
+                    if non_null.contains(*id) {
+                        below.remove(*id);
+                        below.union(&strict(expr));
+                    }
+                }
+                let predicates =
+                    predicates.into_iter().map(|p| substitute(p, &|id| computed(id).cloned())).collect();
+                let input = self.push(*input, predicates, &below);
+                LogicalPlan::Project { input: Box::new(input), expressions }
+            }
+            LogicalPlan::Aggregate { input, groups, aggregates } => {
+                let of_groups: ColumnSet = groups.iter().map(|(id, _)| *id).collect();
+                let (below, above): (Vec<Expr>, Vec<Expr>) = predicates
+                    .into_iter()
+                    .partition(|p| !groups.is_empty() && ColumnSet::of(p).is_subset(&of_groups));
+                let key = |id: ColumnId| groups.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone());
+                let below = below.into_iter().map(|p| substitute(p, &key)).collect();
+                let mut known = ColumnSet::new();
+                for (id, expr) in &groups {
+                    if non_null.contains(*id) {
+                        known.union(&strict(expr));
+                    }
+                }
+                let input = Box::new(self.push(*input, below, &known));
+                filtered(LogicalPlan::Aggregate { input, groups, aggregates }, above)
+            }
+            LogicalPlan::Sort { input, keys, limit: None } => {
+                let input = Box::new(self.push(*input, predicates, non_null));
+                LogicalPlan::Sort { input, keys, limit: None }
+            }
+            LogicalPlan::Sort { input, keys, limit } => {
+                let input = Box::new(self.push(*input, vec![], &ColumnSet::new()));
+                filtered(LogicalPlan::Sort { input, keys, limit }, predicates)
+            }
+            LogicalPlan::Limit { input, offset, count } => {
+                let input = Box::new(self.push(*input, vec![], &ColumnSet::new()));
+                filtered(LogicalPlan::Limit { input, offset, count }, predicates)
+            }
+            LogicalPlan::Union { inputs, columns } => {
+                let inputs = inputs
+                    .into_iter()
+                    .map(|(input, own)| {
+                        let place = |id: ColumnId| {
+                            let at = columns.iter().position(|c| *c == id)?;
+                            let declared = self.columns.get(id).ty;
+                            Some(
+                                Expr::column(*own.get(at)?, self.columns.get(*own.get(at)?).ty)
+                                    .cast(declared),
+                            )
+                        };
+                        let own_predicates =
+                            predicates.iter().cloned().map(|p| substitute(p, &place)).collect();
+                        (self.push(input, own_predicates, &ColumnSet::new()), own)
+                    })
+                    .collect();
+                LogicalPlan::Union { inputs, columns }
+            }
+            join @ LogicalPlan::Join { .. } => self.push_join(join, predicates, non_null),
+            values @ LogicalPlan::Values { .. } => filtered(values, predicates),
+        }
+    }
+
+    fn push_join(&self, join: LogicalPlan, mut predicates: Vec<Expr>, non_null: &ColumnSet) -> LogicalPlan {
+        let LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } = join
+        else {
+            return filtered(join, predicates);
+        };
+        let (left, right, mut kind, mut on) = crate::join_order::face_left(left, right, kind, on);
+        let (of_left, of_right) = (ColumnSet::of_plan(&left), ColumnSet::of_plan(&right));
+
+        let mut above = non_null.clone();
+        predicates.iter().for_each(|p| above.union(&rejected(p)));
+        let (mut left, mut right) = (left, right);
+        let (mut of_left, mut of_right) = (of_left, of_right);
+        if self.settings.outer_join_simplification {
+            match (kind, above.intersects(&of_left), above.intersects(&of_right)) {
+                (JoinKind::Left, _, true) | (JoinKind::Full, true, true) => kind = JoinKind::Inner,
+                (JoinKind::Full, true, false) => kind = JoinKind::Left,
+                (JoinKind::Full, false, true) => {
+                    kind = JoinKind::Left;
+                    std::mem::swap(&mut left, &mut right);
+                    std::mem::swap(&mut of_left, &mut of_right);
+                    on = on.into_iter().map(|(l, r)| (r, l)).collect();
+                }
+                _ => {}
+            }
+        }
+
+        // A mark that is tested outright is a semi- or anti-join.
+        let mut marked = None;
+        if let (JoinKind::LeftMark, Some(mark)) = (kind, mark) {
+            let is_mark = |e: &Expr| e.as_column() == Some(mark);
+            let tested = predicates.iter().position(|p| match &p.kind {
+                ExprKind::Column(id) => *id == mark,
+                ExprKind::Not(input) => is_mark(input),
+                _ => false,
+            });
+            if let Some(at) = tested {
+                let wanted = is_mark(&predicates.remove(at));
+                kind = if wanted { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
+                marked = Some((mark, wanted));
+                let value = |id: ColumnId| (id == mark).then(|| Expr::boolean(wanted));
+                predicates = predicates
+                    .into_iter()
+                    .map(|p| super::simplify::simplify(substitute(p, &value)))
+                    .collect();
+            }
+        }
+        let null_aware = null_aware && matches!(kind, JoinKind::LeftAnti | JoinKind::LeftMark);
+        let mark = if kind == JoinKind::LeftMark { mark } else { None };
+
+        let mut conditions = Vec::new();
+        residual.into_iter().for_each(|r| r.split_conjuncts(&mut conditions));
+        let mut to_left = Vec::new();
+        let mut to_right = Vec::new();
+        let mut stay = Vec::new();
+        let mut own = Vec::new();
+        let moves = self.settings.filter_push_down;
+        let keeps_left_only = matches!(kind, JoinKind::Inner | JoinKind::LeftSemi);
+        for predicate in predicates {
+            let used = ColumnSet::of(&predicate);
+            let constant = used.is_empty();
+            match kind {
+                _ if !moves => stay.push(predicate),
+                JoinKind::Inner if constant => {
+                    to_right.push(predicate.clone());
+                    to_left.push(predicate);
+                }
+                JoinKind::Full => stay.push(predicate),
+                _ if used.is_subset(&of_left) => to_left.push(predicate),
+                JoinKind::Inner if used.is_subset(&of_right) => to_right.push(predicate),
+                JoinKind::Inner if !null_equals_null => conditions.push(predicate),
+                _ => stay.push(predicate),
+            }
+        }
+        for condition in conditions {
+            let used = ColumnSet::of(&condition);
+            let movable = moves && kind != JoinKind::Full && !used.is_empty();
+            if movable && keeps_left_only && used.is_subset(&of_left) {
+                to_left.push(condition);
+            } else if movable && used.is_subset(&of_right) {
+                to_right.push(condition);
+            } else {
+                own.push(condition);
+            }
+        }
+        // What is left spans both sides; equalities among it are keys.
+        let mut residual = Vec::with_capacity(own.len());
+        for condition in own {
+            match as_key(condition, &of_left, &of_right) {
+                Ok(pair) if !null_equals_null => {
+                    if !on.contains(&pair) {
+                        on.push(pair);
+                    }
+                }
+                Ok((l, r)) => residual.push(Expr::compare(Comparison::Equal, l, r)),
+                Err(condition) => residual.push(condition),
+            }
+        }
+
+        let mut matched = ColumnSet::new();
+        if !null_equals_null {
+            on.iter().for_each(|(l, r)| {
+                matched.union(&strict(l));
+                matched.union(&strict(r));
+            });
+        }
+        residual.iter().for_each(|r| matched.union(&rejected(r)));
+        let (mut left_known, mut right_known) = (ColumnSet::new(), ColumnSet::new());
+        match kind {
+            JoinKind::Inner | JoinKind::LeftSemi => {
+                left_known = above;
+                left_known.union(&matched);
+                right_known.clone_from(&left_known);
+            }
+            JoinKind::Left | JoinKind::LeftAnti | JoinKind::LeftMark => {
+                left_known = above;
+                if !null_aware {
+                    right_known = matched;
+                }
+            }
+            _ => {}
+        }
+        left_known.intersect(&of_left);
+        right_known.intersect(&of_right);
+        let left = Box::new(self.push(*left, to_left, &left_known));
+        let right = Box::new(self.push(*right, to_right, &right_known));
+        let residual = if residual.is_empty() { None } else { Some(Expr::and(residual)) };
+        let join = LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark };
+        let join = match marked {
+            Some((mark, value)) => LogicalPlan::Project {
+                input: Box::new(join),
+                expressions: vec![(mark, Expr::boolean(value))],
+            },
+            None => join,
+        };
+        filtered(join, stay)
+    }
+}
+
+/// An equality with one side's columns left and the other's right; the argument itself when it is none.
+pub(crate) fn as_key(
+    condition: Expr,
+    of_left: &ColumnSet,
+    of_right: &ColumnSet,
+) -> Result<(Expr, Expr), Expr> {
+    let Expr { kind, ty } = condition;
+    let ExprKind::Compare { op: Comparison::Equal, left, right } = kind else {
+        return Err(Expr::new(kind, ty));
+    };
+    let (l, r) = (ColumnSet::of(&left), ColumnSet::of(&right));
+    if l.is_empty() || r.is_empty() {
+        return Err(Expr::compare(Comparison::Equal, *left, *right));
+    }
+    if l.is_subset(of_left) && r.is_subset(of_right) {
+        Ok((*left, *right))
+    } else if l.is_subset(of_right) && r.is_subset(of_left) {
+        Ok((*right, *left))
+    } else {
+        Err(Expr::compare(Comparison::Equal, *left, *right))
+    }
+}
+
+fn filtered(plan: LogicalPlan, predicates: Vec<Expr>) -> LogicalPlan {
+    if predicates.is_empty() {
+        return plan;
+    }
+    LogicalPlan::Filter { input: Box::new(plan), predicate: Expr::and(predicates) }
+}
+
+/// `expr` with columns replaced where `value` has something for them.
+pub(crate) fn substitute(expr: Expr, value: &dyn Fn(ColumnId) -> Option<Expr>) -> Expr {
+    expr.transform(&mut |e| match e.kind {
+        ExprKind::Column(id) => value(id).unwrap_or(e),
+        _ => e,
+    })
+}
