@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use block::{Block, Sketch};
-use pool::SealedBlock;
-use types::{ColumnPredicate, ColumnStatistics, Type};
+use block::{Block, LayoutKind, Sketch};
+use pool::{Pool, SealedBlock};
+use types::{ColumnPredicate, ColumnStatistics, Result, Type};
+use vector::Batch;
 
 use crate::ZoneMap;
 
@@ -24,7 +25,13 @@ pub struct TableData {
     unique_sets: Vec<Vec<usize>>,
     zones: ZoneMap,
     bytes: u64,
+    /// This data without its last block, while that block is small enough to be merged with what comes.
+    before_tail: Option<Arc<TableData>>,
 }
+
+/// A last block of at most this many rows is merged with small additions, so that a table filled by single-row
+/// statements does not become a block per row.
+const TAIL_ROWS_MAX: u64 = 8192;
 
 impl TableData {
     pub fn empty(types: &[Type]) -> Self {
@@ -39,6 +46,7 @@ impl TableData {
             unique_sets: Vec::new(),
             zones: ZoneMap::new(types),
             bytes: 0,
+            before_tail: None,
         }
     }
 
@@ -56,12 +64,42 @@ impl TableData {
         data
     }
 
-    fn extend(&mut self, blocks: Vec<SealedBlock>) {
-        for sealed in blocks {
-            if sealed.block.rows() > 0 {
-                self.push(sealed);
-            }
+    /// As `append`; but when the last block and the new ones are small together, they become one block, which is
+    /// encoded into `pool` anew.
+    pub fn append_merging(
+        &self,
+        blocks: Vec<SealedBlock>,
+        pool: &Pool,
+        columns: &[(Type, bool)],
+        layout: LayoutKind,
+    ) -> Result<TableData> {
+        let added: u64 = blocks.iter().map(|s| s.block.rows() as u64).sum();
+        let (Some(before), Some(tail)) = (&self.before_tail, self.blocks.last()) else {
+            return Ok(self.append(blocks));
+        };
+        if added == 0 || tail.rows() as u64 + added > TAIL_ROWS_MAX {
+            return Ok(self.append(blocks));
         }
+        let all = std::iter::once(tail).chain(blocks.iter().map(|s| &s.block));
+        let parts: Vec<Batch> = all
+            .map(|block| {
+                let rows = block.rows();
+                Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows)
+            })
+            .collect();
+        let merged = pool.seal(block::encode(columns, &parts, layout)?)?;
+        Ok(before.append(vec![merged]))
+    }
+
+    fn extend(&mut self, blocks: Vec<SealedBlock>) {
+        let mut blocks: Vec<SealedBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
+        let Some(last) = blocks.pop() else { return };
+        blocks.into_iter().for_each(|sealed| self.push(sealed));
+        self.before_tail = None;
+        if last.block.rows() as u64 <= TAIL_ROWS_MAX / 2 {
+            self.before_tail = Some(Arc::new(self.clone()));
+        }
+        self.push(last);
     }
 
     fn push(&mut self, sealed: SealedBlock) {

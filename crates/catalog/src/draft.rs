@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use pool::Pool;
 use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::snapshot::{SchemaEntry, Snapshot};
@@ -265,6 +266,23 @@ impl Draft {
             return Ok(Append::Changed(table));
         }
         let data = table.data.append(blocks);
+        self.set_data(id, data)?;
+        Ok(Append::Done)
+    }
+
+    /// As `append`, for few rows: a small last block and the new ones become one (`TableData::append_merging`).
+    pub fn append_merging(
+        &mut self,
+        id: TableId,
+        expected: Option<u64>,
+        blocks: Vec<SealedBlock>,
+        pool: &Pool,
+    ) -> Result<Append> {
+        let table = self.newest(id)?;
+        if expected.is_some_and(|version| version != table.version) {
+            return Ok(Append::Changed(table));
+        }
+        let data = table.data.append_merging(blocks, pool, &table.declarations(), table.options.layout)?;
         self.set_data(id, data)?;
         Ok(Append::Done)
     }

@@ -227,3 +227,35 @@ fn blocks_are_pruned_by_their_bounds() {
     }
     assert!(data.prune(&[(0, ColumnPredicate::IsNull)]).is_empty());
 }
+
+#[test]
+fn small_additions_are_merged() {
+    let pool = Pool::new(Budget::unlimited());
+    let catalog = Catalog::new();
+    let id = create(&catalog, "t").id;
+    for i in 0..300i64 {
+        let appended = catalog.commit(|d| d.append_merging(id, None, blocks(&[i]), &pool)).unwrap();
+        assert!(matches!(appended, Append::Done));
+    }
+    let table = catalog.snapshot().table(None, "t").unwrap().clone();
+    assert_eq!((table.data.blocks().len(), table.rows()), (1, 300));
+    let s = table.statistics(0);
+    assert!(s.unique && s.sorted && s.distinct == 300);
+    assert_eq!((&s.min, &s.max), (&Value::I64(0), &Value::I64(299)));
+    // Old versions' memory is given back.
+    assert_eq!(pool.arena().used_bytes(), 1 << 16);
+    // A large addition stays by itself; what follows begins a new tail.
+    let many: Vec<i64> = (1000..21_000).collect();
+    for values in [&many[..], &[5], &[6]] {
+        catalog.commit(|d| d.append_merging(id, None, blocks(values), &pool)).unwrap();
+    }
+    let table = catalog.snapshot().table(None, "t").unwrap().clone();
+    assert_eq!(table.rows(), 20_302);
+    let fetched: Vec<Value> = (0..table.rows())
+        .filter_map(|row| table.data.locate(row))
+        .map(|(block, row)| table.data.block(block).fetch(0, row..row + 1).value(0))
+        .collect();
+    let expected = (0..300).chain(1000..21_000).chain([5, 6]).map(Value::I64);
+    assert!(fetched.into_iter().eq(expected));
+    assert!(!table.statistics(0).unique);
+}

@@ -171,6 +171,27 @@ fn damaged_bytes_are_refused_or_harmless() {
     assert!(refused > 3000 && opened > 1000, "{refused} refused, {opened} opened");
 }
 
+/// The planted fault: with validation left out, the same damage must be noticed by the same uses.
+#[test]
+fn the_fuzzer_finds_missing_validation() {
+    let mut random = Random::new(99);
+    let good = encoded(&COLUMNS, &[rows(900, &mut random)], LayoutKind::CompressedColumnStore);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let found = (0..3000).any(|_| {
+        let mut bytes = good.as_slice().to_vec();
+        damage(&mut bytes, &mut random);
+        let used = std::panic::catch_unwind(|| {
+            if let Ok(block) = Block::open_trusted(Block::aligned(&bytes)) {
+                use_fully(&block);
+            }
+        });
+        used.is_err()
+    });
+    std::panic::set_hook(hook);
+    assert!(found, "no damage was noticed although nothing was validated");
+}
+
 #[test]
 fn checksums_see_every_change() {
     let mut random = Random::new(5);
