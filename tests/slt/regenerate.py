@@ -9,9 +9,10 @@ else in a file is changed. It reports, and then exits with status 1 when
     SQLSTATE than the one in the file; `statement error (?????)` is filled in);
   * a query without ORDER BY has several rows and is not marked `rowsort`;
   * a file leaves a table behind;
-  * a query answers otherwise once the rows of every table lie in a random order
-    and the planner's hash operators are off: then its answer depends on physical
-    order, and no engine can be held to it. `--no-shuffle` leaves this out.
+  * a query answers otherwise, or a statement fails otherwise, once the rows of every
+    table lie in a random order and the planner's hash operators are off: then the
+    outcome depends on physical order, and no engine can be held to it.
+    `--no-shuffle` leaves this out.
 
 `--check` writes nothing and fails if a file would change.
 
@@ -188,7 +189,7 @@ class File:
             changed = False
             for record in self.records():
                 words, sql = record.header.split(), "\n".join(record.sql)
-                if words[0] == "statement":
+                if words[:2] == ["statement", "ok"]:
                     with contextlib.suppress(PostgresError):
                         connection.execute(sql)
                     changed = True
@@ -196,6 +197,9 @@ class File:
                 if changed:
                     shuffle_tables(connection)
                     changed = False
+                if words[0] == "statement":
+                    self.run_statement(connection, record, words)
+                    continue
                 for setting in OTHER_PLANS:
                     connection.execute(f"SET {setting} = off")
                 try:
