@@ -26,11 +26,6 @@ fn words_for(keys: usize) -> usize {
     (keys / 4 + 1).min(u32::MAX as usize)
 }
 
-/// Bytes of a filter for `keys` keys.
-pub fn bloom_bytes(keys: usize) -> u64 {
-    words_for(keys) as u64 * 8
-}
-
 #[inline(always)]
 fn mask(hash: u64) -> u64 {
     let mut mask = 0;
@@ -43,6 +38,9 @@ fn mask(hash: u64) -> u64 {
 impl BloomFilling {
     pub fn new(keys: usize) -> Self {
         BloomFilling { words: AtomicWords::new(words_for(keys)) }
+    }
+    pub fn bytes(&self) -> u64 {
+        self.words.len() as u64 * 8
     }
     /// May be called by several workers: no bit is lost.
     pub fn insert(&self, hashes: &[u64]) {

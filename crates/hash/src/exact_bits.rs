@@ -31,11 +31,19 @@ impl BitsFilling {
     pub fn new(range: u64, partitions: u64) -> Self {
         BitsFilling { words: AtomicWords::new(words_for(range)), range, partitions: partitions.max(1) }
     }
+    /// The partition's first word and the one after its last.
+    fn part(&self, partition: u64) -> (u64, u64) {
+        let words = self.words.len() as u64;
+        (partition * words / self.partitions, (partition + 1) * words / self.partitions)
+    }
+    /// False when no code between `lowest` and `highest` belongs to the partition.
+    pub fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
+        let (first, end) = self.part(partition);
+        lowest >> 6 < end && highest >> 6 >= first
+    }
     /// Sets the bits of those codes that belong to the partition; codes outside the range are passed over.
     pub fn insert(&self, partition: u64, codes: &[u64]) {
-        let words = self.words.len() as u64;
-        let first = partition * words / self.partitions;
-        let end = (partition + 1) * words / self.partitions;
+        let (first, end) = self.part(partition);
         // A run of codes in one word, as sorted keys have, is collected in a register.
         let (mut at, mut bits) = (first, 0u64);
         for code in codes {

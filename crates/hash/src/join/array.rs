@@ -34,9 +34,19 @@ impl ArrayFilling {
         }
     }
 
+    /// The partition's first code and the one after its last.
+    fn part(&self, partition: u64) -> (u64, u64) {
+        let border = |p: u64| (u128::from(self.range) * u128::from(p) / u128::from(self.partitions)) as u64;
+        (border(partition), border(partition + 1))
+    }
+
+    pub(super) fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
+        let (first, end) = self.part(partition);
+        lowest < end && highest >= first
+    }
+
     pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
-        let part = |p: u64| (u128::from(self.range) * u128::from(p) / u128::from(self.partitions)) as u64;
-        let (first, end) = (part(partition), part(partition + 1));
+        let (first, end) = self.part(partition);
         let mut duplicates = false;
         for (row, code) in (base + 1..).zip(codes) {
             if *code < first || *code >= end {

@@ -181,6 +181,15 @@ impl JoinFilling {
     pub fn is_done(&self) -> bool {
         matches!(self.table, Filling::RowNumbers)
     }
+    /// False when no code between `lowest` and `highest` can belong to the partition: such batches need no `insert`.
+    pub fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
+        match &self.table {
+            Filling::RowNumbers => false,
+            Filling::Bits(bits) | Filling::Ranked(bits) => bits.wants(partition, lowest, highest),
+            Filling::Array(array) => array.wants(partition, lowest, highest),
+            Filling::Slots(_) => true,
+        }
+    }
     /// Takes the rows `base ..` of the given codes (or hashes); those of other partitions and `NO_CODE` are passed
     /// over. Every batch is to be offered once to each partition; partitions may be filled at the same time.
     pub fn insert(&self, partition: u64, base: u32, codes: &[u64]) {

@@ -1,39 +1,172 @@
-//! Hash join: the build side is collected and a table filled; the probe side streams past it.
-//! (Interface first; the parts are on their way.)
+//! Hash join: the build side is collected and a table made for it; the probe side streams past.
+//!
+//! ```text
+//!  build input --batches--> sink: narrowed columns, keys evaluated, bounds noted       (build.rs)
+//!                             |  all there
+//!                           step: kind of table chosen; one work order per partition,
+//!                             |   column and runtime filter                             (assemble.rs)
+//!  probe input --batches--> probe: codes -> rows of the table -> pairs -> residual      (probe.rs, pairs.rs)
+//!                             |  all probed
+//!                           build rows: matched or unmatched ones                       (build_rows.rs)
+//! ```
+//! Keys that are integers become codes (`hash::KeyCodes`) and are never compared again; others are hashed, and pairs
+//! with equal hashes compared. NULL keys match nothing unless `null_equals_null`.
+//!
+//! `null_aware` joins are NOT IN and IN as a value: the keys are the comparison, the residual selects the list. A pair
+//! whose comparison is NULL makes the row's answer unknown: it does not pass an anti join, and a mark is NULL. With one
+//! key and no residual two facts decide (is the list empty, does it hold a NULL); otherwise such pairs are looked at
+//! one by one (`unknown.rs`). The list is the build side, except for BuildAnti, where it is the probe side.
+//!
+//! This module leaves to others: cutting the pipeline (compose), the tables themselves (crate hash).
 
-use std::sync::Arc;
+mod assemble;
+mod build;
+mod build_rows;
+mod keys;
+mod pairs;
+mod probe;
+mod state;
+#[cfg(test)]
+mod tests;
+mod unknown;
 
-use plan::{NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
-use types::{Error, Result};
-use vector::Batch;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use expr::Program;
+use plan::{FilterId, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
+use types::{Error, Result, Type};
 
 use crate::context::QueryContext;
-use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Transform, Work};
+use crate::pipeline::{Sink, Source, Step, Transform};
+use assemble::Assembly;
+use pairs::Residual;
+use state::{BuildBatch, Built};
 
 pub struct HashJoin {
     node: NodeId,
     kind: PhysicalJoinKind,
+    probe_keys: Program,
+    build_keys: Program,
+    key_types: Vec<Type>,
+    null_equals_null: bool,
+    null_aware: bool,
+    residual: Option<Residual>,
+    /// Build columns that are kept, ascending, and their types.
+    kept: Vec<usize>,
+    kept_types: Vec<Type>,
+    output: Vec<Output>,
+    fills: Vec<(FilterId, usize)>,
+
+    collected: Mutex<Vec<BuildBatch>>,
+    /// The list of a null-aware join has rows; has a NULL in a key. For BuildAnti the list is the probe side.
+    list_has_rows: AtomicBool,
+    list_has_null: AtomicBool,
+    assembly: Mutex<Option<Arc<Assembly>>>,
+    built: OnceLock<Built>,
 }
 
-struct Part(Arc<HashJoin>);
+/// An output column, its build columns by position among the kept ones.
+#[derive(Clone, Copy)]
+enum Output {
+    Probe { column: usize, ty: Type },
+    Build { kept: usize },
+    Mark,
+}
 
 impl HashJoin {
-    pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<HashJoin>> {
-        match &plan.node {
-            PhysicalNode::HashJoin { kind, .. } => Ok(Arc::new(HashJoin { node: plan.id, kind: *kind })),
-            _ => Err(Error::internal("not a hash join")),
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
+        let PhysicalNode::HashJoin {
+            probe,
+            build,
+            kind,
+            probe_keys,
+            build_keys,
+            residual,
+            null_equals_null,
+            null_aware,
+            output,
+            fills,
+            ..
+        } = &plan.node
+        else {
+            return Err(Error::internal("not a hash join"));
+        };
+        if probe_keys.len() != build_keys.len() || build_keys.is_empty() {
+            return Err(Error::internal("a hash join needs as many probe keys as build keys"));
         }
+        let probe_columns = probe.output.len();
+        let mut kept: Vec<usize> = output
+            .iter()
+            .filter_map(|o| if let JoinOutput::Build(column) = o { Some(*column) } else { None })
+            .collect();
+        if let Some(residual) = residual {
+            kept.extend(residual.inputs().into_iter().filter_map(|input| input.checked_sub(probe_columns)));
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        let place = |column: usize| {
+            kept.binary_search(&column).map_err(|_| Error::internal("a build column was not kept"))
+        };
+        let residual = match residual {
+            None => None,
+            Some(residual) => Some(Residual::new(residual, probe_columns, &place)?),
+        };
+        let output = output
+            .iter()
+            .zip(&plan.output)
+            .map(|(from, column)| {
+                Ok(match from {
+                    JoinOutput::Probe(probe) => Output::Probe { column: *probe, ty: column.ty },
+                    JoinOutput::Build(build) => Output::Build { kept: place(*build)? },
+                    JoinOutput::Mark => Output::Mark,
+                })
+            })
+            .collect::<Result<Vec<Output>>>()?;
+        // Filters drop probe rows without a match, and NULL keys.
+        let droppable = match kind {
+            PhysicalJoinKind::Inner
+            | PhysicalJoinKind::ProbeSemi
+            | PhysicalJoinKind::BuildOuter
+            | PhysicalJoinKind::BuildSemi => true,
+            PhysicalJoinKind::BuildAnti => !null_aware,
+            PhysicalJoinKind::ProbeOuter
+            | PhysicalJoinKind::FullOuter
+            | PhysicalJoinKind::ProbeAnti
+            | PhysicalJoinKind::ProbeMark => false,
+        };
+        let fills_filters = droppable && !null_equals_null && query.settings.runtime_filters;
+        Ok(Arc::new(HashJoin {
+            node: plan.id,
+            kind: *kind,
+            probe_keys: Program::compile(probe_keys)?,
+            build_keys: Program::compile(build_keys)?,
+            key_types: build_keys.iter().map(|k| k.ty).collect(),
+            null_equals_null: *null_equals_null,
+            null_aware: *null_aware,
+            residual,
+            kept_types: kept.iter().map(|column| build.output[*column].ty).collect(),
+            kept,
+            output,
+            fills: if fills_filters { fills.clone() } else { vec![] },
+            collected: Mutex::default(),
+            list_has_rows: AtomicBool::new(false),
+            list_has_null: AtomicBool::new(false),
+            assembly: Mutex::default(),
+            built: OnceLock::new(),
+        }))
     }
+
     /// Collects the build side.
     pub fn build_sink(self: &Arc<Self>) -> Arc<dyn Sink> {
-        Arc::new(Part(self.clone()))
+        Arc::new(build::BuildSink(self.clone()))
     }
-    /// Fills the table and publishes the runtime filters, once all build rows are there.
+    /// Makes the table and publishes the runtime filters, once all build rows are there.
     pub fn build_step(self: &Arc<Self>) -> Arc<dyn Step> {
-        Arc::new(Part(self.clone()))
+        Arc::new(assemble::BuildStep(self.clone()))
     }
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
-        Arc::new(Part(self.clone()))
+        Arc::new(probe::Probe(self.clone()))
     }
     /// False when the probe only marks build rows.
     pub fn probe_emits(&self) -> bool {
@@ -41,65 +174,35 @@ impl HashJoin {
     }
     /// Build rows that come out after all probing.
     pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
+        self.marks_build_rows().then(|| Arc::new(build_rows::BuildRows(self.clone())) as Arc<dyn Source>)
+    }
+
+    /// Probing notes which build rows matched.
+    fn marks_build_rows(&self) -> bool {
         use PhysicalJoinKind as K;
-        match self.kind {
-            K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti => Some(Arc::new(Part(self.clone()))),
-            _ => None,
-        }
+        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
+    }
+    /// Only whether a probe row has a match is asked.
+    fn asks_existence(&self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self.kind, K::ProbeSemi | K::ProbeAnti | K::ProbeMark)
+    }
+    /// Pairs whose comparison is NULL are looked at one by one.
+    fn looks_at_unknown_pairs(&self) -> bool {
+        self.null_aware && (self.residual.is_some() || self.key_types.len() > 1)
+    }
+    /// Build rows with a NULL key are kept: they come out, or they are compared.
+    fn keeps_null_keys(&self) -> bool {
+        use PhysicalJoinKind as K;
+        self.null_equals_null
+            || self.looks_at_unknown_pairs()
+            || matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
+    }
+    fn built(&self) -> Result<&Built> {
+        self.built.get().ok_or_else(|| Error::internal("a join was probed before it was built"))
     }
 }
 
-fn missing<T>() -> Result<T> {
-    Err(Error::unsupported("joins are not there yet"))
-}
-
-impl Sink for Part {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn consume(&self, _batch: Batch, _tag: u64, _local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
-        missing()
-    }
-    fn finish(&self, _locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
-        missing()
-    }
-}
-
-impl Step for Part {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        missing()
-    }
-    fn run(&self, _partition: u64, _work: &Work<'_>) -> Result<()> {
-        missing()
-    }
-}
-
-impl Transform for Part {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn transform(
-        &self,
-        _batch: Batch,
-        _local: &mut Local,
-        _work: &Work<'_>,
-        _push: &mut Push<'_>,
-    ) -> Result<Flow> {
-        missing()
-    }
-}
-
-impl Source for Part {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        missing()
-    }
-    fn run(&self, _unit: u64, _local: &mut Local, _work: &Work<'_>, _push: &mut Push<'_>) -> Result<Flow> {
-        missing()
-    }
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

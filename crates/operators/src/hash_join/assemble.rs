@@ -1,0 +1,321 @@
+//! From collected batches to a finished build side.
+//!
+//! Everything a probe needs is independent of the rest, so each is a work order: the table's partitions, each kept
+//! column end to end, each runtime filter. Rows are numbered in the order of their tags, which is the order of the
+//! source: a table's scan keeps its clustering, so ascending keys are recognised and neighbours stay neighbours.
+//! A small build is one work order.
+
+use std::sync::{Arc, OnceLock};
+
+use hash::{JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes};
+use plan::{FilterId, NodeId};
+use types::{Error, Result, SqlState, Value};
+use vector::Vector;
+
+use super::build::null_rows;
+use super::state::{BuildBatch, Built, Keys, RowMarks};
+use super::{HashJoin, lock};
+use crate::context::QueryContext;
+use crate::pipeline::{Step, Work};
+use crate::runtime_filter::{KeyFilter, KeyFilterFilling};
+
+pub(super) struct BuildStep(pub Arc<HashJoin>);
+
+/// Values (rows times columns) up to which everything is one work order.
+const SMALL_VALUES: usize = if cfg!(test) { 100 } else { 1 << 15 };
+
+pub(super) struct Assembly {
+    input: Input,
+    filling: JoinFilling,
+    columns: Vec<OnceLock<Vector>>,
+    /// Key columns for comparisons, when there are any.
+    keys: Vec<OnceLock<Vector>>,
+    filters: Vec<FilterSlot>,
+    tasks: Vec<Task>,
+    reservation: memory::Reservation,
+}
+
+/// The collected rows, numbered.
+struct Input {
+    batches: Vec<BuildBatch>,
+    /// First row of each batch.
+    bases: Vec<u32>,
+    rows: usize,
+    /// `None`: hashes.
+    codes: Option<KeyCodes>,
+    /// Of each key over all rows, when all are integers.
+    bounds: Vec<KeyBounds>,
+}
+
+struct FilterSlot {
+    id: FilterId,
+    key: usize,
+    /// `None`: the bits of the join table serve.
+    filling: Option<KeyFilterFilling>,
+}
+
+#[derive(Clone, Copy)]
+enum Task {
+    Everything,
+    Fill(u64),
+    Column(usize),
+    Key(usize),
+    Filter(usize),
+}
+
+impl HashJoin {
+    fn assemble(&self, query: &QueryContext) -> Result<Assembly> {
+        let mut batches = std::mem::take(&mut *lock(&self.collected));
+        batches.sort_by_key(|b| b.tag);
+        let mut bases = Vec::with_capacity(batches.len());
+        let mut rows = 0usize;
+        for batch in &batches {
+            bases.push(rows.min(u32::MAX as usize) as u32);
+            rows += batch.rows;
+        }
+        if rows > hash::join::ROWS_MAX {
+            let message =
+                format!("a join's build side has {rows} rows, at most {} are possible", hash::join::ROWS_MAX);
+            return Err(Error::new(SqlState::OutOfMemory, message));
+        }
+        let integers = self.key_types.iter().all(|ty| hash::is_integer_key(*ty));
+        let mut bounds = vec![KeyBounds::EMPTY; if integers { self.key_types.len() } else { 0 }];
+        for batch in &batches {
+            for (all, own) in bounds.iter_mut().zip(&batch.bounds) {
+                *all = all.then(*own);
+            }
+        }
+        let codes = if integers { KeyCodes::new(&bounds, self.null_equals_null) } else { None };
+        let keys = match &codes {
+            Some(codes) => JoinKeys::Codes {
+                range: codes.range(),
+                // NULL keys have no place in the order, and composite keys' order was not looked at.
+                ascending: bounds.len() == 1 && bounds[0].ascending && !self.null_equals_null,
+            },
+            None => JoinKeys::Hashes,
+        };
+        let wants = JoinWants {
+            existence_only: self.asks_existence() && self.residual.is_none(),
+            dense: query.settings.dense_keys,
+            partitions_max: partitions_max(),
+        };
+        let shape = JoinShape::choose(rows, keys, wants);
+        let compares = codes.is_none() || (self.looks_at_unknown_pairs() && self.key_types.len() > 1);
+        let mut bytes = shape.bytes();
+        let mut filters = Vec::with_capacity(self.fills.len());
+        for (id, key) in &self.fills {
+            let of_table = self.key_types.len() == 1
+                && matches!(shape.kind, JoinTableKind::Bits | JoinTableKind::RankedBits);
+            let filling = (!of_table)
+                .then(|| KeyFilterFilling::new(self.key_types[*key], rows, bounds.get(*key).copied()));
+            bytes += filling.as_ref().map_or(0, KeyFilterFilling::bytes);
+            filters.push(FilterSlot { id: *id, key: *key, filling });
+        }
+        bytes += batches.iter().flat_map(|b| &b.columns).map(|c| c.bytes() as u64).sum::<u64>();
+        if self.marks_build_rows() {
+            bytes += rows as u64 / 8;
+        }
+        let reservation = query.reserve(bytes as usize)?;
+        let filling = shape.allocate();
+
+        let columns: Vec<OnceLock<Vector>> = self.kept.iter().map(|_| OnceLock::new()).collect();
+        let key_columns: Vec<OnceLock<Vector>> =
+            if compares { self.key_types.iter().map(|_| OnceLock::new()).collect() } else { vec![] };
+        let tasks = if rows * (columns.len() + key_columns.len() + 1) <= SMALL_VALUES {
+            vec![Task::Everything]
+        } else {
+            self.tasks(&filling, columns.len(), key_columns.len(), &filters)
+        };
+        query.metrics.state(self.node, "table", shape.kind.name());
+        query.metrics.count(self.node, "build rows", rows as u64);
+        query.metrics.count(self.node, "table bytes", shape.bytes());
+        Ok(Assembly {
+            input: Input { batches, bases, rows, codes, bounds },
+            filling,
+            columns,
+            keys: key_columns,
+            filters,
+            tasks,
+            reservation,
+        })
+    }
+
+    fn tasks(&self, filling: &JoinFilling, columns: usize, keys: usize, filters: &[FilterSlot]) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        if !filling.is_done() {
+            tasks.extend((0..filling.shape().partitions).map(Task::Fill));
+        }
+        tasks.extend((0..columns).map(Task::Column));
+        tasks.extend((0..keys).map(Task::Key));
+        let to_fill = |slot: &FilterSlot| slot.filling.as_ref().is_some_and(|f| !f.is_done());
+        tasks.extend((0..filters.len()).filter(|f| to_fill(&filters[*f])).map(Task::Filter));
+        tasks
+    }
+
+    fn run_task(&self, assembly: &Assembly, task: Task, work: &Work<'_>) -> Result<()> {
+        match task {
+            Task::Everything => {
+                let all = self.tasks(
+                    &assembly.filling,
+                    assembly.columns.len(),
+                    assembly.keys.len(),
+                    &assembly.filters,
+                );
+                all.into_iter().try_for_each(|task| self.run_task(assembly, task, work))
+            }
+            Task::Fill(partition) => self.fill(&assembly.input, &assembly.filling, partition, Some(work)),
+            Task::Column(column) => {
+                let parts: Vec<&Vector> = assembly.input.batches.iter().map(|b| &b.columns[column]).collect();
+                let _ = assembly.columns[column].set(joined(&parts, self.kept_types[column]));
+                Ok(())
+            }
+            Task::Key(key) => {
+                let parts: Vec<&Vector> = assembly.input.batches.iter().map(|b| &b.keys[key]).collect();
+                let _ = assembly.keys[key].set(joined(&parts, self.key_types[key]));
+                Ok(())
+            }
+            Task::Filter(filter) => {
+                let slot = &assembly.filters[filter];
+                if let Some(filling) = &slot.filling {
+                    for batch in &assembly.input.batches {
+                        work.check()?;
+                        filling.insert(&batch.keys[slot.key]);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn fill(
+        &self,
+        input: &Input,
+        filling: &JoinFilling,
+        partition: u64,
+        work: Option<&Work<'_>>,
+    ) -> Result<()> {
+        let mut codes = Vec::new();
+        for (batch, base) in input.batches.iter().zip(&input.bases) {
+            if let Some(work) = work {
+                work.check()?;
+            }
+            match &input.codes {
+                Some(keys) => {
+                    if let ([bounds], false) = (batch.bounds.as_slice(), self.null_equals_null) {
+                        if bounds.range() == 0 {
+                            continue;
+                        }
+                        let lowest = bounds.min.wrapping_sub(keys.min()) as u64;
+                        let highest = bounds.max.wrapping_sub(keys.min()) as u64;
+                        if !filling.wants(partition, lowest, highest) {
+                            continue;
+                        }
+                    }
+                    keys.encode(&batch.keys, batch.rows, &mut codes);
+                }
+                None => hash::key_hashes(&batch.keys, batch.rows, self.null_equals_null, &mut codes),
+            }
+            filling.insert(partition, *base, &codes);
+        }
+        Ok(())
+    }
+
+    fn complete(&self, assembly: Arc<Assembly>, query: &QueryContext) -> Result<()> {
+        let assembly = Arc::try_unwrap(assembly)
+            .map_err(|_| Error::internal("a join's build was completed while it was running"))?;
+        let Assembly { input, filling, columns, keys, filters, reservation, .. } = assembly;
+        let table = match filling.finish() {
+            Ok(table) => table,
+            Err(refill) => {
+                // Hashes crowded into one partition: the table is filled again without partitions.
+                self.fill(&input, &refill, 0, None)?;
+                refill.finish().map_err(|_| Error::internal("a join table overflowed twice"))?
+            }
+        };
+        let take = |cells: Vec<OnceLock<Vector>>| -> Result<Vec<Vector>> {
+            cells
+                .into_iter()
+                .map(|c| c.into_inner().ok_or_else(|| Error::internal("a build column is missing")))
+                .collect()
+        };
+        for slot in filters {
+            let bounds = input.bounds.get(slot.key).copied();
+            let filter = match (slot.filling, bounds, table.bits()) {
+                _ if input.rows == 0 => KeyFilter::nothing(),
+                (Some(filling), bounds, _) => filling.finish(bounds),
+                (None, Some(bounds), Some(bits)) => KeyFilter::bits(bounds, bits.clone()),
+                (None, ..) => return Err(Error::internal("a join table has no bits for its filter")),
+            };
+            query.metrics.state(self.node, "filter", filter.name());
+            query.publish_filter(slot.id, Arc::new(filter));
+        }
+        let keeps_nulls = self.keeps_null_keys() && !self.null_equals_null;
+        let null_rows = if keeps_nulls { null_key_rows(&input) } else { vec![] };
+        let key_columns = take(keys)?;
+        let compared_keys = if self.looks_at_unknown_pairs() && self.key_types.len() > 1 {
+            key_columns.clone()
+        } else {
+            vec![]
+        };
+        let built = Built {
+            rows: input.rows,
+            table,
+            keys: match input.codes {
+                Some(codes) => Keys::Codes(codes),
+                None => Keys::Hashes { columns: key_columns },
+            },
+            columns: take(columns)?,
+            matched: self.marks_build_rows().then(|| RowMarks::new(input.rows)),
+            null_rows,
+            compared_keys,
+            _reservation: reservation,
+        };
+        self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+    }
+}
+
+fn joined(parts: &[&Vector], ty: types::Type) -> Vector {
+    if parts.is_empty() { Vector::from_values(ty, &[] as &[Value]) } else { Vector::concat(parts) }
+}
+
+/// Rows, ascending, with a NULL among their keys.
+fn null_key_rows(input: &Input) -> Vec<u32> {
+    let mut out = Vec::new();
+    for (batch, base) in input.batches.iter().zip(&input.bases) {
+        if let Some(nulls) = null_rows(&batch.keys, batch.rows) {
+            out.extend(
+                (0..batch.rows as u32).filter(|row| nulls.is_null(*row as usize)).map(|row| base + row),
+            );
+        }
+    }
+    out
+}
+
+/// More partitions than workers even out their sizes; each costs a pass over the keys.
+fn partitions_max() -> u64 {
+    static WORKERS: OnceLock<u64> = OnceLock::new();
+    2 * *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
+}
+
+impl Step for BuildStep {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        let assembly = self.0.assemble(query)?;
+        let tasks = assembly.tasks.len() as u64;
+        *lock(&self.0.assembly) = Some(Arc::new(assembly));
+        Ok(tasks)
+    }
+    fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
+        let assembly = lock(&self.0.assembly).clone();
+        let assembly = assembly.ok_or_else(|| Error::internal("a join's build was not started"))?;
+        let task = assembly.tasks[partition as usize];
+        self.0.run_task(&assembly, task, work)
+    }
+    fn finish(&self, query: &QueryContext) -> Result<()> {
+        let assembly = lock(&self.0.assembly).take();
+        let assembly = assembly.ok_or_else(|| Error::internal("a join's build was not started"))?;
+        self.0.complete(assembly, query)
+    }
+}

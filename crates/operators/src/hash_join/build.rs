@@ -1,0 +1,104 @@
+//! The build side's sink: keys evaluated, columns narrowed, rows that cannot match dropped.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use hash::{KeyBounds, is_integer_key};
+use plan::{NodeId, PhysicalJoinKind};
+use types::Result;
+use vector::{Batch, Vector};
+
+use super::state::BuildBatch;
+use super::{HashJoin, lock};
+use crate::collect::detached;
+use crate::context::{QueryContext, out_of_memory};
+use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+
+pub(super) struct BuildSink(pub Arc<HashJoin>);
+
+#[derive(Default)]
+struct Collected {
+    batches: Vec<BuildBatch>,
+    reservation: Option<memory::Reservation>,
+}
+
+impl Sink for BuildSink {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(Collected::default())
+    }
+
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
+        let join = &*self.0;
+        if batch.rows == 0 {
+            return Ok(Flow::More);
+        }
+        let mut keys = join.build_keys.evaluate(&batch)?;
+        let mut rows = batch.rows;
+        let mut columns: Vec<Vector> = join.kept.iter().map(|c| batch.columns[*c].clone()).collect();
+        let list = join.kind != PhysicalJoinKind::BuildAnti;
+        if list && join.null_aware {
+            join.list_has_rows.store(true, Relaxed);
+        }
+        if let Some(nulls) = null_rows(&keys, rows) {
+            if list && join.null_aware {
+                join.list_has_null.store(true, Relaxed);
+                if join.kind == PhysicalJoinKind::ProbeAnti && !join.looks_at_unknown_pairs() {
+                    // NOT IN a list with a NULL is never true: no further row matters.
+                    return Ok(Flow::Enough);
+                }
+            }
+            if !join.keeps_null_keys() {
+                let valid: Vec<u32> = nulls.valid_indices().map(|row| row as u32).collect();
+                rows = valid.len();
+                columns = columns.iter().map(|c| c.gather(&valid)).collect();
+                keys = keys.iter().map(|k| k.gather(&valid)).collect();
+                if rows == 0 {
+                    return Ok(Flow::More);
+                }
+            }
+        }
+        let columns: Vec<Vector> = columns.iter().map(detached).collect();
+        let keys: Vec<Vector> = keys.iter().map(detached).collect();
+        let bounds = if join.key_types.iter().all(|ty| is_integer_key(*ty)) {
+            keys.iter().map(|key| KeyBounds::of(key, true)).collect()
+        } else {
+            vec![]
+        };
+        let bytes = columns.iter().chain(&keys).map(Vector::bytes).sum::<usize>();
+        let collected = local_state::<Collected>(local);
+        match &mut collected.reservation {
+            Some(reservation) => reservation.grow(bytes as u64).map_err(out_of_memory)?,
+            none => *none = Some(work.query.reserve(bytes)?),
+        }
+        collected.batches.push(BuildBatch { tag, rows, columns, keys, bounds });
+        Ok(Flow::More)
+    }
+
+    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
+        let mut all = lock(&self.0.collected);
+        for mut local in locals {
+            all.append(&mut local_state::<Collected>(&mut local).batches);
+        }
+        Ok(())
+    }
+}
+
+/// Validity of whole keys: a row is NULL when any of its keys is. `None` when there is no such row.
+pub(super) fn null_rows(keys: &[Vector], rows: usize) -> Option<NullBuffer> {
+    let mut all: Option<NullBuffer> = None;
+    for key in keys.iter().filter(|k| k.has_nulls()) {
+        let own = match key.data() {
+            vector::Data::Constant(types::Value::Null) => NullBuffer::new(BooleanBuffer::new_unset(rows)),
+            _ => match key.validity() {
+                Some(validity) => validity.clone(),
+                None => continue,
+            },
+        };
+        all = NullBuffer::union(all.as_ref(), Some(&own));
+    }
+    all.filter(|nulls| nulls.null_count() > 0)
+}

@@ -1,0 +1,109 @@
+//! Candidate pairs of probe and build rows, and the condition they must meet.
+
+use expr::{Predicate, Selected};
+use plan::{Expr, ExprKind};
+use types::Result;
+use vector::gather::NO_ROW;
+use vector::{Batch, Vector};
+
+/// Pairs; the lists have one length. Probe rows ascend.
+#[derive(Default)]
+pub(super) struct Pairs {
+    pub probe: Vec<u32>,
+    pub build: Vec<u32>,
+}
+
+impl Pairs {
+    pub fn clear(&mut self) {
+        self.probe.clear();
+        self.build.clear();
+    }
+    pub fn len(&self) -> usize {
+        self.probe.len()
+    }
+    #[inline(always)]
+    pub fn push(&mut self, probe: u32, build: u32) {
+        self.probe.push(probe);
+        self.build.push(build);
+    }
+    /// The pair of every row that found one.
+    pub fn set_found(&mut self, found: &[u32]) {
+        self.probe.resize(found.len(), 0);
+        self.build.resize(found.len(), 0);
+        let mut count = 0;
+        for (row, build) in (0u32..).zip(found) {
+            // `count` never passes `row`.
+            self.probe[count] = row;
+            self.build[count] = *build;
+            count += usize::from(*build != NO_ROW);
+        }
+        self.probe.truncate(count);
+        self.build.truncate(count);
+    }
+    fn keep(&mut self, places: &[u32]) {
+        for (at, place) in places.iter().enumerate() {
+            self.probe[at] = self.probe[*place as usize];
+            self.build[at] = self.build[*place as usize];
+        }
+        self.probe.truncate(places.len());
+        self.build.truncate(places.len());
+    }
+}
+
+/// A condition on pairs that is not an equality of keys.
+pub(crate) struct Residual {
+    predicate: Predicate,
+    inputs: Vec<PairInput>,
+}
+
+#[derive(Clone, Copy)]
+enum PairInput {
+    Probe(usize),
+    /// Position among the kept build columns.
+    Build(usize),
+}
+
+impl Residual {
+    /// `condition` is over the probe's columns followed by the build's; `kept` places a build column.
+    pub fn new(
+        condition: &Expr,
+        probe_columns: usize,
+        kept: &dyn Fn(usize) -> Result<usize>,
+    ) -> Result<Self> {
+        let used: Vec<usize> = condition.inputs().into_iter().collect();
+        let inputs = used
+            .iter()
+            .map(|input| match input.checked_sub(probe_columns) {
+                None => Ok(PairInput::Probe(*input)),
+                Some(build) => Ok(PairInput::Build(kept(build)?)),
+            })
+            .collect::<Result<Vec<PairInput>>>()?;
+        let compact = condition.clone().transform(&mut |e| match e.kind {
+            // `used` holds every input of the condition.
+            ExprKind::Input(i) => Expr::input(used.binary_search(&i).unwrap_or(0), e.ty),
+            _ => e,
+        });
+        Ok(Residual { predicate: Predicate::compile(&compact)?, inputs })
+    }
+
+    /// Keeps the pairs for which the condition is TRUE.
+    pub fn retain(&self, probe: &Batch, build: &[Vector], pairs: &mut Pairs) -> Result<()> {
+        if pairs.len() == 0 {
+            return Ok(());
+        }
+        let columns = self
+            .inputs
+            .iter()
+            .map(|input| match input {
+                PairInput::Probe(column) => probe.columns[*column].gather(&pairs.probe),
+                PairInput::Build(kept) => build[*kept].gather(&pairs.build),
+            })
+            .collect();
+        match self.predicate.select(&Batch::new(columns, pairs.len()))? {
+            Selected::All => {}
+            Selected::None => pairs.clear(),
+            Selected::Rows(rows) => pairs.keep(&rows),
+        }
+        Ok(())
+    }
+}

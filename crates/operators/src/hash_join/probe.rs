@@ -1,0 +1,352 @@
+//! The probe: batches stream past the finished table.
+//!
+//! | build keys | what is asked | path |
+//! | --- | --- | --- |
+//! | exact, any | existence, no residual | `existence`: a look-up a row |
+//! | exact, unique | rows, no residual | `unique`: a look-up a row, probe columns kept when every row matched |
+//! | all else | | `expand`: pairs by following chains, compared, filtered, at most a batch at a time |
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use plan::{NodeId, PhysicalJoinKind as Kind};
+use types::{Result, Type, Value};
+use vector::gather::NO_ROW;
+use vector::{Batch, Vector};
+
+use super::build::null_rows;
+use super::keys::retain_equal;
+use super::pairs::Pairs;
+use super::state::Built;
+use super::{HashJoin, Output};
+use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
+
+pub(super) struct Probe(pub Arc<HashJoin>);
+
+/// Buffers kept from batch to batch.
+#[derive(Default)]
+pub(super) struct Buffers {
+    codes: Vec<u64>,
+    found: Vec<u32>,
+    pub pairs: Pairs,
+    /// Probe rows that matched.
+    pub matched: Vec<bool>,
+    /// Probe rows for which some comparison was NULL (null-aware).
+    pub unknown: Vec<bool>,
+}
+
+/// One probe batch with what was found out about it.
+pub(super) struct Probing<'a> {
+    pub join: &'a HashJoin,
+    pub built: &'a Built,
+    pub batch: &'a Batch,
+    pub keys: &'a [Vector],
+    /// Rows whose key has no NULL; `None` when all.
+    pub valid: Option<&'a NullBuffer>,
+    pub work: &'a Work<'a>,
+}
+
+impl Transform for Probe {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(Buffers::default())
+    }
+
+    fn transform(
+        &self,
+        batch: Batch,
+        local: &mut Local,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let join = &*self.0;
+        let built = join.built()?;
+        if join.has_no_result(built) {
+            return Ok(Flow::Enough);
+        }
+        let buffers = local_state::<Buffers>(local);
+        let keys = join.probe_keys.evaluate(&batch)?;
+        let valid = if join.null_equals_null { None } else { null_rows(&keys, batch.rows) };
+        if join.null_aware && join.kind == Kind::BuildAnti {
+            join.list_has_rows.store(true, Relaxed);
+            if valid.is_some() {
+                join.list_has_null.store(true, Relaxed);
+            }
+        }
+        built.keys.encode(&keys, batch.rows, join.null_equals_null, &mut buffers.codes);
+        built.table.find(&buffers.codes, &mut buffers.found);
+        let probing = Probing { join, built, batch: &batch, keys: &keys, valid: valid.as_ref(), work };
+        let simple = built.table.is_exact() && join.residual.is_none() && !join.looks_at_unknown_pairs();
+        if simple && join.asks_existence() {
+            return probing.existence(&buffers.found, push);
+        }
+        if simple && built.table.next().is_none() {
+            return probing.unique(buffers, push);
+        }
+        probing.expand(buffers, push)
+    }
+}
+
+impl HashJoin {
+    /// Nothing that is probed can come out, nor mark anything.
+    fn has_no_result(&self, built: &Built) -> bool {
+        match self.kind {
+            Kind::Inner | Kind::ProbeSemi | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => {
+                built.rows == 0
+            }
+            Kind::ProbeAnti => {
+                self.null_aware && !self.looks_at_unknown_pairs() && self.list_has_null.load(Relaxed)
+            }
+            Kind::ProbeOuter | Kind::FullOuter | Kind::ProbeMark => false,
+        }
+    }
+}
+
+impl Probing<'_> {
+    /// Semi, anti and mark joins in which finding is matching.
+    fn existence(&self, found: &[u32], push: &mut Push<'_>) -> Result<Flow> {
+        let join = self.join;
+        match join.kind {
+            Kind::ProbeMark => {
+                let marks = BooleanBuffer::collect_bool(found.len(), |row| found[row] != NO_ROW);
+                let mut validity = None;
+                if join.null_aware && join.list_has_rows.load(Relaxed) {
+                    // Not found, and the list or the key has a NULL: unknown.
+                    let list_null = join.list_has_null.load(Relaxed);
+                    let known = BooleanBuffer::collect_bool(found.len(), |row| {
+                        found[row] != NO_ROW || !(list_null || self.is_null(row))
+                    });
+                    validity = Some(NullBuffer::new(known)).filter(|v| v.null_count() > 0);
+                }
+                self.emit_marked(Vector::from_bool(marks, validity), push)
+            }
+            Kind::ProbeSemi => self.emit_rows_where(|row| found[row] != NO_ROW, push),
+            // NOT IN: a NULL passes only an empty list.
+            _ if join.null_aware && join.list_has_rows.load(Relaxed) => {
+                self.emit_rows_where(|row| found[row] == NO_ROW && !self.is_null(row), push)
+            }
+            _ => self.emit_rows_where(|row| found[row] == NO_ROW, push),
+        }
+    }
+
+    /// Joins on unique exact keys, without residual.
+    fn unique(&self, buffers: &mut Buffers, push: &mut Push<'_>) -> Result<Flow> {
+        let found = &buffers.found;
+        if let Some(marks) = &self.built.matched {
+            found.iter().filter(|build| **build != NO_ROW).for_each(|build| marks.set(*build));
+        }
+        match self.join.kind {
+            Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
+            Kind::ProbeOuter | Kind::FullOuter => {
+                push(self.output(None, |column| column.gather_nullable(found)))
+            }
+            _ => {
+                buffers.pairs.set_found(found);
+                self.emit_pairs(&buffers.pairs, push)
+            }
+        }
+    }
+
+    /// Everything else: chains, compared keys, residuals.
+    fn expand(&self, buffers: &mut Buffers, push: &mut Push<'_>) -> Result<Flow> {
+        let rows = self.batch.rows;
+        let limit = self.work.query.settings.batch_rows.max(1);
+        let next = self.built.table.next();
+        let judges_probe = self.judges_probe_rows();
+        let stops_at_match = self.join.asks_existence();
+        buffers.matched.clear();
+        buffers.matched.resize(if judges_probe { rows } else { 0 }, false);
+        if next.is_none() {
+            // One candidate a row: the whole batch at once.
+            buffers.pairs.set_found(&buffers.found);
+            if self.settle(buffers, push)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+        } else if let Some(next) = next {
+            buffers.pairs.clear();
+            let marks_only =
+                !self.join.probe_emits() && self.built.table.is_exact() && self.join.residual.is_none();
+            for row in 0..rows {
+                let mut build = buffers.found[row];
+                if marks_only {
+                    self.mark_chain(build, next);
+                    continue;
+                }
+                while build != NO_ROW {
+                    if buffers.pairs.len() == limit {
+                        if self.settle(buffers, push)? == Flow::Enough {
+                            return Ok(Flow::Enough);
+                        }
+                        buffers.pairs.clear();
+                        if stops_at_match && buffers.matched[row] {
+                            break;
+                        }
+                    }
+                    buffers.pairs.push(row as u32, build);
+                    build = next[build as usize].wrapping_sub(1);
+                }
+            }
+            if self.settle(buffers, push)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
+        }
+        if self.join.looks_at_unknown_pairs() {
+            self.unknown_pairs(buffers)?;
+        }
+        self.emit_judged(buffers, push)
+    }
+
+    /// Marks all rows of a key. The first is marked last, so that a marked one says that all are.
+    fn mark_chain(&self, first: u32, next: &[u32]) {
+        let Some(marks) = &self.built.matched else { return };
+        if first == NO_ROW || marks.get(first) {
+            return;
+        }
+        let mut build = next[first as usize].wrapping_sub(1);
+        while build != NO_ROW {
+            marks.set(build);
+            build = next[build as usize].wrapping_sub(1);
+        }
+        marks.set(first);
+    }
+
+    /// Compares and filters the candidates, and does with the pairs that are left what the kind demands.
+    fn settle(&self, buffers: &mut Buffers, push: &mut Push<'_>) -> Result<Flow> {
+        self.work.check()?;
+        let Buffers { pairs, matched, .. } = buffers;
+        let built = self.built;
+        retain_equal(&built.keys, self.keys, self.join.null_equals_null, &mut pairs.probe, &mut pairs.build);
+        if let Some(residual) = &self.join.residual {
+            residual.retain(self.batch, &built.columns, pairs)?;
+        }
+        if self.judges_probe_rows() {
+            pairs.probe.iter().for_each(|row| matched[*row as usize] = true);
+        }
+        if let Some(marks) = &built.matched {
+            pairs.build.iter().for_each(|row| marks.set(*row));
+        }
+        match self.join.kind {
+            Kind::Inner | Kind::ProbeOuter | Kind::BuildOuter | Kind::FullOuter => {
+                self.emit_pairs(pairs, push)
+            }
+            _ => Ok(Flow::More),
+        }
+    }
+
+    /// Whether a probe row matched decides something about it.
+    fn judges_probe_rows(&self) -> bool {
+        self.join.asks_existence() || matches!(self.join.kind, Kind::ProbeOuter | Kind::FullOuter)
+    }
+
+    /// What comes out once all pairs of the batch were seen.
+    fn emit_judged(&self, buffers: &mut Buffers, push: &mut Push<'_>) -> Result<Flow> {
+        let matched = &buffers.matched;
+        let unknown = |row: usize| buffers.unknown.get(row).copied().unwrap_or(false);
+        match self.join.kind {
+            Kind::ProbeSemi => self.emit_rows_where(|row| matched[row], push),
+            Kind::ProbeAnti => {
+                // With a single key and no residual NULLs are decided without pairs.
+                let simple = self.join.null_aware && !self.join.looks_at_unknown_pairs();
+                let nulls_fail = simple && self.join.list_has_rows.load(Relaxed);
+                self.emit_rows_where(
+                    |row| !matched[row] && !unknown(row) && !(nulls_fail && self.is_null(row)),
+                    push,
+                )
+            }
+            Kind::ProbeMark => {
+                let simple = self.join.null_aware && !self.join.looks_at_unknown_pairs();
+                let list = simple && self.join.list_has_rows.load(Relaxed);
+                let list_null = list && self.join.list_has_null.load(Relaxed);
+                let marks = BooleanBuffer::from_iter(matched.iter().copied());
+                let known = BooleanBuffer::collect_bool(matched.len(), |row| {
+                    matched[row] || !(unknown(row) || list_null || (list && self.is_null(row)))
+                });
+                let validity = Some(NullBuffer::new(known)).filter(|v| v.null_count() > 0);
+                self.emit_marked(Vector::from_bool(marks, validity), push)
+            }
+            Kind::ProbeOuter | Kind::FullOuter => {
+                let rows: Vec<u32> =
+                    (0..matched.len() as u32).filter(|row| !matched[*row as usize]).collect();
+                if rows.is_empty() {
+                    return Ok(Flow::More);
+                }
+                let nulls = rows.len();
+                push(self.output(Some(&rows), |column| Vector::constant(column.ty(), Value::Null, nulls)))
+            }
+            Kind::Inner | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
+        }
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        self.valid.is_some_and(|valid| valid.is_null(row))
+    }
+
+    fn emit_pairs(&self, pairs: &Pairs, push: &mut Push<'_>) -> Result<Flow> {
+        if pairs.len() == 0 {
+            return Ok(Flow::More);
+        }
+        let rows = self.batch.rows;
+        // Ascending and as many as there are: every row once, unless one occurs twice and another not at all.
+        let whole = pairs.len() == rows && pairs.probe.iter().enumerate().all(|(at, row)| at as u32 == *row);
+        let probe = (!whole).then_some(&pairs.probe[..]);
+        push(self.output(probe, |column| column.gather(&pairs.build)))
+    }
+
+    /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told.
+    fn output(&self, probe_rows: Option<&[u32]>, build: impl Fn(&Vector) -> Vector) -> Batch {
+        let columns = self
+            .join
+            .output
+            .iter()
+            .map(|output| match output {
+                Output::Probe { column, .. } => match probe_rows {
+                    None => self.batch.columns[*column].clone(),
+                    Some(rows) => self.batch.columns[*column].gather(rows),
+                },
+                Output::Build { kept } => build(&self.built.columns[*kept]),
+                // Marks are made by `emit_marked`.
+                Output::Mark => Vector::constant(
+                    Type::Boolean,
+                    Value::Null,
+                    probe_rows.map_or(self.batch.rows, <[u32]>::len),
+                ),
+            })
+            .collect();
+        Batch::new(columns, probe_rows.map_or(self.batch.rows, <[u32]>::len))
+    }
+
+    fn emit_rows_where(&self, test: impl Fn(usize) -> bool, push: &mut Push<'_>) -> Result<Flow> {
+        let mut rows = vec![0u32; self.batch.rows];
+        let mut count = 0;
+        for row in 0..self.batch.rows {
+            // `count` never passes `row`.
+            rows[count] = row as u32;
+            count += usize::from(test(row));
+        }
+        rows.truncate(count);
+        if rows.is_empty() {
+            return Ok(Flow::More);
+        }
+        let chosen = (count < self.batch.rows).then_some(&rows[..]);
+        push(self.output(chosen, |column| Vector::constant(column.ty(), Value::Null, count)))
+    }
+
+    fn emit_marked(&self, marks: Vector, push: &mut Push<'_>) -> Result<Flow> {
+        let rows = self.batch.rows;
+        let columns = self
+            .join
+            .output
+            .iter()
+            .map(|output| match output {
+                Output::Probe { column, .. } => self.batch.columns[*column].clone(),
+                Output::Mark => marks.clone(),
+                Output::Build { kept } => Vector::constant(self.built.columns[*kept].ty(), Value::Null, rows),
+            })
+            .collect();
+        push(Batch::new(columns, rows))
+    }
+}
