@@ -61,6 +61,16 @@ impl BlockWriter {
         self.pending_rows
     }
 
+    /// Bytes that the pending rows will take, estimated.
+    pub fn pending_bytes(&self) -> usize {
+        (self.pending_rows as f64 * self.row_bytes.unwrap_or(1.0)) as usize
+    }
+
+    /// Gives the pending rows back instead of sealing them.
+    pub fn into_pending(self) -> Vec<Batch> {
+        self.pending.into()
+    }
+
     /// Takes a batch; returns the blocks that it filled.
     pub fn push(&mut self, batch: Batch) -> Result<Vec<SealedBlock>> {
         let mut sealed = Vec::new();
