@@ -13,7 +13,8 @@ use types::{Error, Result, SqlState, Value};
 use vector::Vector;
 
 use super::build::null_rows;
-use super::state::{BuildBatch, Built, Keys, RowMarks};
+use super::row_marks::RowMarks;
+use super::state::{BuildBatch, Built, Keys};
 use super::{HashJoin, lock};
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
@@ -118,7 +119,7 @@ impl HashJoin {
         let reservation = query.reserve(bytes as usize)?;
         let filling = shape.allocate();
 
-        let columns: Vec<OnceLock<Vector>> = self.kept.iter().map(|_| OnceLock::new()).collect();
+        let columns: Vec<OnceLock<Vector>> = self.columns.kept.iter().map(|_| OnceLock::new()).collect();
         let key_columns: Vec<OnceLock<Vector>> =
             if compares { self.key_types.iter().map(|_| OnceLock::new()).collect() } else { vec![] };
         let tasks = if rows * (columns.len() + key_columns.len() + 1) <= SMALL_VALUES {
@@ -166,7 +167,7 @@ impl HashJoin {
             Task::Fill(partition) => self.fill(&assembly.input, &assembly.filling, partition, Some(work)),
             Task::Column(column) => {
                 let parts: Vec<&Vector> = assembly.input.batches.iter().map(|b| &b.columns[column]).collect();
-                let _ = assembly.columns[column].set(joined(&parts, self.kept_types[column]));
+                let _ = assembly.columns[column].set(joined(&parts, self.columns.kept_types[column]));
                 Ok(())
             }
             Task::Key(key) => {

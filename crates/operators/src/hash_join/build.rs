@@ -38,7 +38,7 @@ impl Sink for BuildSink {
         }
         let mut keys = join.build_keys.evaluate(&batch)?;
         let mut rows = batch.rows;
-        let mut columns: Vec<Vector> = join.kept.iter().map(|c| batch.columns[*c].clone()).collect();
+        let mut columns: Vec<Vector> = join.columns.kept.iter().map(|c| batch.columns[*c].clone()).collect();
         let list = join.kind != PhysicalJoinKind::BuildAnti;
         if list && join.null_aware {
             join.list_has_rows.store(true, Relaxed);

@@ -23,23 +23,26 @@ mod assemble;
 mod build;
 mod build_rows;
 mod keys;
+pub(crate) mod output;
 mod pairs;
 mod probe;
+pub(crate) mod row_marks;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unknown;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use expr::Program;
-use plan::{FilterId, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
+use plan::{FilterId, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
 use types::{Error, Result, Type};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step, Transform};
 use assemble::Assembly;
+use output::JoinColumns;
 use pairs::Residual;
 use state::{BuildBatch, Built};
 
@@ -52,10 +55,7 @@ pub struct HashJoin {
     null_equals_null: bool,
     null_aware: bool,
     residual: Option<Residual>,
-    /// Build columns that are kept, ascending, and their types.
-    kept: Vec<usize>,
-    kept_types: Vec<Type>,
-    output: Vec<Output>,
+    columns: JoinColumns,
     fills: Vec<(FilterId, usize)>,
 
     collected: Mutex<Vec<BuildBatch>>,
@@ -64,14 +64,6 @@ pub struct HashJoin {
     list_has_null: AtomicBool,
     assembly: Mutex<Option<Arc<Assembly>>>,
     built: OnceLock<Built>,
-}
-
-/// An output column, its build columns by position among the kept ones.
-#[derive(Clone, Copy)]
-enum Output {
-    Probe { column: usize, ty: Type },
-    Build { kept: usize },
-    Mark,
 }
 
 impl HashJoin {
@@ -96,33 +88,13 @@ impl HashJoin {
             return Err(Error::internal("a hash join needs as many probe keys as build keys"));
         }
         let probe_columns = probe.output.len();
-        let mut kept: Vec<usize> = output
-            .iter()
-            .filter_map(|o| if let JoinOutput::Build(column) = o { Some(*column) } else { None })
-            .collect();
-        if let Some(residual) = residual {
-            kept.extend(residual.inputs().into_iter().filter_map(|input| input.checked_sub(probe_columns)));
-        }
-        kept.sort_unstable();
-        kept.dedup();
-        let place = |column: usize| {
-            kept.binary_search(&column).map_err(|_| Error::internal("a build column was not kept"))
-        };
+        let compared = residual.iter().flat_map(|r| r.inputs());
+        let compared = compared.filter_map(|input| input.checked_sub(probe_columns));
+        let columns = JoinColumns::new(output, &plan.output, &build.output, compared)?;
         let residual = match residual {
             None => None,
-            Some(residual) => Some(Residual::new(residual, probe_columns, &place)?),
+            Some(residual) => Some(Residual::new(residual, probe_columns, &|column| columns.place(column))?),
         };
-        let output = output
-            .iter()
-            .zip(&plan.output)
-            .map(|(from, column)| {
-                Ok(match from {
-                    JoinOutput::Probe(probe) => Output::Probe { column: *probe, ty: column.ty },
-                    JoinOutput::Build(build) => Output::Build { kept: place(*build)? },
-                    JoinOutput::Mark => Output::Mark,
-                })
-            })
-            .collect::<Result<Vec<Output>>>()?;
         // Filters drop probe rows without a match, and NULL keys.
         let droppable = match kind {
             PhysicalJoinKind::Inner
@@ -145,9 +117,7 @@ impl HashJoin {
             null_equals_null: *null_equals_null,
             null_aware: *null_aware,
             residual,
-            kept_types: kept.iter().map(|column| build.output[*column].ty).collect(),
-            kept,
-            output,
+            columns,
             fills: if fills_filters { fills.clone() } else { vec![] },
             collected: Mutex::default(),
             list_has_rows: AtomicBool::new(false),

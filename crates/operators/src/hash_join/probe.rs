@@ -11,15 +11,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::{NodeId, PhysicalJoinKind as Kind};
-use types::{Result, Type, Value};
+use types::Result;
 use vector::gather::NO_ROW;
 use vector::{Batch, Vector};
 
+use super::HashJoin;
 use super::build::null_rows;
 use super::keys::retain_equal;
 use super::pairs::Pairs;
 use super::state::Built;
-use super::{HashJoin, Output};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
 pub(super) struct Probe(pub Arc<HashJoin>);
@@ -141,7 +141,7 @@ impl Probing<'_> {
         match self.join.kind {
             Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
             Kind::ProbeOuter | Kind::FullOuter => {
-                push(self.output(None, |column| column.gather_nullable(found)))
+                push(self.output(None, |kept| self.built.columns[kept].gather_nullable(found)))
             }
             _ => {
                 buffers.pairs.set_found(found);
@@ -274,7 +274,7 @@ impl Probing<'_> {
                     return Ok(Flow::More);
                 }
                 let nulls = rows.len();
-                push(self.output(Some(&rows), |column| Vector::constant(column.ty(), Value::Null, nulls)))
+                push(self.output(Some(&rows), |kept| self.join.columns.null_build(kept, nulls)))
             }
             Kind::Inner | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
         }
@@ -293,30 +293,17 @@ impl Probing<'_> {
         // Ascending and as many as there are: every row once, unless one occurs twice and another not at all.
         let whole = pairs.len() == rows && pairs.probe.iter().enumerate().all(|(at, row)| at as u32 == *row);
         let probe = (!whole).then_some(&pairs.probe[..]);
-        push(self.output(probe, |column| column.gather(&pairs.build)))
+        push(self.output(probe, |kept| self.built.columns[kept].gather(&pairs.build)))
     }
 
-    /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told.
-    fn output(&self, probe_rows: Option<&[u32]>, build: impl Fn(&Vector) -> Vector) -> Batch {
-        let columns = self
-            .join
-            .output
-            .iter()
-            .map(|output| match output {
-                Output::Probe { column, .. } => match probe_rows {
-                    None => self.batch.columns[*column].clone(),
-                    Some(rows) => self.batch.columns[*column].gather(rows),
-                },
-                Output::Build { kept } => build(&self.built.columns[*kept]),
-                // Marks are made by `emit_marked`.
-                Output::Mark => Vector::constant(
-                    Type::Boolean,
-                    Value::Null,
-                    probe_rows.map_or(self.batch.rows, <[u32]>::len),
-                ),
-            })
-            .collect();
-        Batch::new(columns, probe_rows.map_or(self.batch.rows, <[u32]>::len))
+    /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told by
+    /// their position among the kept ones.
+    fn output(&self, probe_rows: Option<&[u32]>, build: impl Fn(usize) -> Vector) -> Batch {
+        let probe = |column: usize| match probe_rows {
+            None => self.batch.columns[column].clone(),
+            Some(rows) => self.batch.columns[column].gather(rows),
+        };
+        self.join.columns.batch(probe_rows.map_or(self.batch.rows, <[u32]>::len), probe, build)
     }
 
     fn emit_rows_where(&self, test: impl Fn(usize) -> bool, push: &mut Push<'_>) -> Result<Flow> {
@@ -332,21 +319,10 @@ impl Probing<'_> {
             return Ok(Flow::More);
         }
         let chosen = (count < self.batch.rows).then_some(&rows[..]);
-        push(self.output(chosen, |column| Vector::constant(column.ty(), Value::Null, count)))
+        push(self.output(chosen, |kept| self.join.columns.null_build(kept, count)))
     }
 
     fn emit_marked(&self, marks: Vector, push: &mut Push<'_>) -> Result<Flow> {
-        let rows = self.batch.rows;
-        let columns = self
-            .join
-            .output
-            .iter()
-            .map(|output| match output {
-                Output::Probe { column, .. } => self.batch.columns[*column].clone(),
-                Output::Mark => marks.clone(),
-                Output::Build { kept } => Vector::constant(self.built.columns[*kept].ty(), Value::Null, rows),
-            })
-            .collect();
-        push(Batch::new(columns, rows))
+        push(self.join.columns.marked(self.batch, &marks))
     }
 }

@@ -1,10 +1,9 @@
 //! What a join holds: the batches while they are collected, then table, columns and marks.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-
 use hash::{JoinTable, KeyBounds, KeyCodes, key_hashes};
 use vector::Vector;
+
+use super::row_marks::RowMarks;
 
 /// Build rows as they came, narrowed.
 pub(super) struct BuildBatch {
@@ -50,40 +49,4 @@ pub(super) struct Built {
     pub compared_keys: Vec<Vector>,
     /// Room for the above.
     pub _reservation: memory::Reservation,
-}
-
-/// One bit a row, set by any worker.
-pub(crate) struct RowMarks {
-    words: Vec<AtomicU64>,
-    rows: usize,
-}
-
-impl RowMarks {
-    pub fn new(rows: usize) -> Self {
-        RowMarks { words: (0..rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(), rows }
-    }
-    #[inline]
-    pub fn get(&self, row: u32) -> bool {
-        self.words[row as usize / 64].load(Relaxed) >> (row % 64) & 1 == 1
-    }
-    #[inline]
-    pub fn set(&self, row: u32) {
-        let (word, bit) = (&self.words[row as usize / 64], 1 << (row % 64));
-        // Most marks are there already, and reading is cheap.
-        if word.load(Relaxed) & bit == 0 {
-            word.fetch_or(bit, Relaxed);
-        }
-    }
-    /// Appends the rows among `first .. end` that are set (or not), ascending; `first` is a multiple of 64.
-    pub fn rows(&self, first: usize, end: usize, set: bool, out: &mut Vec<u32>) {
-        let end = end.min(self.rows);
-        let flip = if set { 0 } else { u64::MAX };
-        for row in (first..end).step_by(64) {
-            let mut word = self.words[row / 64].load(Relaxed) ^ flip;
-            if end - row < 64 {
-                word &= (1 << (end - row)) - 1;
-            }
-            simd::append_indices(&[word], row as u32, out);
-        }
-    }
 }
