@@ -1,2 +1,19 @@
-//! Corpus runner, configurations, answer checks and fuzzers.
+//! What holds the engine to its word: the SQL corpus under many configurations, answers of the benchmarks, and
+//! fuzzers against a reference.
+//!
+//! The tests themselves stand in `tests/`; this library is what they share.
 #![forbid(unsafe_code)]
+
+pub mod answers;
+pub mod configuration;
+pub mod corpus;
+
+use std::path::PathBuf;
+
+/// The repository's root, where `tests/slt` and `tests/answers` lie.
+pub fn repository() -> PathBuf {
+    let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    path.pop();
+    path.pop();
+    path
+}

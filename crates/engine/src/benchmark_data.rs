@@ -62,13 +62,9 @@ impl Session {
             if source.primary_key_holds(table).map_err(|e| checked(&e))? {
                 options.primary_key = Some(keys.primary.iter().map(|c| (*c).to_owned()).collect());
             }
-            self.create_table(&name, fields.clone(), &options)?;
-            let loaded = self.generate_into(&name, suite, table, scale, &fields);
-            match loaded {
+            match self.generate_into(&name, suite, table, scale, &fields, &options) {
                 Ok(n) => rows += n,
                 Err(error) => {
-                    // Half a table is no table.
-                    self.drop_tables(&[name], true, false)?;
                     operators::generate::forget_source();
                     return Err(error);
                 }
@@ -78,13 +74,16 @@ impl Session {
         Ok(ResultSet::done(format!("CALL {rows}")))
     }
 
-    fn generate_into(&self, name: &ObjectName, suite: Suite, table: &str, scale: f64, fields: &[Field]) -> Result<u64> {
+    fn generate_into(
+        &self,
+        name: &ObjectName,
+        suite: Suite,
+        table: &str,
+        scale: f64,
+        fields: &[Field],
+        options: &TableOptions,
+    ) -> Result<u64> {
         let relations = SessionRelations::with_snapshot(self.snapshot());
-        let id = relations
-            .snapshot()
-            .find(None, &name.name)
-            .map(|t| plan::TableId(t.id.0))
-            .ok_or_else(|| Error::internal("the table just made is gone"))?;
         let mut columns = ColumnTable::default();
         let ids: Vec<_> = fields.iter().map(|f| columns.add(&f.name, f.ty, f.nullable)).collect();
         let plan = LogicalPlan::Scan {
@@ -94,6 +93,6 @@ impl Session {
         };
         let output = ids.iter().zip(fields).map(|(id, f)| (*id, f.name.clone())).collect();
         let query = LogicalQuery { plan, columns, subqueries: vec![], output };
-        self.insert_query(id, name, query, &relations)
+        self.make_table(name, fields.to_vec(), options, query, &relations)
     }
 }

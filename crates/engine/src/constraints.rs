@@ -10,8 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use block::{Bitmap, Block};
-use catalog::Table;
-use types::{Error, Result, SqlState, Value};
+use types::{Error, Result, Schema, SqlState, Value};
 use vector::{Data, Vector};
 
 /// Longest run of equal first key columns that is compared pair by pair.
@@ -20,7 +19,7 @@ const RUN_ROWS_MAX: usize = 256;
 const BITS_PER_ROW_MAX: i128 = 64;
 
 /// Fails when two rows of `blocks`, old and new together, agree on `columns` and none of those is NULL.
-pub(crate) fn check_unique(table: &Table, constraint: &str, columns: &[usize], blocks: &[Arc<Block>]) -> Result<()> {
+pub(crate) fn check_unique(table: &Schema, constraint: &str, columns: &[usize], blocks: &[Arc<Block>]) -> Result<()> {
     let rows: usize = blocks.iter().map(|b| b.rows()).sum();
     if rows < 2 || columns.is_empty() {
         return Ok(());
@@ -43,8 +42,8 @@ pub(crate) fn check_unique(table: &Table, constraint: &str, columns: &[usize], b
     }
 }
 
-fn key_text(table: &Table, columns: &[usize], values: &[Value]) -> String {
-    let fields = table.columns.fields();
+fn key_text(table: &Schema, columns: &[usize], values: &[Value]) -> String {
+    let fields = table.fields();
     let names: Vec<&str> = columns.iter().map(|c| fields[*c].name.as_str()).collect();
     let shown: Vec<String> = columns.iter().zip(values).map(|(c, v)| v.display(fields[*c].ty)).collect();
     format!("({})=({})", names.join(", "), shown.join(", "))
@@ -179,9 +178,10 @@ fn bitmap_duplicate(column: usize, min: i128, max: i128, blocks: &[Arc<Block>]) 
 fn hashed_duplicate(columns: &[usize], blocks: &[Arc<Block>]) -> Option<Vec<Value>> {
     let rows: usize = blocks.iter().map(|b| b.rows()).sum();
     let mut places: Vec<(u64, u32, u32)> = Vec::with_capacity(rows);
+    let mut hashes = Vec::new();
     for (ordinal, block) in blocks.iter().enumerate() {
         let vectors: Vec<Vector> = columns.iter().map(|c| block.fetch(*c, 0..block.rows())).collect();
-        let hashes = hash::hash_columns(&vectors.iter().collect::<Vec<_>>(), block.rows());
+        hash::hash_columns(&vectors, block.rows(), &mut hashes);
         for (row, hash) in hashes.iter().enumerate() {
             if !vectors.iter().any(|v| v.is_null(row)) {
                 places.push((*hash, ordinal as u32, row as u32));
@@ -209,11 +209,11 @@ fn hashed_duplicate(columns: &[usize], blocks: &[Arc<Block>]) -> Option<Vec<Valu
 
 /// Fails when a row of `new` refers to no row of the parent.
 pub(crate) fn check_foreign_key(
-    child: &Table,
+    (child_name, child): (&str, &Schema),
     constraint: &str,
     columns: &[usize],
     new: &[Arc<Block>],
-    parent: &Table,
+    parent_name: &str,
     parent_columns: &[usize],
     parent_blocks: &[Arc<Block>],
 ) -> Result<()> {
@@ -221,14 +221,12 @@ pub(crate) fn check_foreign_key(
         Err(Error::new(
             SqlState::ForeignKeyViolation,
             format!(
-                "insert or update on table \"{}\" violates foreign key constraint \"{constraint}\"",
-                child.name
+                "insert or update on table \"{child_name}\" violates foreign key constraint \"{constraint}\""
             ),
         )
         .with_detail(format!(
-            "Key {} is not present in table \"{}\".",
-            key_text(child, columns, values),
-            parent.name
+            "Key {} is not present in table \"{parent_name}\".",
+            key_text(child, columns, values)
         )))
     };
     let parent_rows: usize = parent_blocks.iter().map(|b| b.rows()).sum();

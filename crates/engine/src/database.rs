@@ -27,7 +27,7 @@ pub struct Database {
 
 pub(crate) struct Shared {
     pub catalog: Catalog,
-    pub pool: Arc<Pool>,
+    pub pool: Pool,
     pub budget: Budget,
     pub scheduler: Scheduler,
 }
@@ -42,7 +42,7 @@ impl Database {
         Ok(Database {
             shared: Arc::new(Shared {
                 catalog: Catalog::new(),
-                pool: Arc::new(Pool::new(budget.clone())),
+                pool: Pool::new(budget.clone()),
                 budget,
                 scheduler: Scheduler::new(workers),
             }),

@@ -29,7 +29,7 @@ mod statistics;
 
 pub use database::{Database, Options};
 pub use result::ResultSet;
-pub use session::Session;
+pub use session::{Session, is_complete};
 pub use sync::CancelToken;
 pub use types::{Error, Field, Position, Result, Schema, SqlState, Type, Value};
 pub use vector::Batch;

@@ -38,8 +38,8 @@ impl sql::Relations for SessionRelations {
             id: TableId(table.id.0),
             name: table.name.clone(),
             columns: table.columns.clone(),
-            primary_key: table.primary_key.clone(),
-            unique: table.unique.clone(),
+            primary_key: table.keys.iter().find(|k| k.primary).map(|k| k.columns.clone()),
+            unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {

@@ -226,3 +226,12 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
         .unwrap_or_else(|| "unknown".to_owned())
 }
+
+/// Whether `text` ends with a complete statement: its last semicolon is outside quotes and comments.
+pub fn is_complete(text: &str) -> bool {
+    match sql::split(text) {
+        Ok(_) => text.trim_end().ends_with(';'),
+        // An unterminated string or comment: more is to come. Any other error is reported by running it.
+        Err(error) => text.trim_end().ends_with(';') && !error.message().contains("nterminated"),
+    }
+}

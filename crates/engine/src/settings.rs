@@ -8,7 +8,7 @@ use types::{Error, Result, SqlState};
 use workorder::UnitOfTransfer;
 
 /// The layout new blocks get.
-pub use catalog::Layout;
+pub use catalog::LayoutKind;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -17,9 +17,8 @@ pub struct Settings {
     pub transfer_bytes: usize,
     pub statement_timeout: Option<Duration>,
     pub block_bytes: usize,
-    pub layout: Layout,
+    pub layout: LayoutKind,
     pub dense_keys: bool,
-    pub runtime_filters: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
     pub optimizer: optimizer::Settings,
@@ -34,9 +33,8 @@ impl Default for Settings {
             transfer_bytes: execution.transfer_bytes,
             statement_timeout: None,
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
-            layout: Layout::default(),
+            layout: LayoutKind::default(),
             dense_keys: true,
-            runtime_filters: true,
             predicates_on_codes: true,
             block_skipping: true,
             optimizer: optimizer::Settings::default(),
@@ -51,18 +49,20 @@ pub const DATABASE_SETTINGS: [(&str, &str); 2] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 10] = [
+pub const SESSION_SETTINGS: [(&str, &str); 9] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
     ("statement_timeout", "milliseconds after which a statement is cancelled; 0 for never"),
     ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
-    ("layout", "layout of new tables: column_store or compressed_column_store"),
+    ("layout", "layout of new tables: column or compressed_column"),
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
-    ("runtime_filters", "filters from join build sides applied by scans (LIP)"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
 ];
+
+/// The optimizer's switches, by name.
+pub const OPTIMIZER_RULES: &[&str] = optimizer::Settings::NAMES;
 
 /// A number of bytes with an optional unit: `64KB`, `8 GB`, `1.5GiB`, `1048576`. Units are powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
@@ -116,21 +116,6 @@ fn invalid(name: &str, value: &str, expected: &str) -> Error {
     .with_hint(format!("expected {expected}"))
 }
 
-pub fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::ColumnStore => "column_store",
-        Layout::CompressedColumnStore => "compressed_column_store",
-    }
-}
-
-pub fn parse_layout(text: &str) -> Option<Layout> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "column_store" | "columnstore" => Some(Layout::ColumnStore),
-        "compressed_column_store" | "compressed_columnstore" => Some(Layout::CompressedColumnStore),
-        _ => None,
-    }
-}
-
 /// Checks a block size as CREATE TABLE and SET take it.
 pub fn parse_block_bytes(text: &str) -> Result<usize> {
     let range = pool::BLOCK_BYTES_MIN as u64..=pool::BLOCK_BYTES_MAX as u64;
@@ -152,12 +137,11 @@ impl Settings {
             "transfer_size" => self.transfer_bytes.to_string(),
             "statement_timeout" => self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis())),
             "block_size" => self.block_bytes.to_string(),
-            "layout" => layout_name(self.layout).into(),
+            "layout" => self.layout.name().into(),
             "dense_keys" => switch_text(self.dense_keys),
-            "runtime_filters" => switch_text(self.runtime_filters),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "block_skipping" => switch_text(self.block_skipping),
-            _ => return self.optimizer.get(name),
+            _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
 
@@ -200,11 +184,10 @@ impl Settings {
             }
             "block_size" => self.block_bytes = parse_block_bytes(text)?,
             "layout" => {
-                self.layout = parse_layout(text)
-                    .ok_or_else(|| invalid(name, text, "column_store or compressed_column_store"))?;
+                self.layout = LayoutKind::from_name(text)
+                    .ok_or_else(|| invalid(name, text, "column or compressed_column"))?;
             }
             "dense_keys" => self.dense_keys = switch()?,
-            "runtime_filters" => self.runtime_filters = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
             _ => {
@@ -221,7 +204,10 @@ impl Settings {
         let own = SESSION_SETTINGS
             .iter()
             .map(|(name, meaning)| (name.to_string(), self.get(name).unwrap_or_default(), meaning.to_string()));
-        own.chain(self.optimizer.all()).collect()
+        let rules = optimizer::Settings::MEANINGS.iter().map(|(name, meaning)| {
+            (name.to_string(), self.get(name).unwrap_or_default(), meaning.trim().to_string())
+        });
+        own.chain(rules).collect()
     }
 
     pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
@@ -231,7 +217,7 @@ impl Settings {
             transfer_bytes: self.transfer_bytes,
             analyze,
             dense_keys: self.dense_keys,
-            runtime_filters: self.runtime_filters,
+            runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,
             block_skipping: self.block_skipping,
         }
@@ -248,7 +234,7 @@ pub fn unknown(name: &str) -> Error {
         .collect();
     let error =
         Error::new(SqlState::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""));
-    match catalog::closest(name, known.iter().map(String::as_str)) {
+    match catalog::nearest(name, known.iter().map(String::as_str)) {
         Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
         None => error.with_hint("SHOW ALL lists the settings"),
     }

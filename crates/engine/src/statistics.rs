@@ -32,12 +32,12 @@ impl Statistics for SnapshotStatistics<'_> {
             return Some(known.clone());
         }
         let table = self.snapshot.table_by_id(catalog::TableId(id.0))?;
-        let unique_keys = table.primary_key.iter().chain(&table.unique).cloned().collect();
+        let declared = table.keys.iter().map(|k| k.columns.clone());
         let info = Arc::new(TableInfo {
-            rows: table.data.rows,
-            columns: table.data.statistics.clone(),
-            unique_keys,
-            blocks: table.data.blocks.len() as u64,
+            rows: table.rows(),
+            columns: table.data.all_statistics().to_vec(),
+            unique_keys: declared.chain(table.data.unique_sets().iter().cloned()).collect(),
+            blocks: table.data.blocks().len() as u64,
         });
         self.tables.borrow_mut().insert(id, info.clone());
         Some(info)
@@ -45,7 +45,7 @@ impl Statistics for SnapshotStatistics<'_> {
 
     fn sample(&self, id: TableId, columns: &[usize], filters: &[Expr]) -> Option<Sample> {
         let table = self.snapshot.table_by_id(catalog::TableId(id.0))?;
-        let blocks = &table.data.blocks;
+        let blocks = table.data.blocks();
         if blocks.is_empty() {
             return Some(Sample { filters_passed: vec![0; filters.len()], ..Sample::default() });
         }

@@ -44,15 +44,19 @@ impl Default for ExecutionSettings {
     }
 }
 
-/// Takes the blocks of an INSERT; the engine checks constraints and publishes them.
+/// Where an INSERT's rows go: the engine checks constraints and publishes them.
 pub trait InsertTarget: Send + Sync {
-    fn append(&self, table: TableId, blocks: Vec<Arc<block::Block>>, rows: u64) -> Result<()>;
+    fn name(&self) -> &str;
+    fn columns(&self) -> &types::Schema;
+    fn writer_options(&self) -> pool::WriterOptions;
+    /// Takes all blocks at once, in order. Called once; nothing is visible if it fails.
+    fn append(&self, blocks: Vec<pool::SealedBlock>) -> Result<()>;
 }
 
 pub struct QueryContext {
     pub settings: ExecutionSettings,
     pub budget: Budget,
-    pub pool: Arc<pool::Pool>,
+    pub pool: pool::Pool,
     /// The snapshot that the query reads.
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
     pub insert: Option<Arc<dyn InsertTarget>>,
@@ -64,7 +68,7 @@ impl QueryContext {
     pub fn new(
         settings: ExecutionSettings,
         budget: Budget,
-        pool: Arc<pool::Pool>,
+        pool: pool::Pool,
         tables: HashMap<TableId, Arc<catalog::Table>>,
         insert: Option<Arc<dyn InsertTarget>>,
         plan: &plan::PhysicalPlan,

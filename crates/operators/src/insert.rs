@@ -6,13 +6,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use block::Block;
-use plan::{NodeId, PhysicalNode, PhysicalPlan, TableId};
-use pool::BlockWriter;
+use plan::{NodeId, PhysicalPlan};
+use pool::{BlockWriter, SealedBlock};
 use types::{Error, Result, SqlState, Type};
 use vector::{Batch, Vector};
 
-use crate::context::QueryContext;
+use crate::context::{InsertTarget, QueryContext};
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Work, local_state};
 
 /// A leftover smaller than a quarter of a block is joined with its neighbours instead of becoming a block.
@@ -20,22 +19,14 @@ const LEFTOVER_SHARE: usize = 4;
 
 pub struct Insert {
     node: NodeId,
-    table: Arc<catalog::Table>,
-    id: TableId,
+    target: Arc<dyn InsertTarget>,
     inserted: OnceLock<u64>,
 }
 
 impl Insert {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Self>> {
-        let PhysicalNode::Insert { table, .. } = &plan.node else {
-            return Err(Error::internal("not an insert"));
-        };
-        Ok(Arc::new(Insert {
-            node: plan.id,
-            table: query.table(*table)?.clone(),
-            id: *table,
-            inserted: OnceLock::new(),
-        }))
+        let target = query.insert.clone().ok_or_else(|| Error::internal("an insert without a target"))?;
+        Ok(Arc::new(Insert { node: plan.id, target, inserted: OnceLock::new() }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(InsertSink(self.clone()))
@@ -43,16 +34,21 @@ impl Insert {
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
         Arc::new(InsertedRows(self.clone()))
     }
+    fn writer(&self, query: &QueryContext) -> BlockWriter {
+        let declared = self.target.columns().fields().iter().map(|f| (f.ty, f.nullable)).collect();
+        BlockWriter::new(query.pool.clone(), declared, self.target.writer_options())
+    }
     /// The batch with its columns typed as the table's, and NULLs refused where the table refuses them.
     fn conform(&self, batch: Batch) -> Result<Batch> {
         let mut columns = Vec::with_capacity(batch.columns.len());
-        for (column, field) in batch.columns.into_iter().zip(self.table.columns.fields()) {
+        for (column, field) in batch.columns.into_iter().zip(self.target.columns().fields()) {
             if !field.nullable && column.has_nulls() {
                 return Err(Error::new(
                     SqlState::NotNullViolation,
                     format!(
                         "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-                        field.name, self.table.name
+                        field.name,
+                        self.target.name()
                     ),
                 ));
             }
@@ -69,7 +65,7 @@ struct InsertLocal {
     writer: Option<BlockWriter>,
     /// Tag of the first unit in the writer.
     first_tag: u64,
-    sealed: Vec<(u64, Vec<Arc<Block>>)>,
+    sealed: Vec<(u64, Vec<SealedBlock>)>,
     leftovers: Vec<(u64, Vec<Batch>)>,
     rows: u64,
 }
@@ -89,10 +85,10 @@ impl Sink for InsertSink {
         local.rows += batch.rows as u64;
         if local.writer.is_none() {
             local.first_tag = tag;
-            local.writer = Some(BlockWriter::new(work.query.pool.clone(), &self.0.table.columns, self.0.table.options.clone()));
+            local.writer = Some(self.0.writer(work.query));
         }
         if let Some(writer) = &mut local.writer {
-            let blocks = writer.write(batch)?;
+            let blocks = writer.push(batch)?;
             if !blocks.is_empty() {
                 local.sealed.push((local.first_tag, blocks));
                 // Later blocks of this order belong behind these and before those of later orders.
@@ -103,11 +99,11 @@ impl Sink for InsertSink {
     }
     fn end_order(&self, local: &mut Local, _work: &Work<'_>) -> Result<()> {
         let local = local_state::<InsertLocal>(local);
-        let Some(mut writer) = local.writer.take() else { return Ok(()) };
-        if writer.buffered_bytes() * LEFTOVER_SHARE >= writer.block_bytes() {
+        let Some(writer) = local.writer.take() else { return Ok(()) };
+        if writer.pending_bytes() * LEFTOVER_SHARE >= self.0.target.writer_options().block_bytes {
             local.sealed.push((local.first_tag, writer.finish()?));
         } else {
-            local.leftovers.push((local.first_tag, writer.into_buffered()));
+            local.leftovers.push((local.first_tag, writer.into_pending()));
         }
         Ok(())
     }
@@ -130,26 +126,23 @@ impl Sink for InsertSink {
         for (_, part) in parts {
             match part {
                 Part::Blocks(mut sealed) => {
-                    if let Some(mut open) = writer.take() {
+                    if let Some(open) = writer.take() {
                         blocks.append(&mut open.finish()?);
                     }
                     blocks.append(&mut sealed);
                 }
                 Part::Rows(batches) => {
-                    let open = writer.get_or_insert_with(|| {
-                        BlockWriter::new(query.pool.clone(), &self.0.table.columns, self.0.table.options.clone())
-                    });
+                    let open = writer.get_or_insert_with(|| self.0.writer(query));
                     for batch in batches {
-                        blocks.append(&mut open.write(batch)?);
+                        blocks.append(&mut open.push(batch)?);
                     }
                 }
             }
         }
-        if let Some(mut open) = writer {
+        if let Some(open) = writer {
             blocks.append(&mut open.finish()?);
         }
-        let target = query.insert.as_ref().ok_or_else(|| Error::internal("an insert without a target"))?;
-        target.append(self.0.id, blocks, rows)?;
+        self.0.target.append(blocks)?;
         // Finish is called once.
         let _ = self.0.inserted.set(rows);
         Ok(())
@@ -157,7 +150,7 @@ impl Sink for InsertSink {
 }
 
 enum Part {
-    Blocks(Vec<Arc<Block>>),
+    Blocks(Vec<SealedBlock>),
     Rows(Vec<Batch>),
 }
 

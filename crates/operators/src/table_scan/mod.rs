@@ -87,13 +87,13 @@ impl Source for TableScan {
         self.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(self.table.data.blocks.len() as u64)
+        Ok(self.table.data.blocks().len() as u64)
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())
     }
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let Some(block) = self.table.data.blocks.get(unit as usize) else { return Ok(Flow::More) };
+        let Some(block) = self.table.data.blocks().get(unit as usize) else { return Ok(Flow::More) };
         self.scan_block(block, local_state::<ScanLocal>(local), work, push)
     }
 }

@@ -1,0 +1,61 @@
+//! Engine configurations that the corpus is replayed under. Answers must be the same under all.
+
+use engine::{Database, Options, Session};
+use types::Result;
+
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub name: &'static str,
+    pub workers: usize,
+    /// Settings made before anything else.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Configuration {
+    fn new(name: &'static str, workers: usize, settings: &[(&str, &str)]) -> Self {
+        let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        Configuration { name, workers, settings }
+    }
+
+    /// A new database under this configuration.
+    pub fn open(&self) -> Result<Session> {
+        let database = Database::in_memory(Options { workers: Some(self.workers), memory_bytes: Some(8 << 30) })?;
+        let session = database.session();
+        for (name, value) in &self.settings {
+            session.query(&format!("SET {name} = '{value}'"))?;
+        }
+        Ok(session)
+    }
+}
+
+/// As users run it.
+pub fn standard() -> Configuration {
+    Configuration::new("standard", 2, &[])
+}
+
+/// Every configuration, the standard one first.
+pub fn all() -> Vec<Configuration> {
+    let rules: Vec<(&str, &str)> = engine::settings::OPTIMIZER_RULES
+        .iter()
+        .map(|name| (*name, if *name == "join_order" { "written" } else { "off" }))
+        .collect();
+    let techniques: Vec<(&str, &str)> =
+        [("dense_keys", "off"), ("predicates_on_codes", "off"), ("block_skipping", "off")].to_vec();
+    vec![
+        standard(),
+        Configuration::new("column store", 2, &[("layout", "column")]),
+        Configuration::new("small blocks", 2, &[("block_size", "64KB")]),
+        Configuration::new("tiny batches", 2, &[("batch_rows", "3"), ("block_size", "64KB")]),
+        Configuration::new("one worker", 1, &[]),
+        Configuration::new("four workers", 4, &[("block_size", "64KB")]),
+        Configuration::new("unit of transfer block", 2, &[("unit_of_transfer", "block")]),
+        Configuration::new(
+            "small units of transfer",
+            4,
+            &[("unit_of_transfer", "block"), ("transfer_size", "1KB"), ("block_size", "64KB")],
+        ),
+        Configuration::new("optimizer off", 2, &rules),
+        Configuration::new("techniques off", 2, &techniques),
+        Configuration::new("column store, optimizer off", 1, &[rules.as_slice(), &[("layout", "column")]].concat()),
+    ]
+}

@@ -1,0 +1,91 @@
+//! The corpus as `sqllogictest` runs it.
+
+use std::path::{Path, PathBuf};
+
+use engine::Session;
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
+use types::{Error, Value};
+
+use crate::configuration::Configuration;
+
+/// A session as the corpus sees it.
+pub struct CorpusDatabase {
+    session: Session,
+}
+
+impl DB for CorpusDatabase {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let result = self.session.query(sql)?;
+        if !result.has_rows() {
+            return Ok(DBOutput::StatementComplete(result.rows() as u64));
+        }
+        let fields = result.schema().fields();
+        let mut rows = Vec::new();
+        for batch in result.batches() {
+            for row in 0..batch.rows {
+                let cells = batch.columns.iter().zip(fields);
+                rows.push(cells.map(|(c, f)| cell(&c.value(row), f.ty)).collect());
+            }
+        }
+        let types = vec![DefaultColumnType::Any; fields.len()];
+        Ok(DBOutput::Rows { types, rows })
+    }
+
+    fn engine_name(&self) -> &str {
+        "quickstep"
+    }
+
+    fn error_sql_state(error: &Error) -> Option<String> {
+        Some(error.state().code().to_owned())
+    }
+}
+
+fn cell(value: &Value, ty: types::Type) -> String {
+    let text = value.display(ty);
+    if text.is_empty() { "(empty)".to_owned() } else { text }
+}
+
+/// Every corpus file, sorted.
+pub fn files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![crate::repository().join("tests/slt")];
+    while let Some(folder) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "slt") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Runs one file in a new database; every record that fails, in words. `run` counts the records.
+pub fn replay(file: &Path, configuration: &Configuration, run: &mut usize) -> Vec<String> {
+    let records = match sqllogictest::parse_file::<DefaultColumnType>(file) {
+        Ok(records) => records,
+        Err(error) => return vec![format!("{}: {error}", file.display())],
+    };
+    let mut runner = Runner::new(|| async { configuration.open().map(|session| CorpusDatabase { session }) });
+    runner.add_label("quickstep");
+    let mut failures = Vec::new();
+    for record in records {
+        if matches!(record, Record::Statement { .. } | Record::Query { .. }) {
+            *run += 1;
+        }
+        if matches!(record, Record::Halt { .. }) {
+            break;
+        }
+        if let Err(error) = runner.run(record) {
+            failures.push(format!("[{}] {error}", configuration.name));
+        }
+    }
+    failures
+}

@@ -1,0 +1,80 @@
+//! TPC-H and SSB at small and full scale against reference answers.
+
+use conformance::answers::{first_difference, parse};
+use conformance::configuration;
+use conformance::repository;
+use engine::Session;
+
+fn load(suite: &str, scale: &str, settings: &[(&str, &str)]) -> Session {
+    let session = configuration::standard().open().unwrap();
+    for (name, value) in settings {
+        session.query(&format!("SET {name} = '{value}'")).unwrap();
+    }
+    session.query(&format!("CALL {suite}(scale => {scale})")).unwrap_or_else(|e| panic!("{e}"));
+    session
+}
+
+/// Every query of the suite whose answer is recorded; what differs, in words.
+fn differences(session: &Session, suite: &str, scale: &str) -> Vec<String> {
+    let folder = repository().join("tests/answers");
+    let mut names: Vec<_> = std::fs::read_dir(folder.join("queries").join(suite)).unwrap().flatten().map(|e| e.path()).collect();
+    names.sort();
+    let mut problems = Vec::new();
+    let mut compared = 0;
+    for path in names {
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let fraction = 0.0001 / scale.parse::<f64>().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap().replace("{fraction}", &format!("{fraction:.10}"));
+        let answer = folder.join(format!("{suite}-sf{scale}")).join(format!("{stem}.tsv"));
+        let Ok(expected) = std::fs::read_to_string(&answer) else {
+            problems.push(format!("{} is missing", answer.display()));
+            continue;
+        };
+        compared += 1;
+        match session.query(&text) {
+            Err(error) => problems.push(format!("{suite} {stem}: {}", error.render(&text))),
+            Ok(result) => {
+                if let Some(difference) = first_difference(&result, &parse(&expected)) {
+                    problems.push(format!("{suite} {stem}: {difference}"));
+                }
+            }
+        }
+    }
+    println!("{suite} scale {scale}: {compared} answers compared");
+    problems
+}
+
+fn check(suite: &str, scale: &str, settings: &[(&str, &str)]) {
+    let session = load(suite, scale, settings);
+    let problems = differences(&session, suite, scale);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn tpch_small() {
+    check("tpch", "0.01", &[]);
+}
+
+#[test]
+fn tpch_small_in_small_blocks_by_block() {
+    check("tpch", "0.01", &[("block_size", "64KB"), ("unit_of_transfer", "block"), ("transfer_size", "16KB")]);
+}
+
+#[test]
+fn tpch_small_without_the_optimizer() {
+    let mut rules: Vec<(&str, &str)> =
+        engine::settings::OPTIMIZER_RULES.iter().filter(|n| **n != "join_order").map(|n| (*n, "off")).collect();
+    // Without push-down the comma joins of TPC-H would be cross products of everything: that one stays.
+    rules.retain(|(n, _)| !matches!(*n, "filter_push_down"));
+    check("tpch", "0.01", &rules);
+}
+
+#[test]
+fn tpch_scale_1() {
+    check("tpch", "1", &[]);
+}
+
+#[test]
+fn ssb_scale_1() {
+    check("ssb", "1", &[]);
+}

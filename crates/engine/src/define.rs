@@ -1,0 +1,166 @@
+//! Statements that define: schemas and tables.
+
+use catalog::{ForeignKey, Key, NewTable};
+use plan::statement::{IfExists, ObjectName, TableOptions};
+use types::{Error, Field, Result, Schema, SqlState};
+
+use crate::Session;
+use crate::insert::existing;
+use crate::result::ResultSet;
+use crate::session::shown;
+use crate::settings::{LayoutKind, parse_block_bytes};
+
+impl Session {
+    pub(crate) fn create_table(&self, name: &ObjectName, columns: Vec<Field>, options: &TableOptions) -> Result<ResultSet> {
+        if columns.is_empty() {
+            return Err(Error::unsupported(format!("table \"{}\" would have no columns", name.name)));
+        }
+        let new = self.new_table(name, columns, options)?;
+        self.database.shared.catalog.commit(|draft| draft.create_table(new, existing(options.if_exists)))?;
+        Ok(ResultSet::done("CREATE TABLE"))
+    }
+
+    /// For CREATE TABLE AS: the answer when the table exists, so that the query need not run.
+    pub(crate) fn exists_already(&self, name: &ObjectName, options: &TableOptions) -> Result<Option<ResultSet>> {
+        let new = self.new_table(name, vec![], options)?;
+        let snapshot = self.snapshot();
+        let schema = match (&new.schema, new.temporary) {
+            (Some(schema), _) => schema.as_str(),
+            (None, true) => catalog::TEMPORARY_SCHEMA,
+            (None, false) => catalog::DEFAULT_SCHEMA,
+        };
+        if !snapshot.schema(schema)?.tables.contains_key(&new.name) {
+            return Ok(None);
+        }
+        match options.if_exists {
+            IfExists::Keep => Ok(Some(ResultSet::done("CREATE TABLE AS"))),
+            _ => Err(Error::new(SqlState::DuplicateTable, format!("relation \"{}\" already exists", new.name))
+                .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE")),
+        }
+    }
+
+    /// The catalog's form of a table definition, names resolved.
+    pub(crate) fn new_table(&self, name: &ObjectName, mut columns: Vec<Field>, options: &TableOptions) -> Result<NewTable> {
+        let (block_bytes, layout) = {
+            let settings = self.settings();
+            (settings.block_bytes, settings.layout)
+        };
+        let mut table_options = catalog::TableOptions { layout, block_bytes };
+        for (option, value) in &options.with {
+            match option.as_str() {
+                "block_size" => table_options.block_bytes = parse_block_bytes(value)?,
+                "layout" => {
+                    table_options.layout = LayoutKind::from_name(value).ok_or_else(|| {
+                        Error::new(SqlState::InvalidParameterValue, format!("invalid layout \"{value}\""))
+                            .with_hint("expected column or compressed_column")
+                    })?;
+                }
+                other => {
+                    return Err(Error::new(SqlState::InvalidParameterValue, format!("unrecognized table option \"{other}\""))
+                        .with_hint("the options are block_size and layout"));
+                }
+            }
+        }
+        let mut keys = Vec::new();
+        if let Some(primary) = &options.primary_key {
+            let places = positions(&name.name, &columns, primary)?;
+            for place in &places {
+                columns[*place].nullable = false;
+            }
+            keys.push(Key { name: None, columns: places, primary: true });
+        }
+        for unique in &options.unique {
+            keys.push(Key { name: None, columns: positions(&name.name, &columns, unique)?, primary: false });
+        }
+        let mut foreign_keys = Vec::new();
+        for key in &options.foreign_keys {
+            foreign_keys.push(self.foreign_key(name, &columns, options, key)?);
+        }
+        let mut new = NewTable::new(name.name.clone(), Schema::new(columns));
+        new.schema.clone_from(&name.schema);
+        new.temporary = options.temporary;
+        new.keys = keys;
+        new.foreign_keys = foreign_keys;
+        new.options = table_options;
+        Ok(new)
+    }
+
+    fn foreign_key(
+        &self,
+        name: &ObjectName,
+        columns: &[Field],
+        options: &TableOptions,
+        key: &plan::statement::ForeignKey,
+    ) -> Result<ForeignKey> {
+        let own = positions(&name.name, columns, &key.columns)?;
+        let to_itself = key.parent.name == name.name && key.parent.schema == name.schema;
+        let snapshot = self.snapshot();
+        let (parent, fields, primary) = if to_itself {
+            // The catalog's name for "the table being made".
+            let primary = options.primary_key.as_ref().map(|k| positions(&name.name, columns, k)).transpose()?;
+            (catalog::TableId(0), columns.to_vec(), primary)
+        } else {
+            let parent = snapshot.table(key.parent.schema.as_deref(), &key.parent.name)?;
+            let primary = parent.keys.iter().find(|k| k.primary).map(|k| k.columns.clone());
+            (parent.id, parent.columns.fields().to_vec(), primary)
+        };
+        let parent_columns = if key.parent_columns.is_empty() {
+            primary.ok_or_else(|| {
+                Error::new(
+                    SqlState::UndefinedObject,
+                    format!("there is no primary key for referenced table \"{}\"", key.parent.name),
+                )
+            })?
+        } else {
+            positions(&key.parent.name, &fields, &key.parent_columns)?
+        };
+        Ok(ForeignKey { name: None, columns: own, parent, parent_columns })
+    }
+
+    pub(crate) fn drop_tables(&self, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<ResultSet> {
+        // All or none: one commit.
+        self.database.shared.catalog.commit(|draft| {
+            for name in names {
+                draft.drop_table(name.schema.as_deref(), &name.name, if_exists, cascade)?;
+            }
+            Ok(())
+        })?;
+        self.database.shared.budget.reclaim();
+        Ok(ResultSet::done("DROP TABLE"))
+    }
+
+    pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<ResultSet> {
+        self.database.shared.catalog.commit(|draft| draft.create_schema(name, if_not_exists))?;
+        Ok(ResultSet::done("CREATE SCHEMA"))
+    }
+
+    pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
+        self.database.shared.catalog.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
+        Ok(ResultSet::done("DROP SCHEMA"))
+    }
+}
+
+/// Places of named columns; an unknown or repeated one is the user's mistake.
+fn positions(table: &str, columns: &[Field], names: &[String]) -> Result<Vec<usize>> {
+    let mut places = Vec::with_capacity(names.len());
+    for name in names {
+        let place = columns.iter().position(|f| f.name == *name).ok_or_else(|| {
+            let error = Error::new(
+                SqlState::UndefinedColumn,
+                format!("column \"{name}\" named in key does not exist in table \"{}\"", shown(&ObjectName { schema: None, name: table.to_owned() })),
+            );
+            match catalog::nearest(name, columns.iter().map(|f| f.name.as_str())) {
+                Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+                None => error,
+            }
+        })?;
+        if places.contains(&place) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column \"{name}\" appears twice in a key"),
+            ));
+        }
+        places.push(place);
+    }
+    Ok(places)
+}
