@@ -57,8 +57,12 @@ impl Planner<'_> {
             (true, false, true) => right_domain,
             _ => left_domain.max(right_domain),
         };
-        let left_values = distinct_among(left_domain, left.rows());
-        let right_values = distinct_among(right_domain, right.rows());
+        // Each row of a unique side is a value of its own.
+        let values = |domain: f64, rows: f64, unique| {
+            if unique { rows.min(domain) } else { distinct_among(domain, rows) }
+        };
+        let left_values = values(left_domain, left.rows(), left_unique);
+        let right_values = values(right_domain, right.rows(), right_unique);
         KeyMatch {
             pairs: 1.0 / domain,
             left: (right_values / domain).min(1.0),

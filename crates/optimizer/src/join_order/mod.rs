@@ -68,7 +68,7 @@ impl Planner<'_> {
 
     fn lower_region(&mut self, plan: LogicalPlan, needed: &ColumnSet) -> Result<Relation> {
         let (mut region, written) = Region::of(plan);
-        let everything: Set = if region.leaves.len() == 64 { !0 } else { bit(region.leaves.len()) - 1 };
+        let everything: Set = bit(region.leaves.len()) - 1;
 
         // Columns needed inside: by conditions, by definitions that are wanted, by attached joins.
         let mut inside = needed.clone();

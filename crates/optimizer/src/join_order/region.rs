@@ -48,22 +48,23 @@ impl Region {
     /// Takes `plan` apart; the tree is the order as written.
     pub(crate) fn of(plan: LogicalPlan) -> (Region, Tree) {
         let mut region = Region::default();
-        let tree = region.flatten(plan);
+        let tree = region.flatten(plan, RELATIONS_MAX);
         (region, tree)
     }
 
-    fn flatten(&mut self, plan: LogicalPlan) -> Tree {
-        if !dissolves(&plan) || self.leaves.len() + 1 >= RELATIONS_MAX {
+    /// Dissolves `plan` into at most `room` relations, and at least one.
+    fn flatten(&mut self, plan: LogicalPlan, room: usize) -> Tree {
+        if !dissolves(&plan) || room < 2 {
             return self.leaf(plan, None);
         }
         match plan {
             LogicalPlan::Filter { input, predicate } => {
-                let tree = self.flatten(*input);
+                let tree = self.flatten(*input, room);
                 self.add_condition(predicate);
                 tree
             }
             LogicalPlan::Project { input, expressions } => {
-                let tree = self.flatten(*input);
+                let tree = self.flatten(*input, room);
                 for (id, expr) in expressions {
                     let expr = self.resolve(expr);
                     self.definitions.push((id, expr));
@@ -73,15 +74,17 @@ impl Region {
             LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } => {
                 let (left, right, kind, on) = face_left(left, right, kind, on);
                 if kind == JoinKind::Inner {
-                    let left = self.flatten(*left);
-                    let right = self.flatten(*right);
+                    // The right side first gets what it wants, but the left has to get something.
+                    let right_room = relations_of(&right).min(room - 1);
+                    let left = self.flatten(*left, room - right_room);
+                    let right = self.flatten(*right, right_room);
                     for (l, r) in on {
                         self.add_condition(Expr::compare(Comparison::Equal, l, r));
                     }
                     residual.into_iter().for_each(|r| self.add_condition(r));
                     return Tree::join(left, right);
                 }
-                let left = self.flatten(*left);
+                let left = self.flatten(*left, room - 1);
                 let on = on.into_iter().map(|(l, r)| (self.resolve(l), r)).collect();
                 let residual = residual.map(|r| self.resolve(r));
                 let attached =
@@ -148,6 +151,20 @@ impl Region {
             }
             set = grown;
         }
+    }
+}
+
+/// How many relations a plan dissolves into, were there room for all.
+fn relations_of(plan: &LogicalPlan) -> usize {
+    match plan {
+        _ if !dissolves(plan) => 1,
+        LogicalPlan::Filter { input, .. } | LogicalPlan::Project { input, .. } => relations_of(input),
+        LogicalPlan::Join { left, right, kind, .. } => match kind {
+            JoinKind::Inner => relations_of(left) + relations_of(right),
+            JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => relations_of(right) + 1,
+            _ => relations_of(left) + 1,
+        },
+        _ => 1,
     }
 }
 

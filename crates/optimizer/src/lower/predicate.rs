@@ -53,6 +53,7 @@ pub(crate) fn extract(conjunct: &Expr) -> Option<(ColumnId, Vec<ColumnPredicate>
             }
             Some(single(in_list(input, values, *negated)?))
         }
+        K::Or(parts) => either(parts),
         K::Like { input, pattern, negated, case_insensitive: false } => {
             let id = input.as_column()?;
             let like = ColumnPredicate::Like { pattern: pattern.clone(), negated: *negated };
@@ -263,6 +264,73 @@ fn in_list(input: &Expr, values: &[Value], negated: bool) -> Option<(ColumnId, C
     Some((id, predicate))
 }
 
+/// A disjunction of ranges of one column that together make a single range, as BETWEEN 1 AND 5 OR BETWEEN 3 AND 9.
+fn either(parts: &[Expr]) -> Option<(ColumnId, Vec<ColumnPredicate>)> {
+    let mut column = None;
+    let mut ranges: Vec<(Option<Bound>, Option<Bound>)> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut merged = Merged::default();
+        let conjuncts = if let ExprKind::And(conjuncts) = &part.kind {
+            conjuncts.as_slice()
+        } else {
+            std::slice::from_ref(part)
+        };
+        for conjunct in conjuncts {
+            // Deeper disjunctions are not worth the search.
+            if matches!(conjunct.kind, ExprKind::Or(_)) {
+                return None;
+            }
+            let (id, predicates) = extract(conjunct)?;
+            if *column.get_or_insert(id) != id {
+                return None;
+            }
+            predicates.into_iter().for_each(|p| merged.add(p));
+        }
+        match merged.finish(true).as_slice() {
+            [ColumnPredicate::Range { low, high }] => ranges.push((low.clone(), high.clone())),
+            [predicate] if is_never(predicate) => {}
+            _ => return None,
+        }
+    }
+    // An open lower end sorts first.
+    ranges.sort_by(|(a, _), (b, _)| match (a, b) {
+        (None, None) => std::cmp::Ordering::Equal,
+        (None, _) => std::cmp::Ordering::Less,
+        (_, None) => std::cmp::Ordering::Greater,
+        (Some(a), Some(b)) => a.value.total_cmp(&b.value).then(b.inclusive.cmp(&a.inclusive)),
+    });
+    let mut ranges = ranges.into_iter();
+    let (low, mut high) = ranges.next()?;
+    for (next_low, next_high) in ranges {
+        if let (Some(end), Some(start)) = (&high, &next_low) {
+            let order = start.value.total_cmp(&end.value);
+            let follows = || {
+                let next = end.value.as_i128().and_then(|v| v.checked_add(1));
+                end.inclusive && start.inclusive && next.is_some() && next == start.value.as_i128()
+            };
+            if !(order.is_lt() || (order.is_eq() && (end.inclusive || start.inclusive)) || follows()) {
+                return None;
+            }
+        }
+        let reaches_further = match (&high, &next_high) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(end), Some(new)) => {
+                let order = new.value.total_cmp(&end.value);
+                order.is_gt() || (order.is_eq() && new.inclusive)
+            }
+        };
+        if reaches_further {
+            high = next_high;
+        }
+    }
+    let range = match (&low, &high) {
+        (None, None) => ColumnPredicate::IsNotNull,
+        _ => ColumnPredicate::Range { low, high },
+    };
+    Some((column?, vec![range]))
+}
+
 /// Predicates on one column, joined where that makes fewer: ranges intersect, lists lose what ranges exclude.
 #[derive(Default)]
 pub(crate) struct Merged {
@@ -393,6 +461,23 @@ mod tests {
         };
         assert_eq!(date(Comparison::Less, MICROS_PER_DAY * 9 + 1), "c <= 9");
         assert_eq!(date(Comparison::Equal, MICROS_PER_DAY * 9), "c = 9");
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one_range() {
+        let c = |op, v| Expr::compare(op, column(Type::Integer), Expr::literal(Value::I32(v), Type::Integer));
+        let between = |l, h| Expr::and(vec![c(Comparison::GreaterOrEqual, l), c(Comparison::LessOrEqual, h)]);
+        assert_eq!(
+            show(&Expr::or(vec![between(10, 20), between(1, 11), between(21, 30)])),
+            "c >= 1 AND c <= 30"
+        );
+        assert_eq!(show(&Expr::or(vec![between(10, 20), between(1, 8)])), "kept");
+        assert_eq!(show(&Expr::or(vec![between(1, 20), between(3, 8)])), "c >= 1 AND c <= 20");
+        assert_eq!(
+            show(&Expr::or(vec![c(Comparison::Less, 5), c(Comparison::GreaterOrEqual, 5)])),
+            "c IS NOT NULL"
+        );
+        assert_eq!(show(&Expr::or(vec![c(Comparison::Less, 5), c(Comparison::Greater, 5)])), "kept");
     }
 
     #[test]
