@@ -1,2 +1,51 @@
-//! SQL text to logical plan: parsing, binding, decorrelation, statements, error carets.
+//! SQL text to `plan::Statement`.
+//!
+//! `split` cuts a script into statements; `plan` parses and binds one of them. Statements of a script are planned one
+//! at a time, after the one before has run, so that a statement sees the tables made before it. Names are resolved
+//! through `Relations`, which the engine implements over its catalog; nothing here knows the catalog or execution.
+//!
+//! The parser is `sqlparser` with PostgreSQL's grammar, and scalar functions without a kernel of ours are typed by
+//! DataFusion's function library; neither shows in the public interface. Binding, typing and the removal of correlated
+//! subqueries are ours (`bind`): docs/decisions/sql-binder.md says why.
+//!
+//! Every failure is a `types::Error` with an SQLSTATE and, where there is a place to point at, a position in the text
+//! that was given to `split`. No input may panic or exhaust the stack (`stack`).
 #![forbid(unsafe_code)]
+
+mod bind;
+mod data_type;
+mod parse;
+mod place;
+mod relations;
+mod script;
+mod stack;
+mod statement;
+
+pub use relations::{RelationInfo, Relations};
+pub use script::{StatementText, split};
+
+use plan::statement::Statement;
+use types::Result;
+
+/// Plans one statement of `text`. Positions of errors refer to `text` as a whole.
+pub fn plan(text: &str, statement: &StatementText, relations: &dyn Relations) -> Result<Statement> {
+    let own = statement.of(text);
+    stack::with_room(statement.depth(), || {
+        let parsed = parse::statement(own)?;
+        statement::plan(own, &parsed, relations)
+    })
+    .map_err(|error| statement.in_script(error))
+}
+
+/// Plans a text that holds exactly one statement.
+pub fn plan_one(text: &str, relations: &dyn Relations) -> Result<Statement> {
+    let statements = split(text)?;
+    match statements.as_slice() {
+        [one] => plan(text, one, relations),
+        [] => Err(types::Error::new(types::SqlState::SyntaxError, "the statement is empty")),
+        [_, second, ..] => Err(second.in_script(
+            types::Error::new(types::SqlState::SyntaxError, "only one statement is allowed here")
+                .at(place::START),
+        )),
+    }
+}

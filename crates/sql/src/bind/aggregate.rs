@@ -1,0 +1,344 @@
+//! Aggregate calls, and expressions over grouped rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast::{
+    DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{Bound, cast};
+use super::expression::{Clause, ExprBinder};
+use super::subquery::Pending;
+use super::{Binder, operator};
+use crate::place;
+
+/// Digits an average has beyond its argument's scale.
+const AVERAGE_EXTRA_SCALE: u8 = 4;
+
+/// The aggregate calls of one SELECT.
+#[derive(Default)]
+pub(crate) struct Aggregates {
+    pub calls: Vec<(ColumnId, AggregateCall)>,
+    /// Subqueries inside arguments: they belong below the aggregation.
+    pub below: Vec<Pending>,
+}
+
+/// The function of that name; `None` when it is no aggregate.
+fn function_named(name: &str) -> Option<AggregateFunction> {
+    use AggregateFunction as A;
+    Some(match name {
+        "count" => A::Count,
+        "sum" => A::Sum,
+        "avg" => A::Avg,
+        "min" => A::Min,
+        "max" => A::Max,
+        "bool_and" | "every" => A::BoolAnd,
+        "bool_or" => A::BoolOr,
+        "stddev" | "stddev_samp" => A::StddevSamp,
+        "stddev_pop" => A::StddevPop,
+        "variance" | "var_samp" => A::VarSamp,
+        "var_pop" => A::VarPop,
+        "any_value" => A::AnyValue,
+        "string_agg" => A::StringAgg { delimiter: "".into() },
+        _ => return None,
+    })
+}
+
+/// Aggregates that others have, so that the refusal can say what is meant.
+const UNSUPPORTED: [&str; 24] = [
+    "array_agg",
+    "median",
+    "mode",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "percentile_cont",
+    "percentile_disc",
+    "approx_distinct",
+    "approx_median",
+    "json_agg",
+    "jsonb_agg",
+    "xmlagg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "regr_slope",
+    "regr_intercept",
+    "regr_count",
+    "regr_r2",
+    "grouping",
+    "first_value",
+    "last_value",
+    "approx_percentile_cont",
+];
+
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    function_named(name).is_some() || UNSUPPORTED.contains(&name)
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        let Some(function) = function_named(name) else {
+            return Err(refuse(Error::unsupported(format!("aggregate function {name} is not supported"))));
+        };
+        // Taken out, so that an aggregate inside an argument is seen as nested.
+        let Some(mut aggregates) = self.aggregates.take() else {
+            let message = if self.clause == Clause::Argument {
+                "aggregate function calls cannot be nested".to_owned()
+            } else {
+                format!("aggregate functions are not allowed in {}", self.clause.name())
+            };
+            return Err(refuse(Error::new(SqlState::GroupingError, message)));
+        };
+        let clause = std::mem::replace(&mut self.clause, Clause::Argument);
+        let pending = std::mem::take(&mut self.pending);
+        let result = self.aggregate_call(name, function, call, span);
+        aggregates.below.append(&mut self.pending);
+        self.pending = pending;
+        self.clause = clause;
+        let bound = result.map(|call| {
+            let ty = call.ty;
+            let known = aggregates.calls.iter().find(|(_, c)| *c == call).map(|(id, _)| *id);
+            let id = known.unwrap_or_else(|| {
+                let never_null =
+                    matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+                let id = self.binder.columns.add(call.function.name(), ty, !never_null);
+                aggregates.calls.push((id, call));
+                id
+            });
+            Bound::typed(Expr::column(id, ty), span)
+        });
+        self.aggregates = Some(aggregates);
+        bound
+    }
+
+    fn aggregate_call(
+        &mut self,
+        name: &str,
+        function: AggregateFunction,
+        call: &'a Call,
+        span: Span,
+    ) -> Result<AggregateCall> {
+        use AggregateFunction as A;
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        let filter = match &call.filter {
+            Some(filter) => Some(self.condition(filter, "FILTER")?),
+            None => None,
+        };
+        let FunctionArguments::List(list) = &call.args else {
+            return Err(refuse(Error::new(SqlState::SyntaxError, format!("{name} needs arguments"))));
+        };
+        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        for clause in &list.clauses {
+            match clause {
+                // The order of rows matters to none of the others.
+                FunctionArgumentClause::OrderBy(_) if !matches!(function, A::StringAgg { .. }) => {}
+                other => {
+                    return Err(refuse(Error::unsupported(format!(
+                        "{other} inside {name} is not supported"
+                    ))));
+                }
+            }
+        }
+        let mut arguments: Vec<&'a Ast> = Vec::new();
+        for argument in &list.args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard)
+                    if function == A::Count && list.args.len() == 1 =>
+                {
+                    if distinct {
+                        return Err(refuse(Error::new(
+                            SqlState::SyntaxError,
+                            "count(DISTINCT *) has no meaning",
+                        )));
+                    }
+                    return Ok(AggregateCall {
+                        function: A::CountStar,
+                        argument: None,
+                        distinct: false,
+                        filter,
+                        ty: Type::BigInt,
+                    });
+                }
+                _ => {
+                    return Err(refuse(Error::new(
+                        SqlState::UndefinedFunction,
+                        format!("function {name} does not take {argument} as an argument"),
+                    )));
+                }
+            }
+        }
+        let wanted = if matches!(function, A::StringAgg { .. }) { 2 } else { 1 };
+        if arguments.len() != wanted {
+            return Err(refuse(Error::new(
+                SqlState::UndefinedFunction,
+                format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
+            )));
+        }
+        let bound = self.bind(arguments[0])?;
+        super::check_depth(&bound.expr)?;
+        let function = match function {
+            A::StringAgg { .. } => {
+                let delimiter = self.bind(arguments[1])?;
+                match delimiter.expr.as_literal().and_then(Value::as_text) {
+                    Some(text) => A::StringAgg { delimiter: Arc::from(text) },
+                    None => {
+                        return Err(refuse(Error::unsupported(
+                            "the delimiter of string_agg must be a constant",
+                        )));
+                    }
+                }
+            }
+            other => other,
+        };
+        let (argument, ty) = typed(&function, bound, text)?;
+        let distinct =
+            distinct && !matches!(function, A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue);
+        Ok(AggregateCall { function, argument: Some(argument), distinct, filter, ty })
+    }
+}
+
+/// The argument as the function takes it, and the result's type.
+fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr, Type)> {
+    use AggregateFunction as A;
+    let (from, span) = (bound.ty(), bound.span);
+    let undefined = || {
+        let shown = if bound.untyped { "unknown".to_owned() } else { from.to_string() };
+        let error = Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {}({shown}) does not exist", function.name()),
+        )
+        .with_hint("an explicit cast may help");
+        place::at(error, text, span)
+    };
+    match function {
+        A::CountStar | A::Count => Ok((bound.expr, Type::BigInt)),
+        A::Sum => match from {
+            t if t.is_integer() => Ok((bound.expr, Type::BigInt)),
+            Type::Decimal { scale, .. } => Ok((bound.expr, Type::Decimal { precision: 38, scale })),
+            t if t.is_float() => Ok((bound.expr, Type::Double)),
+            t if t.is_interval() => Ok((bound.expr, t)),
+            Type::Null => Ok((cast(bound.expr, Type::BigInt), Type::BigInt)),
+            _ => Err(undefined()),
+        },
+        A::Avg => match from {
+            Type::Decimal { scale, .. } => {
+                let scale = (scale + AVERAGE_EXTRA_SCALE).min(38);
+                Ok((bound.expr, Type::Decimal { precision: 38, scale }))
+            }
+            t if t.is_numeric() => Ok((bound.expr, Type::Double)),
+            Type::Null => Ok((cast(bound.expr, Type::Double), Type::Double)),
+            _ => Err(undefined()),
+        },
+        A::StddevSamp | A::StddevPop | A::VarSamp | A::VarPop => {
+            if from.is_numeric() || from == Type::Null {
+                Ok((cast(bound.expr, Type::Double), Type::Double))
+            } else {
+                Err(undefined())
+            }
+        }
+        A::BoolAnd | A::BoolOr => match operator::condition(bound.clone(), function.name(), text) {
+            Ok(argument) => Ok((argument, Type::Boolean)),
+            Err(_) => Err(undefined()),
+        },
+        A::Min | A::Max | A::AnyValue => {
+            let ty = if from == Type::Null { Type::Text } else { from };
+            Ok((cast(bound.expr, ty), ty))
+        }
+        A::StringAgg { .. } => {
+            if from.is_text() || from == Type::Null {
+                Ok((cast(bound.expr, Type::Text), Type::Text))
+            } else {
+                Err(undefined())
+            }
+        }
+    }
+}
+
+/// What is known above an aggregation: group expressions by their columns, and the calls.
+pub(crate) struct Grouping {
+    pub groups: Vec<(ColumnId, Expr)>,
+    by_expression: Vec<(Expr, ColumnId)>,
+    /// Columns of the input that are neither grouped nor aggregated, and may not be seen above.
+    hidden: HashMap<ColumnId, ()>,
+}
+
+impl Grouping {
+    /// `input` are the columns of the FROM clause.
+    pub fn new(
+        binder: &mut Binder<'_>,
+        expressions: Vec<Expr>,
+        input: impl Iterator<Item = ColumnId>,
+    ) -> Self {
+        let mut groups: Vec<(ColumnId, Expr)> = Vec::new();
+        let mut by_expression: Vec<(Expr, ColumnId)> = Vec::new();
+        for expr in expressions {
+            if by_expression.iter().any(|(e, _)| *e == expr) {
+                continue;
+            }
+            let id = binder.column_for("group", &expr);
+            by_expression.push((expr.clone(), id));
+            groups.push((id, expr));
+        }
+        let mut hidden: HashMap<ColumnId, ()> = input.map(|id| (id, ())).collect();
+        for (id, _) in &groups {
+            hidden.remove(id);
+        }
+        Grouping { groups, by_expression, hidden }
+    }
+
+    /// An expression over the input as one over groups: group expressions become their columns. A column that is left
+    /// over must depend on the groups, or it is an error.
+    pub fn rewrite(&self, binder: &Binder<'_>, calls: &mut Aggregates, expr: Expr) -> Result<Expr> {
+        if let Some((_, id)) = self.by_expression.iter().find(|(e, _)| *e == expr) {
+            return Ok(Expr::column(*id, expr.ty));
+        }
+        if let ExprKind::Column(id) = expr.kind {
+            self.admit(binder, calls, id)?;
+            return Ok(expr);
+        }
+        let mut expr = expr;
+        for child in expr.children_mut() {
+            let taken = std::mem::replace(child, Expr::boolean(false));
+            *child = self.rewrite(binder, calls, taken)?;
+        }
+        Ok(expr)
+    }
+
+    /// Checks that a column may be used above the aggregation, and makes it available there.
+    pub fn admit(&self, binder: &Binder<'_>, calls: &mut Aggregates, id: ColumnId) -> Result<()> {
+        if !self.hidden.contains_key(&id) || calls.calls.iter().any(|(c, _)| *c == id) {
+            return Ok(());
+        }
+        let grouped = |c: &ColumnId| self.groups.iter().any(|(g, _)| g == c);
+        if binder.keys.iter().any(|k| k.row.contains(&id) && k.columns.iter().all(grouped)) {
+            let argument = binder.column(id);
+            let ty = argument.ty;
+            let call = AggregateCall {
+                function: AggregateFunction::AnyValue,
+                argument: Some(argument),
+                distinct: false,
+                filter: None,
+                ty,
+            };
+            calls.calls.push((id, call));
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState::GroupingError,
+            format!(
+                "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
+                binder.columns.get(id).name
+            ),
+        ))
+    }
+}

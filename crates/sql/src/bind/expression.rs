@@ -1,0 +1,772 @@
+//! Expressions of the syntax tree, one method a kind.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType as TypeSyntax, Expr as Ast, Ident, UnaryOperator, Value as AstValue,
+    ValueWithSpan,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{Arithmetic, Expr, ExprKind, Function};
+use types::datetime::parse_interval;
+use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
+
+use super::aggregate::Aggregates;
+use super::coerce::{self, Bound};
+use super::scope::Scope;
+use super::subquery::Pending;
+use super::{Binder, fold, folded, literal, operator};
+use crate::data_type::{self, TypeName};
+use crate::place::Placed;
+use crate::{place, stack};
+
+/// Where an expression stands, for rules and messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clause {
+    Select,
+    Where,
+    GroupBy,
+    Having,
+    OrderBy,
+    On,
+    Values,
+    Limit,
+    Argument,
+}
+
+impl Clause {
+    pub fn name(self) -> &'static str {
+        match self {
+            Clause::Select => "SELECT",
+            Clause::Where => "WHERE",
+            Clause::GroupBy => "GROUP BY",
+            Clause::Having => "HAVING",
+            Clause::OrderBy => "ORDER BY",
+            Clause::On => "JOIN conditions",
+            Clause::Values => "VALUES",
+            Clause::Limit => "LIMIT",
+            Clause::Argument => "the arguments of an aggregate function",
+        }
+    }
+}
+
+/// Binds the expressions of one clause.
+pub(crate) struct ExprBinder<'b, 'a> {
+    pub binder: &'b mut Binder<'a>,
+    pub scope: Rc<Scope>,
+    pub clause: Clause,
+    /// Where aggregate calls go; `None` where they are not allowed.
+    pub aggregates: Option<Aggregates>,
+    /// Subqueries found, to be joined to the plan that the expression is evaluated over.
+    pub pending: Vec<Pending>,
+    /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
+    pub positive: bool,
+    pub depth: usize,
+}
+
+impl<'b, 'a> ExprBinder<'b, 'a> {
+    pub fn new(binder: &'b mut Binder<'a>, scope: Rc<Scope>, clause: Clause) -> Self {
+        ExprBinder { binder, scope, clause, aggregates: None, pending: Vec::new(), positive: false, depth: 0 }
+    }
+
+    fn text(&self) -> &'a str {
+        self.binder.text
+    }
+
+    /// A bound expression of its own type; a quoted literal becomes TEXT.
+    pub fn value(&mut self, ast: &'a Ast) -> Result<Expr> {
+        let bound = self.bind(ast)?;
+        super::check_depth(&bound.expr)?;
+        Ok(bound.settled())
+    }
+
+    pub fn condition(&mut self, ast: &'a Ast, what: &str) -> Result<Expr> {
+        let bound = self.bind(ast)?;
+        super::check_depth(&bound.expr)?;
+        operator::condition(bound, what, self.text())
+    }
+
+    pub fn bind(&mut self, ast: &'a Ast) -> Result<Bound> {
+        self.depth += 1;
+        // Far above what is let through in the end; the stack was sized for the text.
+        if self.depth > stack::DEPTH_MAX {
+            return Err(stack::too_deep());
+        }
+        let positive = self.positive;
+        if !matches!(
+            ast,
+            Ast::Nested(_)
+                | Ast::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }
+                | Ast::Exists { .. }
+                | Ast::InSubquery { .. }
+                | Ast::AnyOp { .. }
+        ) {
+            self.positive = false;
+        }
+        let result = self.dispatch(ast);
+        self.positive = positive;
+        self.depth -= 1;
+        result
+    }
+
+    fn dispatch(&mut self, ast: &'a Ast) -> Result<Bound> {
+        match ast {
+            Ast::Identifier(ident) => self.identifier(std::slice::from_ref(ident)),
+            Ast::CompoundIdentifier(idents) => self.identifier(idents),
+            Ast::Value(value) => self.literal(value),
+            Ast::Nested(inner) => self.bind(inner),
+            Ast::BinaryOp { left, op, right } => self.binary(ast, left, op, right),
+            Ast::UnaryOp { op, expr } => self.unary(op, expr),
+            Ast::IsNull(e) => self.is_null(e, false),
+            Ast::IsNotNull(e) => self.is_null(e, true),
+            Ast::IsTrue(e) => self.is_boolean(e, true, false),
+            Ast::IsNotTrue(e) => self.is_boolean(e, true, true),
+            Ast::IsFalse(e) => self.is_boolean(e, false, false),
+            Ast::IsNotFalse(e) => self.is_boolean(e, false, true),
+            Ast::IsUnknown(e) => self.is_unknown(e, false),
+            Ast::IsNotUnknown(e) => self.is_unknown(e, true),
+            Ast::IsDistinctFrom(l, r) => self.distinct_from(l, r, true),
+            Ast::IsNotDistinctFrom(l, r) => self.distinct_from(l, r, false),
+            Ast::Between { expr, negated, low, high } => self.between(expr, *negated, low, high),
+            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            Ast::Like { negated, any: false, expr, pattern, escape_char } => {
+                self.like(expr, pattern, escape_char.as_ref(), *negated, false)
+            }
+            Ast::ILike { negated, any: false, expr, pattern, escape_char } => {
+                self.like(expr, pattern, escape_char.as_ref(), *negated, true)
+            }
+            Ast::Cast { kind, expr, data_type, array: false, format: None } => {
+                let lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+                let bound = self.bind(expr)?;
+                self.cast(bound, data_type, lenient)
+            }
+            Ast::TypedString(typed) => {
+                let bound = self.literal(&typed.value)?;
+                self.cast(bound, &typed.data_type, false)
+            }
+            Ast::Interval(interval) => {
+                let span = literal_span(&interval.value);
+                Ok(Bound::typed(literal::interval(interval).placed(self.text(), span)?, span))
+            }
+            Ast::Case { operand, conditions, else_result, case_token, .. } => {
+                let span = case_token.0.span;
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), span)
+            }
+            Ast::Function(function) => self.function(function),
+            Ast::Extract { field, expr, .. } => self.extract(field, expr),
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                self.substring(expr, substring_from.as_deref(), substring_for.as_deref())
+            }
+            Ast::Trim { trim_where, trim_what, expr, trim_characters } => {
+                self.trim(trim_where.as_ref(), trim_what.as_deref(), expr, trim_characters.as_deref())
+            }
+            Ast::Position { expr, r#in } => self.call("strpos", &[r#in, expr]),
+            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments: Vec<&'a Ast> = vec![expr, overlay_what, overlay_from];
+                arguments.extend(overlay_for.as_deref());
+                self.call("overlay", &arguments)
+            }
+            Ast::Ceil { expr, .. } => self.call("ceil", &[expr]),
+            Ast::Floor { expr, .. } => self.call("floor", &[expr]),
+            Ast::AtTimeZone { timestamp, time_zone } => self.at_time_zone(timestamp, time_zone),
+            Ast::Collate { expr, collation } => {
+                let name = collation.to_string();
+                if !matches!(name.trim_matches('"').to_lowercase().as_str(), "c" | "posix" | "ucs_basic") {
+                    return Err(Error::unsupported(format!("collation {name} is not supported"))
+                        .with_hint("text is ordered by its bytes, which is collation \"C\""));
+                }
+                self.bind(expr)
+            }
+            Ast::Exists { subquery, negated } => self.exists(subquery, *negated),
+            Ast::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
+            Ast::Subquery(query) => self.scalar_subquery(query),
+            Ast::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, false),
+            Ast::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, true),
+            other => Err(self.unsupported_expression(other)),
+        }
+    }
+
+    fn unsupported_expression(&self, ast: &Ast) -> Error {
+        use datafusion_sql::sqlparser::ast::Spanned;
+        let mut shown = ast.to_string();
+        if shown.chars().count() > 60 {
+            shown = shown.chars().take(60).chain("...".chars()).collect();
+        }
+        place::at(
+            Error::unsupported(format!("the expression {shown} is not supported")),
+            self.text(),
+            ast.span(),
+        )
+    }
+
+    fn identifier(&mut self, idents: &[Ident]) -> Result<Bound> {
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
+        let names: Vec<String> = idents.iter().map(folded).collect();
+        let (schema, table, name) = match names.as_slice() {
+            [name] => (None, None, name),
+            [table, name] => (None, Some(table.as_str()), name),
+            [schema, table, name] => (Some(schema.as_str()), Some(table.as_str()), name),
+            _ => {
+                let error = Error::unsupported("a column is named by at most schema, table and column");
+                return Err(place::at(error, self.text(), span));
+            }
+        };
+        match self.scope.find(schema, table, name).placed(self.text(), span)? {
+            Some(id) => Ok(Bound::typed(self.binder.column(id), span)),
+            None => Err(place::at(self.scope.unknown(table, name), self.text(), span)),
+        }
+    }
+
+    fn literal(&mut self, value: &ValueWithSpan) -> Result<Bound> {
+        let span = value.span;
+        let expr = match &value.value {
+            AstValue::Number(text, _) => literal::number(text).placed(self.text(), span)?,
+            AstValue::Boolean(b) => Expr::boolean(*b),
+            AstValue::Null => Expr::literal(Value::Null, Type::Null),
+            AstValue::SingleQuotedString(s)
+            | AstValue::EscapedStringLiteral(s)
+            | AstValue::UnicodeStringLiteral(s)
+            | AstValue::NationalStringLiteral(s) => {
+                return Ok(Bound { expr: Expr::literal(Value::text(s), Type::Text), untyped: true, span });
+            }
+            AstValue::DollarQuotedString(s) => {
+                return Ok(Bound {
+                    expr: Expr::literal(Value::text(&s.value), Type::Text),
+                    untyped: true,
+                    span,
+                });
+            }
+            AstValue::Placeholder(name) => {
+                let error = Error::unsupported(format!("parameter {name} is not supported"))
+                    .with_hint("write the value into the statement");
+                return Err(place::at(error, self.text(), span));
+            }
+            other => {
+                let error = Error::unsupported(format!("the literal {other} is not supported"));
+                return Err(place::at(error, self.text(), span));
+            }
+        };
+        Ok(Bound::typed(expr, span))
+    }
+
+    fn binary(&mut self, ast: &'a Ast, left: &'a Ast, op: &BinaryOperator, right: &'a Ast) -> Result<Bound> {
+        use BinaryOperator as B;
+        if matches!(op, B::And | B::Or) {
+            return self.connective(ast, matches!(op, B::And));
+        }
+        if let Some(comparison) = comparison_operator(op) {
+            if let (Ast::Tuple(l), Ast::Tuple(r)) = (strip(left), strip(right)) {
+                return self.row_comparison(comparison, l, r);
+            }
+            let (l, r) = (self.bind(left)?, self.bind(right)?);
+            let span = l.span.union(&r.span);
+            return Ok(Bound::typed(operator::comparison(comparison, l, r, self.text())?, span));
+        }
+        let arithmetic = match op {
+            B::Plus => Arithmetic::Add,
+            B::Minus => Arithmetic::Subtract,
+            B::Multiply => Arithmetic::Multiply,
+            B::Divide => Arithmetic::Divide,
+            B::Modulo => Arithmetic::Modulo,
+            B::StringConcat => {
+                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                let span = l.span.union(&r.span);
+                return Ok(Bound::typed(operator::concatenate(l, r, self.text())?, span));
+            }
+            B::PGExp => return self.call("power", &[left, right]),
+            B::PGLikeMatch => return self.like(left, right, None, false, false),
+            B::PGNotLikeMatch => return self.like(left, right, None, true, false),
+            B::PGILikeMatch => return self.like(left, right, None, false, true),
+            B::PGNotILikeMatch => return self.like(left, right, None, true, true),
+            B::PGRegexMatch => return self.regular_expression(left, right, false, false),
+            B::PGRegexNotMatch => return self.regular_expression(left, right, true, false),
+            B::PGRegexIMatch => return self.regular_expression(left, right, false, true),
+            B::PGRegexNotIMatch => return self.regular_expression(left, right, true, true),
+            B::PGStartsWith => return self.call("starts_with", &[left, right]),
+            other => {
+                let span = literal_span(left);
+                let error = Error::unsupported(format!("operator {other} is not supported"));
+                return Err(place::at(error, self.text(), span));
+            }
+        };
+        let (l, r) = (self.bind(left)?, self.bind(right)?);
+        let span = l.span.union(&r.span);
+        Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
+    }
+
+    /// A chain of ANDs or ORs, without recursion along the chain.
+    fn connective(&mut self, ast: &'a Ast, and: bool) -> Result<Bound> {
+        let mut parts = Vec::new();
+        operands(ast, and, &mut parts);
+        let mut bound = Vec::with_capacity(parts.len());
+        let mut span = Span::empty();
+        for part in parts {
+            let operand = self.bind(part)?;
+            span = span.union(&operand.span);
+            bound.push(operator::condition(operand, if and { "AND" } else { "OR" }, self.text())?);
+        }
+        let expr = if and { fold::and(bound) } else { fold::or(bound) };
+        Ok(Bound::typed(expr, span))
+    }
+
+    fn unary(&mut self, op: &UnaryOperator, operand: &'a Ast) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        match op {
+            UnaryOperator::Minus => Ok(Bound::typed(operator::negate(bound, self.text())?, span)),
+            UnaryOperator::Plus if bound.ty().is_numeric() || bound.ty().is_interval() => Ok(bound),
+            UnaryOperator::Not => {
+                let input = operator::condition(bound, "NOT", self.text())?;
+                Ok(Bound::typed(negated(input), span))
+            }
+            other => {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("operator does not exist: {other} {}", bound.ty()),
+                );
+                Err(place::at(error, self.text(), span))
+            }
+        }
+    }
+
+    fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let kind = ExprKind::IsNull { input: Box::new(bound.settled()), negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let input = Box::new(operator::condition(bound, "IS", self.text())?);
+        let kind = ExprKind::IsBoolean { input, value, negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    fn is_unknown(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let input = Box::new(operator::condition(bound, "IS UNKNOWN", self.text())?);
+        let kind = ExprKind::IsNull { input, negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    fn distinct_from(&mut self, left: &'a Ast, right: &'a Ast, negated: bool) -> Result<Bound> {
+        let (l, r) = (self.bind(left)?, self.bind(right)?);
+        let span = l.span.union(&r.span);
+        Ok(Bound::typed(operator::not_distinct(l, r, negated, self.text())?, span))
+    }
+
+    fn between(&mut self, operand: &'a Ast, negated: bool, low: &'a Ast, high: &'a Ast) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let (low, high) = (self.bind(low)?, self.bind(high)?);
+        let span = bound.span;
+        let above = operator::comparison(Comparison::GreaterOrEqual, bound.clone(), low, self.text())?;
+        let below = operator::comparison(Comparison::LessOrEqual, bound, high, self.text())?;
+        let within = fold::and(vec![above, below]);
+        Ok(Bound::typed(if negated { self::negated(within) } else { within }, span))
+    }
+
+    fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
+        if let Ast::Tuple(left) = strip(operand) {
+            let mut rows = Vec::with_capacity(list.len());
+            for item in list {
+                let Ast::Tuple(right) = strip(item) else { return Err(self.unsupported_expression(item)) };
+                rows.push(self.row_comparison(Comparison::Equal, left, right)?.expr);
+            }
+            let found = fold::or(rows);
+            return Ok(Bound::typed(if negated { self::negated(found) } else { found }, Span::empty()));
+        }
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            items.push(self.bind(item)?);
+        }
+        Ok(Bound::typed(in_list(bound, items, negated, self.text())?, span))
+    }
+
+    /// `(a, b) = (c, d)`.
+    fn row_comparison(&mut self, op: Comparison, left: &'a [Ast], right: &'a [Ast]) -> Result<Bound> {
+        if left.len() != right.len() {
+            return Err(Error::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
+        }
+        if !matches!(op, Comparison::Equal | Comparison::NotEqual) {
+            return Err(Error::unsupported("rows can be compared with = and <> only"));
+        }
+        let mut parts = Vec::with_capacity(left.len());
+        let mut span = Span::empty();
+        for (l, r) in left.iter().zip(right) {
+            let (l, r) = (self.bind(l)?, self.bind(r)?);
+            span = span.union(&l.span);
+            parts.push(operator::comparison(op, l, r, self.text())?);
+        }
+        let expr = if op == Comparison::Equal { fold::and(parts) } else { fold::or(parts) };
+        Ok(Bound::typed(expr, span))
+    }
+
+    fn like(
+        &mut self,
+        operand: &'a Ast,
+        pattern: &'a Ast,
+        escape: Option<&ValueWithSpan>,
+        negated: bool,
+        case_insensitive: bool,
+    ) -> Result<Bound> {
+        let (input, pattern) = (self.bind(operand)?, self.bind(pattern)?);
+        let span = input.span;
+        for side in [&input, &pattern] {
+            if !side.ty().is_text() && !side.is_null() {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("operator does not exist: {} ~~ {}", input.ty(), pattern.ty()),
+                )
+                .with_hint("LIKE takes text; an explicit cast may help");
+                return Err(place::at(error, self.text(), side.span));
+            }
+        }
+        let escape = match escape.map(|e| &e.value) {
+            None => Some('\\'),
+            Some(AstValue::SingleQuotedString(s)) => {
+                let mut characters = s.chars();
+                match (characters.next(), characters.next()) {
+                    (one, None) => one,
+                    _ => {
+                        let error = Error::new(SqlState::InvalidParameterValue, "invalid escape string")
+                            .with_detail("it must be empty or one character");
+                        return Err(place::at(error, self.text(), span));
+                    }
+                }
+            }
+            Some(_) => return Err(Error::unsupported("ESCAPE takes a quoted character")),
+        };
+        if input.is_null() || pattern.is_null() {
+            return Ok(Bound::typed(super::null_of(Type::Boolean), span));
+        }
+        let constant = pattern.expr.as_literal().and_then(Value::as_text).map(str::to_owned);
+        let Some(constant) = constant else {
+            if escape != Some('\\') {
+                return Err(Error::unsupported(
+                    "ESCAPE with a pattern that is not a constant is not supported",
+                ));
+            }
+            let name = if case_insensitive { "ilike" } else { "like" };
+            let kind = ExprKind::Library { name: name.into(), arguments: vec![input.expr, pattern.expr] };
+            let expr = Expr::new(kind, Type::Boolean);
+            return Ok(Bound::typed(if negated { self::negated(expr) } else { expr }, span));
+        };
+        let wanted = if case_insensitive { constant.to_lowercase() } else { constant };
+        let Some(pattern) = LikePattern::new(&wanted, escape) else {
+            let error = Error::new(
+                SqlState::InvalidParameterValue,
+                "LIKE pattern must not end with escape character",
+            );
+            return Err(place::at(error, self.text(), pattern.span));
+        };
+        let kind = ExprKind::Like {
+            input: Box::new(input.expr),
+            pattern: Arc::new(pattern),
+            negated,
+            case_insensitive,
+        };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    fn regular_expression(
+        &mut self,
+        l: &'a Ast,
+        r: &'a Ast,
+        negated: bool,
+        insensitive: bool,
+    ) -> Result<Bound> {
+        let (l, r) = (self.bind(l)?, self.bind(r)?);
+        let span = l.span;
+        for side in [&l, &r] {
+            if !side.ty().is_text() && !side.is_null() {
+                let error = Error::new(SqlState::UndefinedFunction, "regular expressions match text only");
+                return Err(place::at(error, self.text(), side.span));
+            }
+        }
+        let mut arguments = vec![coerce::cast(l.expr, Type::Text), coerce::cast(r.expr, Type::Text)];
+        if insensitive {
+            arguments.push(Expr::literal(Value::text("i"), Type::Text));
+        }
+        let expr = Expr::new(ExprKind::Library { name: "regexp_like".into(), arguments }, Type::Boolean);
+        Ok(Bound::typed(if negated { self::negated(expr) } else { expr }, span))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&'a Ast>,
+        conditions: &'a [datafusion_sql::sqlparser::ast::CaseWhen],
+        otherwise: Option<&'a Ast>,
+        span: Span,
+    ) -> Result<Bound> {
+        let operand = operand.map(|o| self.bind(o)).transpose()?;
+        let mut whens = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for branch in conditions {
+            let when = match &operand {
+                Some(operand) => {
+                    let value = self.bind(&branch.condition)?;
+                    operator::comparison(Comparison::Equal, operand.clone(), value, self.text())?
+                }
+                None => {
+                    let bound = self.bind(&branch.condition)?;
+                    operator::condition(bound, "CASE/WHEN", self.text())?
+                }
+            };
+            whens.push(when);
+            results.push(self.bind(&branch.result)?);
+        }
+        let has_otherwise = otherwise.is_some();
+        if let Some(otherwise) = otherwise {
+            results.push(self.bind(otherwise)?);
+        }
+        let (mut results, ty) = coerce::unify(results, "CASE", self.text())?;
+        let otherwise = if has_otherwise { results.pop().map(Box::new) } else { None };
+        let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(results).collect();
+        Ok(Bound::typed(Expr::new(ExprKind::Case { branches, otherwise }, ty), span))
+    }
+
+    /// CAST and `::`.
+    fn cast(&mut self, bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
+        let span = bound.span;
+        let ty = match data_type::type_name(name).placed(self.text(), span)? {
+            TypeName::Type(ty) => ty,
+            TypeName::Interval if bound.untyped => {
+                return Ok(Bound::typed(interval_from_text(&bound, self.text())?, span));
+            }
+            TypeName::Interval if bound.ty().is_interval() => return Ok(bound),
+            TypeName::Interval if bound.ty() == Type::Time => Type::IntervalDayTime,
+            TypeName::Interval => {
+                let error = Error::unsupported("a cast to INTERVAL must say which fields it means")
+                    .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND");
+                return Err(place::at(error, self.text(), span));
+            }
+        };
+        explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
+    }
+
+    fn at_time_zone(&mut self, timestamp: &'a Ast, zone: &'a Ast) -> Result<Bound> {
+        let bound = self.bind(timestamp)?;
+        let zone = self.bind(zone)?;
+        let name = zone.expr.as_literal().and_then(Value::as_text).unwrap_or_default().to_lowercase();
+        if !matches!(name.as_str(), "utc" | "gmt" | "z" | "zulu" | "etc/utc") {
+            let error = Error::unsupported("AT TIME ZONE knows the zone UTC only");
+            return Err(place::at(error, self.text(), zone.span));
+        }
+        let span = bound.span;
+        let to = if bound.ty() == Type::TimestampTz { Type::Timestamp } else { Type::TimestampTz };
+        match coerce::implicit(bound, Type::TimestampTz, self.text())? {
+            Some(expr) => Ok(Bound::typed(coerce::cast(expr, to), span)),
+            None => {
+                let error = Error::new(SqlState::UndefinedFunction, "AT TIME ZONE takes a timestamp");
+                Err(place::at(error, self.text(), span))
+            }
+        }
+    }
+}
+
+fn comparison_operator(op: &BinaryOperator) -> Option<Comparison> {
+    use BinaryOperator as B;
+    Some(match op {
+        B::Eq => Comparison::Equal,
+        B::NotEq => Comparison::NotEqual,
+        B::Lt => Comparison::Less,
+        B::LtEq => Comparison::LessOrEqual,
+        B::Gt => Comparison::Greater,
+        B::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+pub(crate) fn comparison_of(op: &BinaryOperator) -> Option<Comparison> {
+    comparison_operator(op)
+}
+
+/// Without brackets around it.
+pub(crate) fn strip(mut ast: &Ast) -> &Ast {
+    while let Ast::Nested(inner) = ast {
+        ast = inner;
+    }
+    ast
+}
+
+/// The operands of a chain of ANDs (or ORs), left to right, brackets of the same kind opened.
+pub(crate) fn operands<'a>(ast: &'a Ast, and: bool, out: &mut Vec<&'a Ast>) {
+    let wanted = if and { BinaryOperator::And } else { BinaryOperator::Or };
+    let mut open = vec![ast];
+    while let Some(next) = open.pop() {
+        match next {
+            Ast::BinaryOp { left, op, right } if *op == wanted => {
+                open.push(right);
+                open.push(left);
+            }
+            Ast::Nested(inner) if matches!(strip(inner), Ast::BinaryOp { op, .. } if *op == wanted) => {
+                open.push(strip(inner));
+            }
+            other => out.push(other),
+        }
+    }
+}
+
+fn literal_span(ast: &Ast) -> Span {
+    match strip(ast) {
+        Ast::Value(v) => v.span,
+        Ast::Identifier(i) => i.span,
+        Ast::CompoundIdentifier(is) => Span::union_iter(is.iter().map(|i| i.span)),
+        Ast::UnaryOp { expr, .. } => literal_span(expr),
+        _ => Span::empty(),
+    }
+}
+
+/// NOT, pushed into what has a negated form of its own; three-valued logic is kept.
+pub(crate) fn negated(expr: Expr) -> Expr {
+    use ExprKind as K;
+    let ty = Type::Boolean;
+    match expr.kind {
+        K::Literal(Value::Bool(b)) => Expr::boolean(!b),
+        K::Compare { op, left, right } => Expr::new(K::Compare { op: op.negated(), left, right }, ty),
+        K::NotDistinct { left, right, negated } => {
+            Expr::new(K::NotDistinct { left, right, negated: !negated }, ty)
+        }
+        K::IsNull { input, negated } => Expr::new(K::IsNull { input, negated: !negated }, ty),
+        K::IsBoolean { input, value, negated } => {
+            Expr::new(K::IsBoolean { input, value, negated: !negated }, ty)
+        }
+        K::Like { input, pattern, negated, case_insensitive } => {
+            Expr::new(K::Like { input, pattern, negated: !negated, case_insensitive }, ty)
+        }
+        K::InList { input, values, has_null, negated } => {
+            Expr::new(K::InList { input, values, has_null, negated: !negated }, ty)
+        }
+        K::Not(inner) => *inner,
+        K::And(parts) => fold::or(parts.into_iter().map(negated).collect()),
+        K::Or(parts) => fold::and(parts.into_iter().map(negated).collect()),
+        kind => fold::fold(Expr::new(K::Not(Box::new(Expr::new(kind, ty))), ty)),
+    }
+}
+
+/// An untyped literal as an interval of the kind that its text has.
+pub(crate) fn interval_from_text(bound: &Bound, text: &str) -> Result<Expr> {
+    let written = bound.expr.as_literal().and_then(Value::as_text).unwrap_or_default();
+    let (months, micros) = parse_interval(written).ok_or_else(|| {
+        let error = Error::new(
+            SqlState::InvalidDatetimeFormat,
+            format!("invalid input syntax for type interval: \"{written}\""),
+        );
+        place::at(error, text, bound.span)
+    })?;
+    literal::interval_of(months, micros, TypeName::Interval).placed(text, bound.span)
+}
+
+/// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.
+fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
+    let from = bound.ty();
+    if from == Type::Null {
+        return Ok(super::null_of(ty));
+    }
+    if let Type::Char(n) | Type::Varchar(n) = ty {
+        let text = coerce::cast(bound.expr, Type::Text);
+        if let Some(value) = text.as_literal() {
+            let cut = types::cast::truncate_text(value.as_text().unwrap_or_default(), ty);
+            return Ok(Expr::literal(Value::text(cut), ty));
+        }
+        if from == ty || matches!((from, ty), (Type::Varchar(m), Type::Varchar(n)) if m <= n) {
+            return Ok(text.cast(ty));
+        }
+        let length = i64::from(n);
+        let arguments = vec![text, literal::integer(1), literal::integer(length)];
+        let cut = Expr::new(ExprKind::Function { function: Function::Substring, arguments }, Type::Text);
+        return Ok(cut.cast(ty));
+    }
+    if let (Some(value), false) = (bound.expr.as_literal(), lenient) {
+        match types::cast::cast_value(value, from, ty) {
+            Ok(value) => return Ok(Expr::literal(value, ty)),
+            // What a quoted literal says is checked at once, the rest when it is evaluated.
+            Err(error) if bound.untyped || error.state() == SqlState::DatatypeMismatch => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if !castable(from, ty) {
+        return Err(Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {ty}")));
+    }
+    if from == ty {
+        return Ok(bound.expr);
+    }
+    let kind = ExprKind::Cast { input: Box::new(bound.expr), lenient };
+    Ok(fold::fold(Expr::new(kind, ty)))
+}
+
+/// Whether there is a cast at all.
+fn castable(from: Type, to: Type) -> bool {
+    use Type as T;
+    coerce::assignable(from, to)
+        || from.is_text()
+        || matches!(
+            (from, to),
+            (T::Boolean, T::SmallInt | T::Integer | T::BigInt)
+                | (T::SmallInt | T::Integer | T::BigInt, T::Boolean)
+                | (T::Date, T::Timestamp | T::TimestampTz)
+        )
+}
+
+/// `x IN (a, b, ...)`: a sorted set of literals, or a disjunction when an item is not a literal.
+fn in_list(operand: Bound, items: Vec<Bound>, negated: bool, text: &str) -> Result<Expr> {
+    let span = operand.span;
+    if items.iter().any(|i| i.expr.as_literal().is_none()) || operand.expr.as_literal().is_some() {
+        let mut parts = Vec::with_capacity(items.len());
+        for item in items {
+            parts.push(operator::comparison(Comparison::Equal, operand.clone(), item, text)?);
+        }
+        let found = fold::or(parts);
+        return Ok(if negated { self::negated(found) } else { found });
+    }
+    let mut values = Vec::with_capacity(items.len());
+    let mut has_null = false;
+    let mut input: Option<Expr> = None;
+    let mut wide: Vec<Expr> = Vec::new();
+    for item in items {
+        if item.is_null() {
+            has_null = true;
+            continue;
+        }
+        let item_span = item.span;
+        let compared = operator::comparison(Comparison::Equal, operand.clone(), item, text)?;
+        match compared.kind {
+            ExprKind::Compare { left, right, .. } if left.ty == operand.ty() || left.ty.is_text() => {
+                match right.as_literal() {
+                    Some(value) => values.push(value.clone()),
+                    None => return Err(place::at(Error::internal("IN item is no literal"), text, item_span)),
+                }
+                input.get_or_insert(*left);
+            }
+            // The literal has no exact place in the operand's type: the comparison stands for itself.
+            _ => wide.push(compared),
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    let input = input.unwrap_or(operand.expr);
+    let mut parts = Vec::new();
+    match values.len() {
+        0 if has_null => parts.push(super::null_of(Type::Boolean)),
+        0 => {}
+        1 if !has_null => {
+            let literal = Expr::literal(values.remove(0), input.ty);
+            parts.push(Expr::compare(Comparison::Equal, input, literal));
+        }
+        _ => {
+            let kind =
+                ExprKind::InList { input: Box::new(input), values: values.into(), has_null, negated: false };
+            parts.push(Expr::new(kind, Type::Boolean));
+        }
+    }
+    parts.extend(wide);
+    let _ = span;
+    let found = fold::or(parts);
+    Ok(if negated { self::negated(found) } else { found })
+}

@@ -1,0 +1,559 @@
+//! FROM: tables, files, subqueries, functions, and the joins between them.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    TableAlias, TableFactor, TableWithJoins,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
+use types::{Comparison, Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, Bound};
+use super::decorrelate::joined;
+use super::expression::{Clause, ExprBinder};
+use super::scope::{Entry, Scope, nearest};
+use super::unnest::free_columns;
+use super::{Binder, Key, Relation, folded, operator, single_row};
+use crate::RelationInfo;
+
+/// Rows that generate_series may give: they are made while planning.
+const SERIES_ROWS_MAX: i128 = 1_000_000;
+
+/// A table factor: its plan and the names it adds.
+struct Source {
+    plan: LogicalPlan,
+    entries: Vec<Entry>,
+    lateral: bool,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn bind_from(
+        &mut self,
+        from: &'a [TableWithJoins],
+        outer: Option<Rc<Scope>>,
+    ) -> Result<(LogicalPlan, Scope)> {
+        let mut plan: Option<LogicalPlan> = None;
+        let mut scope = Scope::new(outer);
+        for item in from {
+            let (next, entries) = self.bind_joins(item, &scope, plan.is_some())?;
+            self.check_aliases(&scope.entries, &entries, item)?;
+            scope.entries.extend(entries);
+            plan = Some(match plan {
+                None => next,
+                Some(left) => self.attach_join(left, next, vec![], JoinKind::Inner, None)?,
+            });
+        }
+        Ok((plan.unwrap_or_else(single_row), scope))
+    }
+
+    /// One item of the FROM list with its joins. `before` is what LATERAL sees, if anything stands before.
+    fn bind_joins(
+        &mut self,
+        item: &'a TableWithJoins,
+        before: &Scope,
+        something_before: bool,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        let first = self.bind_factor(&item.relation, before, something_before)?;
+        let (mut plan, mut entries) = (first.plan, first.entries);
+        for join in &item.joins {
+            let mut visible = before.clone();
+            visible.entries.extend(entries.iter().cloned());
+            let right = self.bind_factor(&join.relation, &visible, true)?;
+            if let Some(twice) = shared_alias(&entries, &right.entries) {
+                return Err(duplicate_alias(&twice));
+            }
+            (plan, entries) = self.bind_join(plan, entries, right, join, before)?;
+        }
+        Ok((plan, entries))
+    }
+
+    fn check_aliases(&self, known: &[Entry], new: &[Entry], item: &TableWithJoins) -> Result<()> {
+        match shared_alias(known, new) {
+            Some(twice) => Err(self.error_at(duplicate_alias(&twice), factor_span(&item.relation))),
+            None => Ok(()),
+        }
+    }
+
+    fn bind_join(
+        &mut self,
+        left: LogicalPlan,
+        mut entries: Vec<Entry>,
+        right: Source,
+        join: &'a Join,
+        before: &Scope,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        use JoinOperator as O;
+        let (kind, constraint) = match &join.join_operator {
+            O::Join(c) | O::Inner(c) => (JoinKind::Inner, c),
+            O::CrossJoin(c) => (JoinKind::Inner, c),
+            O::Left(c) | O::LeftOuter(c) => (JoinKind::Left, c),
+            O::Right(c) | O::RightOuter(c) => (JoinKind::Right, c),
+            O::FullOuter(c) => (JoinKind::Full, c),
+            O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
+            O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
+            _ => return Err(Error::unsupported("this kind of join is not supported")),
+        };
+        let Source { plan: right_plan, entries: mut right_entries, lateral } = right;
+        let mut scope = before.clone();
+        let (conditions, merged) = match constraint {
+            JoinConstraint::On(condition) => {
+                scope.entries = entries.clone();
+                scope.entries.extend(right_entries.iter().cloned());
+                let scope = Rc::new(scope);
+                let conjuncts = self.conjuncts(condition, &scope, Clause::On, &mut None)?;
+                if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
+                    if kind != JoinKind::Inner {
+                        return Err(Error::unsupported(
+                            "a subquery in the condition of an outer join is not supported",
+                        )
+                        .with_hint("compute it in a subquery in FROM"));
+                    }
+                    let both = self.attach_join(left, right_plan, vec![], JoinKind::Inner, None)?;
+                    let plan = self.apply_conjuncts(both, conjuncts)?;
+                    entries.extend(right_entries);
+                    return Ok((plan, entries));
+                }
+                (conjuncts.filters, vec![])
+            }
+            JoinConstraint::Using(names) => {
+                let mut wanted = Vec::with_capacity(names.len());
+                for name in names {
+                    match name.0.as_slice() {
+                        [part] if part.as_ident().is_some() => {
+                            wanted.extend(part.as_ident().map(|i| (folded(i), i.span)))
+                        }
+                        _ => return Err(Error::new(SqlState::SyntaxError, "USING takes plain column names")),
+                    }
+                }
+                self.using(&mut entries, &mut right_entries, &wanted)?
+            }
+            JoinConstraint::Natural => {
+                let wanted: Vec<(String, Span)> = entries
+                    .iter()
+                    .filter(|l| l.plain && right_entries.iter().any(|r| r.plain && r.name == l.name))
+                    .map(|l| (l.name.to_string(), Span::empty()))
+                    .collect();
+                self.using(&mut entries, &mut right_entries, &wanted)?
+            }
+            JoinConstraint::None => (vec![], vec![]),
+        };
+        if lateral
+            && matches!(kind, JoinKind::Right | JoinKind::Full)
+            && !free_columns(&right_plan).is_empty()
+        {
+            return Err(Error::new(
+                SqlState::InvalidColumnReference,
+                "LATERAL cannot refer to the left side of a RIGHT or FULL join",
+            ));
+        }
+        let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            self.make_nullable(&right_entries);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            self.make_nullable(&entries);
+        }
+        let mut plan = if lateral {
+            self.attach_join(left, right_plan, conditions, kind, None)?
+        } else {
+            joined(left, right_plan, conditions, kind)
+        };
+        if semi {
+            return Ok((plan, entries));
+        }
+        let mut all = self.merged_columns(&mut plan, kind, merged);
+        all.append(&mut entries);
+        all.append(&mut right_entries);
+        Ok((plan, all))
+    }
+
+    fn make_nullable(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.columns.get_mut(entry.id).nullable = true;
+        }
+    }
+
+    /// The equalities of USING, and the pairs of columns that become one.
+    #[allow(clippy::type_complexity)]
+    fn using(
+        &mut self,
+        left: &mut [Entry],
+        right: &mut [Entry],
+        names: &[(String, Span)],
+    ) -> Result<(Vec<Expr>, Vec<(Rc<str>, ColumnId, ColumnId)>)> {
+        let (mut conditions, mut merged) = (Vec::new(), Vec::new());
+        for (name, span) in names {
+            let l = self.using_column(left, name, "left", *span)?;
+            let r = self.using_column(right, name, "right", *span)?;
+            let (a, b) = (Bound::typed(self.column(l), *span), Bound::typed(self.column(r), *span));
+            conditions.push(operator::comparison(Comparison::Equal, a, b, self.text)?);
+            merged.push((name.as_str().into(), l, r));
+        }
+        Ok((conditions, merged))
+    }
+
+    fn using_column(&self, entries: &mut [Entry], name: &str, side: &str, span: Span) -> Result<ColumnId> {
+        let mut found: Option<usize> = None;
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.plain && *entry.name == *name {
+                if found.is_some() {
+                    let error = Error::new(
+                        SqlState::AmbiguousColumn,
+                        format!("common column name \"{name}\" appears more than once in {side} table"),
+                    );
+                    return Err(self.error_at(error, span));
+                }
+                found = Some(at);
+            }
+        }
+        match found {
+            Some(at) => {
+                entries[at].plain = false;
+                Ok(entries[at].id)
+            }
+            None => {
+                let error = Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+                );
+                Err(self.error_at(error, span))
+            }
+        }
+    }
+
+    /// The columns that stand for both sides of USING: the kept side's, or for FULL whichever is there.
+    fn merged_columns(
+        &mut self,
+        plan: &mut LogicalPlan,
+        kind: JoinKind,
+        merged: Vec<(Rc<str>, ColumnId, ColumnId)>,
+    ) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(merged.len());
+        let mut computed = Vec::new();
+        for (name, l, r) in merged {
+            let id = match kind {
+                JoinKind::Right => r,
+                JoinKind::Full => {
+                    let (a, b) = (self.column(l), self.column(r));
+                    let ty = coerce::common_type(a.ty, b.ty).unwrap_or(a.ty);
+                    let arguments = vec![coerce::cast(a, ty), coerce::cast(b, ty)];
+                    let kind = ExprKind::Function { function: Function::Coalesce, arguments };
+                    let id = self.columns.add(&*name, ty, true);
+                    computed.push((id, Expr::new(kind, ty)));
+                    id
+                }
+                _ => l,
+            };
+            entries.push(Entry { table: None, schema: None, name, id, plain: true });
+        }
+        if !computed.is_empty() {
+            let input = std::mem::replace(plan, LogicalPlan::placeholder());
+            let mut expressions: Vec<(ColumnId, Expr)> =
+                input.output().into_iter().map(|id| (id, self.column(id))).collect();
+            expressions.extend(computed);
+            *plan = LogicalPlan::Project { input: Box::new(input), expressions };
+        }
+        entries
+    }
+
+    fn bind_factor(&mut self, factor: &'a TableFactor, visible: &Scope, has_left: bool) -> Result<Source> {
+        match factor {
+            TableFactor::Table { name, alias, args, sample, version, .. } => {
+                if sample.is_some() || version.is_some() {
+                    return Err(self.error_at(
+                        Error::unsupported("TABLESAMPLE and table versions are not supported"),
+                        factor_span(factor),
+                    ));
+                }
+                let (relation, default) = match args {
+                    Some(args) => self.table_function(name, &args.args)?,
+                    None => self.named_table(name)?,
+                };
+                self.source(relation, alias.as_ref(), Some(default), None)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
+                let (relation, default) = self.table_function(name, args)?;
+                self.source(relation, alias.as_ref(), Some(default), None)
+            }
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let outer = if *lateral && has_left {
+                    Some(Rc::new(visible.clone()))
+                } else {
+                    visible.parent.clone()
+                };
+                let relation = self.bind_query(subquery, outer)?;
+                let mut source = self.source(relation, alias.as_ref(), None, None)?;
+                source.lateral = *lateral;
+                Ok(source)
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let inner = Scope::new(visible.parent.clone());
+                let (plan, entries) = self.bind_joins(table_with_joins, &inner, false)?;
+                match alias {
+                    None => Ok(Source { plan, entries, lateral: false }),
+                    Some(_) => {
+                        let columns =
+                            entries.iter().filter(|e| e.plain).map(|e| (e.name.clone(), e.id)).collect();
+                        self.source(Relation { plan, columns }, alias.as_ref(), None, None)
+                    }
+                }
+            }
+            other => {
+                let error = Error::unsupported("this kind of table expression is not supported");
+                Err(self.error_at(error, factor_span(other)))
+            }
+        }
+    }
+
+    /// Names a relation's columns by its alias, or by `default`.
+    fn source(
+        &mut self,
+        mut relation: Relation,
+        alias: Option<&TableAlias>,
+        default: Option<String>,
+        schema: Option<Rc<str>>,
+    ) -> Result<Source> {
+        let mut table = default.map(|d| Rc::from(d.as_str()));
+        if let Some(alias) = alias {
+            table = Some(Rc::from(folded(&alias.name).as_str()));
+            let names: Vec<String> = alias.columns.iter().map(|c| folded(&c.name)).collect();
+            self.rename_columns(&mut relation, &names).map_err(|e| self.error_at(e, alias.name.span))?;
+        }
+        let entries = relation
+            .columns
+            .into_iter()
+            .map(|(name, id)| Entry { table: table.clone(), schema: schema.clone(), name, id, plain: true })
+            .collect();
+        Ok(Source { plan: relation.plan, entries, lateral: false })
+    }
+
+    /// A table, a common table expression or a file, and the name it goes by without an alias.
+    fn named_table(&mut self, name: &ObjectName) -> Result<(Relation, String)> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
+        if let [Ident { value, quote_style: Some('\''), .. }] = idents.as_slice() {
+            let source = self.relations.file(value, &[]).map_err(|e| self.error_at(e, span))?;
+            return Ok((self.file(source), file_stem(value)));
+        }
+        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        let (schema, table) = match names.as_slice() {
+            [table] => (None, table),
+            [schema, table] => (Some(schema.as_str()), table),
+            _ => {
+                let error = Error::unsupported("a table is named by at most schema and name");
+                return Err(self.error_at(error, span));
+            }
+        };
+        if schema.is_none()
+            && let Some(at) = self.find_cte(table)
+        {
+            return Ok((self.bind_cte(at)?, table.clone()));
+        }
+        match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
+            Some(info) => Ok((self.scan(info), table.clone())),
+            None => Err(self.error_at(self.unknown_table(schema, table), span)),
+        }
+    }
+
+    pub(crate) fn unknown_table(&self, schema: Option<&str>, table: &str) -> Error {
+        let shown = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
+        let error = Error::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist"));
+        let tables = self.relations.table_names();
+        let known = tables.iter().map(String::as_str).chain(self.ctes.iter().map(|c| c.name.as_str()));
+        if let Some(near) = nearest(table, known) {
+            return error.with_hint(format!("did you mean \"{near}\"?"));
+        }
+        if table.contains(['.', '/']) {
+            return error.with_hint("a file's path stands in single quotes");
+        }
+        error
+    }
+
+    fn scan(&mut self, info: RelationInfo) -> Relation {
+        let fields = info.columns.fields();
+        let ids: Vec<ColumnId> =
+            fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();
+        for key in info.primary_key.iter().chain(&info.unique) {
+            // A unique key with NULLs determines nothing.
+            let certain = info.primary_key.as_ref() == Some(key) || key.iter().all(|k| !fields[*k].nullable);
+            if certain {
+                let columns = key.iter().map(|k| ids[*k]).collect();
+                self.keys.push(Key { columns, row: ids.clone() });
+            }
+        }
+        let columns = fields.iter().zip(&ids).map(|(f, id)| (f.name.as_str().into(), *id)).collect();
+        let plan = LogicalPlan::Scan {
+            source: ScanSource::Table { table: info.id, name: info.name.clone() },
+            columns: ids.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
+            filters: vec![],
+        };
+        Relation { plan, columns }
+    }
+
+    pub(crate) fn file(&mut self, source: FileSource) -> Relation {
+        let ids: Vec<ColumnId> = source
+            .schema
+            .fields()
+            .iter()
+            .map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable))
+            .collect();
+        let columns =
+            source.schema.fields().iter().zip(&ids).map(|(f, id)| (f.name.as_str().into(), *id)).collect();
+        let plan = LogicalPlan::Scan {
+            source: ScanSource::File(Arc::new(source)),
+            columns: ids.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
+            filters: vec![],
+        };
+        Relation { plan, columns }
+    }
+
+    /// `generate_series(a, b [, step])` and the functions that read files.
+    fn table_function(
+        &mut self,
+        name: &ObjectName,
+        arguments: &'a [FunctionArg],
+    ) -> Result<(Relation, String)> {
+        let ident = name.0.last().and_then(|p| p.as_ident());
+        let Some(ident) = ident else {
+            return Err(Error::unsupported("this table function is not supported"));
+        };
+        let (function, span) = (folded(ident), ident.span);
+        match function.as_str() {
+            "generate_series" => {
+                let relation = self.generate_series(arguments, span)?;
+                Ok((relation, function))
+            }
+            "read_parquet" | "read_csv" | "read_arrow" | "read_tbl" => {
+                let format = function.trim_start_matches("read_");
+                let mut options = vec![("format".to_owned(), format.to_owned())];
+                let mut path = None;
+                for argument in arguments {
+                    match argument {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
+                            path = Some(self.constant(e)?.0);
+                        }
+                        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
+                            let (value, ty) = self.constant(e)?;
+                            options.push((folded(name), value.display(ty)));
+                        }
+                        other => {
+                            let error = Error::new(
+                                SqlState::UndefinedFunction,
+                                format!("{function} does not take the argument {other}"),
+                            );
+                            return Err(self.error_at(error, span));
+                        }
+                    }
+                }
+                let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
+                    self.error_at(
+                        Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
+                        span,
+                    )
+                })?;
+                let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
+                Ok((self.file(source), file_stem(&path)))
+            }
+            _ => {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("table function {function} does not exist"),
+                );
+                Err(self.error_at(error, span))
+            }
+        }
+    }
+
+    /// A constant argument.
+    pub(crate) fn constant(&mut self, ast: &'a Ast) -> Result<(Value, Type)> {
+        let bound = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values).bind(ast)?;
+        match bound.expr.as_literal() {
+            Some(value) => Ok((value.clone(), bound.ty())),
+            None => Err(self.error_at(Error::unsupported("only constants are supported here"), bound.span)),
+        }
+    }
+
+    fn generate_series(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Relation> {
+        let mut numbers = Vec::with_capacity(3);
+        let mut ty = Type::Integer;
+        for argument in arguments {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = argument else {
+                return Err(Error::unsupported("generate_series takes numbers"));
+            };
+            let (value, value_ty) = self.constant(e)?;
+            if !value_ty.is_integer() {
+                let error = Error::unsupported("generate_series takes whole numbers");
+                return Err(self.error_at(error, span));
+            }
+            if value_ty == Type::BigInt {
+                ty = Type::BigInt;
+            }
+            numbers.extend(value.as_i128());
+        }
+        let (start, end, step) = match numbers.as_slice() {
+            [start, end] => (*start, *end, 1),
+            [_, _, 0] => {
+                let error = Error::new(SqlState::InvalidParameterValue, "step size cannot equal zero");
+                return Err(self.error_at(error, span));
+            }
+            [start, end, step] => (*start, *end, *step),
+            _ => {
+                let error =
+                    Error::new(SqlState::UndefinedFunction, "generate_series takes two or three numbers");
+                return Err(self.error_at(error, span));
+            }
+        };
+        let count = ((end - start) / step + 1).max(0);
+        let count = if (end - start).signum() * step.signum() < 0 { 0 } else { count };
+        if count > SERIES_ROWS_MAX {
+            let error = Error::unsupported(format!("generate_series of more than {SERIES_ROWS_MAX} rows"));
+            return Err(self.error_at(error, span));
+        }
+        let mut rows = Vec::with_capacity(count as usize);
+        for at in 0..count {
+            rows.push(vec![Value::from_i128(start + at * step, ty.physical()).unwrap_or(Value::Null)]);
+        }
+        let id = self.columns.add("generate_series", ty, false);
+        let plan = LogicalPlan::Values { columns: vec![id], rows };
+        Ok(Relation { plan, columns: vec![("generate_series".into(), id)] })
+    }
+}
+
+fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
+    let mut last: Option<&Rc<str>> = None;
+    for entry in new {
+        let Some(table) = &entry.table else { continue };
+        if last == Some(table) {
+            continue;
+        }
+        last = Some(table);
+        if known.iter().any(|k| k.table.as_ref() == Some(table)) {
+            return Some(table.to_string());
+        }
+    }
+    None
+}
+
+fn duplicate_alias(name: &str) -> Error {
+    Error::new(SqlState::DuplicateAlias, format!("table name \"{name}\" specified more than once"))
+        .with_hint("give one of them an alias")
+}
+
+fn factor_span(factor: &TableFactor) -> Span {
+    match factor {
+        TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => {
+            Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
+        }
+        TableFactor::Derived { alias: Some(alias), .. } => alias.name.span,
+        _ => Span::empty(),
+    }
+}
+
+/// `dir/orders.parquet` goes by the name `orders`.
+fn file_stem(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split('.').next().unwrap_or(name).to_lowercase()
+}

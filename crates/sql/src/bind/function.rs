@@ -1,0 +1,437 @@
+//! Scalar function calls: those with kernels of our own, those that are other expressions in disguise, and the rest,
+//! which goes to the library.
+
+use datafusion_sql::sqlparser::ast::{
+    DateTimeField, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments,
+    TrimWhereField,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{Arithmetic, Expr, ExprKind, Function};
+use types::datetime::MICROS_PER_DAY;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, Bound, cast};
+use super::expression::ExprBinder;
+use super::{aggregate, fold, folded, library, literal, operator};
+use crate::place;
+
+/// Names known here, for "did you mean".
+pub(crate) const OWN: [&str; 20] = [
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "coalesce",
+    "nullif",
+    "abs",
+    "lower",
+    "upper",
+    "length",
+    "substring",
+    "mod",
+    "round",
+    "now",
+    "greatest",
+    "least",
+    "string_agg",
+    "stddev",
+    "variance",
+];
+
+impl<'a> ExprBinder<'_, 'a> {
+    pub(super) fn function(&mut self, call: &'a Call) -> Result<Bound> {
+        let text = self.binder.text;
+        let idents: Vec<_> = call.name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let Some(last) = idents.last() else {
+            return Err(Error::unsupported(format!("function name {} is not supported", call.name)));
+        };
+        let (name, span) = (folded(last), last.span);
+        let refuse = |error: Error| place::at(error, text, span);
+        if call.over.is_some() {
+            return Err(refuse(Error::unsupported("window functions are not supported yet")));
+        }
+        if aggregate::is_aggregate(&name) {
+            return self.aggregate(&name, call, span);
+        }
+        if call.filter.is_some() {
+            return Err(refuse(Error::new(
+                SqlState::GroupingError,
+                format!("FILTER specified, but {name} is not an aggregate function"),
+            )));
+        }
+        let mut arguments: Vec<&'a Ast> = Vec::new();
+        if let FunctionArguments::List(list) = &call.args {
+            if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+                return Err(refuse(Error::new(
+                    SqlState::GroupingError,
+                    format!("DISTINCT or ORDER BY specified, but {name} is not an aggregate function"),
+                )));
+            }
+            for argument in &list.args {
+                match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
+                    other => {
+                        return Err(refuse(Error::unsupported(format!(
+                            "function {name}: the argument {other} is not supported"
+                        ))));
+                    }
+                }
+            }
+        }
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push(self.bind(argument)?);
+        }
+        self.apply(&name, bound, span)
+    }
+
+    /// A function that the grammar has a form of its own for.
+    pub(super) fn call(&mut self, name: &str, arguments: &[&'a Ast]) -> Result<Bound> {
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push(self.bind(argument)?);
+        }
+        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        self.apply(name, bound, span)
+    }
+
+    fn apply(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
+        let text = self.binder.text;
+        let count = arguments.len();
+        let expr = match (name, count) {
+            ("coalesce", 1..) => {
+                let (arguments, ty) = coerce::unify(arguments, "COALESCE", text)?;
+                own(Function::Coalesce, arguments, ty)
+            }
+            ("greatest" | "least", 1..) => {
+                let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
+                Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+            }
+            ("nullif", 2) => {
+                let ty = arguments[0].ty();
+                let compared = operator::comparison(
+                    types::Comparison::Equal,
+                    arguments[0].clone(),
+                    arguments[1].clone(),
+                    text,
+                )?;
+                match compared.kind {
+                    // Where the operands were brought to one type, that comparison decides; the value keeps its own.
+                    ExprKind::Compare { left, right, .. } if left.ty == ty => {
+                        own(Function::NullIf, vec![*left, *right], ty)
+                    }
+                    _ => {
+                        let value = arguments.swap_remove(0).expr;
+                        let branches = vec![(compared, super::null_of(ty))];
+                        Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(value)) }, ty)
+                    }
+                }
+            }
+            ("lower", 1) => self.text_function(Function::Lower, arguments, Type::Text, name, span)?,
+            ("upper", 1) => self.text_function(Function::Upper, arguments, Type::Text, name, span)?,
+            ("length" | "char_length" | "character_length", 1) if arguments[0].ty() != Type::Bytea => {
+                self.text_function(Function::CharacterLength, arguments, Type::Integer, name, span)?
+            }
+            ("length", 1) => library::call("octet_length", arguments, text, span)?,
+            ("substring" | "substr", 2 | 3) => self.substring_of(arguments, span)?,
+            ("abs", 1) => {
+                let argument = arguments.swap_remove(0);
+                let ty = argument.ty();
+                if argument.untyped || !(ty.is_numeric() || ty == Type::Null) {
+                    return Err(self.no_function(name, &[argument], span));
+                }
+                let ty = if ty == Type::Null { Type::Double } else { ty };
+                own(Function::Absolute, vec![cast(argument.expr, ty)], ty)
+            }
+            ("mod", 2) => {
+                let right = arguments.remove(1);
+                operator::arithmetic(Arithmetic::Modulo, arguments.remove(0), right, text)?
+            }
+            ("round" | "trunc", 1 | 2) if arguments[0].ty().is_decimal() => {
+                return self.rounded(name, arguments, span);
+            }
+            ("date_part", 2) => {
+                let value = arguments.remove(1);
+                let field = arguments[0].expr.as_literal().and_then(Value::as_text).map(str::to_lowercase);
+                match field {
+                    Some(field) => self.extract_field(&field, value, span)?,
+                    None => {
+                        let error = Error::unsupported("the field of date_part must be a constant");
+                        return Err(place::at(error, text, span));
+                    }
+                }
+            }
+            ("current_date", 0) => now(Type::Date),
+            ("now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp", 0) => {
+                now(Type::TimestampTz)
+            }
+            ("localtimestamp", 0) => now(Type::Timestamp),
+            ("localtime" | "current_time", 0) => now(Type::Time),
+            ("sign", 1) => library::call("signum", arguments, text, span)?,
+            ("ceiling", 1) => library::call("ceil", arguments, text, span)?,
+            ("concat", 1..) => {
+                // Any type; each becomes text, NULL the empty string.
+                let arguments = arguments.into_iter().map(as_text).collect();
+                library::call(name, arguments, text, span)?
+            }
+            ("concat_ws", 2..) => {
+                let arguments = arguments.into_iter().map(as_text).collect();
+                library::call(name, arguments, text, span)?
+            }
+            _ => library::call(name, arguments, text, span)?,
+        };
+        Ok(Bound::typed(fold::fold(expr), span))
+    }
+
+    fn no_function(&self, name: &str, arguments: &[Bound], span: Span) -> Error {
+        let types: Vec<String> = arguments
+            .iter()
+            .map(|a| if a.untyped { "unknown".into() } else { a.ty().sql_name().to_lowercase() })
+            .collect();
+        let error = Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {name}({}) does not exist", types.join(", ")),
+        )
+        .with_hint("no function takes these types; a cast may help");
+        place::at(error, self.binder.text, span)
+    }
+
+    fn text_function(
+        &self,
+        function: Function,
+        mut arguments: Vec<Bound>,
+        ty: Type,
+        name: &str,
+        span: Span,
+    ) -> Result<Expr> {
+        let argument = arguments.swap_remove(0);
+        if !argument.ty().is_text() && !argument.is_null() {
+            return Err(self.no_function(name, &[argument], span));
+        }
+        Ok(own(function, vec![cast(argument.expr, Type::Text)], ty))
+    }
+
+    pub(super) fn substring(
+        &mut self,
+        value: &'a Ast,
+        from: Option<&'a Ast>,
+        length: Option<&'a Ast>,
+    ) -> Result<Bound> {
+        let value = self.bind(value)?;
+        let span = value.span;
+        let mut arguments = vec![value];
+        match from {
+            Some(from) => arguments.push(self.bind(from)?),
+            None => arguments.push(Bound::typed(literal::integer(1), span)),
+        }
+        if let Some(length) = length {
+            arguments.push(self.bind(length)?);
+        }
+        Ok(Bound::typed(self.substring_of(arguments, span)?, span))
+    }
+
+    fn substring_of(&self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let fits = |at: usize, b: &Bound| match at {
+            0 => b.ty().is_text() || b.is_null(),
+            _ => b.ty().is_integer() || b.is_null() || b.untyped,
+        };
+        if !arguments.iter().enumerate().all(|(at, b)| fits(at, b)) {
+            return Err(self.no_function("substring", &arguments, span));
+        }
+        if let Some(length) = arguments.get(2).and_then(|l| l.expr.as_literal()).and_then(Value::as_i64)
+            && length < 0
+        {
+            let error = Error::new(SqlState::InvalidParameterValue, "negative substring length not allowed");
+            return Err(place::at(error, text, arguments[2].span));
+        }
+        let mut exprs = Vec::with_capacity(arguments.len());
+        for (at, argument) in arguments.into_iter().enumerate() {
+            let to = if at == 0 { Type::Text } else { Type::Integer };
+            let ty = argument.ty();
+            exprs.push(match (at, ty) {
+                (1.., Type::BigInt) => argument.expr,
+                _ => match coerce::implicit(argument, to, text)? {
+                    Some(e) => cast(e, to),
+                    None => return Err(Error::internal("substring argument")),
+                },
+            });
+        }
+        Ok(own(Function::Substring, exprs, Type::Text))
+    }
+
+    pub(super) fn trim(
+        &mut self,
+        side: Option<&TrimWhereField>,
+        what: Option<&'a Ast>,
+        value: &'a Ast,
+        characters: Option<&'a [Ast]>,
+    ) -> Result<Bound> {
+        let name = match side {
+            None | Some(TrimWhereField::Both) => "btrim",
+            Some(TrimWhereField::Leading) => "ltrim",
+            Some(TrimWhereField::Trailing) => "rtrim",
+        };
+        let mut arguments = vec![value];
+        arguments.extend(what);
+        arguments.extend(characters.into_iter().flatten());
+        self.call(name, &arguments)
+    }
+
+    pub(super) fn extract(&mut self, field: &DateTimeField, value: &'a Ast) -> Result<Bound> {
+        let value = self.bind(value)?;
+        let span = value.span;
+        let field = field.to_string().to_lowercase();
+        let expr = self.extract_field(field.trim_matches('\''), value, span)?;
+        Ok(Bound::typed(expr, span))
+    }
+
+    fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let ty = value.ty();
+        let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+        if value.untyped || !(is_day || ty == Type::Time || ty.is_interval() || ty == Type::Null) {
+            return Err(self.no_function("extract", &[value], span));
+        }
+        if ty == Type::Null {
+            return Ok(super::null_of(Type::BigInt));
+        }
+        let field = field.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(field);
+        let own_field = match field {
+            "year" => Some(Function::ExtractYear),
+            "month" => Some(Function::ExtractMonth),
+            "day" => Some(Function::ExtractDay),
+            _ => None,
+        };
+        if let (Some(function), true) = (own_field, is_day) {
+            return Ok(fold::fold(own(function, vec![value.expr], Type::BigInt)));
+        }
+        if ty.is_interval() {
+            let error = Error::unsupported(format!("extract({field}) from {ty} is not supported"));
+            return Err(place::at(error, text, span));
+        }
+        let known = [
+            "year",
+            "month",
+            "day",
+            "hour",
+            "minute",
+            "second",
+            "millisecond",
+            "microsecond",
+            "week",
+            "quarter",
+            "dow",
+            "doy",
+            "isodow",
+            "epoch",
+            "isoyear",
+        ];
+        if !known.contains(&field) {
+            let error = Error::new(
+                SqlState::InvalidParameterValue,
+                format!("unit \"{field}\" not recognized for type {ty}"),
+            );
+            return Err(place::at(error, text, span));
+        }
+        // Seconds have a fraction: they are counted in microseconds and scaled down, which is exact.
+        let (asked, scale) = match field {
+            "second" => ("microsecond", 6),
+            "millisecond" => ("microsecond", 3),
+            other => (other, 0),
+        };
+        let argument = Bound { expr: Expr::literal(Value::text(asked), Type::Text), untyped: true, span };
+        let part = library::call("date_part", vec![argument, value], text, span)?;
+        if scale > 0 {
+            let unit = Bound::typed(literal::decimal_literal(1, scale), span);
+            return operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text);
+        }
+        Ok(if part.ty.is_integer() { cast(part, Type::BigInt) } else { part })
+    }
+
+    /// ROUND and TRUNC of a DECIMAL, which are exact: a cast to fewer digits rounds half away from zero.
+    fn rounded(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
+        let text = self.binder.text;
+        let digits = match arguments.get(1) {
+            None => Some(0),
+            Some(bound) => bound.expr.as_literal().and_then(Value::as_i64),
+        };
+        let value = arguments.remove(0).expr;
+        let (Type::Decimal { precision, scale }, Some(digits)) = (value.ty, digits) else {
+            let error = Error::unsupported(format!("the digits of {name} must be a constant"));
+            return Err(place::at(error, text, span));
+        };
+        let digits = digits.clamp(-38, 38);
+        if digits < 0 {
+            // Whole tens, hundreds: scaled down, rounded, and back up.
+            let Ok(up) = u8::try_from(-digits) else { return Err(Error::internal("digits of a decimal")) };
+            let unit = types::decimal::power_of_ten(up);
+            let unit = literal::decimal_literal(unit, 0);
+            let down = literal::decimal_literal(1, up);
+            let scaled = operator::arithmetic(
+                Arithmetic::Multiply,
+                Bound::typed(value, span),
+                Bound::typed(down, span),
+                text,
+            )?;
+            let whole = Type::Decimal { precision: precision.max(1), scale: 0 };
+            let rounded =
+                if name == "trunc" { truncated(scaled, 0, span, text)? } else { cast(scaled, whole) };
+            let back = operator::arithmetic(
+                Arithmetic::Multiply,
+                Bound::typed(rounded, span),
+                Bound::typed(unit, span),
+                text,
+            )?;
+            return Ok(Bound::typed(back, span));
+        }
+        let Ok(digits) = u8::try_from(digits) else { return Err(Error::internal("digits of a decimal")) };
+        let rounded = if name == "trunc" && digits < scale {
+            truncated(value, digits, span, text)?
+        } else {
+            let carry = u8::from(digits < scale);
+            let ty =
+                Type::Decimal { precision: (precision - scale + digits + carry).clamp(1, 38), scale: digits };
+            cast(value, ty)
+        };
+        Ok(Bound::typed(rounded, span))
+    }
+}
+
+/// `value` without the digits behind `digits`: the remainder is taken off, then the rest fits exactly.
+fn truncated(value: Expr, digits: u8, span: Span, text: &str) -> Result<Expr> {
+    let Type::Decimal { precision, scale } = value.ty else { return Ok(value) };
+    let unit = Bound::typed(literal::decimal_literal(1, digits), span);
+    let rest = operator::arithmetic(Arithmetic::Modulo, Bound::typed(value.clone(), span), unit, text)?;
+    let cut = operator::arithmetic(
+        Arithmetic::Subtract,
+        Bound::typed(value, span),
+        Bound::typed(rest, span),
+        text,
+    )?;
+    Ok(cast(cut, Type::Decimal { precision: (precision - scale + digits).clamp(1, 38), scale: digits }))
+}
+
+fn own(function: Function, arguments: Vec<Expr>, ty: Type) -> Expr {
+    Expr::new(ExprKind::Function { function, arguments }, ty)
+}
+
+fn as_text(bound: Bound) -> Bound {
+    let span = bound.span;
+    let untyped = bound.untyped;
+    Bound { expr: cast(bound.expr, Type::Text), untyped, span }
+}
+
+/// The moment of the statement.
+fn now(ty: Type) -> Expr {
+    let micros = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX));
+    let value = match ty {
+        Type::Date => Value::I32((micros / MICROS_PER_DAY) as i32),
+        Type::Time => Value::I64(micros % MICROS_PER_DAY),
+        _ => Value::I64(micros),
+    };
+    Expr::literal(value, ty)
+}

@@ -1,0 +1,132 @@
+//! Scalar functions of DataFusion's library: found by name, typed by their signatures. Evaluation is crate `expr`'s.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::{Field, FieldRef};
+use datafusion_common::ScalarValue;
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::{ReturnFieldArgs, ScalarUDF};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{Expr, ExprKind};
+use types::{Error, Result, SqlState, Type, Value};
+use vector::arrow::{arrow_type, type_from_arrow};
+
+use super::coerce::{Bound, cast, read_literal, widens};
+use super::scope::nearest;
+use crate::place;
+
+type Registry = HashMap<String, Arc<ScalarUDF>>;
+
+/// All functions by name and alias, built once.
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut by_name = Registry::new();
+        for function in datafusion_functions::all_default_functions() {
+            for alias in function.aliases() {
+                by_name.insert(alias.clone(), function.clone());
+            }
+            by_name.insert(function.name().to_owned(), function);
+        }
+        by_name
+    })
+}
+
+/// Functions that only make sense inside DataFusion, or on types we do not have.
+const HIDDEN: [&str; 16] = [
+    "arrow_cast",
+    "arrow_typeof",
+    "arrow_metadata",
+    "get_field",
+    "named_struct",
+    "struct",
+    "union_extract",
+    "union_tag",
+    "version",
+    "with_metadata",
+    "arrow_try_cast",
+    "map",
+    "make_array",
+    "row",
+    "unnest",
+    "cast_to_type",
+];
+
+fn shown(argument: &Bound) -> String {
+    if argument.untyped || argument.is_null() {
+        "unknown".into()
+    } else {
+        argument.ty().sql_name().to_lowercase()
+    }
+}
+
+/// `name(a, b)` as the library's function of that name, arguments cast as its signature asks.
+pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) -> Result<Expr> {
+    let undefined = || {
+        let types: Vec<String> = arguments.iter().map(shown).collect();
+        Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {name}({}) does not exist", types.join(", ")),
+        )
+    };
+    let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
+        let error = undefined();
+        let error = match nearest(name, registry().keys().map(String::as_str).chain(super::function::OWN)) {
+            Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+            None => error,
+        };
+        return Err(place::at(error, text, span));
+    };
+    let no_match =
+        || place::at(undefined().with_hint("no function takes these types; a cast may help"), text, span);
+    let fields: Vec<FieldRef> =
+        arguments.iter().map(|a| Arc::new(Field::new("argument", arrow_type(a.ty()), true))).collect();
+    let fields = fields_with_udf(&fields, function.as_ref()).map_err(|_| no_match())?;
+    let mut exprs = Vec::with_capacity(arguments.len());
+    for (argument, field) in arguments.iter().zip(&fields) {
+        let to = type_from_arrow(field.data_type()).ok_or_else(no_match)?;
+        let from = argument.ty();
+        exprs.push(if argument.untyped && !to.is_text() {
+            cast(read_literal(argument, to, text)?, to)
+        } else if argument.is_null() {
+            Expr::literal(Value::Null, to)
+        } else if from == to || (from.is_text() && to.is_text()) {
+            argument.expr.clone()
+        } else if widens(from, to) || (from.is_integer() && to.is_integer()) {
+            cast(argument.expr.clone(), to)
+        } else {
+            return Err(no_match());
+        });
+    }
+    let scalars: Vec<Option<ScalarValue>> = exprs.iter().map(scalar).collect();
+    let scalars: Vec<Option<&ScalarValue>> = scalars.iter().map(Option::as_ref).collect();
+    let result = function
+        .return_field_from_args(ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &scalars })
+        .map_err(|_| no_match())?;
+    let Some(ty) = type_from_arrow(result.data_type()) else {
+        let error = Error::unsupported(format!(
+            "function {name} gives {}, a type that is not supported",
+            result.data_type()
+        ));
+        return Err(place::at(error, text, span));
+    };
+    Ok(Expr::new(ExprKind::Library { name: function.name().into(), arguments: exprs }, ty))
+}
+
+/// Constant arguments, which decide some result types.
+fn scalar(expr: &Expr) -> Option<ScalarValue> {
+    Some(match (expr.as_literal()?, expr.ty) {
+        (Value::Bool(b), _) => ScalarValue::Boolean(Some(*b)),
+        (Value::I16(v), _) => ScalarValue::Int16(Some(*v)),
+        (Value::I32(v), Type::Integer) => ScalarValue::Int32(Some(*v)),
+        (Value::I64(v), Type::BigInt) => ScalarValue::Int64(Some(*v)),
+        (Value::F32(v), _) => ScalarValue::Float32(Some(*v)),
+        (Value::F64(v), _) => ScalarValue::Float64(Some(*v)),
+        (value, Type::Decimal { precision, scale }) => {
+            ScalarValue::Decimal128(Some(value.as_i128()?), precision, scale as i8)
+        }
+        (value, ty) if ty.is_text() => ScalarValue::Utf8View(Some(value.as_text()?.to_owned())),
+        _ => return None,
+    })
+}

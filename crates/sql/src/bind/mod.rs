@@ -1,0 +1,205 @@
+//! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
+//!
+//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT; `from`: tables and joins
+//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `literal`, `coerce`, `fold`: expressions
+//! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
+//!
+//! Two properties hold throughout. A node that passes a column on keeps its id, so an id means one value wherever it
+//! is seen. And an outer reference is nothing but a column that the plan it stands in does not produce.
+
+pub(crate) mod aggregate;
+pub(crate) mod coerce;
+mod decorrelate;
+pub(crate) mod expression;
+mod fold;
+mod from;
+mod function;
+mod library;
+pub(crate) mod literal;
+mod operator;
+mod query;
+mod scope;
+mod select;
+mod set_operation;
+mod subquery;
+mod unnest;
+mod values;
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use datafusion_sql::sqlparser::ast::{Ident, Query};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::logical::ColumnTable;
+use plan::{ColumnId, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
+use types::{Error, Result, Schema, Type, Value};
+
+use crate::{Relations, place, stack};
+use scope::Scope;
+
+/// Queries, common table expressions and subqueries that one statement may come to, each use counted.
+const INSTANCES_MAX: usize = 10_000;
+/// Nesting of a bound expression: what evaluates it recurses on stacks of its own.
+const EXPRESSION_DEPTH_MAX: usize = 900;
+
+/// A bound relation: a plan and the columns of it that count, with their names.
+pub(crate) struct Relation {
+    pub plan: LogicalPlan,
+    pub columns: Vec<(Rc<str>, ColumnId)>,
+}
+
+/// A common table expression; it is bound anew at every use, so that each use has its own columns.
+struct Cte<'a> {
+    name: String,
+    columns: Vec<String>,
+    query: &'a Query,
+    /// How many of the expressions before it are visible inside, and the scope around it.
+    visible: usize,
+    scope: Option<Rc<Scope>>,
+    used: bool,
+}
+
+/// A key of a scanned table: the rest of its row depends on these columns.
+struct Key {
+    columns: Vec<ColumnId>,
+    row: Vec<ColumnId>,
+}
+
+pub(crate) struct Binder<'a> {
+    pub text: &'a str,
+    pub relations: &'a dyn Relations,
+    pub columns: ColumnTable,
+    pub subqueries: Vec<LogicalPlan>,
+    ctes: Vec<Cte<'a>>,
+    keys: Vec<Key>,
+    /// Columns that are quoted literals whose context may still give them a type.
+    untyped: HashSet<ColumnId>,
+    instances: usize,
+}
+
+impl<'a> Binder<'a> {
+    pub fn new(text: &'a str, relations: &'a dyn Relations) -> Self {
+        Binder {
+            text,
+            relations,
+            columns: ColumnTable::default(),
+            subqueries: Vec::new(),
+            ctes: Vec::new(),
+            keys: Vec::new(),
+            untyped: HashSet::new(),
+            instances: 0,
+        }
+    }
+
+    /// A whole query, with its result's headings.
+    pub fn query(mut self, query: &'a Query) -> Result<LogicalQuery> {
+        let relation = self.bind_query(query, None)?;
+        Ok(self.finish(relation))
+    }
+
+    /// A query whose rows are assigned to a table's columns: `targets[i]` is the query column's target.
+    pub fn query_into(
+        mut self,
+        query: &'a Query,
+        schema: &Schema,
+        targets: &[usize],
+    ) -> Result<LogicalQuery> {
+        let relation = self.bind_assigned(query, schema, targets)?;
+        Ok(self.finish(relation))
+    }
+
+    pub fn finish(self, relation: Relation) -> LogicalQuery {
+        let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
+        LogicalQuery { plan: relation.plan, columns: self.columns, subqueries: self.subqueries, output }
+    }
+
+    /// Counts one more query bound; nested uses of common table expressions double quickly.
+    fn count_instance(&mut self) -> Result<()> {
+        self.instances += 1;
+        if self.instances > INSTANCES_MAX { Err(stack::too_deep()) } else { Ok(()) }
+    }
+
+    pub fn error_at(&self, error: Error, span: Span) -> Error {
+        place::at(error, self.text, span)
+    }
+
+    /// A new column for an expression, or the column itself where the expression is one.
+    pub fn column_for(&mut self, name: &str, expr: &Expr) -> ColumnId {
+        match expr.as_column() {
+            Some(id) => id,
+            None => {
+                let nullable = self.nullable(expr);
+                self.columns.add(name, expr.ty, nullable)
+            }
+        }
+    }
+
+    pub fn column(&self, id: ColumnId) -> Expr {
+        self.columns.expr(id)
+    }
+
+    /// Whether an expression can be NULL.
+    pub fn nullable(&self, expr: &Expr) -> bool {
+        nullable(expr, &|id| self.columns.get(id).nullable)
+    }
+}
+
+fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
+    use ExprKind as K;
+    match &expr.kind {
+        K::Column(id) => column(*id),
+        K::Literal(value) => value.is_null(),
+        K::IsNull { .. } | K::NotDistinct { .. } | K::IsBoolean { .. } => false,
+        K::InList { has_null: true, .. } => true,
+        K::Case { branches, otherwise } => {
+            otherwise.is_none()
+                || branches
+                    .iter()
+                    .map(|(_, then)| then)
+                    .chain(otherwise.as_deref())
+                    .any(|e| nullable(e, column))
+        }
+        K::Function { function: Function::Coalesce, arguments } => {
+            arguments.iter().all(|a| nullable(a, column))
+        }
+        K::Function { function: Function::NullIf, .. }
+        | K::Library { .. }
+        | K::ScalarSubquery(_)
+        | K::Input(_) => true,
+        K::Cast { lenient: true, .. } => true,
+        _ => expr.children().into_iter().any(|c| nullable(c, column)),
+    }
+}
+
+/// A name as PostgreSQL folds it: lower case unless quoted.
+pub(crate) fn folded(ident: &Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// Replaces columns by what `find` says for them.
+fn substitute(expr: Expr, find: &dyn Fn(ColumnId) -> Option<Expr>) -> Expr {
+    expr.transform(&mut |e| match e.kind {
+        ExprKind::Column(id) => find(id).unwrap_or(e),
+        _ => e,
+    })
+}
+
+/// One row without columns: what SELECT without FROM selects from.
+fn single_row() -> LogicalPlan {
+    LogicalPlan::Values { columns: vec![], rows: vec![vec![]] }
+}
+
+fn null_of(ty: Type) -> Expr {
+    Expr::literal(Value::Null, ty)
+}
+
+fn check_depth(expr: &Expr) -> Result<()> {
+    let mut open = vec![(expr, 1)];
+    while let Some((expr, depth)) = open.pop() {
+        if depth > EXPRESSION_DEPTH_MAX {
+            return Err(stack::too_deep());
+        }
+        open.extend(expr.children().into_iter().map(|c| (c, depth + 1)));
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! Whole queries: WITH, the body, ORDER BY, LIMIT and OFFSET; and INSERT's queries, whose rows become a table's.
+
+use std::rc::Rc;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, Value as AstValue, With,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
+use types::{Error, Result, Schema, SqlState, Type, Value};
+
+use super::coerce::{self, Bound};
+use super::expression::{Clause, ExprBinder, strip};
+use super::scope::{Entry, Scope};
+use super::{Binder, Cte, Relation, folded};
+use crate::place;
+
+impl<'a> Binder<'a> {
+    /// A query as a relation; `outer` is the scope around it, if it is a subquery.
+    pub(super) fn bind_query(&mut self, query: &'a Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
+        let visible = self.ctes.len();
+        if let Some(with) = &query.with {
+            self.bind_with(with, &outer)?;
+        }
+        let result = self.bind_query_body(query, outer);
+        if result.is_ok() {
+            // One that is never used is checked all the same.
+            for at in visible..self.ctes.len() {
+                if !self.ctes[at].used {
+                    self.bind_cte(at)?;
+                }
+            }
+        }
+        self.ctes.truncate(visible);
+        result
+    }
+
+    fn bind_query_body(&mut self, query: &'a Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
+        self.count_instance()?;
+        if !query.locks.is_empty() {
+            return Err(Error::unsupported("FOR UPDATE and FOR SHARE are not supported"));
+        }
+        if query.for_clause.is_some() || query.format_clause.is_some() || !query.pipe_operators.is_empty() {
+            return Err(Error::unsupported("this form of query is not supported"));
+        }
+        let order: &'a [OrderByExpr] = match &query.order_by {
+            None => &[],
+            Some(OrderBy { kind: OrderByKind::Expressions(list), interpolate: None }) => list,
+            Some(_) => return Err(Error::unsupported("this form of ORDER BY is not supported")),
+        };
+        let mut relation = match query.body.as_ref() {
+            SetExpr::Select(select) => self.bind_select(select, order, outer.clone())?,
+            body => {
+                let relation = self.bind_set_expr(body, outer.clone())?;
+                self.ordered_output(relation, order)?
+            }
+        };
+        self.limit(&mut relation, query)?;
+        self.settle_nulls(&mut relation)?;
+        Ok(relation)
+    }
+
+    fn bind_with(&mut self, with: &'a With, outer: &Option<Rc<Scope>>) -> Result<()> {
+        if with.recursive {
+            let error = Error::unsupported("WITH RECURSIVE is not supported");
+            return Err(self.error_at(error, with.with_token.0.span));
+        }
+        let first = self.ctes.len();
+        for cte in &with.cte_tables {
+            let name = folded(&cte.alias.name);
+            if self.ctes[first..].iter().any(|c| c.name == name) {
+                let error = Error::new(
+                    SqlState::DuplicateTable,
+                    format!("WITH query name \"{name}\" specified more than once"),
+                );
+                return Err(self.error_at(error, cte.alias.name.span));
+            }
+            let columns = cte.alias.columns.iter().map(|c| folded(&c.name)).collect();
+            let visible = self.ctes.len();
+            self.ctes.push(Cte {
+                name,
+                columns,
+                query: &cte.query,
+                visible,
+                scope: outer.clone(),
+                used: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// The common table expression a bare table name means, if any; inner ones hide outer ones.
+    pub(super) fn find_cte(&self, name: &str) -> Option<usize> {
+        self.ctes.iter().rposition(|c| c.name == name)
+    }
+
+    /// Binds one use of a common table expression.
+    pub(super) fn bind_cte(&mut self, at: usize) -> Result<Relation> {
+        let Some(cte) = self.ctes.get_mut(at) else { return Err(Error::internal("no such WITH query")) };
+        cte.used = true;
+        let (query, visible, scope, names) = (cte.query, cte.visible, cte.scope.clone(), cte.columns.clone());
+        // Inside, only those before it can be seen.
+        let hidden = self.ctes.split_off(visible);
+        let result = self.bind_query(query, scope);
+        self.ctes.truncate(visible);
+        self.ctes.extend(hidden);
+        let mut relation = result?;
+        self.rename_columns(&mut relation, &names)?;
+        Ok(relation)
+    }
+
+    pub(super) fn rename_columns(&self, relation: &mut Relation, names: &[String]) -> Result<()> {
+        if names.len() > relation.columns.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!(
+                    "{} column names given, but there are {} columns",
+                    names.len(),
+                    relation.columns.len()
+                ),
+            ));
+        }
+        for ((name, _), new) in relation.columns.iter_mut().zip(names) {
+            *name = new.as_str().into();
+        }
+        Ok(())
+    }
+
+    /// ORDER BY over a relation's own columns, as after UNION.
+    fn ordered_output(&mut self, relation: Relation, order: &'a [OrderByExpr]) -> Result<Relation> {
+        if order.is_empty() {
+            return Ok(relation);
+        }
+        let mut scope = Scope::new(None);
+        for (name, id) in &relation.columns {
+            scope.entries.push(Entry { table: None, schema: None, name: name.clone(), id: *id, plain: true });
+        }
+        let scope = Rc::new(scope);
+        let mut keys = Vec::with_capacity(order.len());
+        for item in order {
+            let expr = match self.output_position(&item.expr, relation.columns.len())? {
+                Some(at) => self.column(relation.columns[at].1),
+                None => ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?,
+            };
+            keys.push(sort_key(expr, item));
+        }
+        let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
+        Ok(Relation { plan, columns: relation.columns })
+    }
+
+    /// `ORDER BY 2`, `GROUP BY 2`: the position, from zero.
+    pub(super) fn output_position(&self, ast: &Ast, columns: usize) -> Result<Option<usize>> {
+        let Ast::Value(value) = strip(ast) else { return Ok(None) };
+        let AstValue::Number(text, _) = &value.value else { return Ok(None) };
+        match text.parse::<usize>() {
+            Ok(at) if (1..=columns).contains(&at) => Ok(Some(at - 1)),
+            Ok(_) => {
+                let error = Error::new(
+                    SqlState::InvalidColumnReference,
+                    format!("position {text} is not in the select list"),
+                );
+                Err(self.error_at(error, value.span))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn limit(&mut self, relation: &mut Relation, query: &'a Query) -> Result<()> {
+        let (mut count, mut offset) = (None, 0);
+        match &query.limit_clause {
+            None => {}
+            Some(LimitClause::LimitOffset { limit, offset: skipped, limit_by }) => {
+                if !limit_by.is_empty() {
+                    return Err(Error::unsupported("LIMIT BY is not supported"));
+                }
+                if let Some(limit) = limit {
+                    count = self.row_count(limit, "LIMIT")?;
+                }
+                if let Some(skipped) = skipped {
+                    offset = self.row_count(&skipped.value, "OFFSET")?.unwrap_or(0);
+                }
+            }
+            Some(LimitClause::OffsetCommaLimit { .. }) => {
+                return Err(Error::new(SqlState::SyntaxError, "LIMIT #,# syntax is not supported")
+                    .with_hint("use separate LIMIT and OFFSET clauses"));
+            }
+        }
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent {
+                return Err(Error::unsupported("FETCH WITH TIES and PERCENT are not supported"));
+            }
+            count = match &fetch.quantity {
+                Some(quantity) => self.row_count(quantity, "FETCH")?,
+                None => Some(1),
+            };
+        }
+        if count.is_none() && offset == 0 {
+            return Ok(());
+        }
+        let mut plan = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
+        let mut bounded = false;
+        if let (LogicalPlan::Sort { limit, .. }, Some(count)) = (&mut plan, count) {
+            *limit = Some(count.saturating_add(offset));
+            bounded = true;
+        }
+        if !bounded || offset > 0 {
+            plan = LogicalPlan::Limit { input: Box::new(plan), offset, count };
+        }
+        relation.plan = plan;
+        Ok(())
+    }
+
+    /// A constant number of rows; `None` for NULL and ALL.
+    fn row_count(&mut self, ast: &'a Ast, what: &str) -> Result<Option<u64>> {
+        let bound = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Limit).bind(ast)?;
+        let span = bound.span;
+        let expr = if bound.is_null() { return Ok(None) } else { bound };
+        let converted = coerce::assign(expr, Type::BigInt, what, self.text)?;
+        match converted.as_literal() {
+            Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_i64().and_then(|v| u64::try_from(v).ok()) {
+                Some(rows) => Ok(Some(rows)),
+                None => {
+                    let error =
+                        Error::new(SqlState::InvalidParameterValue, format!("{what} must not be negative"));
+                    Err(self.error_at(error, span))
+                }
+            },
+            None => Err(self.error_at(Error::unsupported(format!("{what} must be a constant")), span)),
+        }
+    }
+
+    /// NULL columns that no context gave a type are TEXT.
+    fn settle_nulls(&mut self, relation: &mut Relation) -> Result<()> {
+        for (_, id) in &relation.columns {
+            if self.columns.get(*id).ty == Type::Null {
+                self.retype(&mut relation.plan, *id, Type::Text, Span::empty())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a column that is an untyped literal (or NULL) the type `to`, where the literal stands. False if it
+    /// turns out to be something else.
+    pub(super) fn retype(
+        &mut self,
+        plan: &mut LogicalPlan,
+        id: ColumnId,
+        to: Type,
+        span: Span,
+    ) -> Result<bool> {
+        let done = match plan {
+            LogicalPlan::Project { input, expressions } => {
+                match expressions.iter_mut().find(|(e, _)| *e == id).map(|(_, expr)| expr) {
+                    Some(expr) if expr.as_column() == Some(id) => self.retype(input, id, to, span)?,
+                    Some(expr) => match expr.as_literal() {
+                        Some(value) => {
+                            *expr = Expr::literal(self.reread(value, to, span)?, to);
+                            true
+                        }
+                        None => false,
+                    },
+                    None => false,
+                }
+            }
+            LogicalPlan::Values { columns, rows } => match columns.iter().position(|c| *c == id) {
+                Some(at) => {
+                    for row in rows {
+                        row[at] = self.reread(&row[at], to, span)?;
+                    }
+                    true
+                }
+                None => false,
+            },
+            LogicalPlan::Union { inputs, columns } => match columns.iter().position(|c| *c == id) {
+                Some(at) => {
+                    let mut all = true;
+                    for (input, ids) in inputs {
+                        all &= self.retype(input, ids[at], to, span)?;
+                    }
+                    all
+                }
+                None => false,
+            },
+            LogicalPlan::Filter { input, .. }
+            | LogicalPlan::Sort { input, .. }
+            | LogicalPlan::Limit { input, .. }
+            | LogicalPlan::Aggregate { input, .. } => self.retype(input, id, to, span)?,
+            LogicalPlan::Join { left, right, .. } => {
+                self.retype(left, id, to, span)? || self.retype(right, id, to, span)?
+            }
+            LogicalPlan::Scan { .. } => false,
+        };
+        if done {
+            self.columns.get_mut(id).ty = to;
+            for expr in plan.expressions_mut() {
+                retype_uses(expr, id, to);
+            }
+        }
+        Ok(done)
+    }
+
+    fn reread(&self, value: &Value, to: Type, span: Span) -> Result<Value> {
+        types::cast::cast_value(value, Type::Text, to).map_err(|e| place::at(e, self.text, span))
+    }
+
+    /// INSERT's query: its columns become the table's, in the table's order, each of its column's type; columns that
+    /// are not named are NULL.
+    pub(super) fn bind_assigned(
+        &mut self,
+        query: &'a Query,
+        schema: &Schema,
+        targets: &[usize],
+    ) -> Result<Relation> {
+        let plain = query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none();
+        if let (SetExpr::Values(values), true) = (query.body.as_ref(), plain) {
+            return self.bind_assigned_values(values, schema, targets);
+        }
+        let relation = self.bind_query(query, None)?;
+        self.assigned(relation, schema, targets)
+    }
+
+    /// A relation's columns cast to a table's, as INSERT and COPY assign them.
+    pub(crate) fn assigned(
+        &mut self,
+        relation: Relation,
+        schema: &Schema,
+        targets: &[usize],
+    ) -> Result<Relation> {
+        if relation.columns.len() != targets.len() {
+            let more = if relation.columns.len() > targets.len() { "expressions" } else { "target columns" };
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("INSERT has more {more}: {} for {}", relation.columns.len(), targets.len()),
+            ));
+        }
+        let Relation { mut plan, columns } = relation;
+        let mut expressions = Vec::with_capacity(schema.len());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let source = targets.iter().position(|t| *t == at).map(|from| columns[from].1);
+            let expr = match source {
+                None => super::null_of(field.ty),
+                Some(id) => {
+                    if self.untyped.contains(&id)
+                        && self.columns.get(id).ty == Type::Text
+                        && field.ty != Type::Text
+                    {
+                        self.retype(&mut plan, id, field.ty, Span::empty())?;
+                    }
+                    let bound = Bound::typed(self.column(id), Span::empty());
+                    coerce::assign(bound, field.ty, &field.name, self.text)?
+                }
+            };
+            // A column may be assigned to two, so that each gets its own unless it is passed on as it is.
+            let id = match expr.as_column() {
+                Some(id) if !expressions.iter().any(|(e, _)| *e == id) => id,
+                _ => {
+                    let nullable = self.nullable(&expr);
+                    self.columns.add(field.name.clone(), field.ty, nullable)
+                }
+            };
+            expressions.push((id, expr));
+        }
+        let columns =
+            schema.fields().iter().zip(&expressions).map(|(f, (id, _))| (f.name.as_str().into(), *id));
+        let columns = columns.collect();
+        let plan = if expressions.iter().all(|(id, e)| e.as_column() == Some(*id)) {
+            plan
+        } else {
+            LogicalPlan::Project { input: Box::new(plan), expressions }
+        };
+        Ok(Relation { plan, columns })
+    }
+}
+
+fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
+    if let ExprKind::Column(used) = expr.kind
+        && used == id
+    {
+        expr.ty = to;
+    }
+    for child in expr.children_mut() {
+        retype_uses(child, id, to);
+    }
+}
+
+/// NULLs sort as if they were larger than everything, unless the text says otherwise.
+pub(super) fn sort_key(expr: Expr, item: &OrderByExpr) -> SortKey {
+    let descending = item.options.asc == Some(false);
+    SortKey { expr, descending, nulls_first: item.options.nulls_first.unwrap_or(descending) }
+}

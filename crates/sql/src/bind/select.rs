@@ -1,0 +1,525 @@
+//! One SELECT: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT and ORDER BY.
+
+use std::rc::Rc;
+
+use datafusion_sql::sqlparser::ast::{
+    Distinct, Expr as Ast, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    WildcardAdditionalOptions,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
+use types::{Error, Result, SqlState, Value};
+
+use super::aggregate::{Aggregates, Grouping};
+use super::decorrelate::{Found, replace};
+use super::expression::{Clause, ExprBinder, operands, strip};
+use super::query::sort_key;
+use super::scope::{Entry, Scope};
+use super::subquery::{Membership, Pending, PendingKind};
+use super::unnest::free_columns;
+use super::{Binder, Relation, fold, folded};
+
+/// A WHERE or HAVING: conditions, and the memberships among its conjuncts.
+#[derive(Default)]
+pub(super) struct Conjuncts {
+    pub filters: Vec<Expr>,
+    pub memberships: Vec<Membership>,
+    pub pending: Vec<Pending>,
+}
+
+/// One item of the select list.
+struct Item {
+    name: Rc<str>,
+    expr: Expr,
+    untyped: bool,
+    span: Span,
+}
+
+/// A sort key: an item of the select list, or an expression of its own.
+enum Order {
+    Item(usize),
+    Expr(Expr),
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn bind_select(
+        &mut self,
+        select: &'a Select,
+        order: &'a [OrderByExpr],
+        outer: Option<Rc<Scope>>,
+    ) -> Result<Relation> {
+        self.refuse_unsupported(select)?;
+        let (mut plan, scope) = self.bind_from(&select.from, outer)?;
+        let scope = Rc::new(scope);
+        if let Some(condition) = &select.selection {
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            plan = self.apply_conjuncts(plan, conjuncts)?;
+        }
+        let groups = self.bind_groups(&mut plan, select, &scope)?;
+
+        let mut aggregates = Some(Aggregates::default());
+        let having = match &select.having {
+            Some(condition) => self.conjuncts(condition, &scope, Clause::Having, &mut aggregates)?,
+            None => Conjuncts::default(),
+        };
+        let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
+        binder.aggregates = aggregates;
+        let mut items = Vec::with_capacity(select.projection.len());
+        for item in &select.projection {
+            binder.bind_item(item, &mut items)?;
+        }
+        binder.clause = Clause::OrderBy;
+        let mut keys = Vec::with_capacity(order.len());
+        for key in order {
+            keys.push(binder.bind_order(key, &items)?);
+        }
+        let pending = std::mem::take(&mut binder.pending);
+        let aggregates = binder.aggregates.take().unwrap_or_default();
+
+        let grouped = groups.is_some() || select.having.is_some() || !aggregates.calls.is_empty();
+        let mut above = Above { having, items, keys, pending };
+        if grouped {
+            plan = self.aggregate(plan, groups.unwrap_or_default(), aggregates, &scope, &mut above)?;
+        }
+        let Above { having, mut items, keys, pending } = above;
+        plan = self.apply_conjuncts(plan, having)?;
+        let (plan, found) = self.attach(plan, pending)?;
+        for item in &mut items {
+            let expr = std::mem::replace(&mut item.expr, Expr::boolean(false));
+            item.expr = replace(expr, &found);
+        }
+        let distinct = match &select.distinct {
+            None | Some(Distinct::All) => false,
+            Some(Distinct::Distinct) => true,
+            Some(Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON is not supported")),
+        };
+        self.project(plan, items, keys, order, distinct, &found)
+    }
+
+    fn refuse_unsupported(&self, select: &Select) -> Result<()> {
+        let refuse = |what: &str| {
+            self.error_at(Error::unsupported(format!("{what} is not supported")), select.select_token.0.span)
+        };
+        if select.top.is_some() {
+            return Err(refuse("TOP"));
+        }
+        if select.into.is_some() {
+            return Err(refuse("SELECT INTO").with_hint("use CREATE TABLE AS"));
+        }
+        if select.qualify.is_some() || !select.named_window.is_empty() {
+            return Err(refuse("a window clause"));
+        }
+        let odd = !select.lateral_views.is_empty()
+            || select.prewhere.is_some()
+            || !select.connect_by.is_empty()
+            || !select.cluster_by.is_empty()
+            || !select.distribute_by.is_empty()
+            || !select.sort_by.is_empty()
+            || select.exclude.is_some()
+            || select.value_table_mode.is_some();
+        if odd { Err(refuse("this form of SELECT")) } else { Ok(()) }
+    }
+
+    /// Binds a condition conjunct by conjunct. `aggregates` is there for HAVING.
+    pub(super) fn conjuncts(
+        &mut self,
+        condition: &'a Ast,
+        scope: &Rc<Scope>,
+        clause: Clause,
+        aggregates: &mut Option<Aggregates>,
+    ) -> Result<Conjuncts> {
+        let mut parts = Vec::new();
+        operands(condition, true, &mut parts);
+        let mut binder = ExprBinder::new(self, scope.clone(), clause);
+        binder.aggregates = aggregates.take();
+        let mut out = Conjuncts::default();
+        for part in parts {
+            if let Some(membership) = binder.membership(part)? {
+                out.memberships.push(membership);
+                continue;
+            }
+            binder.positive = true;
+            out.filters.push(binder.condition(part, clause.name())?);
+        }
+        out.pending = std::mem::take(&mut binder.pending);
+        *aggregates = binder.aggregates.take();
+        Ok(out)
+    }
+
+    /// Plain conditions first, then those with subqueries, then semi and anti joins.
+    pub(super) fn apply_conjuncts(&mut self, plan: LogicalPlan, conjuncts: Conjuncts) -> Result<LogicalPlan> {
+        let Conjuncts { filters, memberships, pending } = conjuncts;
+        let placeholders: Vec<ColumnId> = pending.iter().map(|p| p.placeholder).collect();
+        let (late, early): (Vec<Expr>, Vec<Expr>) =
+            filters.into_iter().partition(|f| f.columns().iter().any(|c| placeholders.contains(c)));
+        let plan = filtered(plan, early);
+        let (plan, found) = self.attach(plan, pending)?;
+        let mut plan = filtered(plan, late.into_iter().map(|f| replace(f, &found)).collect());
+        for membership in memberships {
+            plan = self.attach_membership(plan, membership, &found)?;
+        }
+        Ok(plan)
+    }
+
+    /// GROUP BY's expressions; subqueries in them are joined to `plan` at once.
+    fn bind_groups(
+        &mut self,
+        plan: &mut LogicalPlan,
+        select: &'a Select,
+        scope: &Rc<Scope>,
+    ) -> Result<Option<Vec<Expr>>> {
+        let list = match &select.group_by {
+            GroupByExpr::Expressions(list, modifiers) if modifiers.is_empty() => list,
+            _ => return Err(Error::unsupported("this form of GROUP BY is not supported")),
+        };
+        if list.is_empty() {
+            return Ok(None);
+        }
+        let mut groups = Vec::with_capacity(list.len());
+        for ast in list {
+            if matches!(ast, Ast::GroupingSets(_) | Ast::Cube(_) | Ast::Rollup(_)) {
+                return Err(Error::unsupported("GROUPING SETS, CUBE and ROLLUP are not supported"));
+            }
+            if matches!(ast, Ast::Tuple(items) if items.is_empty()) {
+                continue;
+            }
+            let ast = self.group_target(ast, select, scope)?;
+            let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
+            let expr = binder.value(ast)?;
+            let pending = std::mem::take(&mut binder.pending);
+            let (joined, found) =
+                self.attach(std::mem::replace(plan, LogicalPlan::placeholder()), pending)?;
+            *plan = joined;
+            groups.push(replace(expr, &found));
+        }
+        Ok(Some(groups))
+    }
+
+    /// What a GROUP BY item means: a position or, where no input column has the name, an alias of the select list.
+    fn group_target(&self, ast: &'a Ast, select: &'a Select, scope: &Scope) -> Result<&'a Ast> {
+        if let Some(at) = self.output_position(ast, select.projection.len())? {
+            return match &select.projection[at] {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Ok(expr),
+                _ => Err(Error::unsupported("GROUP BY position of * is not supported")),
+            };
+        }
+        if let Ast::Identifier(ident) = strip(ast) {
+            let name = folded(ident);
+            let input = scope.find_here(None, None, &name).map_err(|e| self.error_at(e, ident.span))?;
+            if input.is_none() {
+                for item in &select.projection {
+                    if let SelectItem::ExprWithAlias { expr, alias } = item
+                        && folded(alias) == name
+                    {
+                        return Ok(expr);
+                    }
+                }
+            }
+        }
+        Ok(ast)
+    }
+
+    /// Puts the aggregation on top of `plan` and rewrites what stands above it.
+    fn aggregate(
+        &mut self,
+        plan: LogicalPlan,
+        groups: Vec<Expr>,
+        mut aggregates: Aggregates,
+        scope: &Scope,
+        above: &mut Above,
+    ) -> Result<LogicalPlan> {
+        let below = std::mem::take(&mut aggregates.below);
+        let (plan, found) = self.attach(plan, below)?;
+        for (_, call) in &mut aggregates.calls {
+            call.argument = call.argument.take().map(|e| replace(e, &found));
+            call.filter = call.filter.take().map(|e| replace(e, &found));
+        }
+        let grouping = Grouping::new(self, groups, scope.entries.iter().map(|e| e.id));
+        let mut rewrite = |binder: &Self, expr: &mut Expr, span: Span| -> Result<()> {
+            let taken = std::mem::replace(expr, Expr::boolean(false));
+            *expr = grouping.rewrite(binder, &mut aggregates, taken).map_err(|e| binder.error_at(e, span))?;
+            Ok(())
+        };
+        for item in &mut above.items {
+            rewrite(self, &mut item.expr, item.span)?;
+        }
+        for (key, span) in &mut above.keys {
+            if let Order::Expr(expr) = key {
+                rewrite(self, expr, *span)?;
+            }
+        }
+        for filter in &mut above.having.filters {
+            rewrite(self, filter, Span::empty())?;
+        }
+        for membership in &mut above.having.memberships {
+            for condition in &mut membership.conditions {
+                rewrite(self, condition, Span::empty())?;
+            }
+        }
+        let mut subqueries: Vec<&LogicalPlan> = above.having.memberships.iter().map(|m| &m.plan).collect();
+        for pending in above.pending.iter_mut().chain(&mut above.having.pending) {
+            if let PendingKind::Mark { conditions } = &mut pending.kind {
+                for condition in conditions {
+                    rewrite(self, condition, Span::empty())?;
+                }
+            }
+            subqueries.push(&pending.plan);
+        }
+        // What subqueries use of this query must be there above the aggregation as well.
+        for subquery in subqueries {
+            for id in free_columns(subquery) {
+                grouping.admit(self, &mut aggregates, id)?;
+            }
+        }
+        Ok(LogicalPlan::Aggregate {
+            input: Box::new(plan),
+            groups: grouping.groups,
+            aggregates: aggregates.calls,
+        })
+    }
+
+    /// The select list, DISTINCT and ORDER BY on top of `plan`.
+    fn project(
+        &mut self,
+        plan: LogicalPlan,
+        items: Vec<Item>,
+        keys: Vec<(Order, Span)>,
+        order: &[OrderByExpr],
+        distinct: bool,
+        found: &Found,
+    ) -> Result<Relation> {
+        let mut expressions: Vec<(ColumnId, Expr)> = Vec::with_capacity(items.len());
+        let mut columns = Vec::with_capacity(items.len());
+        for item in &items {
+            let id = self.column_for(&item.name, &item.expr);
+            if item.untyped {
+                self.untyped.insert(id);
+            }
+            if !expressions.iter().any(|(e, _)| *e == id) {
+                expressions.push((id, item.expr.clone()));
+            }
+            columns.push((item.name.clone(), id));
+        }
+        let mut sort: Vec<SortKey> = Vec::with_capacity(keys.len());
+        for ((key, span), ast) in keys.into_iter().zip(order) {
+            let id = match key {
+                Order::Item(at) => columns[at].1,
+                Order::Expr(expr) => {
+                    let expr = replace(expr, found);
+                    match items.iter().position(|i| i.expr == expr) {
+                        Some(at) => columns[at].1,
+                        None if distinct => {
+                            let error = Error::new(
+                                SqlState::InvalidColumnReference,
+                                "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+                            );
+                            return Err(self.error_at(error, span));
+                        }
+                        None => {
+                            let id = self.column_for("sort key", &expr);
+                            if !expressions.iter().any(|(e, _)| *e == id) {
+                                expressions.push((id, expr));
+                            }
+                            id
+                        }
+                    }
+                }
+            };
+            let key = sort_key(self.column(id), ast);
+            // Sorting twice by one column changes nothing.
+            if !sort.iter().any(|s| s.expr == key.expr) {
+                sort.push(key);
+            }
+        }
+        let mut plan = plan;
+        if expressions.iter().any(|(id, e)| e.as_column() != Some(*id)) {
+            plan = LogicalPlan::Project { input: Box::new(plan), expressions };
+        }
+        if distinct {
+            let mut groups: Vec<(ColumnId, Expr)> = Vec::with_capacity(columns.len());
+            for (_, id) in &columns {
+                if !groups.iter().any(|(g, _)| g == id) {
+                    groups.push((*id, self.column(*id)));
+                }
+            }
+            plan = LogicalPlan::Aggregate { input: Box::new(plan), groups, aggregates: vec![] };
+        }
+        // A constant orders nothing.
+        if !sort.is_empty() {
+            plan = LogicalPlan::Sort { input: Box::new(plan), keys: sort, limit: None };
+        }
+        Ok(Relation { plan, columns })
+    }
+}
+
+/// What is evaluated above an aggregation.
+struct Above {
+    having: Conjuncts,
+    items: Vec<Item>,
+    keys: Vec<(Order, Span)>,
+    pending: Vec<Pending>,
+}
+
+pub(super) fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> LogicalPlan {
+    if conditions.is_empty() {
+        return plan;
+    }
+    match fold::and(conditions) {
+        Expr { kind: ExprKind::Literal(Value::Bool(true)), .. } => plan,
+        predicate => LogicalPlan::Filter { input: Box::new(plan), predicate },
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
+        let (ast, alias) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr, None),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
+            SelectItem::Wildcard(options) => {
+                let span = options.wildcard_token.0.span;
+                self.refuse_options(options, span)?;
+                let before = items.len();
+                let scope = self.scope.clone();
+                items.extend(scope.star().map(|e| self.star_item(e, span)));
+                if items.len() == before && scope.entries.is_empty() {
+                    let error =
+                        Error::new(SqlState::SyntaxError, "SELECT * with no tables specified is not valid");
+                    return Err(self.binder.error_at(error, span));
+                }
+                return Ok(());
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                let span = options.wildcard_token.0.span;
+                self.refuse_options(options, span)?;
+                let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+                let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+                let place = idents.first().map_or(span, |i| i.span);
+                let (schema, table) = match names.as_slice() {
+                    [table] => (None, table),
+                    [schema, table] => (Some(schema.as_str()), table),
+                    _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
+                };
+                let before = items.len();
+                let scope = self.scope.clone();
+                items.extend(scope.star_of(schema, table).map(|e| self.star_item(e, place)));
+                if items.len() == before {
+                    return Err(self.binder.error_at(scope.unknown(Some(table), "*"), place));
+                }
+                return Ok(());
+            }
+            _ => return Err(Error::unsupported("this form of select item is not supported")),
+        };
+        let bound = self.bind(ast)?;
+        super::check_depth(&bound.expr)?;
+        let name = alias.unwrap_or_else(|| heading(ast)).as_str().into();
+        let (untyped, span) = (bound.untyped, bound.span);
+        items.push(Item { name, expr: bound.expr, untyped, span });
+        Ok(())
+    }
+
+    fn star_item(&self, entry: &Entry, span: Span) -> Item {
+        Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
+    }
+
+    fn refuse_options(&self, options: &WildcardAdditionalOptions, span: Span) -> Result<()> {
+        let plain = options.opt_ilike.is_none()
+            && options.opt_exclude.is_none()
+            && options.opt_except.is_none()
+            && options.opt_replace.is_none()
+            && options.opt_rename.is_none()
+            && options.opt_alias.is_none();
+        if plain {
+            return Ok(());
+        }
+        Err(self.binder.error_at(Error::unsupported("options of * are not supported"), span))
+    }
+
+    /// ORDER BY: a position, a name of the select list, or an expression over the input.
+    fn bind_order(&mut self, item: &'a OrderByExpr, items: &[Item]) -> Result<(Order, Span)> {
+        if item.with_fill.is_some() {
+            return Err(Error::unsupported("WITH FILL is not supported"));
+        }
+        if let Some(at) = self.binder.output_position(&item.expr, items.len())? {
+            return Ok((Order::Item(at), items[at].span));
+        }
+        if let Ast::Identifier(ident) = strip(&item.expr) {
+            let name = folded(ident);
+            let mut matches = items.iter().enumerate().filter(|(_, i)| *i.name == *name);
+            if let Some((at, first)) = matches.next() {
+                if matches.any(|(_, other)| other.expr != first.expr) {
+                    let error =
+                        Error::new(SqlState::AmbiguousColumn, format!("ORDER BY \"{name}\" is ambiguous"));
+                    return Err(self.binder.error_at(error, ident.span));
+                }
+                return Ok((Order::Item(at), ident.span));
+            }
+        }
+        let bound = self.bind(&item.expr)?;
+        super::check_depth(&bound.expr)?;
+        Ok((Order::Expr(bound.expr), bound.span))
+    }
+}
+
+/// The heading of an unnamed item, as PostgreSQL gives it.
+pub(super) fn heading(ast: &Ast) -> String {
+    match ast {
+        Ast::Identifier(ident) => folded(ident),
+        Ast::CompoundIdentifier(idents) => idents.last().map_or_else(String::new, folded),
+        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => heading(inner),
+        Ast::Function(call) => {
+            call.name.0.last().and_then(|p| p.as_ident()).map_or_else(|| "?column?".into(), folded)
+        }
+        Ast::Cast { expr, data_type, .. } => match heading(expr).as_str() {
+            "?column?" => type_heading(data_type),
+            named => named.to_owned(),
+        },
+        Ast::TypedString(typed) => type_heading(&typed.data_type),
+        Ast::Interval(_) => "interval".into(),
+        Ast::Case { else_result: Some(otherwise), .. } => match heading(otherwise).as_str() {
+            "?column?" => "case".into(),
+            named => named.to_owned(),
+        },
+        Ast::Case { .. } => "case".into(),
+        Ast::Exists { .. } => "exists".into(),
+        Ast::Extract { .. } => "extract".into(),
+        Ast::Substring { .. } => "substring".into(),
+        Ast::Position { .. } => "position".into(),
+        Ast::Overlay { .. } => "overlay".into(),
+        Ast::Ceil { .. } => "ceil".into(),
+        Ast::Floor { .. } => "floor".into(),
+        Ast::Trim { trim_where, .. } => match trim_where {
+            Some(datafusion_sql::sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
+            Some(datafusion_sql::sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
+            _ => "btrim".into(),
+        },
+        Ast::Subquery(query) => match query.body.as_ref() {
+            datafusion_sql::sqlparser::ast::SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr)) => heading(expr),
+                Some(SelectItem::ExprWithAlias { alias, .. }) => folded(alias),
+                _ => "?column?".into(),
+            },
+            _ => "?column?".into(),
+        },
+        _ => "?column?".into(),
+    }
+}
+
+fn type_heading(name: &datafusion_sql::sqlparser::ast::DataType) -> String {
+    use types::Type;
+    match crate::data_type::type_name(name) {
+        Ok(crate::data_type::TypeName::Type(ty)) => match ty {
+            Type::Boolean => "bool".into(),
+            Type::SmallInt => "int2".into(),
+            Type::Integer => "int4".into(),
+            Type::BigInt => "int8".into(),
+            Type::Real => "float4".into(),
+            Type::Double => "float8".into(),
+            Type::Decimal { .. } => "numeric".into(),
+            Type::Char(_) => "bpchar".into(),
+            Type::Varchar(_) => "varchar".into(),
+            ty if ty.is_interval() => "interval".into(),
+            other => other.sql_name().to_lowercase(),
+        },
+        _ => "interval".into(),
+    }
+}

@@ -1,0 +1,317 @@
+//! UNION, INTERSECT and EXCEPT, with and without ALL.
+//!
+//! A chain is taken apart without recursion, and neighbouring unions become one. INTERSECT and EXCEPT are semi and
+//! anti joins in which NULL equals NULL. With ALL they are about numbers of copies: both sides are counted per
+//! distinct row, and a row wanted n times is joined with n rows of a small table of numbers.
+
+use std::rc::Rc;
+
+use datafusion_sql::sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
+use types::{Comparison, Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, common_type};
+use super::scope::Scope;
+use super::unnest::{join, null_safe};
+use super::{Binder, Relation};
+
+/// Copies up to this number have their own rows in the table of numbers.
+const COPIES_DIRECT: i64 = 16;
+/// Base of the digits in which larger numbers of copies are counted; three digits are provided for.
+const COPIES_BASE: i64 = 1024;
+
+struct Step<'a> {
+    operator: SetOperator,
+    all: bool,
+    right: &'a SetExpr,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn bind_set_expr(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
+        let mut steps = Vec::new();
+        let mut first = body;
+        while let SetExpr::SetOperation { op, set_quantifier, left, right } = first {
+            let all = match set_quantifier {
+                SetQuantifier::All => true,
+                SetQuantifier::Distinct | SetQuantifier::None => false,
+                _ => return Err(Error::unsupported("set operations BY NAME are not supported")),
+            };
+            let operator = if *op == SetOperator::Minus { SetOperator::Except } else { *op };
+            steps.push(Step { operator, all, right });
+            first = left;
+        }
+        let mut left = self.bind_branch(first, outer.clone())?;
+        let mut steps = steps.into_iter().rev().peekable();
+        while let Some(step) = steps.next() {
+            let right = self.bind_branch(step.right, outer.clone())?;
+            if step.operator != SetOperator::Union {
+                left = self.intersect_or_except(left, right, step.operator, step.all)?;
+                continue;
+            }
+            // Neighbours become one union: with a distinct one among them, all those before it are distinct too.
+            let mut inputs = vec![left, right];
+            let mut distinct = !step.all;
+            while let Some(next) =
+                steps.next_if(|n| n.operator == SetOperator::Union && (!n.all || !distinct))
+            {
+                inputs.push(self.bind_branch(next.right, outer.clone())?);
+                distinct = !next.all;
+            }
+            left = self.union(inputs)?;
+            if distinct {
+                left = self.distinct(left);
+            }
+        }
+        Ok(left)
+    }
+
+    fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
+        self.count_instance()?;
+        match body {
+            SetExpr::Select(select) => self.bind_select(select, &[], outer),
+            SetExpr::Query(query) => self.bind_query(query, outer),
+            SetExpr::Values(values) => self.bind_values(values, outer),
+            SetExpr::SetOperation { .. } => self.bind_set_expr(body, outer),
+            SetExpr::Table(table) => {
+                let name = table.table_name.clone().unwrap_or_default();
+                Err(Error::unsupported(format!("TABLE {name} is not supported"))
+                    .with_hint("write SELECT * FROM"))
+            }
+            _ => Err(Error::unsupported("data-modifying statements inside a query are not supported")),
+        }
+    }
+
+    fn union(&mut self, mut inputs: Vec<Relation>) -> Result<Relation> {
+        self.same_types(&mut inputs, "UNION")?;
+        let width = inputs[0].columns.len();
+        let mut columns = Vec::with_capacity(width);
+        for at in 0..width {
+            let (name, first) = inputs[0].columns[at].clone();
+            let ty = self.columns.get(first).ty;
+            let nullable = inputs.iter().any(|i| self.columns.get(i.columns[at].1).nullable);
+            columns.push((name.clone(), self.columns.add(&*name, ty, nullable)));
+        }
+        let inputs = inputs
+            .into_iter()
+            .map(|i| (i.plan, i.columns.into_iter().map(|(_, id)| id).collect::<Vec<_>>()))
+            .collect();
+        let ids = columns.iter().map(|(_, id)| *id).collect();
+        Ok(Relation { plan: LogicalPlan::Union { inputs, columns: ids }, columns })
+    }
+
+    fn distinct(&mut self, relation: Relation) -> Relation {
+        let mut groups: Vec<(ColumnId, Expr)> = Vec::with_capacity(relation.columns.len());
+        for (_, id) in &relation.columns {
+            if !groups.iter().any(|(g, _)| g == id) {
+                groups.push((*id, self.column(*id)));
+            }
+        }
+        let plan = LogicalPlan::Aggregate { input: Box::new(relation.plan), groups, aggregates: vec![] };
+        Relation { plan, columns: relation.columns }
+    }
+
+    fn intersect_or_except(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        operator: SetOperator,
+        all: bool,
+    ) -> Result<Relation> {
+        let name = if operator == SetOperator::Intersect { "INTERSECT" } else { "EXCEPT" };
+        let mut sides = vec![left, right];
+        self.same_types(&mut sides, name)?;
+        let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
+            return Err(Error::internal("a set operation without sides"));
+        };
+        if all {
+            return self.by_copies(left, right, operator);
+        }
+        let left = self.distinct(left);
+        let on = left
+            .columns
+            .iter()
+            .zip(&right.columns)
+            .map(|((_, l), (_, r))| (self.column(*l), self.column(*r)))
+            .collect();
+        let kind = if operator == SetOperator::Intersect { JoinKind::LeftSemi } else { JoinKind::LeftAnti };
+        let plan = null_safe(join(left.plan, right.plan, kind, on, None));
+        Ok(Relation { plan, columns: left.columns })
+    }
+
+    /// Brings the columns of several relations to common types, position by position.
+    fn same_types(&mut self, relations: &mut [Relation], what: &str) -> Result<()> {
+        let width = relations[0].columns.len();
+        if relations.iter().any(|r| r.columns.len() != width) {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("each {what} query must have the same number of columns"),
+            ));
+        }
+        for at in 0..width {
+            let ids: Vec<ColumnId> = relations.iter().map(|r| r.columns[at].1).collect();
+            let mut common = Type::Null;
+            let mut some_text = false;
+            for id in &ids {
+                let ty = self.columns.get(*id).ty;
+                if self.untyped.contains(id) && ty == Type::Text {
+                    some_text = true;
+                    continue;
+                }
+                common = common_type(common, ty).ok_or_else(|| {
+                    Error::new(
+                        SqlState::DatatypeMismatch,
+                        format!("{what} types {common} and {ty} cannot be matched"),
+                    )
+                })?;
+            }
+            if common == Type::Null && some_text {
+                common = Type::Text;
+            }
+            let mut still_untyped = true;
+            for (relation, id) in relations.iter_mut().zip(ids) {
+                let ty = self.columns.get(id).ty;
+                still_untyped &= ty == Type::Null || self.untyped.contains(&id);
+                let same = ty == common || (ty.is_text() && common.is_text());
+                let literal = ty == Type::Null || self.untyped.contains(&id);
+                if same || (literal && self.retype(&mut relation.plan, id, common, Span::empty())?) {
+                    continue;
+                }
+                self.cast_column(relation, at, common);
+            }
+            if still_untyped {
+                self.untyped.insert(relations[0].columns[at].1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces one column of a relation by its cast.
+    fn cast_column(&mut self, relation: &mut Relation, at: usize, ty: Type) {
+        let (name, id) = relation.columns[at].clone();
+        let nullable = self.columns.get(id).nullable;
+        let new = self.columns.add(&*name, ty, nullable);
+        let cast = coerce::cast(self.column(id), ty);
+        let keeps = |(_, e): &(ColumnId, Expr)| e.as_column().is_some();
+        // A projection of casts only, made just before, takes one more.
+        let input = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
+        let mut expressions: Vec<(ColumnId, Expr)> = Vec::new();
+        for (_, column) in relation.columns.iter() {
+            let pair = (*column, self.column(*column));
+            if *column != id && !expressions.contains(&pair) {
+                expressions.push(pair);
+            }
+        }
+        // The column may be selected twice.
+        if relation.columns.iter().filter(|(_, c)| *c == id).count() > 1 {
+            expressions.push((id, self.column(id)));
+        }
+        debug_assert!(expressions.iter().all(keeps));
+        expressions.push((new, cast));
+        relation.plan = LogicalPlan::Project { input: Box::new(input), expressions };
+        relation.columns[at].1 = new;
+    }
+
+    /// INTERSECT ALL and EXCEPT ALL.
+    fn by_copies(&mut self, left: Relation, right: Relation, operator: SetOperator) -> Result<Relation> {
+        let (left, right) = (self.tagged(left, 1, 0), self.tagged(right, 0, 1));
+        let names: Vec<Rc<str>> = left.columns.iter().map(|(n, _)| n.clone()).collect();
+        let both = self.union(vec![left, right])?;
+        let width = names.len() - 2;
+        let ids: Vec<ColumnId> = both.columns.iter().map(|(_, id)| *id).collect();
+        let groups = ids[..width].iter().map(|id| (*id, self.column(*id))).collect();
+        let mut sums = Vec::with_capacity(2);
+        for tag in &ids[width..] {
+            let call = AggregateCall {
+                function: AggregateFunction::Sum,
+                argument: Some(self.column(*tag)),
+                distinct: false,
+                filter: None,
+                ty: Type::BigInt,
+            };
+            sums.push((self.columns.add("copies", Type::BigInt, true), call));
+        }
+        let (l, r) = (self.column(sums[0].0), self.column(sums[1].0));
+        let counted = LogicalPlan::Aggregate { input: Box::new(both.plan), groups, aggregates: sums };
+        let wanted = if operator == SetOperator::Except {
+            bigint(Arithmetic::Subtract, l, r)
+        } else {
+            let fewer = Expr::compare(Comparison::Less, l.clone(), r.clone());
+            let kind = ExprKind::Case { branches: vec![(fewer, l)], otherwise: Some(Box::new(r)) };
+            Expr::new(kind, Type::BigInt)
+        };
+        let copies = self.columns.add("copies", Type::BigInt, false);
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            ids[..width].iter().map(|id| (*id, self.column(*id))).collect();
+        expressions.push((copies, wanted));
+        let plan = LogicalPlan::Project { input: Box::new(counted), expressions };
+        let some = Expr::compare(Comparison::Greater, self.column(copies), number(0));
+        let plan = LogicalPlan::Filter { input: Box::new(plan), predicate: some };
+        let plan = self.repeated(plan, copies);
+        let columns = names.into_iter().zip(ids).take(width).collect();
+        Ok(Relation { plan, columns })
+    }
+
+    /// Two more columns: how many copies a row is on either side.
+    fn tagged(&mut self, relation: Relation, left: i32, right: i32) -> Relation {
+        let mut columns = Vec::with_capacity(relation.columns.len() + 2);
+        let mut expressions: Vec<(ColumnId, Expr)> = Vec::with_capacity(relation.columns.len() + 2);
+        for (name, id) in relation.columns {
+            if !expressions.iter().any(|(e, _)| *e == id) {
+                expressions.push((id, self.column(id)));
+            }
+            columns.push((name, id));
+        }
+        for tag in [left, right] {
+            let id = self.columns.add("tag", Type::Integer, false);
+            expressions.push((id, Expr::literal(Value::I32(tag), Type::Integer)));
+            columns.push(("tag".into(), id));
+        }
+        Relation { plan: LogicalPlan::Project { input: Box::new(relation.plan), expressions }, columns }
+    }
+
+    /// Every row as many times as its column `copies` says, at most 2^30 times.
+    fn repeated(&mut self, plan: LogicalPlan, copies: ColumnId) -> LogicalPlan {
+        let wanted = self.column(copies);
+        // Small numbers find their rows directly; key 0 has the lowest digit of all others.
+        let mut rows: Vec<Vec<Value>> = Vec::new();
+        for key in 1..=COPIES_DIRECT {
+            rows.extend((0..key).map(|at| vec![Value::I64(key), Value::I64(at)]));
+        }
+        rows.extend((0..COPIES_BASE).map(|at| vec![Value::I64(0), Value::I64(at)]));
+        let (numbers, ids) = self.literal_rows(&["key", "number"], Type::BigInt, rows);
+        let direct = Expr::compare(Comparison::LessOrEqual, wanted.clone(), number(COPIES_DIRECT));
+        let key = either(direct, wanted.clone(), number(0));
+        let mut position = self.column(ids[1]);
+        let fits = Expr::compare(Comparison::Less, position.clone(), wanted.clone());
+        let mut plan = join(plan, numbers, JoinKind::Inner, vec![(key, self.column(ids[0]))], Some(fits));
+        let mut unit = COPIES_BASE;
+        for _ in 0..2 {
+            let mut rows = vec![vec![Value::I64(0), Value::I64(0)]];
+            rows.extend((0..COPIES_BASE).map(|digit| vec![Value::I64(1), Value::I64(digit)]));
+            let (digits, ids) = self.literal_rows(&["key", "digit"], Type::BigInt, rows);
+            let more = Expr::compare(Comparison::Greater, wanted.clone(), number(unit));
+            let key = either(more, number(1), number(0));
+            let higher = bigint(Arithmetic::Multiply, self.column(ids[1]), number(unit));
+            position = bigint(Arithmetic::Add, position, higher);
+            let fits = Expr::compare(Comparison::Less, position.clone(), wanted.clone());
+            plan = join(plan, digits, JoinKind::Inner, vec![(key, self.column(ids[0]))], Some(fits));
+            unit *= COPIES_BASE;
+        }
+        plan
+    }
+}
+
+fn number(value: i64) -> Expr {
+    Expr::literal(Value::I64(value), Type::BigInt)
+}
+
+fn bigint(op: Arithmetic, left: Expr, right: Expr) -> Expr {
+    let kind = ExprKind::Arithmetic { op, left: Box::new(left), right: Box::new(right), checked: true };
+    Expr::new(kind, Type::BigInt)
+}
+
+fn either(when: Expr, then: Expr, otherwise: Expr) -> Expr {
+    let ty = then.ty;
+    Expr::new(ExprKind::Case { branches: vec![(when, then)], otherwise: Some(Box::new(otherwise)) }, ty)
+}

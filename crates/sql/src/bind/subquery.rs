@@ -1,0 +1,304 @@
+//! Subqueries in expressions: scalar, EXISTS, IN, ANY and ALL.
+//!
+//! An uncorrelated scalar subquery is run once beforehand and stands in the expression as its number. Everything else
+//! becomes a join: the expression refers to a column that does not exist yet, and a `Pending` says how to make it;
+//! `decorrelate` then joins it to the plan that the expression is evaluated over. Memberships that are conjuncts of a
+//! WHERE or HAVING become semi and anti joins instead.
+
+use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
+use types::{Comparison, Error, Result, SqlState, Type, Value};
+
+use super::coerce::Bound;
+use super::expression::{ExprBinder, comparison_of, negated, strip};
+use super::unnest::free_columns;
+use super::{Relation, fold, operator};
+use crate::place;
+
+/// A subquery that has to be joined to the plan below the expression it was found in.
+pub(crate) struct Pending {
+    /// The column that stands for it in the expression.
+    pub placeholder: ColumnId,
+    pub plan: LogicalPlan,
+    pub kind: PendingKind,
+}
+
+pub(crate) enum PendingKind {
+    /// The value of `column` of the only row, NULL when there is none.
+    Scalar { column: ColumnId },
+    /// Whether there is a row for which all conditions hold.
+    Mark { conditions: Vec<Expr> },
+}
+
+/// A conjunct that keeps (or drops, `anti`) the rows with a partner in `plan`.
+pub(crate) struct Membership {
+    pub plan: LogicalPlan,
+    pub conditions: Vec<Expr>,
+    pub anti: bool,
+    pub null_aware: bool,
+}
+
+/// What EXISTS asks of a subquery.
+enum Existence {
+    Known(bool),
+    Of(LogicalPlan),
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    fn subquery(&mut self, query: &'a Query) -> Result<Relation> {
+        self.binder.bind_query(query, Some(self.scope.clone()))
+    }
+
+    fn single_column(&mut self, query: &'a Query, span: Span) -> Result<(LogicalPlan, ColumnId)> {
+        let relation = self.subquery(query)?;
+        match relation.columns.as_slice() {
+            [(_, id)] => Ok((relation.plan, *id)),
+            columns => {
+                let message = format!("subquery must return one column, not {}", columns.len());
+                Err(place::at(Error::new(SqlState::SyntaxError, message), self.binder.text, span))
+            }
+        }
+    }
+
+    pub(super) fn scalar_subquery(&mut self, query: &'a Query) -> Result<Bound> {
+        let span = query_span(query);
+        let (plan, column) = self.single_column(query, span)?;
+        let ty = self.binder.columns.get(column).ty;
+        if free_columns(&plan).is_empty() {
+            return Ok(Bound::typed(self.run_before(plan, column, ty), span));
+        }
+        let placeholder = self.binder.columns.add("subquery", ty, true);
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        Ok(Bound::typed(Expr::column(placeholder, ty), span))
+    }
+
+    /// An uncorrelated scalar subquery, by its number.
+    fn run_before(&mut self, plan: LogicalPlan, column: ColumnId, ty: Type) -> Expr {
+        let plan = if plan.output() == [column] {
+            plan
+        } else {
+            let expression = self.binder.column(column);
+            LogicalPlan::Project { input: Box::new(plan), expressions: vec![(column, expression)] }
+        };
+        self.binder.subqueries.push(plan);
+        let id = SubqueryId(self.binder.subqueries.len() as u32 - 1);
+        Expr::new(ExprKind::ScalarSubquery(id), ty)
+    }
+
+    /// Whether an uncorrelated plan has a row, by counting at most one.
+    fn has_row(&mut self, plan: LogicalPlan) -> Expr {
+        let count = self.binder.columns.add("count(*)", Type::BigInt, false);
+        let call = AggregateCall {
+            function: AggregateFunction::CountStar,
+            argument: None,
+            distinct: false,
+            filter: None,
+            ty: Type::BigInt,
+        };
+        let first = LogicalPlan::Limit { input: Box::new(plan), offset: 0, count: Some(1) };
+        let counted = LogicalPlan::Aggregate {
+            input: Box::new(first),
+            groups: vec![],
+            aggregates: vec![(count, call)],
+        };
+        let number = self.run_before(counted, count, Type::BigInt);
+        Expr::compare(Comparison::Greater, number, Expr::literal(Value::I64(0), Type::BigInt))
+    }
+
+    pub(super) fn exists(&mut self, query: &'a Query, anti: bool) -> Result<Bound> {
+        let span = query_span(query);
+        let relation = self.subquery(query)?;
+        let expr = match existence(relation.plan) {
+            Existence::Known(known) => Expr::boolean(known),
+            Existence::Of(plan) if free_columns(&plan).is_empty() => self.has_row(plan),
+            Existence::Of(plan) => self.mark(plan, vec![]),
+        };
+        Ok(Bound::typed(if anti { negated(expr) } else { expr }, span))
+    }
+
+    fn mark(&mut self, plan: LogicalPlan, conditions: Vec<Expr>) -> Expr {
+        let placeholder = self.binder.columns.add("mark", Type::Boolean, false);
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Mark { conditions } });
+        Expr::column(placeholder, Type::Boolean)
+    }
+
+    pub(super) fn in_subquery(&mut self, left: &'a Ast, query: &'a Query, anti: bool) -> Result<Bound> {
+        self.member(left, Comparison::Equal, query, anti)
+    }
+
+    /// `x op ANY (query)` and `x op ALL (query)`.
+    pub(super) fn quantified(
+        &mut self,
+        left: &'a Ast,
+        op: &BinaryOperator,
+        right: &'a Ast,
+        all: bool,
+    ) -> Result<Bound> {
+        let (query, op) = self.quantified_parts(op, right)?;
+        // x op ALL q says that there is no row with which x op fails.
+        if all { self.member(left, op.negated(), query, true) } else { self.member(left, op, query, false) }
+    }
+
+    fn quantified_parts(&self, op: &BinaryOperator, right: &'a Ast) -> Result<(&'a Query, Comparison)> {
+        match (strip(right), comparison_of(op)) {
+            (Ast::Subquery(query), Some(op)) => Ok((query, op)),
+            _ => Err(Error::unsupported("ANY and ALL take a comparison and a subquery")),
+        }
+    }
+
+    /// The comparisons of the left side with the subquery's columns.
+    fn conditions(
+        &mut self,
+        left: &'a Ast,
+        op: Comparison,
+        query: &'a Query,
+    ) -> Result<(LogicalPlan, Vec<Expr>)> {
+        let text = self.binder.text;
+        let positive = std::mem::replace(&mut self.positive, false);
+        let operands = match strip(left) {
+            Ast::Tuple(items) => items.iter().map(|i| self.bind(i)).collect::<Result<Vec<_>>>()?,
+            _ => vec![self.bind(left)?],
+        };
+        self.positive = positive;
+        let span = operands.first().map_or(Span::empty(), |o| o.span);
+        let relation = self.subquery(query)?;
+        if relation.columns.len() != operands.len() {
+            let many = if relation.columns.len() > operands.len() { "many" } else { "few" };
+            let error = Error::new(SqlState::SyntaxError, format!("subquery has too {many} columns"));
+            return Err(place::at(error, text, span));
+        }
+        if operands.len() > 1 && op != Comparison::Equal {
+            return Err(place::at(Error::unsupported("rows can be compared with = only"), text, span));
+        }
+        let mut conditions = Vec::with_capacity(operands.len());
+        for (operand, (_, column)) in operands.into_iter().zip(relation.columns) {
+            let at = operand.span;
+            let column = Bound::typed(self.binder.column(column), at);
+            conditions.push(operator::comparison(op, operand, column, text)?);
+        }
+        Ok((relation.plan, conditions))
+    }
+
+    /// A membership anywhere in an expression.
+    fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Bound> {
+        let span = query_span(query);
+        let (plan, conditions) = self.conditions(left, op, query)?;
+        let certain = !conditions.iter().any(|c| self.binder.nullable(c)) || (self.positive && !anti);
+        let found = self.mark(plan, conditions);
+        if certain {
+            return Ok(Bound::typed(if anti { negated(found) } else { found }, span));
+        }
+        // Not found, but one comparison was NULL: NULL. A second copy of the subquery looks for that.
+        let (plan, conditions) = self.conditions(left, op, query)?;
+        let whole = fold::and(conditions);
+        let unknown = match &whole.kind {
+            ExprKind::Compare { left, right, .. }
+                if free_columns(&plan).is_empty() && right.as_column().is_some() =>
+            {
+                // Uncorrelated: two facts about the subquery, found once.
+                let (left, right) = ((**left).clone(), (**right).clone());
+                let is_null = |e: Expr| {
+                    Expr::new(ExprKind::IsNull { input: Box::new(e), negated: false }, Type::Boolean)
+                };
+                let mut reasons = Vec::new();
+                if self.binder.nullable(&right) {
+                    let nulls = LogicalPlan::Filter { input: Box::new(plan), predicate: is_null(right) };
+                    reasons.push(self.has_row(nulls));
+                }
+                if self.binder.nullable(&left) {
+                    let relation = self.subquery(query)?;
+                    let any = self.has_row(relation.plan);
+                    reasons.push(fold::and(vec![is_null(left), any]));
+                }
+                fold::or(reasons)
+            }
+            _ => {
+                let is_null = ExprKind::IsNull { input: Box::new(whole), negated: false };
+                self.mark(plan, vec![Expr::new(is_null, Type::Boolean)])
+            }
+        };
+        let branches = vec![(found, Expr::boolean(!anti)), (unknown, super::null_of(Type::Boolean))];
+        let otherwise = Some(Box::new(Expr::boolean(anti)));
+        Ok(Bound::typed(Expr::new(ExprKind::Case { branches, otherwise }, Type::Boolean), span))
+    }
+
+    /// A conjunct as a semi or anti join, if it is a membership.
+    pub fn membership(&mut self, ast: &'a Ast) -> Result<Option<Membership>> {
+        let (mut ast, mut anti) = (strip(ast), false);
+        while let Ast::UnaryOp { op: UnaryOperator::Not, expr } = ast {
+            anti = !anti;
+            ast = strip(expr);
+        }
+        match ast {
+            Ast::Exists { subquery, negated } => {
+                let anti = anti != *negated;
+                let relation = self.subquery(subquery)?;
+                let plan = match existence(relation.plan) {
+                    Existence::Known(found) => {
+                        // A relation of one row, or of none, says the same.
+                        let rows = if found { vec![vec![]] } else { vec![] };
+                        LogicalPlan::Values { columns: vec![], rows }
+                    }
+                    Existence::Of(plan) if free_columns(&plan).is_empty() => {
+                        LogicalPlan::Limit { input: Box::new(plan), offset: 0, count: Some(1) }
+                    }
+                    Existence::Of(plan) => plan,
+                };
+                Ok(Some(Membership { plan, conditions: vec![], anti, null_aware: false }))
+            }
+            Ast::InSubquery { expr, subquery, negated } => {
+                self.semi(expr, Comparison::Equal, subquery, anti != *negated).map(Some)
+            }
+            Ast::AnyOp { left, compare_op, right, .. } => {
+                let (query, op) = self.quantified_parts(compare_op, right)?;
+                self.semi(left, op, query, anti).map(Some)
+            }
+            Ast::AllOp { left, compare_op, right } => {
+                let (query, op) = self.quantified_parts(compare_op, right)?;
+                self.semi(left, op.negated(), query, !anti).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn semi(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Membership> {
+        let (plan, conditions) = self.conditions(left, op, query)?;
+        let certain = !anti || !conditions.iter().any(|c| self.binder.nullable(c));
+        if certain {
+            return Ok(Membership { plan, conditions, anti, null_aware: false });
+        }
+        // NOT IN with NULLs. Uncorrelated, it is the join's own kind; otherwise a row is dropped unless every
+        // comparison is FALSE, which a condition can say.
+        let simple = op == Comparison::Equal && conditions.len() == 1 && free_columns(&plan).is_empty();
+        if simple && matches!(conditions[0].kind, ExprKind::Compare { .. }) {
+            return Ok(Membership { plan, conditions, anti, null_aware: true });
+        }
+        let not_false =
+            ExprKind::IsBoolean { input: Box::new(fold::and(conditions)), value: false, negated: true };
+        let conditions = vec![Expr::new(not_false, Type::Boolean)];
+        Ok(Membership { plan, conditions, anti, null_aware: false })
+    }
+}
+
+/// Strips what does not matter to whether there is a row.
+fn existence(plan: LogicalPlan) -> Existence {
+    match plan {
+        LogicalPlan::Project { input, .. } => existence(*input),
+        LogicalPlan::Sort { input, limit, .. } if limit != Some(0) => existence(*input),
+        LogicalPlan::Limit { count: Some(0), .. } => Existence::Known(false),
+        LogicalPlan::Limit { input, offset: 0, .. } => existence(*input),
+        LogicalPlan::Aggregate { groups, .. } if groups.is_empty() => Existence::Known(true),
+        LogicalPlan::Aggregate { input, .. } => existence(*input),
+        other => Existence::Of(other),
+    }
+}
+
+fn query_span(query: &Query) -> Span {
+    use datafusion_sql::sqlparser::ast::SetExpr;
+    match query.body.as_ref() {
+        SetExpr::Select(select) => select.select_token.0.span,
+        SetExpr::Query(inner) => query_span(inner),
+        _ => Span::empty(),
+    }
+}

@@ -1,0 +1,188 @@
+//! VALUES: constant rows where they are constant, a union of one-row projections where they are not.
+
+use std::rc::Rc;
+
+use datafusion_sql::sqlparser::ast::{Expr as Ast, Values};
+use plan::{ColumnId, Expr, LogicalPlan};
+use types::{Error, Result, Schema, SqlState, Type, Value};
+
+use super::coerce::{self, Bound};
+use super::expression::{Clause, ExprBinder, strip};
+use super::scope::Scope;
+use super::subquery::Pending;
+use super::{Binder, Relation, single_row};
+
+type Row = Vec<Expr>;
+
+impl<'a> Binder<'a> {
+    /// VALUES as a relation of its own: columns `column1`, `column2` and so on, each of its rows' common type.
+    pub(super) fn bind_values(&mut self, values: &'a Values, outer: Option<Rc<Scope>>) -> Result<Relation> {
+        let scope = Rc::new(Scope::new(outer));
+        let width = values.rows.first().map_or(0, |r| r.content.len());
+        let mut columns: Vec<Vec<Bound>> =
+            (0..width).map(|_| Vec::with_capacity(values.rows.len())).collect();
+        let mut pending = Vec::new();
+        for row in &values.rows {
+            if row.content.len() != width {
+                let error = Error::new(SqlState::SyntaxError, "VALUES lists must all be the same length");
+                return Err(self.error_at(error, row.opening_token.0.span));
+            }
+            let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
+            for (ast, column) in row.content.iter().zip(&mut columns) {
+                let bound = binder.bind(ast)?;
+                super::check_depth(&bound.expr)?;
+                column.push(bound);
+            }
+            pending.push(std::mem::take(&mut binder.pending));
+        }
+        let mut rows: Vec<Row> = (0..values.rows.len()).map(|_| Vec::with_capacity(width)).collect();
+        let mut output = Vec::with_capacity(width);
+        for (at, column) in columns.into_iter().enumerate() {
+            let untyped = column.iter().all(|b| b.untyped || b.is_null());
+            let (exprs, ty) = coerce::unify(column, "VALUES", self.text)?;
+            let nullable = exprs.iter().any(|e| self.nullable(e));
+            let name = format!("column{}", at + 1);
+            let id = self.columns.add(name.clone(), ty, nullable);
+            if untyped {
+                self.untyped.insert(id);
+            }
+            output.push((Rc::from(name.as_str()), id));
+            rows.iter_mut().zip(exprs).for_each(|(row, e)| row.push(e));
+        }
+        let ids: Vec<ColumnId> = output.iter().map(|(_, id)| *id).collect();
+        let plan = self.rows_plan(rows, pending, ids)?;
+        Ok(Relation { plan, columns: output })
+    }
+
+    /// INSERT's VALUES: every value is assigned to its column, so that a fault names the value and the column.
+    pub(super) fn bind_assigned_values(
+        &mut self,
+        values: &'a Values,
+        schema: &Schema,
+        targets: &[usize],
+    ) -> Result<Relation> {
+        let scope = Rc::new(Scope::default());
+        let fields = schema.fields();
+        let mut rows = Vec::with_capacity(values.rows.len());
+        let mut pending = Vec::with_capacity(values.rows.len());
+        let mut nullable = vec![false; fields.len()];
+        for row in &values.rows {
+            let given = &row.content;
+            if given.len() != targets.len() {
+                let more = if given.len() > targets.len() { "expressions" } else { "target columns" };
+                let error = Error::new(
+                    SqlState::SyntaxError,
+                    format!("INSERT has more {more}: {} for {}", given.len(), targets.len()),
+                );
+                return Err(self.error_at(error, row.opening_token.0.span));
+            }
+            let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
+            let mut out: Row = fields.iter().map(|f| super::null_of(f.ty)).collect();
+            for (ast, target) in given.iter().zip(targets) {
+                let field = &fields[*target];
+                if is_default(ast) {
+                    continue;
+                }
+                let bound = binder.bind(ast)?;
+                super::check_depth(&bound.expr)?;
+                out[*target] = coerce::assign(bound, field.ty, &field.name, binder.binder.text)?;
+            }
+            let found = std::mem::take(&mut binder.pending);
+            pending.push(found);
+            for (flag, expr) in nullable.iter_mut().zip(&out) {
+                *flag = *flag || self.nullable(expr);
+            }
+            rows.push(out);
+        }
+        let ids: Vec<ColumnId> = fields
+            .iter()
+            .zip(nullable)
+            .map(|(f, nullable)| self.columns.add(f.name.clone(), f.ty, nullable))
+            .collect();
+        let plan = self.rows_plan(rows, pending, ids.clone())?;
+        let columns = fields.iter().zip(ids).map(|(f, id)| (f.name.as_str().into(), id)).collect();
+        Ok(Relation { plan, columns })
+    }
+
+    fn rows_plan(
+        &mut self,
+        rows: Vec<Row>,
+        pending: Vec<Vec<Pending>>,
+        ids: Vec<ColumnId>,
+    ) -> Result<LogicalPlan> {
+        let mut constants: Vec<Vec<Value>> = Vec::with_capacity(rows.len());
+        let mut inputs: Vec<(LogicalPlan, Vec<ColumnId>)> = Vec::new();
+        let several = rows.len();
+        for (row, pending) in rows.into_iter().zip(pending) {
+            if let Some(values) = row.iter().map(|e| e.as_literal().cloned()).collect::<Option<Vec<_>>>() {
+                constants.push(values);
+                continue;
+            }
+            // Rows keep their order.
+            self.flush(&mut constants, &mut inputs, &ids);
+            let (input, found) = self.attach(single_row(), pending)?;
+            let expressions: Vec<(ColumnId, Expr)> = row
+                .into_iter()
+                .zip(&ids)
+                .map(|(expr, id)| {
+                    let expr = super::decorrelate::replace(expr, &found);
+                    let info = self.columns.get(*id).clone();
+                    let own =
+                        if several == 1 { *id } else { self.columns.add(info.name, info.ty, info.nullable) };
+                    (own, expr)
+                })
+                .collect();
+            let own = expressions.iter().map(|(id, _)| *id).collect();
+            inputs.push((LogicalPlan::Project { input: Box::new(input), expressions }, own));
+        }
+        if inputs.is_empty() {
+            return Ok(LogicalPlan::Values { columns: ids, rows: constants });
+        }
+        self.flush(&mut constants, &mut inputs, &ids);
+        if inputs.len() == 1
+            && let Some((plan, own)) = inputs.pop()
+        {
+            if own == ids {
+                return Ok(plan);
+            }
+            inputs.push((plan, own));
+        }
+        Ok(LogicalPlan::Union { inputs, columns: ids })
+    }
+
+    fn flush(
+        &mut self,
+        constants: &mut Vec<Vec<Value>>,
+        inputs: &mut Vec<(LogicalPlan, Vec<ColumnId>)>,
+        ids: &[ColumnId],
+    ) {
+        if constants.is_empty() {
+            return;
+        }
+        let own: Vec<ColumnId> = ids
+            .iter()
+            .map(|id| {
+                let info = self.columns.get(*id).clone();
+                self.columns.add(info.name, info.ty, info.nullable)
+            })
+            .collect();
+        let plan = LogicalPlan::Values { columns: own.clone(), rows: std::mem::take(constants) };
+        inputs.push((plan, own));
+    }
+
+    /// A relation of literals, for plans that bring their own.
+    pub(super) fn literal_rows(
+        &mut self,
+        names: &[&str],
+        ty: Type,
+        rows: Vec<Vec<Value>>,
+    ) -> (LogicalPlan, Vec<ColumnId>) {
+        let ids: Vec<ColumnId> = names.iter().map(|n| self.columns.add(*n, ty, false)).collect();
+        (LogicalPlan::Values { columns: ids.clone(), rows }, ids)
+    }
+}
+
+/// The keyword DEFAULT: no column has a default but NULL.
+fn is_default(ast: &Ast) -> bool {
+    matches!(strip(ast), Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("default"))
+}

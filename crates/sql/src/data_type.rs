@@ -1,0 +1,119 @@
+//! Type names as the parser has them, to types.
+
+use datafusion_sql::sqlparser::ast::{
+    CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo,
+};
+use types::logical::DECIMAL_PRECISION_MAX;
+use types::{Error, Result, SqlState, Type};
+
+/// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
+const CHARACTERS_MAX: u64 = 10_485_760;
+
+/// What a type name says: mostly a type; INTERVAL alone leaves it to the value which of the two kinds is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TypeName {
+    Type(Type),
+    Interval,
+}
+
+/// A column's type; INTERVAL must name its fields.
+pub(crate) fn column_type(name: &DataType) -> Result<Type> {
+    match type_name(name)? {
+        TypeName::Type(ty) => Ok(ty),
+        TypeName::Interval => Err(Error::unsupported("an INTERVAL column must say which fields it holds")
+            .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND")),
+    }
+}
+
+pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
+    use DataType as D;
+    let ty = match name {
+        D::Boolean | D::Bool => Type::Boolean,
+        D::SmallInt(_) | D::Int2(_) | D::Int16 => Type::SmallInt,
+        D::Int(_) | D::Integer(_) | D::Int4(_) | D::Int32 => Type::Integer,
+        D::BigInt(_) | D::Int8(_) | D::Int64 => Type::BigInt,
+        D::Real | D::Float4 | D::Float32 => Type::Real,
+        D::Float(ExactNumberInfo::Precision(bits)) if (1..=24).contains(bits) => Type::Real,
+        D::Float(ExactNumberInfo::None) | D::DoublePrecision | D::Float8 | D::Float64 => Type::Double,
+        D::Float(ExactNumberInfo::Precision(bits)) if (25..=53).contains(bits) => Type::Double,
+        D::Double(_) => Type::Double,
+        D::Decimal(info) | D::Numeric(info) | D::Dec(info) => decimal(info)?,
+        D::Char(length) | D::Character(length) => Type::Char(characters(length.as_ref(), 1)?),
+        D::Varchar(None) | D::CharacterVarying(None) | D::CharVarying(None) | D::Nvarchar(None) => Type::Text,
+        D::Varchar(length) | D::CharacterVarying(length) | D::CharVarying(length) | D::Nvarchar(length) => {
+            Type::Varchar(characters(length.as_ref(), 1)?)
+        }
+        D::Text | D::String(None) => Type::Text,
+        D::Date => Type::Date,
+        D::Time(precision, zone) if is_plain(zone) => {
+            fraction(*precision, name)?;
+            Type::Time
+        }
+        D::Timestamp(precision, zone) => {
+            fraction(*precision, name)?;
+            if is_plain(zone) { Type::Timestamp } else { Type::TimestampTz }
+        }
+        D::Datetime(None) => Type::Timestamp,
+        D::Bytea | D::Blob(None) => Type::Bytea,
+        D::Uuid => Type::Uuid,
+        D::Interval { fields: None, .. } => return Ok(TypeName::Interval),
+        D::Interval { fields: Some(fields), .. } => match fields {
+            IntervalFields::Year | IntervalFields::Month | IntervalFields::YearToMonth => {
+                Type::IntervalYearMonth
+            }
+            _ => Type::IntervalDayTime,
+        },
+        D::Custom(name, _) => {
+            return Err(Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist")));
+        }
+        other => return Err(Error::unsupported(format!("type {other} is not supported"))),
+    };
+    Ok(TypeName::Type(ty))
+}
+
+fn is_plain(zone: &TimezoneInfo) -> bool {
+    matches!(zone, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone)
+}
+
+/// Fractions of a second are microseconds throughout.
+fn fraction(precision: Option<u64>, name: &DataType) -> Result<()> {
+    match precision {
+        None | Some(6) => Ok(()),
+        Some(_) => Err(Error::unsupported(format!("{name}: only a precision of 6 is supported"))),
+    }
+}
+
+fn decimal(info: &ExactNumberInfo) -> Result<Type> {
+    let (precision, scale) = match info {
+        // PostgreSQL's NUMERIC without digits keeps whatever scale comes; ours is fixed, with half of the digits.
+        ExactNumberInfo::None => return Ok(Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 10 }),
+        ExactNumberInfo::Precision(precision) => (*precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+    };
+    if !(1..=u64::from(DECIMAL_PRECISION_MAX)).contains(&precision) {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("DECIMAL precision {precision} must be between 1 and {DECIMAL_PRECISION_MAX}"),
+        ));
+    }
+    if scale < 0 || scale as u64 > precision {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("DECIMAL scale {scale} must be between 0 and precision {precision}"),
+        ));
+    }
+    Ok(Type::Decimal { precision: precision as u8, scale: scale as u8 })
+}
+
+fn characters(length: Option<&CharacterLength>, absent: u32) -> Result<u32> {
+    match length {
+        None => Ok(absent),
+        Some(CharacterLength::IntegerLength { length, .. }) if (1..=CHARACTERS_MAX).contains(length) => {
+            Ok(*length as u32)
+        }
+        Some(other) => Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("length {other} of a character type must be between 1 and {CHARACTERS_MAX}"),
+        )),
+    }
+}

@@ -1,0 +1,67 @@
+//! Places in a statement's text.
+
+use datafusion_sql::sqlparser::tokenizer::{Location, Span};
+use types::{Error, Position, Result};
+
+/// The first character of a text.
+pub(crate) const START: Position = Position { line: 1, column: 1, offset: 0 };
+
+/// A parser's span as a position; `None` for the empty span it gives to what it made up itself.
+pub(crate) fn position(text: &str, span: Span) -> Option<Position> {
+    location(text, span.start)
+}
+
+pub(crate) fn location(text: &str, at: Location) -> Option<Position> {
+    if at.line == 0 {
+        return None;
+    }
+    let mut offset = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if number as u64 + 1 == at.line {
+            let within: usize =
+                line.chars().take((at.column as usize).saturating_sub(1)).map(char::len_utf8).sum();
+            return Some(Position {
+                line: u32::try_from(at.line).unwrap_or(u32::MAX),
+                column: u32::try_from(at.column).unwrap_or(u32::MAX),
+                offset: u32::try_from(offset + within).unwrap_or(u32::MAX),
+            });
+        }
+        offset += line.len();
+    }
+    // Past the last line: the end of the text.
+    Some(end(text))
+}
+
+/// The place just after a text.
+pub(crate) fn end(text: &str) -> Position {
+    at_offset(text, text.len())
+}
+
+pub(crate) fn at_offset(text: &str, offset: usize) -> Position {
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Position {
+        line: before.bytes().filter(|b| *b == b'\n').count() as u32 + 1,
+        column: before[line_start..].chars().count() as u32 + 1,
+        offset: u32::try_from(offset).unwrap_or(u32::MAX),
+    }
+}
+
+/// Errors with a span instead of a position: the text is only at hand further out.
+pub(crate) trait Placed<T> {
+    /// Adds the place unless the error already has one further in.
+    fn placed(self, text: &str, span: Span) -> Result<T>;
+}
+
+impl<T> Placed<T> for Result<T> {
+    fn placed(self, text: &str, span: Span) -> Result<T> {
+        self.map_err(|error| at(error, text, span))
+    }
+}
+
+pub(crate) fn at(error: Error, text: &str, span: Span) -> Error {
+    match position(text, span) {
+        Some(place) if error.position().is_none() => error.at(place),
+        _ => error,
+    }
+}

@@ -1,0 +1,229 @@
+//! CREATE TABLE and CREATE TABLE AS.
+
+use datafusion_sql::sqlparser::ast::{
+    ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
+    HiveDistributionStyle, SqlOption, TableConstraint,
+};
+use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
+use types::{Error, Field, Result, SqlState};
+
+use super::{Context, word};
+use crate::bind::{Binder, folded};
+use crate::data_type;
+use crate::place::Placed;
+
+impl Context<'_> {
+    pub(super) fn create_table(&self, create: &CreateTable) -> Result<Statement> {
+        self.refuse_unsupported(create)?;
+        let (name, _) = self.object_name(&create.name)?;
+        let mut options = TableOptions {
+            with: self.table_options(&create.table_options)?,
+            temporary: create.temporary,
+            if_exists: match (create.or_replace, create.if_not_exists) {
+                (true, true) => {
+                    return Err(Error::new(
+                        SqlState::SyntaxError,
+                        "OR REPLACE and IF NOT EXISTS exclude each other",
+                    ));
+                }
+                (true, false) => IfExists::Replace,
+                (false, true) => IfExists::Keep,
+                (false, false) => IfExists::Error,
+            },
+            ..TableOptions::default()
+        };
+        if let Some(query) = &create.query {
+            if !create.constraints.is_empty() || create.columns.iter().any(|c| !c.options.is_empty()) {
+                return Err(Error::unsupported("constraints in CREATE TABLE AS are not supported")
+                    .with_hint("create the table first, then INSERT INTO it"));
+            }
+            let mut query = Binder::new(self.text, self.relations).query(query)?;
+            if create.columns.len() > query.output.len() {
+                return Err(Error::new(
+                    SqlState::SyntaxError,
+                    "CREATE TABLE AS has more column names than columns",
+                ));
+            }
+            for (column, (_, heading)) in create.columns.iter().zip(&mut query.output) {
+                *heading = folded(&column.name);
+            }
+            for (at, (_, name)) in query.output.iter().enumerate() {
+                if query.output[..at].iter().any(|(_, other)| other == name) {
+                    return Err(duplicate(name).with_hint("give one of them an alias"));
+                }
+            }
+            return Ok(Statement::CreateTableAs { name, query, options });
+        }
+        if create.columns.is_empty() {
+            return Err(Error::unsupported("a table needs at least one column"));
+        }
+        let mut columns: Vec<Field> = Vec::with_capacity(create.columns.len());
+        for column in &create.columns {
+            let field = self.column(column, &mut options)?;
+            if columns.iter().any(|f| f.name == field.name) {
+                return Err(self.at(duplicate(&field.name), column.name.span));
+            }
+            columns.push(field);
+        }
+        for constraint in &create.constraints {
+            self.constraint(constraint, &mut options)?;
+        }
+        self.check_keys(&mut columns, &options)?;
+        Ok(Statement::CreateTable { name, columns, options })
+    }
+
+    fn refuse_unsupported(&self, create: &CreateTable) -> Result<()> {
+        let odd = create.external
+            || create.like.is_some()
+            || create.clone.is_some()
+            || create.inherits.is_some()
+            || create.partition_by.is_some()
+            || create.partition_of.is_some()
+            || create.order_by.is_some()
+            || create.cluster_by.is_some()
+            || create.on_commit.is_some()
+            || create.hive_distribution != HiveDistributionStyle::NONE;
+        if odd { Err(Error::unsupported("this form of CREATE TABLE is not supported")) } else { Ok(()) }
+    }
+
+    fn table_options(&self, options: &CreateTableOptions) -> Result<Vec<(String, String)>> {
+        let list = match options {
+            CreateTableOptions::None => return Ok(vec![]),
+            CreateTableOptions::With(list) => list,
+            _ => return Err(Error::unsupported("table options are written WITH (name = value)")),
+        };
+        let mut out = Vec::with_capacity(list.len());
+        for option in list {
+            let SqlOption::KeyValue { key, value } = option else {
+                return Err(Error::new(SqlState::SyntaxError, format!("table option {option} has no value")));
+            };
+            out.push((folded(key), word(value).placed(self.text, key.span)?));
+        }
+        Ok(out)
+    }
+
+    fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
+        let name = folded(&column.name);
+        let ty = data_type::column_type(&column.data_type).placed(self.text, column.name.span)?;
+        let mut nullable = true;
+        for option in &column.options {
+            let refuse = |what: &str| {
+                let error = Error::unsupported(format!("{what} is not supported"));
+                Err(self.at(error, column.name.span))
+            };
+            match &option.option {
+                ColumnOption::Null => {}
+                ColumnOption::NotNull => nullable = false,
+                ColumnOption::PrimaryKey(_) => {
+                    if options.primary_key.is_some() {
+                        return Err(self.at(two_primary_keys(), column.name.span));
+                    }
+                    options.primary_key = Some(vec![name.clone()]);
+                    nullable = false;
+                }
+                ColumnOption::Unique(_) => options.unique.push(vec![name.clone()]),
+                ColumnOption::ForeignKey(key) => {
+                    let key = self.foreign_key(key, vec![name.clone()])?;
+                    options.foreign_keys.push(key);
+                }
+                ColumnOption::Default(_) => return refuse("DEFAULT"),
+                ColumnOption::Check(_) => return refuse("CHECK"),
+                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
+                    return refuse("a generated column");
+                }
+                ColumnOption::Collation(name)
+                    if name.to_string().trim_matches('"').eq_ignore_ascii_case("c") => {}
+                other => return refuse(&other.to_string()),
+            }
+        }
+        Ok(Field::new(name, ty, nullable))
+    }
+
+    fn foreign_key(&self, key: &ForeignKeyConstraint, columns: Vec<String>) -> Result<ForeignKey> {
+        use datafusion_sql::sqlparser::ast::ReferentialAction as R;
+        for action in [&key.on_delete, &key.on_update].into_iter().flatten() {
+            if !matches!(action, R::NoAction | R::Restrict) {
+                return Err(Error::unsupported(format!("foreign key action {action} is not supported")));
+            }
+        }
+        let (parent, _) = self.object_name(&key.foreign_table)?;
+        let parent_columns: Vec<String> = key.referred_columns.iter().map(folded).collect();
+        if !parent_columns.is_empty() && parent_columns.len() != columns.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                "number of referencing and referenced columns for foreign key disagree",
+            ));
+        }
+        Ok(ForeignKey { columns, parent, parent_columns })
+    }
+
+    fn constraint(&self, constraint: &TableConstraint, options: &mut TableOptions) -> Result<()> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                if options.primary_key.is_some() {
+                    return Err(two_primary_keys());
+                }
+                options.primary_key = Some(key_columns(key.columns.iter().map(|c| &c.column.expr))?);
+            }
+            TableConstraint::Unique(key) => {
+                options.unique.push(key_columns(key.columns.iter().map(|c| &c.column.expr))?);
+            }
+            TableConstraint::ForeignKey(key) => {
+                let columns = key.columns.iter().map(folded).collect();
+                let key = self.foreign_key(key, columns)?;
+                options.foreign_keys.push(key);
+            }
+            TableConstraint::Check(_) => return Err(Error::unsupported("CHECK is not supported")),
+            _ => return Err(Error::unsupported("this table constraint is not supported")),
+        }
+        Ok(())
+    }
+
+    /// Keys name existing columns, each once; a primary key's are NOT NULL.
+    fn check_keys(&self, columns: &mut [Field], options: &TableOptions) -> Result<()> {
+        let lists = options
+            .primary_key
+            .iter()
+            .chain(&options.unique)
+            .chain(options.foreign_keys.iter().map(|k| &k.columns));
+        for list in lists {
+            for (at, name) in list.iter().enumerate() {
+                if !columns.iter().any(|f| f.name == *name) {
+                    return Err(Error::new(
+                        SqlState::UndefinedColumn,
+                        format!("column \"{name}\" named in key does not exist"),
+                    ));
+                }
+                if list[..at].contains(name) {
+                    return Err(Error::new(
+                        SqlState::DuplicateColumn,
+                        format!("column \"{name}\" appears twice in a key"),
+                    ));
+                }
+            }
+        }
+        for name in options.primary_key.iter().flatten() {
+            for field in columns.iter_mut().filter(|f| f.name == *name) {
+                field.nullable = false;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_columns<'c>(columns: impl Iterator<Item = &'c Ast>) -> Result<Vec<String>> {
+    columns
+        .map(|c| match c {
+            Ast::Identifier(ident) => Ok(folded(ident)),
+            other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
+        })
+        .collect()
+}
+
+fn duplicate(name: &str) -> Error {
+    Error::new(SqlState::DuplicateColumn, format!("column \"{name}\" specified more than once"))
+}
+
+fn two_primary_keys() -> Error {
+    Error::new(SqlState::SyntaxError, "multiple primary keys for a table are not allowed")
+}

@@ -1,0 +1,162 @@
+//! INSERT and COPY FROM: queries whose rows become a table's.
+
+use datafusion_sql::sqlparser::ast::{
+    CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
+    TableObject,
+};
+use plan::FileFormat;
+use plan::statement::Statement;
+use types::{Error, Field, Result, Schema, SqlState};
+
+use super::Context;
+use crate::bind::{Binder, folded};
+use crate::place;
+
+impl Context<'_> {
+    pub(super) fn insert(&self, insert: &Insert) -> Result<Statement> {
+        let odd = insert.or.is_some()
+            || insert.ignore
+            || insert.overwrite
+            || insert.partitioned.is_some()
+            || !insert.assignments.is_empty()
+            || insert.replace_into
+            || !insert.after_columns.is_empty();
+        if odd {
+            return Err(Error::unsupported("this form of INSERT is not supported").at(place::START));
+        }
+        if insert.on.is_some() {
+            return Err(Error::unsupported("ON CONFLICT is not supported").at(place::START));
+        }
+        if insert.returning.is_some() {
+            return Err(Error::unsupported("RETURNING is not supported").at(place::START));
+        }
+        let TableObject::TableName(table) = &insert.table else {
+            return Err(Error::unsupported("INSERT takes a table's name").at(place::START));
+        };
+        let Some(query) = &insert.source else {
+            return Err(Error::unsupported("INSERT needs VALUES or a query").at(place::START));
+        };
+        let (name, info) = self.table(table)?;
+        let idents: Vec<&Ident> = insert.columns.iter().filter_map(single).collect();
+        if idents.len() != insert.columns.len() {
+            return Err(Error::new(SqlState::SyntaxError, "INSERT columns are plain names"));
+        }
+        let mut targets = self.columns(&info, &idents)?;
+        if idents.is_empty() {
+            // Fewer values than columns fill the first ones.
+            use datafusion_sql::sqlparser::ast::SetExpr;
+            if let SetExpr::Values(values) = query.body.as_ref()
+                && let Some(first) = values.rows.first()
+                && first.content.len() < targets.len()
+            {
+                targets.truncate(first.content.len());
+            }
+        }
+        let query = Binder::new(self.text, self.relations).query_into(query, &info.columns, &targets)?;
+        Ok(Statement::Insert { table: info.id, name, query })
+    }
+
+    pub(super) fn copy(
+        &self,
+        source: &CopySource,
+        to: bool,
+        target: &CopyTarget,
+        options: &[CopyOption],
+        legacy: &[CopyLegacyOption],
+    ) -> Result<Statement> {
+        if to {
+            return Err(Error::unsupported("COPY TO is not supported").at(place::START));
+        }
+        let CopySource::Table { table_name, columns } = source else {
+            return Err(Error::unsupported("COPY FROM takes a table's name").at(place::START));
+        };
+        let CopyTarget::File { filename } = target else {
+            return Err(Error::unsupported("COPY FROM takes a file's path in quotes").at(place::START));
+        };
+        let (name, info) = self.table(table_name)?;
+        let idents: Vec<&Ident> = columns.iter().collect();
+        let targets = self.columns(&info, &idents)?;
+        let options = copy_options(options, legacy)?;
+        let place = path_place(self.text, filename);
+        let mut file = self.relations.file(filename, &options).map_err(|e| match place {
+            Some(place) if e.position().is_none() => e.at(place),
+            _ => e,
+        })?;
+        if file.schema.len() != targets.len() {
+            let error = Error::new(
+                SqlState::BadCopyFormat,
+                format!(
+                    "\"{filename}\" has {} columns, but {} are expected",
+                    file.schema.len(),
+                    targets.len()
+                ),
+            );
+            return Err(match place {
+                Some(place) => error.at(place),
+                None => error,
+            });
+        }
+        if matches!(file.format, FileFormat::Csv | FileFormat::Tbl) {
+            // Text is read straight into the table's types, not into what it looks like.
+            let fields = file.schema.fields().iter().zip(&targets).map(|(field, target)| {
+                Field::new(field.name.clone(), info.columns.fields()[*target].ty, true)
+            });
+            file.schema = Schema::new(fields.collect());
+        }
+        let mut binder = Binder::new(self.text, self.relations);
+        let relation = binder.file(file.clone());
+        let relation = binder.assigned(relation, &info.columns, &targets)?;
+        Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation) })
+    }
+}
+
+fn single(name: &NameSyntax) -> Option<&Ident> {
+    match name.0.as_slice() {
+        [part] => part.as_ident(),
+        _ => None,
+    }
+}
+
+fn path_place(text: &str, path: &str) -> Option<types::Position> {
+    text.find(&format!("'{path}'")).map(|at| place::at_offset(text, at))
+}
+
+/// Options in the words that `Relations::file` takes.
+fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<Vec<(String, String)>> {
+    let mut out = Vec::new();
+    let mut put = |name: &str, value: String| out.push((name.to_owned(), value));
+    for option in options {
+        match option {
+            CopyOption::Format(format) => put("format", folded(format)),
+            CopyOption::Delimiter(c) => put("delimiter", c.to_string()),
+            CopyOption::Null(text) => put("null", text.clone()),
+            CopyOption::Header(header) => put("header", header.to_string()),
+            CopyOption::Quote(c) => put("quote", c.to_string()),
+            CopyOption::Encoding(name)
+                if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => {}
+            other => return Err(Error::unsupported(format!("COPY option {other} is not supported"))),
+        }
+    }
+    for option in legacy {
+        use datafusion_sql::sqlparser::ast::CopyLegacyCsvOption as C;
+        match option {
+            CopyLegacyOption::Delimiter(c) => put("delimiter", c.to_string()),
+            CopyLegacyOption::Null(text) => put("null", text.clone()),
+            CopyLegacyOption::Header => put("header", "true".into()),
+            CopyLegacyOption::Csv(options) => {
+                put("format", "csv".into());
+                for option in options {
+                    match option {
+                        C::Header => put("header", "true".into()),
+                        C::Quote(c) => put("quote", c.to_string()),
+                        other => {
+                            return Err(Error::unsupported(format!("COPY option {other} is not supported")));
+                        }
+                    }
+                }
+            }
+            other => return Err(Error::unsupported(format!("COPY option {other} is not supported"))),
+        }
+    }
+    Ok(out)
+}

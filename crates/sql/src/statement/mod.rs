@@ -1,0 +1,223 @@
+//! Statements: the syntax tree's to ours.
+
+mod create;
+mod load;
+mod session;
+
+use datafusion_sql::sqlparser::ast::{
+    AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
+    Statement as Syntax, UtilityOption, Value as AstValue,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use plan::statement::{ExplainFormat, ObjectName, Statement};
+use types::{Error, Result, SqlState};
+
+use crate::bind::{Binder, folded};
+use crate::{RelationInfo, Relations, place};
+
+/// Plans one parsed statement.
+pub(crate) fn plan(text: &str, syntax: &Syntax, relations: &dyn Relations) -> Result<Statement> {
+    let context = Context { text, relations };
+    match syntax {
+        Syntax::Query(query) => Ok(Statement::Query(Binder::new(text, relations).query(query)?)),
+        Syntax::CreateTable(create) => context.create_table(create),
+        Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
+            let SchemaName::Simple(name) = schema_name else {
+                return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
+            };
+            Ok(Statement::CreateSchema { name: context.simple_name(name)?, if_not_exists: *if_not_exists })
+        }
+        Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
+            context.drop(object_type, *if_exists, names, *cascade)
+        }
+        Syntax::Insert(insert) => context.insert(insert),
+        Syntax::Copy { source, to, target, options, legacy_options, .. } => {
+            context.copy(source, *to, target, options, legacy_options)
+        }
+        Syntax::Explain { analyze, verbose: _, statement, format, options, .. } => {
+            context.explain(*analyze, statement, format.as_ref(), options.as_deref().unwrap_or_default())
+        }
+        Syntax::Set(set) => context.set(set),
+        Syntax::Reset(reset) => context.reset(reset),
+        Syntax::ShowVariable { variable } => context.show(variable),
+        Syntax::ShowTables { .. } => Ok(Statement::Show { name: Some("tables".into()) }),
+        Syntax::Call(call) => context.call(call),
+        Syntax::StartTransaction { .. } => Ok(Statement::Transaction { keyword: "begin".into() }),
+        Syntax::Commit { .. } => Ok(Statement::Transaction { keyword: "commit".into() }),
+        Syntax::Rollback { savepoint: None, .. } => Ok(Statement::Transaction { keyword: "rollback".into() }),
+        other => {
+            let shown = other.to_string();
+            let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
+            Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
+        }
+    }
+}
+
+/// What planning any statement needs.
+struct Context<'a> {
+    text: &'a str,
+    relations: &'a dyn Relations,
+}
+
+impl Context<'_> {
+    fn at(&self, error: Error, span: Span) -> Error {
+        place::at(error, self.text, span)
+    }
+
+    fn object_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
+        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        match names.as_slice() {
+            [name] => Ok((ObjectName { schema: None, name: name.clone() }, span)),
+            [schema, name] => Ok((ObjectName { schema: Some(schema.clone()), name: name.clone() }, span)),
+            _ => Err(self.at(Error::unsupported("a name has at most a schema and a name"), span)),
+        }
+    }
+
+    fn simple_name(&self, name: &NameSyntax) -> Result<String> {
+        let (name, span) = self.object_name(name)?;
+        match name.schema {
+            None => Ok(name.name),
+            Some(_) => Err(self.at(Error::new(SqlState::SyntaxError, "a simple name is expected"), span)),
+        }
+    }
+
+    /// An existing table.
+    fn table(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
+        let (name, span) = self.object_name(name)?;
+        let found = self.relations.table(name.schema.as_deref(), &name.name).map_err(|e| self.at(e, span))?;
+        match found {
+            Some(info) => Ok((name, info)),
+            None => {
+                let unknown =
+                    Binder::new(self.text, self.relations).unknown_table(name.schema.as_deref(), &name.name);
+                Err(self.at(unknown, span))
+            }
+        }
+    }
+
+    /// Positions of named columns in a table; all of them, in order, when none are named.
+    fn columns(&self, info: &RelationInfo, names: &[&Ident]) -> Result<Vec<usize>> {
+        if names.is_empty() {
+            return Ok((0..info.columns.len()).collect());
+        }
+        let mut positions = Vec::with_capacity(names.len());
+        for ident in names {
+            let name = folded(ident);
+            let Some(position) = info.columns.position(&name) else {
+                let error = Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("column \"{name}\" of relation \"{}\" does not exist", info.name),
+                );
+                return Err(self.at(error, ident.span));
+            };
+            if positions.contains(&position) {
+                let error = Error::new(
+                    SqlState::DuplicateColumn,
+                    format!("column \"{name}\" specified more than once"),
+                );
+                return Err(self.at(error, ident.span));
+            }
+            positions.push(position);
+        }
+        Ok(positions)
+    }
+
+    fn drop(
+        &self,
+        kind: &ObjectType,
+        if_exists: bool,
+        names: &[NameSyntax],
+        cascade: bool,
+    ) -> Result<Statement> {
+        match kind {
+            ObjectType::Table => {
+                let names =
+                    names.iter().map(|n| self.object_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
+                Ok(Statement::DropTable { names, if_exists, cascade })
+            }
+            ObjectType::Schema => match names {
+                [name] => Ok(Statement::DropSchema { name: self.simple_name(name)?, if_exists, cascade }),
+                _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),
+            },
+            other => Err(Error::unsupported(format!("DROP {other} is not supported")).at(place::START)),
+        }
+    }
+
+    fn explain(
+        &self,
+        analyze: bool,
+        statement: &Syntax,
+        format: Option<&AnalyzeFormatKind>,
+        options: &[UtilityOption],
+    ) -> Result<Statement> {
+        let mut analyze = analyze;
+        let mut out = match format {
+            None => ExplainFormat::Text,
+            Some(AnalyzeFormatKind::Keyword(f) | AnalyzeFormatKind::Assignment(f)) => match f {
+                AnalyzeFormat::TEXT => ExplainFormat::Text,
+                AnalyzeFormat::JSON => ExplainFormat::Json,
+                other => return Err(Error::unsupported(format!("EXPLAIN format {other} is not supported"))),
+            },
+        };
+        for option in options {
+            let value = option.arg.as_ref().map(word).transpose()?.unwrap_or_else(|| "true".into());
+            match (folded(&option.name).as_str(), value.to_lowercase().as_str()) {
+                ("analyze", v) => analyze = truth(v, option.name.span, self)?,
+                ("format", "json") => out = ExplainFormat::Json,
+                ("format", "text") => out = ExplainFormat::Text,
+                ("verbose" | "costs" | "timing" | "buffers" | "summary", _) => {}
+                (name, value) => {
+                    let error = Error::new(
+                        SqlState::SyntaxError,
+                        format!("unrecognized EXPLAIN option {name} {value}"),
+                    );
+                    return Err(self.at(error, option.name.span));
+                }
+            }
+        }
+        if matches!(statement, Syntax::Explain { .. }) {
+            return Err(Error::new(SqlState::SyntaxError, "EXPLAIN of EXPLAIN is not possible"));
+        }
+        let planned = plan(self.text, statement, self.relations)?;
+        match planned {
+            Statement::Query(_)
+            | Statement::Insert { .. }
+            | Statement::CopyFrom { .. }
+            | Statement::CreateTableAs { .. } => {
+                Ok(Statement::Explain { analyze, format: out, statement: Box::new(planned) })
+            }
+            _ => Err(Error::new(SqlState::SyntaxError, "EXPLAIN needs a statement that has a plan")
+                .at(place::START)),
+        }
+    }
+}
+
+fn truth(value: &str, span: Span, context: &Context<'_>) -> Result<bool> {
+    match value {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => {
+            let error = Error::new(SqlState::SyntaxError, format!("\"{value}\" is neither true nor false"));
+            Err(context.at(error, span))
+        }
+    }
+}
+
+/// An option's value as text: a word, a string or a number, as it was written.
+fn word(ast: &Ast) -> Result<String> {
+    use datafusion_sql::sqlparser::ast::UnaryOperator;
+    match ast {
+        Ast::Identifier(ident) => Ok(ident.value.clone()),
+        Ast::Value(value) => match &value.value {
+            AstValue::Number(text, _) => Ok(text.clone()),
+            AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Ok(s.clone()),
+            AstValue::Boolean(b) => Ok(b.to_string()),
+            other => Ok(other.to_string()),
+        },
+        Ast::UnaryOp { op: UnaryOperator::Minus, expr } => word(expr).map(|w| format!("-{w}")),
+        Ast::Nested(inner) => word(inner),
+        other => Err(Error::unsupported(format!("{other} is not a plain value"))),
+    }
+}

@@ -1,0 +1,86 @@
+//! SET, RESET, SHOW and CALL.
+
+use datafusion_sql::sqlparser::ast::{
+    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement, Set,
+};
+use plan::statement::Statement;
+use types::{Error, Result, SqlState};
+
+use super::{Context, word};
+use crate::bind::{Binder, folded};
+use crate::place;
+
+impl Context<'_> {
+    pub(super) fn set(&self, set: &Set) -> Result<Statement> {
+        let Set::SingleAssignment { variable, values, .. } = set else {
+            return Err(Error::unsupported(format!("{set} is not supported")).at(place::START));
+        };
+        let (name, span) = self.object_name(variable)?;
+        let name = match name.schema {
+            Some(schema) => format!("{schema}.{}", name.name),
+            None => name.name,
+        };
+        let value = match values.as_slice() {
+            [Ast::Identifier(ident)]
+                if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") =>
+            {
+                None
+            }
+            [one] => Some(word(one).map_err(|e| self.at(e, span))?),
+            several => {
+                let words =
+                    several.iter().map(word).collect::<Result<Vec<_>>>().map_err(|e| self.at(e, span))?;
+                Some(words.join(", "))
+            }
+        };
+        Ok(Statement::Set { name, value })
+    }
+
+    pub(super) fn reset(&self, reset: &ResetStatement) -> Result<Statement> {
+        match &reset.reset {
+            Reset::ALL => Ok(Statement::Set { name: "all".into(), value: None }),
+            Reset::ConfigurationParameter(name) => {
+                Ok(Statement::Set { name: self.simple_name(name)?, value: None })
+            }
+        }
+    }
+
+    pub(super) fn show(&self, variable: &[Ident]) -> Result<Statement> {
+        let words: Vec<String> = variable.iter().map(folded).collect();
+        match words.as_slice() {
+            [] => Err(Error::new(SqlState::SyntaxError, "SHOW needs a name").at(place::START)),
+            [one] if one == "all" => Ok(Statement::Show { name: None }),
+            words => Ok(Statement::Show { name: Some(words.join("_")) }),
+        }
+    }
+
+    /// `CALL tpch(scale => 1)`.
+    pub(super) fn call(&self, call: &Function) -> Result<Statement> {
+        let (name, span) = self.object_name(&call.name)?;
+        let mut binder = Binder::new(self.text, self.relations);
+        let mut arguments = Vec::new();
+        if let FunctionArguments::List(list) = &call.args {
+            for argument in &list.args {
+                let (name, value) = match argument {
+                    FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                        (Some(folded(name)), value)
+                    }
+                    FunctionArg::ExprNamed {
+                        name: Ast::Identifier(name),
+                        arg: FunctionArgExpr::Expr(value),
+                        ..
+                    } => (Some(folded(name)), value),
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (None, value),
+                    other => {
+                        let error =
+                            Error::new(SqlState::SyntaxError, format!("argument {other} is not a value"));
+                        return Err(self.at(error, span));
+                    }
+                };
+                let (value, ty) = binder.constant(value)?;
+                arguments.push((name, value, ty));
+            }
+        }
+        Ok(Statement::Call { procedure: name.name, arguments })
+    }
+}
