@@ -169,7 +169,8 @@ fn random_plans_execute_every_unit_once() {
 #[test]
 #[ignore = "takes some minutes"]
 fn soak() {
-    for seed in 2..62 {
+    for seed in 2..32 {
         stress(seed << 40, 2_000);
+        println!("seed {seed} done");
     }
 }
