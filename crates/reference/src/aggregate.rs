@@ -1,0 +1,166 @@
+//! Grouping and aggregates: the rows of each group are collected first, then every aggregate goes through them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr};
+use types::{Error, Result, SqlState, Type, Value, cast, decimal};
+
+use crate::Context;
+use crate::arithmetic;
+use crate::relation::{Relation, Row, bind, bind_all};
+
+struct Call<'p> {
+    call: &'p AggregateCall,
+    argument: Option<Expr>,
+    filter: Option<Expr>,
+}
+
+impl Context<'_> {
+    pub fn aggregate(
+        &self,
+        input: Relation,
+        groups: &[(ColumnId, Expr)],
+        aggregates: &[(ColumnId, AggregateCall)],
+    ) -> Result<Relation> {
+        let keys = bind_all(groups.iter().map(|(_, e)| e), &input.columns)?;
+        let bind_one = |e: &Option<Expr>| e.as_ref().map(|e| bind(e, &input.columns)).transpose();
+        let calls = aggregates
+            .iter()
+            .map(|(_, call)| {
+                Ok(Call { call, argument: bind_one(&call.argument)?, filter: bind_one(&call.filter)? })
+            })
+            .collect::<Result<Vec<Call<'_>>>>()?;
+        let mut by_key: BTreeMap<Row, Vec<&Row>> = BTreeMap::new();
+        if groups.is_empty() {
+            by_key.insert(vec![], vec![]);
+        }
+        for row in &input.rows {
+            by_key.entry(self.evaluate_all(&keys, row)?).or_default().push(row);
+        }
+        let mut rows = Vec::with_capacity(by_key.len());
+        for (key, members) in by_key {
+            let mut row = key;
+            for call in &calls {
+                row.push(self.aggregate_one(call, &members)?);
+            }
+            rows.push(row);
+        }
+        let ids = groups.iter().map(|(id, _)| *id).chain(aggregates.iter().map(|(id, _)| *id));
+        Ok(Relation { columns: ids.collect(), rows })
+    }
+
+    fn aggregate_one(&self, call: &Call<'_>, members: &[&Row]) -> Result<Value> {
+        self.spend(members.len())?;
+        let mut values = Vec::new();
+        let mut rows = 0;
+        for row in members {
+            if let Some(filter) = &call.filter
+                && !self.is_true(filter, row)?
+            {
+                continue;
+            }
+            rows += 1;
+            if let Some(argument) = &call.argument {
+                values.push(self.evaluate(argument, row)?);
+            }
+        }
+        if call.call.function == AggregateFunction::CountStar {
+            return Ok(Value::I64(rows));
+        }
+        if call.call.function == AggregateFunction::AnyValue {
+            // Of a column that depends on the group, NULL is a value as good as any.
+            return Ok(values.iter().find(|v| !v.is_null()).cloned().unwrap_or(Value::Null));
+        }
+        values.retain(|v| !v.is_null());
+        if call.call.distinct {
+            values = values.into_iter().collect::<BTreeSet<Value>>().into_iter().collect();
+        }
+        let from = call.argument.as_ref().map_or(Type::Null, |a| a.ty);
+        finish(&call.call.function, &values, from, call.call.ty)
+    }
+}
+
+/// The aggregate of values of type `from` that are not NULL.
+fn finish(function: &AggregateFunction, values: &[Value], from: Type, ty: Type) -> Result<Value> {
+    use AggregateFunction as A;
+    let none_is_null = |value: Option<Value>| Ok(value.unwrap_or(Value::Null));
+    match function {
+        A::CountStar | A::Count => Ok(Value::I64(values.len() as i64)),
+        A::Min => none_is_null(values.iter().min().cloned()),
+        A::Max => none_is_null(values.iter().max().cloned()),
+        A::AnyValue => none_is_null(values.first().cloned()),
+        A::BoolAnd if values.is_empty() => Ok(Value::Null),
+        A::BoolAnd => Ok(Value::Bool(values.iter().all(|v| v.as_bool() == Some(true)))),
+        A::BoolOr if values.is_empty() => Ok(Value::Null),
+        A::BoolOr => Ok(Value::Bool(values.iter().any(|v| v.as_bool() == Some(true)))),
+        A::StringAgg { delimiter } => {
+            let texts: Vec<&str> = values.iter().filter_map(Value::as_text).collect();
+            none_is_null((!values.is_empty()).then(|| Value::text(&texts.join(delimiter))))
+        }
+        A::Sum if values.is_empty() => Ok(Value::Null),
+        A::Sum if from.is_float() => {
+            let total = float_sum(values)?;
+            Ok(if ty == Type::Real { Value::F32(total as f32) } else { Value::F64(total) })
+        }
+        A::Sum => arithmetic::whole(exact_sum(values)?, ty),
+        A::Avg if values.is_empty() => Ok(Value::Null),
+        A::Avg => {
+            let count = values.len() as i128;
+            if from.is_float() {
+                return Ok(Value::F64(float_sum(values)? / count as f64));
+            }
+            let total = exact_sum(values)?;
+            match ty {
+                Type::Decimal { scale, .. } => {
+                    let quotient = arithmetic::divide_decimal(total, from.scale(), count, 0, scale)
+                        .ok_or_else(|| Error::out_of_range(&ty))?;
+                    arithmetic::whole(quotient, ty)
+                }
+                _ => Ok(Value::F64(total as f64 / count as f64 / decimal::power_of_ten(from.scale()) as f64)),
+            }
+        }
+        A::VarPop | A::VarSamp | A::StddevPop | A::StddevSamp => {
+            let numbers = values.iter().map(|v| number(v, from)).collect::<Result<Vec<f64>>>()?;
+            let sample = matches!(function, A::VarSamp | A::StddevSamp);
+            let divisor = numbers.len() as f64 - if sample { 1.0 } else { 0.0 };
+            if divisor <= 0.0 {
+                return Ok(Value::Null);
+            }
+            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let variance = numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>() / divisor;
+            let root = matches!(function, A::StddevPop | A::StddevSamp);
+            Ok(Value::F64(if root { variance.sqrt() } else { variance }))
+        }
+    }
+}
+
+fn number(value: &Value, from: Type) -> Result<f64> {
+    cast::cast_value(value, from, Type::Double)?
+        .as_f64()
+        .ok_or_else(|| Error::internal("a number without a value"))
+}
+
+fn float_sum(values: &[Value]) -> Result<f64> {
+    let mut total = 0.0;
+    let mut finite = true;
+    for value in values {
+        let value = value.as_f64().ok_or_else(|| Error::internal("a float without a value"))?;
+        finite &= value.is_finite();
+        total += value;
+    }
+    if finite && !f64::is_finite(total) {
+        return Err(Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow"));
+    }
+    Ok(total)
+}
+
+fn exact_sum(values: &[Value]) -> Result<i128> {
+    let mut total = 0i128;
+    for value in values {
+        let value = value.as_i128().ok_or_else(|| Error::internal("a number without a value"))?;
+        total = total
+            .checked_add(value)
+            .ok_or_else(|| Error::new(SqlState::NumericValueOutOfRange, "sum out of range"))?;
+    }
+    Ok(total)
+}
