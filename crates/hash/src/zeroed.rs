@@ -34,7 +34,13 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// Below this, the few huge pages that fit inside do not pay for the call.
 const HUGE_BYTES_MIN: usize = 4 << 20;
 
+/// Words start at a cache line, so that a group of 64 bytes is in one.
+const LINE_BYTES: usize = 64;
+
 struct Owned<T: Word> {
+    /// As allocated, a line longer than the words; dangling when there are none.
+    base: NonNull<u8>,
+    /// The first line's start.
     start: NonNull<T>,
     len: usize,
 }
@@ -45,32 +51,39 @@ unsafe impl<T: Word> Send for Owned<T> {}
 unsafe impl<T: Word> Sync for Owned<T> {}
 
 impl<T: Word> Owned<T> {
+    fn layout(len: usize) -> Layout {
+        // Aligned by hand: allocators that have zeroed pages at hand give them only for ordinary alignments.
+        let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(LINE_BYTES));
+        match bytes.map(|bytes| Layout::from_size_align(bytes, align_of::<T>())) {
+            Some(Ok(layout)) => layout,
+            // Longer than the address space: nothing that was counted in memory can be.
+            _ => panic!("{len} words do not fit the address space"),
+        }
+    }
+
     fn new(len: usize) -> Self {
         if len == 0 {
-            return Owned { start: NonNull::dangling(), len };
+            return Owned { base: NonNull::dangling(), start: NonNull::dangling(), len };
         }
-        let Ok(layout) = Layout::array::<T>(len) else {
-            // Longer than the address space: nothing that was counted in memory can be.
-            panic!("{len} words do not fit the address space");
-        };
-        // SAFETY: the layout is not empty, since `len > 0` and words have at least four bytes.
-        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }.cast::<T>()) else {
-            handle_alloc_error(layout)
-        };
+        let layout = Self::layout(len);
+        // SAFETY: the layout is not empty: it has a line more than the words.
+        let Some(base) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
         if layout.size() >= HUGE_BYTES_MIN {
-            advise_huge(start.as_ptr() as usize, layout.size());
+            advise_huge(base.as_ptr() as usize, layout.size());
         }
-        Owned { start, len }
+        let skipped = base.align_offset(LINE_BYTES).min(LINE_BYTES);
+        // SAFETY: at most a line is skipped, and the allocation is a line longer than the words.
+        let start = unsafe { base.add(skipped) }.cast::<T>();
+        debug_assert!(start.is_aligned());
+        Owned { base, start, len }
     }
 }
 
 impl<T: Word> Drop for Owned<T> {
     fn drop(&mut self) {
         if self.len > 0 {
-            if let Ok(layout) = Layout::array::<T>(self.len) {
-                // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once.
-                unsafe { dealloc(self.start.as_ptr().cast(), layout) };
-            }
+            // SAFETY: `base` came from `alloc_zeroed` with this very layout and is freed once.
+            unsafe { dealloc(self.base.as_ptr(), Self::layout(self.len)) };
         }
     }
 }
@@ -96,6 +109,17 @@ pub struct AtomicWords<T: Word>(Owned<T>);
 impl<T: Word> AtomicWords<T> {
     pub fn new(len: usize) -> Self {
         AtomicWords(Owned::new(len))
+    }
+    /// Some of the words as plain ones, for their only user.
+    ///
+    /// # Safety
+    /// Until the slice is dropped, nobody else reads or writes these words.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn exclusive(&self, first: usize, end: usize) -> &mut [T] {
+        assert!(first <= end && end <= self.0.len, "words out of range");
+        // SAFETY: the range lies inside the words (asserted), which are initialised; that nobody else uses them is the
+        // caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr().add(first), end - first) }
     }
     /// Ends the filling.
     pub fn freeze(self) -> Words<T> {

@@ -8,8 +8,8 @@
 //! A partition is a range of codes, so partitions write to different places; rows belong to one code, hence to one
 //! partition.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::zeroed::{AtomicWords, Words};
 
@@ -48,12 +48,14 @@ impl ArrayFilling {
     pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         let (first, end) = self.part(partition);
         let mut duplicates = false;
+        // Rows of other partitions go to a place of no consequence: which they are follows no pattern, so a branch
+        // would be guessed wrong every other time.
+        let nowhere = AtomicU32::new(0);
         for (row, code) in (base + 1..).zip(codes) {
-            if *code < first || *code >= end {
-                continue;
-            }
-            let head = &self.heads[*code as usize];
-            let before = head.load(Relaxed);
+            let inside = *code >= first && *code < end;
+            let own = self.heads.get(*code as usize).filter(|_| inside);
+            let head = own.unwrap_or(&nowhere);
+            let before = if inside { head.load(Relaxed) } else { 0 };
             head.store(row, Relaxed);
             if before != 0 {
                 duplicates = true;

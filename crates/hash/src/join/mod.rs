@@ -124,7 +124,9 @@ impl JoinShape {
             }
             _ => JoinTableKind::Slots,
         };
-        let wanted = (rows / PARTITION_ROWS) as u64;
+        // Setting bits is too cheap to pass over the keys more often for less than this.
+        let bits = matches!(kind, JoinTableKind::Bits | JoinTableKind::RankedBits);
+        let wanted = (rows / if bits { 8 * PARTITION_ROWS } else { PARTITION_ROWS }) as u64;
         // A power of two, because slots are partitioned by leading bits of the hash.
         let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
         let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };

@@ -1,19 +1,21 @@
-//! The hash table: one slot per distinct key, found by linear probing.
+//! The hash table: one slot per distinct key, eight slots a bucket, a bucket a cache line.
 //!
 //! ```text
 //!  slot    | tag: 32 bits | row + 1: 32 bits |   0: free
-//!  slots   2 per row, so half of them are free; a key's first place is slot(hash, slots), its high hash bits
+//!  bucket  8 slots, filled from the front; full when the last is taken, then the next bucket takes over
+//!  table   2 slots a row; a key's first bucket is slot(hash, buckets), its high hash bits
 //!  tag     the code itself when all codes fit 32 bits: equal tags are equal keys
 //!          otherwise the hash's low half; then `codes[row]` decides (codes of more than 32 bits),
 //!          or whoever probes compares the keys (hashed keys)
 //!  next    as in the other tables
 //! ```
-//! A partition is a range of leading hash bits, hence a range of slots; probing wraps at its end. A probe of a batch
-//! asks for all first slots, then tests each once without a branch, then follows the few that met another key.
-//! Built for one cache miss a probe: slots hold what decides, 8 to a cache line.
+//! A partition is a range of leading hash bits, hence a range of buckets; overflow wraps at its end. Built for one
+//! cache miss a probe: a group of rows asks for its buckets first, then all eight tags of each are compared at once,
+//! without a branch, and only the few rows whose bucket is full of others look further. At two slots a row, one bucket
+//! in fifty is full.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use vector::gather::NO_ROW;
 
@@ -22,7 +24,9 @@ use crate::hashing::{fragment, hash_i64, slot};
 use crate::key_code::NO_CODE;
 use crate::zeroed::{AtomicWords, Words, prefetch};
 
-/// Rows looked up together: their slots' cache lines fit the first-level cache beside everything else.
+/// Slots of a bucket: a cache line.
+const BUCKET: usize = 8;
+/// Rows looked up together: their buckets fit the first-level cache beside everything else.
 const GROUP: usize = 128;
 /// Tables smaller than this stay in the second-level cache, and prefetching only costs.
 const PREFETCH_BYTES_MIN: usize = 512 << 10;
@@ -40,7 +44,8 @@ enum Tags {
 impl Tags {
     fn of(keys: JoinKeys) -> Tags {
         match keys {
-            JoinKeys::Codes { range, .. } if range <= 1 << 32 => Tags::Code,
+            // The tag of `NO_CODE` belongs to no code.
+            JoinKeys::Codes { range, .. } if range < 1 << 32 => Tags::Code,
             JoinKeys::Codes { .. } => Tags::WideCode,
             JoinKeys::Hashes => Tags::Hash,
         }
@@ -55,16 +60,16 @@ impl Tags {
     }
 }
 
-/// A multiple of the greatest number of partitions, so that borders between partitions fall between slots.
-fn slots_for(rows: usize) -> u32 {
-    let slots = rows.saturating_mul(2).saturating_add(16).min((u32::MAX - 63) as usize);
-    slots.next_multiple_of(super::PARTITIONS_MAX as usize) as u32
+/// A multiple of the greatest number of partitions, so that borders between partitions fall between buckets.
+fn buckets_for(rows: usize) -> u32 {
+    let buckets = (rows.saturating_mul(2) / BUCKET).saturating_add(1).min((u32::MAX - 63) as usize);
+    buckets.next_multiple_of(super::PARTITIONS_MAX as usize) as u32
 }
 
 /// Bytes of slots and codes, without chains.
 pub(super) fn bytes(rows: usize, keys: JoinKeys) -> u64 {
     let codes = if Tags::of(keys) == Tags::WideCode { rows as u64 * 8 } else { 0 };
-    u64::from(slots_for(rows)) * 8 + codes
+    u64::from(buckets_for(rows)) * (BUCKET * 8) as u64 + codes
 }
 
 /// The leading bits of the hash that name the partition.
@@ -74,11 +79,11 @@ fn partition_of(hash: u64, bits: u32) -> usize {
     (hash >> 1 >> (63 - bits)) as usize
 }
 
-/// First slot of each partition, and the end of the last.
-fn borders(slots: u32, bits: u32) -> Vec<usize> {
+/// First bucket of each partition, and the end of the last.
+fn borders(buckets: u32, bits: u32) -> Vec<usize> {
     let mut borders: Vec<usize> =
-        (0..1u64 << bits).map(|p| if p == 0 { 0 } else { slot(p << (64 - bits), slots) }).collect();
-    borders.push(slots as usize);
+        (0..1u64 << bits).map(|p| if p == 0 { 0 } else { slot(p << (64 - bits), buckets) }).collect();
+    borders.push(buckets as usize);
     borders
 }
 
@@ -89,6 +94,8 @@ pub(super) struct SlotsFilling {
     tags: Tags,
     partition_bits: u32,
     borders: Vec<usize>,
+    /// Partitions that a worker is writing to.
+    busy: Vec<AtomicBool>,
     duplicates: AtomicBool,
     overflow: AtomicBool,
 }
@@ -96,65 +103,66 @@ pub(super) struct SlotsFilling {
 impl SlotsFilling {
     pub(super) fn new(rows: usize, keys: JoinKeys, partitions: u64) -> Self {
         let tags = Tags::of(keys);
-        let slots = slots_for(rows);
+        let buckets = buckets_for(rows);
         let partition_bits = partitions.trailing_zeros();
         SlotsFilling {
-            slots: AtomicWords::new(slots as usize),
+            slots: AtomicWords::new(buckets as usize * BUCKET),
             codes: AtomicWords::new(if tags == Tags::WideCode { rows } else { 0 }),
             next: AtomicWords::new(rows),
             tags,
             partition_bits,
-            borders: borders(slots, partition_bits),
+            borders: borders(buckets, partition_bits),
+            busy: (0..1u64 << partition_bits).map(|_| AtomicBool::new(false)).collect(),
             duplicates: AtomicBool::new(false),
             overflow: AtomicBool::new(false),
         }
     }
 
     pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
-        let slots = self.slots.len() as u32;
+        let busy = &self.busy[partition as usize];
+        assert!(!busy.swap(true, Acquire), "two workers fill one partition");
         let (first, end) = (self.borders[partition as usize], self.borders[partition as usize + 1]);
-        let mut picked = [(0u32, 0u32, 0u64); GROUP];
-        for (group, codes) in codes.chunks(GROUP).enumerate() {
-            let base = base + (group * GROUP) as u32;
-            let mut count = 0;
-            for (row, code) in (base..).zip(codes) {
-                let hash = self.tags.hash(*code);
-                let place = slot(hash, slots);
-                picked[count] = (place as u32, row, *code);
-                let wanted = *code != NO_CODE && place >= first && place < end;
-                count += usize::from(wanted);
-                prefetch(&self.slots, if wanted { place } else { first });
-            }
-            for (place, row, code) in &picked[..count] {
-                self.insert_row(*place as usize, first, end, *row, *code);
-            }
-        }
+        // SAFETY: partitions do not overlap, and `busy` lets one worker at a time into each; slots are reached here
+        // only.
+        let slots = unsafe { self.slots.exclusive(first * BUCKET, end * BUCKET) };
+        insert(self, slots, first, base, codes);
+        busy.store(false, Release);
     }
 
+    /// Puts a row into the first bucket from `bucket` on that has its key or room.
     #[inline(always)]
-    fn insert_row(&self, mut place: usize, first: usize, end: usize, row: u32, code: u64) {
-        let tag = self.tags.tag(code, self.tags.hash(code));
-        if let Some(own) = self.codes.get(row as usize) {
-            own.store(code, Relaxed);
-        }
-        for _ in first..end {
-            let slot = &self.slots[place];
-            let held = slot.load(Relaxed);
-            if held == 0 {
-                slot.store(u64::from(tag) << 32 | u64::from(row + 1), Relaxed);
-                return;
+    fn insert_row(&self, slots: &mut [u64], mut bucket: usize, row: u32, code: u64, hash: u64) {
+        let tag = self.tags.tag(code, hash);
+        let own = u64::from(tag) << 32 | u64::from(row + 1);
+        let buckets = slots.len() / BUCKET;
+        for _ in 0..buckets {
+            let Some((held, _)) = slots[bucket * BUCKET..].split_first_chunk_mut::<BUCKET>() else { break };
+            // All eight are looked at without a branch: what they hold follows no pattern.
+            let (mut same, mut taken) = (0u32, 0);
+            for (at, slot) in held.iter().enumerate() {
+                same |= u32::from((slot >> 32) as u32 == tag && *slot != 0) << at;
+                taken += usize::from(*slot != 0);
             }
-            if (held >> 32) as u32 == tag && self.same_code(held as u32 - 1, code) {
-                self.next[row as usize].store(held as u32, Relaxed);
-                slot.store(u64::from(tag) << 32 | u64::from(row + 1), Relaxed);
-                if !self.duplicates.load(Relaxed) {
-                    self.duplicates.store(true, Relaxed);
+            while same != 0 {
+                let slot = &mut held[same.trailing_zeros() as usize % BUCKET];
+                let before = *slot as u32;
+                if self.same_code(before - 1, code) {
+                    self.next[row as usize].store(before, Relaxed);
+                    *slot = own;
+                    if !self.duplicates.load(Relaxed) {
+                        self.duplicates.store(true, Relaxed);
+                    }
+                    return;
                 }
+                same &= same - 1;
+            }
+            if let Some(free) = held.get_mut(taken) {
+                *free = own;
                 return;
             }
-            place += 1;
-            if place == end {
-                place = first;
+            bucket += 1;
+            if bucket == buckets {
+                bucket = 0;
             }
         }
         // Twice as many slots as rows: only hashes that crowd into one partition come here.
@@ -180,6 +188,33 @@ impl SlotsFilling {
             borders: self.borders,
         };
         Some((slots, next))
+    }
+}
+
+simd::dispatch! {
+    // `slots` are those of one partition, whose first bucket is `first`.
+    fn insert(filling: &SlotsFilling, slots: &mut [u64], first: usize, base: u32, codes: &[u64]) {
+        let buckets = (filling.slots.len() / BUCKET) as u32;
+        let own_buckets = slots.len() / BUCKET;
+        let mut picked = [(0u32, 0u32, 0u64, 0u64); GROUP];
+        for (group, codes) in codes.chunks(GROUP).enumerate() {
+            let base = base + (group * GROUP) as u32;
+            let mut count = 0;
+            for (row, code) in (base..).zip(codes) {
+                let hash = filling.tags.hash(*code);
+                let bucket = slot(hash, buckets).wrapping_sub(first);
+                picked[count] = (bucket as u32, row, *code, hash);
+                let own = *code != NO_CODE && bucket < own_buckets;
+                count += usize::from(own);
+                prefetch(slots, if own { bucket } else { 0 } * BUCKET);
+            }
+            for (bucket, row, code, hash) in &picked[..count] {
+                if let Some(place) = filling.codes.get(*row as usize) {
+                    place.store(*code, Relaxed);
+                }
+                filling.insert_row(slots, *bucket as usize, *row, *code, *hash);
+            }
+        }
     }
 }
 
@@ -223,7 +258,7 @@ simd::dispatch! {
 #[inline(always)]
 fn find(table: &Slots, tags: Tags, codes: &[u64], found: &mut [u32]) {
     let slots: &[u64] = &table.slots;
-    let count = slots.len() as u32;
+    let buckets = (slots.len() / BUCKET) as u32;
     let prefetches = slots.len() * 8 >= PREFETCH_BYTES_MIN;
     let mut hashes = [0u64; GROUP];
     let mut missed = [0u32; GROUP];
@@ -233,21 +268,37 @@ fn find(table: &Slots, tags: Tags, codes: &[u64], found: &mut [u32]) {
         }
         if prefetches {
             for hash in &hashes[..codes.len()] {
-                prefetch(slots, slot(*hash, count));
+                prefetch(slots, slot(*hash, buckets) * BUCKET);
             }
         }
         let mut misses = 0;
         for (at, (code, found)) in codes.iter().zip(found.iter_mut()).enumerate() {
             let hash = hashes[at];
-            // SAFETY: `slot` is below `count`, the number of slots, for every hash; there are at least 16 slots.
-            let held = unsafe { *slots.get_unchecked(slot(hash, count)) };
-            let same = held != 0
-                && (held >> 32) as u32 == tags.tag(*code, hash)
-                && *code != NO_CODE
-                && (tags != Tags::WideCode || same_wide(table, held, *code));
-            *found = if same { held as u32 - 1 } else { NO_ROW };
+            let bucket = slot(hash, buckets) * BUCKET;
+            debug_assert!(bucket + BUCKET <= slots.len());
+            // SAFETY: `slot` is below the number of buckets for every hash, and there is at least one bucket.
+            let held: &[u64; BUCKET] = unsafe { &*slots.as_ptr().add(bucket).cast() };
+            let hit = tagged_row(held, tags.tag(*code, hash));
+            let hit = if tags != Tags::Code && *code == NO_CODE { 0 } else { hit };
+            *found = hit.wrapping_sub(1);
+            if tags == Tags::WideCode {
+                prefetch(&table.codes, hit.wrapping_sub(1) as usize);
+            }
             missed[misses] = at as u32;
-            misses += usize::from(!same && held != 0 && *code != NO_CODE);
+            misses += usize::from(hit == 0 && held[BUCKET - 1] != 0);
+        }
+        if tags == Tags::WideCode {
+            // Equal tags are probably equal codes; where not, the bucket is gone through.
+            for (at, (code, found)) in codes.iter().zip(found.iter_mut()).enumerate() {
+                let hash = hashes[at];
+                let bucket = slot(hash, buckets) * BUCKET;
+                // SAFETY: as above.
+                let held: &[u64; BUCKET] = unsafe { &*slots.as_ptr().add(bucket).cast() };
+                let is_row = table.codes.get(*found as usize) == Some(code);
+                if *found != NO_ROW && !(is_row && is_held(held, tags.tag(*code, hash), *found)) {
+                    *found = follow(table, tags, *code, hash);
+                }
+            }
         }
         for at in &missed[..misses] {
             let at = *at as usize;
@@ -256,29 +307,48 @@ fn find(table: &Slots, tags: Tags, codes: &[u64], found: &mut [u32]) {
     }
 }
 
+/// The row plus one of the slot with the tag, 0 when there is none. Only parts of codes' hashes can be in several
+/// slots; the result is then of no use (`is_held` tells).
 #[inline(always)]
-fn same_wide(table: &Slots, held: u64, code: u64) -> bool {
-    table.codes[(held as u32 - 1) as usize] == code
+fn tagged_row(held: &[u64; BUCKET], tag: u32) -> u32 {
+    let mut hit = 0;
+    for slot in held {
+        // A free slot's row is 0. Or-ing is what compilers make eight lanes of.
+        hit |= if (slot >> 32) as u32 == tag { *slot as u32 } else { 0 };
+    }
+    hit
 }
 
-/// Probes on behind the first slot.
+/// Whether a slot holds the tag with the row.
+#[inline(always)]
+fn is_held(held: &[u64; BUCKET], tag: u32, row: u32) -> bool {
+    let wanted = u64::from(tag) << 32 | u64::from(row + 1);
+    held.iter().fold(false, |found, slot| found | (*slot == wanted))
+}
+
+/// Looks for a key slot by slot, from its first bucket on.
 fn follow(table: &Slots, tags: Tags, code: u64, hash: u64) -> u32 {
     let slots: &[u64] = &table.slots;
+    if code == NO_CODE {
+        return NO_ROW;
+    }
     let partition = partition_of(hash, table.partition_bits);
     let (first, end) = (table.borders[partition], table.borders[partition + 1]);
+    let mut bucket = slot(hash, (slots.len() / BUCKET) as u32);
     let tag = tags.tag(code, hash);
-    let mut place = slot(hash, slots.len() as u32);
     for _ in first..end {
-        place += 1;
-        if place == end {
-            place = first;
+        for slot in &slots[bucket * BUCKET..(bucket + 1) * BUCKET] {
+            if *slot == 0 {
+                return NO_ROW;
+            }
+            let row = *slot as u32 - 1;
+            if (slot >> 32) as u32 == tag && (tags != Tags::WideCode || table.codes[row as usize] == code) {
+                return row;
+            }
         }
-        let held = slots[place];
-        if held == 0 {
-            return NO_ROW;
-        }
-        if (held >> 32) as u32 == tag && (tags != Tags::WideCode || same_wide(table, held, code)) {
-            return held as u32 - 1;
+        bucket += 1;
+        if bucket == end {
+            bucket = first;
         }
     }
     NO_ROW
