@@ -1,0 +1,27 @@
+//! Aggregation's structures: packed group keys, the table from keys to dense group numbers, the maps that avoid
+//! hashing, and the columns of aggregate states.
+//!
+//! ```text
+//!  batch of key vectors --KeyLayout--> words (W a row) --GroupTable--> group number a row
+//!                    \--SmallCodes / DirectMap: few or dense keys, no hashing--/      |
+//!  batch of arguments ----------------------------------------------------> States: one column per accumulator
+//! ```
+//! Group numbers are dense, from 0 in order of first appearance, so states are plain columns indexed by them and
+//! every accumulator is updated by one tight loop over the batch. Partial results of several workers are merged
+//! column by column after their keys went through one table (`States::merge`).
+//!
+//! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
+
+pub mod extremes;
+pub mod keys;
+pub mod layout;
+pub mod pieces;
+pub mod rows;
+pub mod sums;
+pub mod table;
+pub mod text;
+
+pub use keys::{FrozenKeys, KeyBatch, KeyStore};
+pub use layout::{KeyColumn, KeyLayout};
+pub use rows::{RowGroups, Runs};
+pub use table::GroupTable;

@@ -1,0 +1,80 @@
+//! `string_agg`: the pieces in order of arrival, put together by group at the end.
+//!
+//! A log of (group, tag, text). Tags are those of the input's units, and all pieces of a unit come from one worker in
+//! order, so a stable sort by tag restores the input's order whatever worker did which unit. DISTINCT has no such
+//! order; its pieces are sorted by bytes.
+
+use std::sync::Arc;
+
+use vector::StringBuilder;
+
+use super::text::TextColumn;
+
+#[derive(Debug)]
+pub struct Pieces {
+    groups: Vec<u32>,
+    tags: Vec<u64>,
+    texts: TextColumn,
+    delimiter: Arc<str>,
+    by_bytes: bool,
+}
+
+impl Pieces {
+    pub fn new(delimiter: Arc<str>, by_bytes: bool) -> Self {
+        Pieces { groups: vec![], tags: vec![], texts: TextColumn::default(), delimiter, by_bytes }
+    }
+    pub fn bytes(&self) -> usize {
+        self.groups.capacity() * 12 + self.texts.bytes_held()
+    }
+    pub fn push(&mut self, group: u32, tag: u64, text: &[u8]) {
+        self.groups.push(group);
+        self.tags.push(tag);
+        self.texts.push(text);
+    }
+    /// Takes the other's pieces of the groups `rows` (all when `None`), which are `groups` here.
+    pub fn merge(&mut self, other: &Pieces, rows: Option<&[u32]>, groups: &[u32]) {
+        let mut here = vec![u32::MAX; other.groups.iter().max().map_or(0, |g| *g as usize + 1)];
+        for (at, group) in groups.iter().enumerate() {
+            let row = rows.map_or(at, |r| r[at] as usize);
+            if let Some(slot) = here.get_mut(row) {
+                *slot = *group;
+            }
+        }
+        for (piece, group) in other.groups.iter().enumerate() {
+            let group = here[*group as usize];
+            if group != u32::MAX {
+                self.push(group, other.tags[piece], other.texts.get(piece));
+            }
+        }
+    }
+    /// The strings of the groups `[start, end)`; groups without pieces get an empty one.
+    pub fn finish(&self, start: usize, end: usize) -> vector::Strings {
+        let mut order: Vec<u32> = (0..self.groups.len() as u32)
+            .filter(|piece| (start..end).contains(&(self.groups[*piece as usize] as usize)))
+            .collect();
+        if self.by_bytes {
+            order.sort_by_key(|piece| {
+                let piece = *piece as usize;
+                (self.groups[piece], self.texts.get(piece))
+            });
+        } else {
+            order.sort_by_key(|piece| (self.groups[*piece as usize], self.tags[*piece as usize]));
+        }
+        let mut out = StringBuilder::with_capacity(end - start);
+        let mut text: Vec<u8> = vec![];
+        let mut pieces = order.into_iter().peekable();
+        for group in start..end {
+            text.clear();
+            let mut first = true;
+            while let Some(piece) = pieces.next_if(|p| self.groups[*p as usize] as usize == group) {
+                if !first {
+                    text.extend_from_slice(self.delimiter.as_bytes());
+                }
+                first = false;
+                text.extend_from_slice(self.texts.get(piece as usize));
+            }
+            out.push(&text);
+        }
+        out.finish()
+    }
+}

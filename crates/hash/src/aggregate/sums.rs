@@ -1,0 +1,388 @@
+//! Sums and counts by group: the loops that aggregation's time goes to.
+//!
+//! Integers are summed in 64 bits as long as a bound proves that no group's sum can leave them, and in 128 bits
+//! after. The bound is kept per state: the largest magnitude of each batch times its rows, added up.
+//!
+//! | groups so far | loop |
+//! | --- | --- |
+//! | one | a plain vectorised sum |
+//! | up to 4 | for each group the values masked by "is of this group", vectorised |
+//! | up to `COPIES_GROUPS_MAX` | four copies of the sums, so that a row need not wait for the one before it |
+//! | more | the sums themselves |
+//! | runs | one running total; a run's sum is the difference of two of its values |
+
+use simd::dispatch;
+
+use super::rows::{RowGroups, Runs};
+
+/// Four copies of this many sums stay in the first-level cache, and clearing them is cheap beside a batch.
+const COPIES_GROUPS_MAX: usize = 256;
+/// Batches below this do not repay clearing copies.
+const COPIES_ROWS_MIN: usize = 128;
+
+dispatch! {
+    /// Adds 1 to `counts[group]` for each row.
+    pub fn count_each(groups: &[u32], counts: &mut [i64]) {
+        match counts.len() {
+            0 => assert!(groups.is_empty(), "group numbers are in range"),
+            1 => counts[0] += groups.len() as i64,
+            2..=4 if groups.len() >= COPIES_ROWS_MIN => {
+                for (group, count) in counts.iter_mut().enumerate() {
+                    let group = group as u32;
+                    let mut found = 0u32;
+                    for row in groups {
+                        found += u32::from(*row == group);
+                    }
+                    *count += i64::from(found);
+                }
+            }
+            _ => add_each::<i64>(groups, |_| 1, counts),
+        }
+    }
+}
+
+dispatch! {
+    /// The OR of all magnitudes (one's complement for negative values): no value's magnitude exceeds it by more than 1.
+    fn magnitudes(values: &[i64]) -> u64 {
+        let mut all = 0u64;
+        for value in values {
+            all |= (*value ^ (*value >> 63)) as u64;
+        }
+        all
+    }
+}
+
+dispatch! {
+    fn sum_i64(values: &[i64]) -> i64 {
+        let mut sum = 0i64;
+        for value in values {
+            sum = sum.wrapping_add(*value);
+        }
+        sum
+    }
+}
+
+dispatch! {
+    /// Eight partial sums, added in a fixed order.
+    fn sum_f64(values: &[f64]) -> f64 {
+        let (chunks, rest) = values.as_chunks::<8>();
+        let mut sums = [0.0f64; 8];
+        for chunk in chunks {
+            for lane in 0..8 {
+                sums[lane] += chunk[lane];
+            }
+        }
+        sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
+    }
+}
+
+dispatch! {
+    fn sum_masked_two(groups: &[u32], values: &[i64], sums: &mut [i64]) {
+        masked::<2>(groups, values, sums);
+    }
+}
+
+dispatch! {
+    fn sum_masked_four(groups: &[u32], values: &[i64], sums: &mut [i64]) {
+        masked::<4>(groups, values, sums);
+    }
+}
+
+#[inline(always)]
+fn masked<const G: usize>(groups: &[u32], values: &[i64], sums: &mut [i64]) {
+    let mut lanes = [[0i64; 8]; G];
+    let (group_chunks, group_rest) = groups.as_chunks::<8>();
+    let (value_chunks, value_rest) = values.as_chunks::<8>();
+    for (chunk, values) in group_chunks.iter().zip(value_chunks) {
+        for group in 0..G {
+            for lane in 0..8 {
+                let hit = chunk[lane] == group as u32;
+                lanes[group][lane] += if hit { values[lane] } else { 0 };
+            }
+        }
+    }
+    for group in 0..G.min(sums.len()) {
+        sums[group] += lanes[group].iter().sum::<i64>();
+    }
+    for (group, value) in group_rest.iter().zip(value_rest) {
+        sums[*group as usize] += *value;
+    }
+}
+
+/// What a loop adds up.
+pub trait Number: Copy + Default {
+    fn plus(self, other: Self) -> Self;
+}
+impl Number for i64 {
+    #[inline(always)]
+    fn plus(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+}
+impl Number for i128 {
+    #[inline(always)]
+    fn plus(self, other: i128) -> i128 {
+        self.wrapping_add(other)
+    }
+}
+impl Number for f64 {
+    #[inline(always)]
+    fn plus(self, other: f64) -> f64 {
+        self + other
+    }
+}
+
+/// Panics unless every group has a sum. One pass the compiler vectorises, instead of a check in the loops.
+#[inline(always)]
+pub(super) fn check_groups(groups: &[u32], len: usize) {
+    let mut highest = 0;
+    for group in groups {
+        highest = highest.max(*group);
+    }
+    assert!(groups.is_empty() || (highest as usize) < len, "group numbers are in range");
+}
+
+#[inline(always)]
+fn add_each<T: Number>(groups: &[u32], value: impl Fn(usize) -> T, sums: &mut [T]) {
+    let count = sums.len();
+    check_groups(groups, count);
+    if count <= COPIES_GROUPS_MAX && groups.len() >= COPIES_ROWS_MIN {
+        let mut copies = [T::default(); 4 * COPIES_GROUPS_MAX];
+        let (chunks, rest) = groups.as_chunks::<4>();
+        for (at, chunk) in chunks.iter().enumerate() {
+            for lane in 0..4 {
+                // SAFETY: the group is below `count`, which is at most COPIES_GROUPS_MAX (checked above), so the
+                // index is below 4 * COPIES_GROUPS_MAX.
+                let sum = unsafe { copies.get_unchecked_mut(lane * COPIES_GROUPS_MAX + chunk[lane] as usize) };
+                *sum = sum.plus(value(at * 4 + lane));
+            }
+        }
+        let done = chunks.len() * 4;
+        for (at, group) in rest.iter().enumerate() {
+            let sum = &mut copies[*group as usize];
+            *sum = sum.plus(value(done + at));
+        }
+        for (group, sum) in sums.iter_mut().enumerate() {
+            for lane in 0..4 {
+                *sum = sum.plus(copies[lane * COPIES_GROUPS_MAX + group]);
+            }
+        }
+        return;
+    }
+    for (row, group) in groups.iter().enumerate() {
+        // SAFETY: all groups are below `sums.len()` (checked above).
+        let sum = unsafe { sums.get_unchecked_mut(*group as usize) };
+        *sum = sum.plus(value(row));
+    }
+}
+
+/// Sums of 64-bit integers.
+#[derive(Clone, Debug, Default)]
+pub struct IntegerSums {
+    narrow: Vec<i64>,
+    /// In use, instead of `narrow`, once the bound left 64 bits.
+    wide: Vec<i128>,
+    is_wide: bool,
+    bound: u128,
+    scratch: Vec<i64>,
+}
+
+impl IntegerSums {
+    pub fn resize(&mut self, groups: usize) {
+        if self.is_wide { self.wide.resize(groups, 0) } else { self.narrow.resize(groups, 0) }
+    }
+    pub fn bytes(&self) -> usize {
+        self.narrow.capacity() * 8 + self.wide.capacity() * 16
+    }
+    #[inline]
+    pub fn get(&self, group: usize) -> i128 {
+        if self.is_wide { self.wide[group] } else { i128::from(self.narrow[group]) }
+    }
+    fn raise_bound(&mut self, by: u128) {
+        self.bound = self.bound.saturating_add(by);
+        if !self.is_wide && self.bound > i64::MAX as u128 {
+            self.wide = self.narrow.iter().map(|v| i128::from(*v)).collect();
+            self.narrow = vec![];
+            self.is_wide = true;
+        }
+    }
+
+    pub fn update(&mut self, groups: RowGroups<'_>, values: &[i64]) {
+        debug_assert_eq!(groups.rows(), values.len());
+        let batch_bound = (u128::from(magnitudes(values)) + 1) * values.len() as u128;
+        self.raise_bound(batch_bound);
+        if !self.is_wide {
+            return add_narrow(groups, values, &mut self.narrow);
+        }
+        let batch_fits = batch_bound <= i64::MAX as u128;
+        let few = self.wide.len() <= values.len() / 4;
+        match groups {
+            RowGroups::Single(_) if !batch_fits => {
+                self.wide[0] += values.iter().map(|v| i128::from(*v)).sum::<i128>();
+            }
+            // The batch alone fits 64 bits: sum it there and add once a group.
+            _ if batch_fits && (few || matches!(groups, RowGroups::Single(_))) => {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                scratch.clear();
+                scratch.resize(self.wide.len(), 0);
+                add_narrow(groups, values, &mut scratch);
+                for (sum, part) in self.wide.iter_mut().zip(&scratch) {
+                    *sum += i128::from(*part);
+                }
+                self.scratch = scratch;
+            }
+            RowGroups::Single(_) => {}
+            RowGroups::Each(each) => add_each(each, |row| i128::from(values[row]), &mut self.wide),
+            RowGroups::Runs(runs) => add_each(runs.each(), |row| i128::from(values[row]), &mut self.wide),
+        }
+    }
+
+    pub fn merge(&mut self, other: &IntegerSums, rows: Option<&[u32]>, groups: &[u32]) {
+        self.raise_bound(other.bound);
+        match (self.is_wide, other.is_wide) {
+            (false, false) => merge_each(&mut self.narrow, &other.narrow, rows, groups, |a, b| *a += b),
+            (true, false) => {
+                merge_each(&mut self.wide, &other.narrow, rows, groups, |a, b| *a += i128::from(b));
+            }
+            (true, true) => merge_each(&mut self.wide, &other.wide, rows, groups, |a, b| *a += b),
+            // The other's bound left 64 bits, so this one's did.
+            (false, true) => unreachable!("a bound that includes a wide one is wide"),
+        }
+    }
+}
+
+fn add_narrow(groups: RowGroups<'_>, values: &[i64], sums: &mut [i64]) {
+    match groups {
+        RowGroups::Single(_) => sums[0] += sum_i64(values),
+        RowGroups::Each(each) => {
+            assert_eq!(each.len(), values.len());
+            match sums.len() {
+                1 => sums[0] += sum_i64(values),
+                2 if each.len() >= COPIES_ROWS_MIN => sum_masked_two(each, values, sums),
+                3 | 4 if each.len() >= COPIES_ROWS_MIN => sum_masked_four(each, values, sums),
+                _ => add_each(each, |row| values[row], sums),
+            }
+        }
+        RowGroups::Runs(runs) => add_runs(runs, values, sums),
+    }
+}
+
+fn add_runs(runs: &Runs, values: &[i64], sums: &mut [i64]) {
+    // Long runs are summed one by one; short ones, whose lengths a branch would mispredict, by differences of the
+    // running total, which may wrap: the differences are right all the same.
+    if values.len() > runs.len() * 16 {
+        for (run, group) in runs.groups.iter().enumerate() {
+            sums[*group as usize] += sum_i64(&values[runs.starts[run] as usize..runs.end(run)]);
+        }
+        return;
+    }
+    let mut totals = vec![0i64; values.len() + 1];
+    let mut total = 0i64;
+    for (slot, value) in totals[1..].iter_mut().zip(values) {
+        total = total.wrapping_add(*value);
+        *slot = total;
+    }
+    let mut before = 0i64;
+    for (run, group) in runs.groups.iter().enumerate() {
+        let until = totals[runs.end(run)];
+        sums[*group as usize] += until.wrapping_sub(before);
+        before = until;
+    }
+}
+
+/// Applies `add` to the state of `groups[i]` and `other[rows[i]]` (`other[i]` without rows).
+#[inline(always)]
+pub(super) fn merge_each<A, B: Copy>(
+    states: &mut [A],
+    other: &[B],
+    rows: Option<&[u32]>,
+    groups: &[u32],
+    add: impl Fn(&mut A, B),
+) {
+    match rows {
+        Some(rows) => {
+            for (row, group) in rows.iter().zip(groups) {
+                add(&mut states[*group as usize], other[*row as usize]);
+            }
+        }
+        None => {
+            for (value, group) in other.iter().zip(groups) {
+                add(&mut states[*group as usize], *value);
+            }
+        }
+    }
+}
+
+/// Sums of 128-bit integers, which can leave their range.
+#[derive(Clone, Debug, Default)]
+pub struct WideSums {
+    sums: Vec<i128>,
+    pub overflowed: bool,
+}
+
+impl WideSums {
+    pub fn resize(&mut self, groups: usize) {
+        self.sums.resize(groups, 0);
+    }
+    pub fn bytes(&self) -> usize {
+        self.sums.capacity() * 16
+    }
+    pub fn get(&self, group: usize) -> i128 {
+        self.sums[group]
+    }
+    pub fn update(&mut self, groups: RowGroups<'_>, values: &[i128]) {
+        match groups {
+            RowGroups::Single(_) => {
+                for value in values {
+                    self.add(0, *value);
+                }
+            }
+            RowGroups::Each(each) => self.update_each(each, values),
+            RowGroups::Runs(runs) => self.update_each(runs.each(), values),
+        }
+    }
+    fn update_each(&mut self, groups: &[u32], values: &[i128]) {
+        for (group, value) in groups.iter().zip(values) {
+            self.add(*group as usize, *value);
+        }
+    }
+    #[inline(always)]
+    fn add(&mut self, group: usize, value: i128) {
+        let (sum, over) = self.sums[group].overflowing_add(value);
+        self.sums[group] = sum;
+        self.overflowed |= over;
+    }
+    pub fn merge(&mut self, other: &WideSums, rows: Option<&[u32]>, groups: &[u32]) {
+        self.overflowed |= other.overflowed;
+        for (at, group) in groups.iter().enumerate() {
+            let row = rows.map_or(at, |r| r[at] as usize);
+            self.add(*group as usize, other.sums[row]);
+        }
+    }
+}
+
+/// Sums of floats.
+pub fn add_floats(groups: RowGroups<'_>, values: &[f64], sums: &mut [f64]) {
+    match groups {
+        RowGroups::Single(_) => sums[0] += sum_f64(values),
+        RowGroups::Each(each) if sums.len() == 1 => {
+            debug_assert_eq!(each.len(), values.len());
+            sums[0] += sum_f64(values);
+        }
+        RowGroups::Each(each) => add_each(each, |row| values[row], sums),
+        RowGroups::Runs(runs) => add_each(runs.each(), |row| values[row], sums),
+    }
+}
+
+/// Counts of rows.
+pub fn add_counts(groups: RowGroups<'_>, counts: &mut [i64]) {
+    match groups {
+        RowGroups::Single(rows) => counts[0] += rows as i64,
+        RowGroups::Each(each) => count_each(each, counts),
+        RowGroups::Runs(runs) => {
+            for (run, group) in runs.groups.iter().enumerate() {
+                counts[*group as usize] += runs.end(run) as i64 - i64::from(runs.starts[run]);
+            }
+        }
+    }
+}
