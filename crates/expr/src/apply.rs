@@ -54,7 +54,10 @@ fn on_dictionary(node: &Node, inputs: &[Vector], rows: usize) -> Option<Vector> 
     // Operations that make something of a NULL see the rows' NULLs, which the values do not have.
     let of_null = matches!(
         node.operation,
-        Operation::NotDistinct { .. } | Operation::IsBoolean { .. } | Operation::Library(_)
+        Operation::NotDistinct { .. }
+            | Operation::IsBoolean { .. }
+            | Operation::Library(_)
+            | Operation::Function(Function::NullIf)
     );
     if of_null && dictionary.has_nulls() {
         return None;

@@ -117,8 +117,9 @@ fn cast(graph: &mut Graph, id: NodeId, ty: Type) -> NodeId {
     if from == ty || from.same_representation(ty) {
         return id;
     }
-    if matches!(graph.literal(id), Some(Value::Null)) {
-        return graph.intern(Operation::Literal(Value::Null), ty, vec![]);
+    // A literal is cast here and now; what fails is left to fail when it is evaluated.
+    if let Some(Ok(value)) = graph.literal(id).map(|v| types::cast::cast_value(v, from, ty)) {
+        return graph.intern(Operation::Literal(value), ty, vec![]);
     }
     graph.intern(Operation::Cast { lenient: false }, ty, vec![id])
 }

@@ -101,16 +101,31 @@ impl Operation {
         }
     }
 
-    fn fails(&self, ty: Type) -> Fails {
+    /// `literal` tells the value of an operand that is one.
+    fn fails<'a>(&self, ty: Type, operands: &[Type], literal: impl Fn(usize) -> Option<&'a Value>) -> Fails {
         use Operation as O;
+        let from = operands.first().copied();
         match self {
-            O::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => Fails::Maybe,
+            O::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => match literal(1) {
+                // NULL or a number that is not zero.
+                Some(divisor) if !is_zero(divisor) => Fails::Rarely,
+                _ => Fails::Maybe,
+            },
             O::Arithmetic { checked: true, .. } | O::Negate | O::Function(Function::Absolute) => {
                 Fails::Rarely
             }
             // Dates and intervals are always checked.
             O::Arithmetic { .. } if !ty.is_numeric() => Fails::Rarely,
-            O::Cast { lenient: false } | O::Library(_) | O::Function(Function::Substring) => Fails::Maybe,
+            O::Cast { lenient: true } => Fails::Never,
+            O::Cast { .. } if ty.is_text() => Fails::Never,
+            O::Cast { .. } if from.is_some_and(|f| f.is_integer()) && ty.is_float() => Fails::Never,
+            O::Cast { .. } if from.is_some_and(|f| f.is_numeric() || f == Type::Date) => Fails::Rarely,
+            O::Function(Function::Substring) if operands.len() == 2 => Fails::Never,
+            O::Function(Function::Substring) => match literal(2) {
+                Some(Value::I64(length)) if *length >= 0 => Fails::Never,
+                _ => Fails::Maybe,
+            },
+            O::Cast { .. } | O::Library(_) => Fails::Maybe,
             _ => Fails::Never,
         }
     }
@@ -130,6 +145,10 @@ impl Operation {
             _ => 1,
         }
     }
+}
+
+fn is_zero(value: &Value) -> bool {
+    value.as_i128() == Some(0) || value.as_f64() == Some(0.0)
 }
 
 fn same_literal(a: &Value, b: &Value) -> bool {
@@ -175,25 +194,23 @@ impl Graph {
     pub(crate) fn intern(&mut self, operation: Operation, ty: Type, operands: Vec<NodeId>) -> NodeId {
         let mut hasher = DefaultHasher::new();
         (std::mem::discriminant(&operation), ty, &operands).hash(&mut hasher);
-        let known = self.by_key.entry(hasher.finish()).or_default();
-        for id in known.iter() {
+        let key = hasher.finish();
+        for id in self.by_key.get(&key).into_iter().flatten() {
             let node = &self.nodes[*id];
             if node.ty == ty && node.operands == operands && node.operation.same(&operation) {
                 return *id;
             }
         }
-        let id = self.nodes.len();
-        known.push(id);
-        let mut fails = operation.fails(ty);
-        let mut cost = operation.cost(operands.first().map(|o| self.nodes[*o].ty), ty);
-        for (at, operand) in operands.iter().enumerate() {
+        let types: Vec<Type> = operands.iter().map(|o| self.nodes[*o].ty).collect();
+        let literal = |at: usize| operands.get(at).and_then(|id: &NodeId| self.literal(*id));
+        let mut fails = operation.fails(ty, &types, literal);
+        let mut cost = operation.cost(types.first().copied(), ty);
+        for operand in &operands {
             fails = fails.max(self.nodes[*operand].fails);
             cost = cost.saturating_add(self.nodes[*operand].cost);
-            // Used before, or twice here.
-            if operands[..at].contains(operand) {
-                self.nodes[*operand].shared = true;
-            }
         }
+        let id = self.nodes.len();
+        self.by_key.entry(key).or_default().push(id);
         self.nodes.push(Node { operation, ty, operands, shared: false, fails, cost });
         id
     }

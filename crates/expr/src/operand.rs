@@ -208,12 +208,16 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Booleans: one bit a row, a constant repeated.
+/// Booleans of any form: one bit a row.
 pub(crate) fn boolean_bits(vector: &Vector) -> BooleanBuffer {
     match vector.data() {
         Data::Bool(bits) => bits.clone(),
         Data::Constant(Value::Bool(value)) => constant_bits(*value, vector.len()),
         Data::Constant(Value::Null) => constant_bits(false, vector.len()),
+        Data::Dictionary { codes, values } => {
+            let truth = boolean_bits(values);
+            bits::from_slice(codes, |code| truth.value(code as usize))
+        }
         _ => panic!("a vector of {} does not hold booleans", vector.ty()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! After C. Neri and L. Schneider, "Euclidean affine functions and their application to calendar algorithms" (2022):
 //! with the year beginning in March, each step is an affine function divided by a constant, and two of the divisions
-//! become one multiplication and a shift. Deviation: all days within 2^29 of 1970 are shifted to be positive.
+//! become one multiplication and a shift. Deviation: days are shifted by whole cycles to be positive.
 
 use types::datetime;
 
@@ -11,8 +11,9 @@ const CYCLES: u32 = 3670;
 const SHIFT: u32 = 719_468 + 146_097 * CYCLES;
 const YEARS: i32 = 400 * CYCLES as i32;
 
-/// Days this close to 1970 are computed fast: a million years and a half.
-pub(crate) const FAST_DAYS: i32 = 1 << 29;
+/// Days this close to 1970 are computed fast: nearly a million years and a half. Beyond, four times the shifted day
+/// would not fit 32 bits.
+pub(crate) const FAST_DAYS: i32 = 536_800_000;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
