@@ -194,8 +194,8 @@ impl KeyCodes {
                 }
             }
             Data::Dictionary { codes, values } if values.len() <= codes.len() => {
-                let digits: Vec<u64> =
-                    (0..values.len()).map(|row| self.digit(part, &values.value(row))).collect();
+                let mut digits = vec![0; values.len()];
+                self.add(&Part { stride: 1, ..*part }, values, true, &mut digits);
                 let nulls = key.validity().filter(|v| v.null_count() > 0);
                 let null_digit = self.null_digit(part);
                 for (row, code) in out.iter_mut().enumerate() {

@@ -43,8 +43,9 @@ const BITS_SPREAD: u64 = 256;
 pub const BITS_RANGE_MAX: u64 = 1 << 30;
 /// Bits this small are always used.
 const BITS_RANGE_ALWAYS: u64 = 1 << 20;
-/// Rows of a partition, about: its part of the table fits a second-level cache while it is filled.
-const PARTITION_ROWS: usize = 1 << 18;
+/// Rows of a partition, about. Every partition goes through all keys, which costs nearly as much as filling unless the
+/// keys are clustered: fewer and larger ones serve better than ones that fit a cache.
+const PARTITION_ROWS: usize = 1 << 19;
 
 const PARTITIONS_MAX: u64 = 64;
 

@@ -292,10 +292,10 @@ fn null_key_rows(input: &Input) -> Vec<u32> {
     out
 }
 
-/// More partitions than workers even out their sizes; each costs a pass over the keys.
+/// As many partitions as can be filled at once: each costs a pass over the keys.
 fn partitions_max() -> u64 {
     static WORKERS: OnceLock<u64> = OnceLock::new();
-    2 * *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
+    *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
 }
 
 impl Step for BuildStep {

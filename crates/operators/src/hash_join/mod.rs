@@ -27,6 +27,8 @@ pub(crate) mod output;
 mod pairs;
 mod probe;
 pub(crate) mod row_marks;
+#[cfg(test)]
+mod speed;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;

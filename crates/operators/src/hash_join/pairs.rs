@@ -28,17 +28,14 @@ impl Pairs {
     }
     /// The pair of every row that found one.
     pub fn set_found(&mut self, found: &[u32]) {
-        self.probe.resize(found.len(), 0);
-        self.build.resize(found.len(), 0);
-        let mut count = 0;
-        for (row, build) in (0u32..).zip(found) {
-            // `count` never passes `row`.
-            self.probe[count] = row;
-            self.build[count] = *build;
-            count += usize::from(*build != NO_ROW);
+        self.probe.clear();
+        rows_found(found, true, &mut self.probe);
+        self.build.clear();
+        if self.probe.len() == found.len() {
+            self.build.extend_from_slice(found);
+        } else {
+            self.build.extend(self.probe.iter().map(|row| found[*row as usize]));
         }
-        self.probe.truncate(count);
-        self.build.truncate(count);
     }
     fn keep(&mut self, places: &[u32]) {
         for (at, place) in places.iter().enumerate() {
@@ -47,6 +44,20 @@ impl Pairs {
         }
         self.probe.truncate(places.len());
         self.build.truncate(places.len());
+    }
+}
+
+/// Appends the rows that found a build row (or, those that did not).
+pub(super) fn rows_found(found: &[u32], wanted: bool, rows: &mut Vec<u32>) {
+    let mut words = [u64::MAX; 64];
+    for (at, found) in found.chunks(64 * 64).enumerate() {
+        let count = found.len().div_ceil(64);
+        words[..count].fill(u64::MAX);
+        simd::and_range(found, NO_ROW, NO_ROW, wanted, &mut words[..count]);
+        if found.len() % 64 != 0 {
+            words[count - 1] &= (1 << (found.len() % 64)) - 1;
+        }
+        simd::append_indices(&words[..count], (at * 64 * 64) as u32, rows);
     }
 }
 

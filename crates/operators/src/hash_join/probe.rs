@@ -18,7 +18,7 @@ use vector::{Batch, Vector};
 use super::HashJoin;
 use super::build::null_rows;
 use super::keys::retain_equal;
-use super::pairs::Pairs;
+use super::pairs::{Pairs, rows_found};
 use super::state::Built;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
@@ -123,13 +123,19 @@ impl Probing<'_> {
                 }
                 self.emit_marked(Vector::from_bool(marks, validity), push)
             }
-            Kind::ProbeSemi => self.emit_rows_where(|row| found[row] != NO_ROW, push),
+            Kind::ProbeSemi => self.emit_found(found, true, push),
             // NOT IN: a NULL passes only an empty list.
             _ if join.null_aware && join.list_has_rows.load(Relaxed) => {
                 self.emit_rows_where(|row| found[row] == NO_ROW && !self.is_null(row), push)
             }
-            _ => self.emit_rows_where(|row| found[row] == NO_ROW, push),
+            _ => self.emit_found(found, false, push),
         }
+    }
+
+    fn emit_found(&self, found: &[u32], wanted: bool, push: &mut Push<'_>) -> Result<Flow> {
+        let mut rows = Vec::with_capacity(found.len());
+        rows_found(found, wanted, &mut rows);
+        self.emit_rows(&rows, push)
     }
 
     /// Joins on unique exact keys, without residual.
@@ -270,11 +276,7 @@ impl Probing<'_> {
             Kind::ProbeOuter | Kind::FullOuter => {
                 let rows: Vec<u32> =
                     (0..matched.len() as u32).filter(|row| !matched[*row as usize]).collect();
-                if rows.is_empty() {
-                    return Ok(Flow::More);
-                }
-                let nulls = rows.len();
-                push(self.output(Some(&rows), |kept| self.join.columns.null_build(kept, nulls)))
+                self.emit_rows(&rows, push)
             }
             Kind::Inner | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
         }
@@ -315,11 +317,16 @@ impl Probing<'_> {
             count += usize::from(test(row));
         }
         rows.truncate(count);
+        self.emit_rows(&rows, push)
+    }
+
+    /// Some of the batch's rows, ascending, with NULLs for the build side.
+    fn emit_rows(&self, rows: &[u32], push: &mut Push<'_>) -> Result<Flow> {
         if rows.is_empty() {
             return Ok(Flow::More);
         }
-        let chosen = (count < self.batch.rows).then_some(&rows[..]);
-        push(self.output(chosen, |kept| self.join.columns.null_build(kept, count)))
+        let chosen = (rows.len() < self.batch.rows).then_some(rows);
+        push(self.output(chosen, |kept| self.join.columns.null_build(kept, rows.len())))
     }
 
     fn emit_marked(&self, marks: Vector, push: &mut Push<'_>) -> Result<Flow> {

@@ -526,7 +526,7 @@ fn empty_sides_and_one_key() {
 
 #[test]
 fn a_large_build_is_partitioned() {
-    let rows = 600_000;
+    let rows = 1_200_000;
     let ids: Vec<i64> = (0..rows).map(|i| i * 1_000_003 % 999_999_937).collect();
     let types = vec![Type::BigInt];
     let probe = Side { types: types.clone(), rows: vec![] };
