@@ -1,0 +1,12 @@
+//! Tests of the front end as its users see it: text in, statements or errors out.
+
+mod catalog;
+mod corpus;
+mod correlated;
+mod errors;
+mod mutations;
+mod nesting;
+mod snapshots;
+mod speed;
+mod statements;
+mod typing;
