@@ -90,6 +90,7 @@ impl Session {
         // The query ran against its snapshot; keys are verified against the newest one, and once more if somebody
         // without keys to lock for was faster.
         let catalog = &self.database.shared.catalog;
+        let pool = &self.database.shared.pool;
         let mut current = catalog.snapshot();
         loop {
             let now = current
@@ -99,9 +100,9 @@ impl Session {
             self.verify(&now, &blocks, &current)?;
             let outcome = catalog.commit(|draft| {
                 if keyed {
-                    draft.append_merging(id, Some(now.version), blocks.clone(), &pool)
+                    draft.append_merging(id, Some(now.version), blocks.clone(), pool)
                 } else {
-                    draft.append_merging(id, None, blocks.clone(), &pool)
+                    draft.append_merging(id, None, blocks.clone(), pool)
                 }
             })?;
             match outcome {

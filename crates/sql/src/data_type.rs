@@ -1,6 +1,6 @@
 //! Type names as the parser has them, to types.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo,
 };
 use types::logical::DECIMAL_PRECISION_MAX;

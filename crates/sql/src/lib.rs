@@ -14,6 +14,7 @@
 
 mod bind;
 mod data_type;
+mod dialect;
 mod parse;
 mod place;
 mod relations;

@@ -1,11 +1,12 @@
 //! From a statement's text to the parser's syntax tree, and from the parser's errors to ours.
 
-use datafusion_sql::sqlparser::ast::Statement;
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion_sql::sqlparser::parser::{Parser, ParserError};
-use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::ast::Statement;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
 
+use crate::dialect::Grammar;
 use crate::{place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
@@ -14,7 +15,7 @@ const RECURSION_MAX: usize = 400;
 
 /// Parses exactly one statement.
 pub(crate) fn statement(text: &str) -> Result<Statement> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Grammar(PostgreSqlDialect {});
     let mut tokens = Vec::with_capacity(text.len() / 4 + 8);
     Tokenizer::new(&dialect, text).tokenize_with_location_into_buf(&mut tokens).map_err(|e| {
         let error = Error::new(SqlState::SyntaxError, e.message.clone());

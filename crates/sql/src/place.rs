@@ -1,6 +1,6 @@
 //! Places in a statement's text.
 
-use datafusion_sql::sqlparser::tokenizer::{Location, Span};
+use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Position, Result};
 
 /// The first character of a text.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
 use types::{Error, Result, SqlState, Type, Value};
 

@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
-use types::{Comparison, Error, Result, Type};
+use types::{Comparison, Result, Type};
 
 use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{
@@ -209,7 +209,7 @@ impl Binder<'_> {
         Ok(Some((grouped, on, value)))
     }
 
-    /// A correlated scalar subquery that does not aggregate: at most one row by a key, or by LIMIT 1.
+    /// A correlated scalar subquery that does not aggregate: one row by a key, by LIMIT 1, or by good luck.
     fn single_row(
         &mut self,
         input: LogicalPlan,
@@ -231,45 +231,26 @@ impl Binder<'_> {
             }
             other => (other, false),
         };
-        // A value made of outer columns only is the same for every row; it is still looked up row by row.
-        let lifted = self.lift(subquery, free)?;
-        if !free_columns(&lifted.plan).is_disjoint(free) {
-            return Err(refuse());
-        }
-        let (keys, rest) = split_equalities(lifted.conditions, &|id| !free.contains(&id));
-        let unique = self.unique_by(&lifted.plan, &keys);
+        let lifted = self.lift(subquery.clone(), free)?;
         self.columns.get_mut(column).nullable = true;
-        if unique {
-            return Ok((
-                join(input, lifted.plan, JoinKind::Left, keys, none_if_empty(rest)),
-                self.column(column),
-            ));
-        }
-        if !any || !rest.is_empty() {
-            return Err(refuse());
-        }
-        let mut groups: Vec<(ColumnId, Expr)> = Vec::new();
-        let mut on = Vec::new();
-        for (outer, inner) in keys {
-            let id = self.column_for("key", &inner);
-            if !groups.iter().any(|(g, _)| *g == id) {
-                groups.push((id, inner));
+        if free_columns(&lifted.plan).is_disjoint(free) {
+            let (keys, rest) = split_equalities(lifted.conditions, &|id| !free.contains(&id));
+            if self.unique_by(&lifted.plan, &keys) {
+                let plan = join(input, lifted.plan, JoinKind::Left, keys, none_if_empty(rest));
+                return Ok((plan, self.column(column)));
             }
-            on.push((outer, self.column(id)));
         }
+        // Over the domain, so that only values that really occur outside can be found to have two rows.
+        let (inner, keys) = self.unnest_over(&input, subquery, free)?;
         let argument = self.column(column);
         let ty = argument.ty;
-        let value = self.columns.add("any", ty, true);
-        let call = AggregateCall {
-            function: AggregateFunction::AnyValue,
-            argument: Some(argument),
-            distinct: false,
-            filter: None,
-            ty,
-        };
+        let value = self.columns.add("value", ty, true);
+        let function = if any { AggregateFunction::AnyValue } else { AggregateFunction::SingleValue };
+        let call = AggregateCall { function, argument: Some(argument), distinct: false, filter: None, ty };
+        let groups = keys.iter().filter_map(|(_, r)| r.as_column().map(|id| (id, r.clone()))).collect();
         let grouped =
-            LogicalPlan::Aggregate { input: Box::new(lifted.plan), groups, aggregates: vec![(value, call)] };
-        Ok((join(input, grouped, JoinKind::Left, on, None), self.column(value)))
+            LogicalPlan::Aggregate { input: Box::new(inner), groups, aggregates: vec![(value, call)] };
+        Ok((null_safe(join(input, grouped, JoinKind::Left, keys, None)), self.column(value)))
     }
 
     /// Whether equality of `keys` leaves at most one row of a plan over a single table.

@@ -3,17 +3,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CastKind, DataType as TypeSyntax, Expr as Ast, Ident, UnaryOperator, Value as AstValue,
     ValueWithSpan,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::parse_interval;
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::{self, Bound};
+use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::{Binder, fold, folded, literal, operator};
@@ -188,7 +189,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     fn unsupported_expression(&self, ast: &Ast) -> Error {
-        use datafusion_sql::sqlparser::ast::Spanned;
+        use sqlparser::ast::Spanned;
         let mut shown = ast.to_string();
         if shown.chars().count() > 60 {
             shown = shown.chars().take(60).chain("...".chars()).collect();
@@ -214,7 +215,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         };
         match self.scope.find(schema, table, name).placed(self.text(), span)? {
             Some(id) => Ok(Bound::typed(self.binder.column(id), span)),
-            None => Err(place::at(self.scope.unknown(table, name), self.text(), span)),
+            None => {
+                let reserved = idents.iter().find_map(reserved);
+                let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
+                Err(place::at(error, self.text(), span))
+            }
         }
     }
 
@@ -500,7 +505,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     fn case(
         &mut self,
         operand: Option<&'a Ast>,
-        conditions: &'a [datafusion_sql::sqlparser::ast::CaseWhen],
+        conditions: &'a [sqlparser::ast::CaseWhen],
         otherwise: Option<&'a Ast>,
         span: Span,
     ) -> Result<Bound> {
@@ -660,7 +665,8 @@ pub(crate) fn interval_from_text(bound: &Bound, text: &str) -> Result<Expr> {
         );
         place::at(error, text, bound.span)
     })?;
-    literal::interval_of(months, micros, TypeName::Interval).placed(text, bound.span)
+    let wanted = literal::of_text(written, months, micros, TypeName::Interval);
+    literal::interval_of(months, micros, wanted).placed(text, bound.span)
 }
 
 /// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.

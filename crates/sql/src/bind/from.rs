@@ -3,17 +3,18 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
     TableAlias, TableFactor, TableWithJoins,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
 use super::decorrelate::joined;
 use super::expression::{Clause, ExprBinder};
+use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
@@ -272,7 +273,11 @@ impl<'a> Binder<'a> {
                     Some(args) => self.table_function(name, &args.args)?,
                     None => self.named_table(name)?,
                 };
-                self.source(relation, alias.as_ref(), Some(default), None)
+                let schema = match (args, name.0.as_slice()) {
+                    (None, [schema, _]) if alias.is_none() => schema.as_ident().map(|i| Rc::from(folded(i).as_str())),
+                    _ => None,
+                };
+                self.source(relation, alias.as_ref(), Some(default), schema)
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 let (relation, default) = self.table_function(name, args)?;
@@ -354,7 +359,10 @@ impl<'a> Binder<'a> {
         }
         match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
             Some(info) => Ok((self.scan(info), table.clone())),
-            None => Err(self.error_at(self.unknown_table(schema, table), span)),
+            None => {
+                let reserved = idents.iter().find_map(|i| reserved(i));
+                Err(self.error_at(reserved.unwrap_or_else(|| self.unknown_table(schema, table)), span))
+            }
         }
     }
 

@@ -1,17 +1,18 @@
 //! Scalar function calls: those with kernels of our own, those that are other expressions in disguise, and the rest,
 //! which goes to the library.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     DateTimeField, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments,
     TrimWhereField,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::MICROS_PER_DAY;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
+use super::reserved::reserved;
 use super::{aggregate, fold, folded, library, literal, operator};
 use crate::place;
 
@@ -48,6 +49,9 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         let (name, span) = (folded(last), last.span);
         let refuse = |error: Error| place::at(error, text, span);
+        if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
+            return Err(refuse(error));
+        }
         if call.over.is_some() {
             return Err(refuse(Error::unsupported("window functions are not supported yet")));
         }
@@ -133,7 +137,15 @@ impl<'a> ExprBinder<'_, 'a> {
             ("length" | "char_length" | "character_length", 1) if arguments[0].ty() != Type::Bytea => {
                 self.text_function(Function::CharacterLength, arguments, Type::Integer, name, span)?
             }
-            ("length", 1) => library::call("octet_length", arguments, text, span)?,
+            ("length" | "octet_length", 1) if arguments[0].ty() == Type::Bytea => {
+                // Two hexadecimal digits a byte.
+                let hex = Bound { expr: Expr::literal(Value::text("hex"), Type::Text), untyped: true, span };
+                let bytes = arguments.swap_remove(0);
+                let encoded = library::call("encode", vec![bytes, hex], text, span)?;
+                let digits = own(Function::CharacterLength, vec![encoded], Type::Integer);
+                let two = Bound::typed(literal::integer(2), span);
+                operator::arithmetic(Arithmetic::Divide, Bound::typed(digits, span), two, text)?
+            }
             ("substring" | "substr", 2 | 3) => self.substring_of(arguments, span)?,
             ("abs", 1) => {
                 let argument = arguments.swap_remove(0);

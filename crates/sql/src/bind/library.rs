@@ -7,7 +7,7 @@ use arrow_schema::{Field, FieldRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{ReturnFieldArgs, ScalarUDF};
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{Expr, ExprKind};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::arrow::{arrow_type, type_from_arrow};

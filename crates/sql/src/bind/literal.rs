@@ -1,6 +1,6 @@
 //! Literals: numbers, intervals, dates.
 
-use datafusion_sql::sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
+use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
 use plan::Expr;
 use types::datetime::parse_interval;
 use types::{Error, Result, SqlState, Type, Value, decimal as dec};
@@ -104,7 +104,17 @@ pub(crate) fn interval(literal: &Interval) -> Result<Expr> {
         (Some(_), _) => TypeName::Type(Type::IntervalDayTime),
         (None, _) => TypeName::Interval,
     };
-    interval_of(months, micros, wanted)
+    interval_of(months, micros, of_text(&body, months, micros, wanted))
+}
+
+/// Zero is of the kind whose units it was written in.
+pub(crate) fn of_text(text: &str, months: i32, micros: i64, wanted: TypeName) -> TypeName {
+    let text = text.to_lowercase();
+    let by_months = ["year", "mon", "decade", "centur", "millen"].iter().any(|unit| text.contains(unit));
+    match wanted {
+        TypeName::Interval if months == 0 && micros == 0 && by_months => TypeName::Type(Type::IntervalYearMonth),
+        other => other,
+    }
 }
 
 /// An interval of the kind that its value asks for, or that the type says.
@@ -125,7 +135,7 @@ pub(crate) fn interval_of(months: i32, micros: i64, wanted: TypeName) -> Result<
 
 /// The interval's text, and whether a minus stood before it.
 fn interval_text(value: &Ast) -> Result<(String, bool)> {
-    use datafusion_sql::sqlparser::ast::UnaryOperator;
+    use sqlparser::ast::UnaryOperator;
     match value {
         Ast::Value(v) => match &v.value {
             AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Ok((s.clone(), false)),

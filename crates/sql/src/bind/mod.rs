@@ -18,6 +18,7 @@ mod library;
 pub(crate) mod literal;
 mod operator;
 mod query;
+mod reserved;
 mod scope;
 mod select;
 mod set_operation;
@@ -28,8 +29,8 @@ mod values;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use datafusion_sql::sqlparser::ast::{Ident, Query};
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::ast::{Ident, Query};
+use sqlparser::tokenizer::Span;
 use plan::logical::ColumnTable;
 use plan::{ColumnId, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
 use types::{Error, Result, Schema, Type, Value};

@@ -1,7 +1,7 @@
 //! Operators: which operand types they take, what they give, and the casts in between.
 //! `docs/decisions/types.md` has the same as a table, beside PostgreSQL's.
 
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::cast::physical_range;
 use types::datetime::MICROS_PER_DAY;

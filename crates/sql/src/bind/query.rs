@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, Value as AstValue, With,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
@@ -235,6 +235,7 @@ impl<'a> Binder<'a> {
         for (_, id) in &relation.columns {
             if self.columns.get(*id).ty == Type::Null {
                 self.retype(&mut relation.plan, *id, Type::Text, Span::empty())?;
+                self.untyped.insert(*id);
             }
         }
         Ok(())

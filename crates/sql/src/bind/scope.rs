@@ -117,7 +117,13 @@ impl Scope {
 }
 
 fn is_of(entry: &Entry, schema: Option<&str>, table: &str) -> bool {
-    entry.table.as_deref() == Some(table) && (schema.is_none() || entry.schema.as_deref() == schema)
+    entry.table.as_deref() == Some(table)
+        && match (schema, entry.schema.as_deref()) {
+            (None, _) => true,
+            // A table found without a schema may be named with the one it is in by default.
+            (Some(given), None) => matches!(given, "public" | "main"),
+            (given, known) => given == known,
+        }
 }
 
 /// The candidate with the fewest edits to `name`, if that is few enough to be a slip.

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Distinct, Expr as Ast, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
     WildcardAdditionalOptions,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use types::{Error, Result, SqlState, Value};
 
@@ -488,12 +488,12 @@ pub(super) fn heading(ast: &Ast) -> String {
         Ast::Ceil { .. } => "ceil".into(),
         Ast::Floor { .. } => "floor".into(),
         Ast::Trim { trim_where, .. } => match trim_where {
-            Some(datafusion_sql::sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
-            Some(datafusion_sql::sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
+            Some(sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
+            Some(sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
             _ => "btrim".into(),
         },
         Ast::Subquery(query) => match query.body.as_ref() {
-            datafusion_sql::sqlparser::ast::SetExpr::Select(select) => match select.projection.first() {
+            sqlparser::ast::SetExpr::Select(select) => match select.projection.first() {
                 Some(SelectItem::UnnamedExpr(expr)) => heading(expr),
                 Some(SelectItem::ExprWithAlias { alias, .. }) => folded(alias),
                 _ => "?column?".into(),
@@ -504,7 +504,7 @@ pub(super) fn heading(ast: &Ast) -> String {
     }
 }
 
-fn type_heading(name: &datafusion_sql::sqlparser::ast::DataType) -> String {
+fn type_heading(name: &sqlparser::ast::DataType) -> String {
     use types::Type;
     match crate::data_type::type_name(name) {
         Ok(crate::data_type::TypeName::Type(ty)) => match ty {

@@ -6,8 +6,8 @@
 
 use std::rc::Rc;
 
-use datafusion_sql::sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+use sqlparser::tokenizer::Span;
 use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 

@@ -5,8 +5,8 @@
 //! `decorrelate` then joins it to the plan that the expression is evaluated over. Memberships that are conjuncts of a
 //! WHERE or HAVING become semi and anti joins instead.
 
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
+use sqlparser::tokenizer::Span;
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
@@ -295,7 +295,7 @@ fn existence(plan: LogicalPlan) -> Existence {
 }
 
 fn query_span(query: &Query) -> Span {
-    use datafusion_sql::sqlparser::ast::SetExpr;
+    use sqlparser::ast::SetExpr;
     match query.body.as_ref() {
         SetExpr::Select(select) => select.select_token.0.span,
         SetExpr::Query(inner) => query_span(inner),

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use datafusion_sql::sqlparser::ast::{Expr as Ast, Values};
+use sqlparser::ast::{Expr as Ast, Values};
 use plan::{ColumnId, Expr, LogicalPlan};
 use types::{Error, Result, Schema, SqlState, Type, Value};
 

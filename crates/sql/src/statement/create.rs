@@ -1,6 +1,6 @@
 //! CREATE TABLE and CREATE TABLE AS.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
     HiveDistributionStyle, SqlOption, TableConstraint,
 };
@@ -140,7 +140,7 @@ impl Context<'_> {
     }
 
     fn foreign_key(&self, key: &ForeignKeyConstraint, columns: Vec<String>) -> Result<ForeignKey> {
-        use datafusion_sql::sqlparser::ast::ReferentialAction as R;
+        use sqlparser::ast::ReferentialAction as R;
         for action in [&key.on_delete, &key.on_update].into_iter().flatten() {
             if !matches!(action, R::NoAction | R::Restrict) {
                 return Err(Error::unsupported(format!("foreign key action {action} is not supported")));

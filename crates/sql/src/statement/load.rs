@@ -1,6 +1,6 @@
 //! INSERT and COPY FROM: queries whose rows become a table's.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
     TableObject,
 };
@@ -44,7 +44,7 @@ impl Context<'_> {
         let mut targets = self.columns(&info, &idents)?;
         if idents.is_empty() {
             // Fewer values than columns fill the first ones.
-            use datafusion_sql::sqlparser::ast::SetExpr;
+            use sqlparser::ast::SetExpr;
             if let SetExpr::Values(values) = query.body.as_ref()
                 && let Some(first) = values.rows.first()
                 && first.content.len() < targets.len()
@@ -138,7 +138,7 @@ fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<V
         }
     }
     for option in legacy {
-        use datafusion_sql::sqlparser::ast::CopyLegacyCsvOption as C;
+        use sqlparser::ast::CopyLegacyCsvOption as C;
         match option {
             CopyLegacyOption::Delimiter(c) => put("delimiter", c.to_string()),
             CopyLegacyOption::Null(text) => put("null", text.clone()),

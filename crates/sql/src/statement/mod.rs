@@ -4,11 +4,11 @@ mod create;
 mod load;
 mod session;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
-use datafusion_sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use types::{Error, Result, SqlState};
 
@@ -207,7 +207,7 @@ fn truth(value: &str, span: Span, context: &Context<'_>) -> Result<bool> {
 
 /// An option's value as text: a word, a string or a number, as it was written.
 fn word(ast: &Ast) -> Result<String> {
-    use datafusion_sql::sqlparser::ast::UnaryOperator;
+    use sqlparser::ast::UnaryOperator;
     match ast {
         Ast::Identifier(ident) => Ok(ident.value.clone()),
         Ast::Value(value) => match &value.value {

@@ -1,6 +1,6 @@
 //! SET, RESET, SHOW and CALL.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement, Set,
 };
 use plan::statement::Statement;

@@ -127,10 +127,15 @@ impl Catalog {
 
     /// Takes over what a statement would change, as far as later statements see it.
     pub fn apply(&self, statement: &Statement) -> Result<()> {
-        let schema_of = |n: &plan::statement::ObjectName| n.schema.clone().unwrap_or_else(|| "main".into());
+        // Temporary tables hide others, as in a schema of their own that is looked at first.
+        let schema_of = |n: &plan::statement::ObjectName| match n.schema.as_deref() {
+            None | Some("public") => "main".to_owned(),
+            Some(schema) => schema.to_owned(),
+        };
         match statement {
             Statement::CreateTable { name, columns, options } => {
-                let key = (schema_of(name), name.name.clone());
+                let schema = if options.temporary { "temporary".to_owned() } else { schema_of(name) };
+                let key = (schema, name.name.clone());
                 let known = self.tables.lock().unwrap().contains_key(&key);
                 if known && options.if_exists == IfExists::Error {
                     return Err(Error::new(SqlState::DuplicateTable, "table exists"));
@@ -145,7 +150,7 @@ impl Catalog {
                     }
                 }
             }
-            Statement::CreateTableAs { name, query, .. } => {
+            Statement::CreateTableAs { name, query, options } => {
                 let fields = query
                     .output
                     .iter()
@@ -154,11 +159,19 @@ impl Catalog {
                         Field::new(heading.clone(), info.ty, info.nullable)
                     })
                     .collect();
-                self.put(Some(&schema_of(name)), &name.name, fields, 0);
+                let key = (schema_of(name), name.name.clone());
+                let known = self.tables.lock().unwrap().contains_key(&key);
+                if !known || options.if_exists == IfExists::Replace {
+                    self.put(Some(&key.0), &name.name, fields, 0);
+                }
             }
             Statement::DropTable { names, .. } => {
                 for name in names {
-                    self.tables.lock().unwrap().remove(&(schema_of(name), name.name.clone()));
+                    let mut tables = self.tables.lock().unwrap();
+                    let temporary = ("temporary".to_owned(), name.name.clone());
+                    if tables.remove(&temporary).is_none() {
+                        tables.remove(&(schema_of(name), name.name.clone()));
+                    }
                 }
             }
             Statement::CreateSchema { name, .. } => self.schemas.lock().unwrap().push(name.clone()),
@@ -174,8 +187,13 @@ impl Catalog {
 
 impl Relations for Catalog {
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
-        let key = (schema.unwrap_or("main").to_owned(), name.to_owned());
-        Ok(self.tables.lock().unwrap().get(&key).cloned())
+        let schema = schema.map(|s| if s == "public" { "main" } else { s });
+        let tables = self.tables.lock().unwrap();
+        let find = |schema: &str| tables.get(&(schema.to_owned(), name.to_owned())).cloned();
+        Ok(match schema {
+            Some(schema) => find(schema),
+            None => find("temporary").or_else(|| find("main")),
+        })
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         if path.contains("missing") {
