@@ -97,8 +97,6 @@ settings! {
     runtime_filters,
     /// Decimals become 64-bit integers, and overflow checks go, where bounds prove that nothing can overflow.
     narrow_decimals,
-    /// Expressions that occur more than once below an aggregation are computed once.
-    common_subexpressions,
     /// Selectivities come from evaluating filters on sampled blocks.
     sampling,
 }

@@ -83,9 +83,14 @@ impl Planner<'_> {
             keys.push(expr);
         }
         let group_ids = ids.clone();
-        let mut calls = Vec::with_capacity(aggregates.len());
+        let mut calls: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
+        let mut same = Vec::new();
         for (id, call) in aggregates {
             let (call, column) = self.bind_call(id, call, &input)?;
+            if let Some(at) = calls.iter().position(|known| *known == call) {
+                same.push((id, ids[group_ids.len() + at]));
+                continue;
+            }
             output.push(column);
             ids.push(id);
             calls.push(call);
@@ -94,6 +99,7 @@ impl Planner<'_> {
         let node = PhysicalNode::Aggregate { input: Box::new(input.plan), groups: keys, aggregates: calls };
         let mut relation = Relation::new(PhysicalPlan::new(node, output, rows), ids);
         relation.dependencies = dependencies;
+        relation.same = same;
         relation.add_key(Key { columns: group_ids, nulls_repeat: false, distinct: rows });
         Ok(relation)
     }

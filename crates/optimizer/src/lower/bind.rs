@@ -213,6 +213,12 @@ pub(crate) fn restore(expr: Expr, declared: Type) -> Expr {
             Ok(value) => Expr::literal(value, declared),
             Err(_) => expr.cast(declared),
         },
+        // Widening what was just cast to the same scale: one cast does both.
+        ExprKind::Cast { lenient: false, .. }
+            if expr.ty.is_decimal() && declared.is_decimal() && expr.ty.scale() == declared.scale() =>
+        {
+            Expr { ty: declared, ..expr }
+        }
         _ => expr.cast(declared),
     }
 }

@@ -70,7 +70,14 @@ impl Planner<'_> {
         let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
 
         let swap = self.builds_left(kind, &left, &right, &on, null_aware, rows);
-        let keys = self.key_match(&left, &right, &on);
+        // Key by key, for filters hold one column each.
+        let passing: Vec<f64> = on
+            .iter()
+            .map(|pair| {
+                let keys = self.key_match(&left, &right, std::slice::from_ref(pair));
+                if swap { keys.right } else { keys.left }
+            })
+            .collect();
         let (probe, build) = if swap { (right, left) } else { (left, right) };
         let (build_unique, probe_unique) =
             if swap { (left_unique, right_unique) } else { (right_unique, left_unique) };
@@ -230,8 +237,7 @@ impl Planner<'_> {
         let fills = if null_equals_null || on.is_empty() || null_aware {
             vec![]
         } else {
-            let passing = if swap { keys.right } else { keys.left };
-            self.attach_runtime_filters(physical, &mut probe_plan, &probe_keys, &build_keys, passing)
+            self.attach_runtime_filters(physical, &mut probe_plan, &probe_keys, &build_keys, &passing)
         };
         let (probe, build) = (Box::new(probe_plan), Box::new(build_plan));
         relation.plan.node = if on.is_empty() {

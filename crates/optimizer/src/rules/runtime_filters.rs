@@ -20,27 +20,27 @@ const PASSING_MAX: f64 = 0.9;
 const PROBE_ROWS_MIN: f64 = 2_000.0;
 
 impl Planner<'_> {
-    /// Attaches filters for a join with the given probe side; what the build has to fill. `passing` is the share of
-    /// probe rows expected to find a match.
+    /// Attaches filters for a join with the given probe side; what the build has to fill. `passing` is, by
+    /// key, the share of probe rows expected to find it.
     pub(crate) fn attach_runtime_filters(
         &mut self,
         kind: Kind,
         probe: &mut PhysicalPlan,
         probe_keys: &[Expr],
         build_keys: &[Expr],
-        passing: f64,
+        passing: &[f64],
     ) -> Vec<(FilterId, usize)> {
         let drops_unmatched = matches!(
             kind,
             Kind::Inner | Kind::ProbeSemi | Kind::BuildSemi | Kind::BuildOuter | Kind::BuildAnti
         );
-        if !self.settings.runtime_filters || !drops_unmatched || passing > PASSING_MAX {
+        if !self.settings.runtime_filters || !drops_unmatched {
             return vec![];
         }
         let mut fills = Vec::new();
         for (at, (probe_key, build_key)) in probe_keys.iter().zip(build_keys).enumerate() {
             let ExprKind::Input(column) = probe_key.kind else { continue };
-            if !probe_key.ty.same_representation(build_key.ty) {
+            if passing[at] > PASSING_MAX || !probe_key.ty.same_representation(build_key.ty) {
                 continue;
             }
             let filter = self.next_filter();

@@ -21,8 +21,17 @@ pub(crate) fn simplify_plan(plan: &mut LogicalPlan) {
     }
     for expr in plan.expressions_mut() {
         let taken = std::mem::replace(expr, Expr::boolean(false));
-        *expr = simplify(taken);
+        let simple = simplify(taken);
+        // The evaluator folds what this file does not, at the price of compiling it.
+        *expr = if has_constant_part(&simple) { simplify(expr::fold_constants(simple)) } else { simple };
     }
+}
+
+/// Whether some operator, other than those known to be left alone, has only constant operands.
+fn has_constant_part(expr: &Expr) -> bool {
+    let children = expr.children();
+    (!children.is_empty() && children.iter().all(|c| c.as_literal().is_some()))
+        || children.into_iter().any(has_constant_part)
 }
 
 pub(crate) fn simplify(expr: Expr) -> Expr {

@@ -1,0 +1,108 @@
+//! The plans of all TPC-H queries, from their text, with the statistics of scale factor 1.
+
+mod tpch;
+
+use std::time::{Duration, Instant};
+
+use optimizer::{Settings, optimize_plan};
+use plan::{ColumnId, Statement, TableId};
+use sql::{RelationInfo, Relations};
+use types::{Field, Result, Schema};
+
+struct Catalog;
+
+impl Relations for Catalog {
+    fn table(&self, _: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
+        let all = tpch::tables();
+        Ok(all.iter().position(|t| t.name == name).map(|at| RelationInfo {
+            id: TableId(at as u64),
+            name: name.to_owned(),
+            columns: Schema::new(all[at].columns.iter().map(|(n, ty, ..)| Field::new(*n, *ty, false)).collect()),
+            primary_key: None,
+            unique: vec![],
+        }))
+    }
+    fn file(&self, path: &str, _: &[(String, String)]) -> Result<plan::FileSource> {
+        panic!("no file {path}")
+    }
+    fn table_names(&self) -> Vec<String> {
+        vec![]
+    }
+}
+
+fn explain(name: &str) -> String {
+    let path = format!("{}/../../tests/answers/queries/tpch/{name}.sql", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let text = text.replace("{fraction}", "0.0001");
+    let text = text.trim().trim_end_matches(';');
+    let Statement::Query(mut query) = sql::plan_one(text, &Catalog).unwrap_or_else(|e| panic!("{name}: {e}"))
+    else {
+        panic!("{name} is no query")
+    };
+    let (stub, settings) = (tpch::Stub::default(), Settings::default());
+    let mut out = String::new();
+    for (at, subquery) in query.subqueries.clone().into_iter().enumerate() {
+        let output = [subquery.output()[0]];
+        let plan = optimize_plan(subquery, &mut query.columns, &output, &stub, &settings).unwrap();
+        tpch::check(&plan);
+        out += &format!("subquery {at}\n{}", plan::print::physical(&plan, None));
+    }
+    let output: Vec<ColumnId> = query.output.iter().map(|(id, _)| *id).collect();
+    let mut fastest = Duration::MAX;
+    let mut shown = String::new();
+    for _ in 0..10 {
+        let (logical, mut columns) = (query.plan.clone(), query.columns.clone());
+        let start = Instant::now();
+        let plan = optimize_plan(logical, &mut columns, &output, &stub, &settings).unwrap();
+        fastest = fastest.min(start.elapsed());
+        tpch::check(&plan);
+        shown = plan::print::physical(&plan, None);
+    }
+    println!("{name}: {fastest:?}");
+    assert!(fastest < Duration::from_micros(1000), "{name} took {fastest:?} to optimize");
+    out + &shown
+}
+
+/// Compares with `tpch/plans.txt`; with `UPDATE_PLANS` set in the environment, writes it instead.
+#[test]
+fn plans_are_as_recorded() {
+    let mut all = String::new();
+    for q in 1..=22 {
+        all += &format!("-- q{q:02}\n{}\n", explain(&format!("q{q:02}")));
+    }
+    let path = format!("{}/tests/tpch/plans.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_PLANS").is_some() {
+        std::fs::write(&path, &all).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap();
+    let difference = all.lines().zip(recorded.lines()).find(|(a, b)| a != b);
+    assert!(all == recorded, "the first line that differs (planned, recorded): {difference:#?}");
+}
+
+/// Every switch off by itself, and all at once: the plans differ, but they are plans.
+#[test]
+fn every_switch_off_still_plans() {
+    let mut settings: Vec<Settings> = vec![Settings::all_off()];
+    for name in Settings::NAMES {
+        let mut one = Settings::default();
+        one.set(name, if *name == "join_order" { "written" } else { "off" }).unwrap();
+        settings.push(one);
+    }
+    for q in 1..=22 {
+        let path = format!("{}/../../tests/answers/queries/tpch/q{q:02}.sql", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap().replace("{fraction}", "0.0001");
+        let Statement::Query(query) = sql::plan_one(text.trim().trim_end_matches(';'), &Catalog).unwrap() else {
+            panic!("no query")
+        };
+        let output: Vec<ColumnId> = query.output.iter().map(|(id, _)| *id).collect();
+        for settings in &settings {
+            let (logical, mut columns) = (query.plan.clone(), query.columns.clone());
+            let plan = optimize_plan(logical, &mut columns, &output, &tpch::Stub::default(), settings)
+                .unwrap_or_else(|e| panic!("q{q:02} with {settings:?}: {e}"));
+            tpch::check(&plan);
+            for (column, id) in plan.output.iter().zip(&output) {
+                assert_eq!(column.ty, columns.get(*id).ty, "q{q:02}");
+            }
+        }
+    }
+}
