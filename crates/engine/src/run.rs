@@ -102,7 +102,7 @@ impl Session {
         let mut tables = HashMap::new();
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
-            if let PhysicalNode::TableScan { table, .. } | PhysicalNode::Insert { table, .. } = &node.node {
+            if let PhysicalNode::TableScan { table, .. } = &node.node {
                 tables.insert(*table, relations.table_by_id(*table)?);
             }
             open.extend(node.children());
