@@ -9,9 +9,11 @@
 //! | `key_code` | integer keys, composite ones too, as one code each |
 //! | `join` | join tables: row numbers, ranked bits, array, slots, bits |
 //! | `exact_bits`, `bloom` | filters over keys |
+//! | `column` | parts of a column put end to end by several workers |
 //! | `zeroed` | the zeroed memory that tables are filled into |
 pub mod aggregate;
 pub mod bloom;
+pub mod column;
 pub mod exact_bits;
 pub mod hashing;
 pub mod join;
@@ -19,6 +21,7 @@ pub mod key_code;
 pub mod zeroed;
 
 pub use bloom::{Bloom, BloomFilling};
+pub use column::ColumnFilling;
 pub use exact_bits::{BitsFilling, ExactBits};
 pub use hashing::{combine_vector, hash_columns, hash_vector};
 pub use join::{JoinFilling, JoinKeys, JoinShape, JoinTable, JoinTableKind, JoinWants};

@@ -12,10 +12,13 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use arrow_buffer::Buffer;
+
 /// Integers for which all-zero bytes are a value and which have an atomic twin of the same layout.
-pub trait Word: Copy + sealed::Sealed + Send + Sync + 'static {
+pub trait Word: Copy + sealed::Sealed + Send + Sync + std::panic::RefUnwindSafe + 'static {
     type Atomic: Sync;
 }
 impl Word for u32 {
@@ -137,6 +140,23 @@ impl<T: Word> Deref for AtomicWords<T> {
     }
 }
 
+impl<T: Word> AtomicWords<T> {
+    /// Copies bytes over the words, from byte `at` on.
+    ///
+    /// # Safety
+    /// Meanwhile, nobody else reads or writes these bytes.
+    pub(crate) unsafe fn write_bytes(&self, at: usize, bytes: &[u8]) {
+        let room = self.0.len * size_of::<T>();
+        assert!(at <= room && bytes.len() <= room - at, "bytes out of range");
+        // SAFETY: the target lies inside the words (asserted) and is used by nobody else (the caller's promise); the
+        // source is another allocation, since ours is reached through this type only.
+        unsafe {
+            let target = self.0.start.as_ptr().cast::<u8>().add(at);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
+        }
+    }
+}
+
 /// Filled words; read-only.
 pub struct Words<T: Word>(Owned<T>);
 
@@ -147,6 +167,18 @@ impl<T: Word> Deref for Words<T> {
         // SAFETY: the words are initialised and live as long as `self`; nobody writes any more, because `freeze` took
         // the only way to the atomics.
         unsafe { std::slice::from_raw_parts(self.0.start.as_ptr(), self.0.len) }
+    }
+}
+
+impl<T: Word> Words<T> {
+    /// The words as an Arrow buffer, not copied.
+    pub fn into_buffer(self) -> Buffer {
+        if self.0.len == 0 {
+            return Buffer::default();
+        }
+        let (start, bytes) = (self.0.start.cast::<u8>(), self.0.len * size_of::<T>());
+        // SAFETY: the bytes are initialised, never change any more, and live as long as the owner handed over.
+        unsafe { Buffer::from_custom_allocation(start, bytes, Arc::new(self.0)) }
     }
 }
 

@@ -211,6 +211,17 @@ impl KeyFilter {
 
     /// The same for integers that stand for `base + value`, as truncated block codes do; none is NULL.
     pub fn retain_integers<T: Integer>(&self, values: &[T], base: i64, rows: &mut Vec<u32>) {
+        if rows.len() == values.len() && rows.len() >= 64 {
+            // All rows, which are ascending: a bit a row is found faster than a list is thinned.
+            let mut words = vec![u64::MAX; values.len().div_ceil(64)];
+            if values.len() % 64 != 0 {
+                words[values.len() / 64] = (1 << (values.len() % 64)) - 1;
+            }
+            self.and_integers(values, base, &mut words);
+            rows.clear();
+            simd::append_indices(&words, 0, rows);
+            return;
+        }
         match &self.set {
             KeySet::Nothing => rows.clear(),
             KeySet::Range { min, max } => {
@@ -233,6 +244,23 @@ impl KeyFilter {
                 );
                 bloom.retain_aligned(&hashes, rows);
             }
+        }
+    }
+
+    /// And-s into `words`, one bit a row, whether the integer `base + value` may be in the set. For scans that hold
+    /// their rows as a bitmap; words that are zero are passed over.
+    pub fn and_integers<T: Integer>(&self, values: &[T], base: i64, words: &mut [u64]) {
+        match &self.set {
+            KeySet::Nothing => words.fill(0),
+            KeySet::Range { min, max } => {
+                let span = max.wrapping_sub(*min) as u64;
+                let min = min.wrapping_sub(base);
+                and_where(values, words, |value| value.wrapping_sub(min) as u64 <= span);
+            }
+            KeySet::Bits { min, bits } => bits.and_into(values, min.wrapping_sub(base), words),
+            KeySet::Bloom(bloom) => and_where(values, words, |value| {
+                bloom.contains(hash::hashing::hash_i64(value.wrapping_add(base)))
+            }),
         }
     }
 
@@ -262,6 +290,20 @@ impl KeyFilter {
             }
             KeySet::Bloom(bloom) => bloom.contains(hash::hashing::hash_value(key)),
         }
+    }
+}
+
+#[inline(always)]
+fn and_where<T: Integer>(values: &[T], words: &mut [u64], test: impl Fn(i64) -> bool) {
+    for (values, word) in values.chunks(64).zip(words) {
+        if *word == 0 {
+            continue;
+        }
+        let mut passed = 0u64;
+        for (row, value) in values.iter().enumerate() {
+            passed |= u64::from(test((*value).into())) << row;
+        }
+        *word &= passed;
     }
 }
 
@@ -313,6 +355,13 @@ mod tests {
                 .filter(|r| asked[*r as usize].is_some())
                 .filter(|r| (0..keys.len()).any(|k| keys.value(k) == probe.value(*r as usize)))
                 .collect();
+            let valid: Vec<i64> = asked.iter().map(|a| a.unwrap_or(0)).collect();
+            let (mut all, mut some) =
+                (Vec::from_iter(0..valid.len() as u32), Vec::from_iter(1..valid.len() as u32));
+            filter.retain_integers(&valid, 0, &mut all);
+            filter.retain_integers(&valid, 0, &mut some);
+            all.retain(|row| *row > 0);
+            assert_eq!(all, some, "{name}: by bitmap and by list");
             for probe in [&probe, &dictionary] {
                 let rows = kept(&filter, probe);
                 if name == "bloom" {

@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hash::{JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes};
+use hash::{ColumnFilling, JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes};
 use plan::{FilterId, NodeId};
-use types::{Error, Result, SqlState, Value};
+use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
 use super::build::null_rows;
@@ -25,12 +25,14 @@ pub(super) struct BuildStep(pub Arc<HashJoin>);
 /// Values (rows times columns) up to which everything is one work order.
 const SMALL_VALUES: usize = if cfg!(test) { 100 } else { 1 << 15 };
 
+/// Rows of a column copied by one work order, about.
+const COPY_ROWS: usize = if cfg!(test) { 50 } else { 1 << 18 };
+
 pub(super) struct Assembly {
     input: Input,
     filling: JoinFilling,
-    columns: Vec<OnceLock<Vector>>,
-    /// Key columns for comparisons, when there are any.
-    keys: Vec<OnceLock<Vector>>,
+    /// The kept columns, then the key columns if keys are compared.
+    columns: Vec<ColumnSlot>,
     filters: Vec<FilterSlot>,
     tasks: Vec<Task>,
     reservation: memory::Reservation,
@@ -48,6 +50,14 @@ struct Input {
     bounds: Vec<KeyBounds>,
 }
 
+/// A column on its way to be one vector.
+struct ColumnSlot {
+    ty: Type,
+    /// `None`: joined in one go.
+    filling: Option<ColumnFilling>,
+    joined: OnceLock<Vector>,
+}
+
 struct FilterSlot {
     id: FilterId,
     key: usize,
@@ -59,9 +69,37 @@ struct FilterSlot {
 enum Task {
     Everything,
     Fill(u64),
+    /// Some batches of a column.
+    Copy {
+        column: usize,
+        first: usize,
+        end: usize,
+    },
     Column(usize),
-    Key(usize),
     Filter(usize),
+}
+
+impl Input {
+    /// A batch's part of a column: the kept ones first, then the keys.
+    fn part<'a>(&self, batch: &'a BuildBatch, column: usize) -> &'a Vector {
+        batch.columns.get(column).unwrap_or_else(|| &batch.keys[column - batch.columns.len()])
+    }
+    fn parts(&self, column: usize) -> impl Iterator<Item = &Vector> + Clone {
+        self.batches.iter().map(move |batch| self.part(batch, column))
+    }
+    /// Runs of batches of about `COPY_ROWS` rows.
+    fn runs(&self) -> Vec<(usize, usize)> {
+        let mut runs = Vec::new();
+        let (mut first, mut rows) = (0, 0);
+        for (at, batch) in self.batches.iter().enumerate() {
+            rows += batch.rows;
+            if rows >= COPY_ROWS || at + 1 == self.batches.len() {
+                runs.push((first, at + 1));
+                (first, rows) = (at + 1, 0);
+            }
+        }
+        runs
+    }
 }
 
 impl HashJoin {
@@ -119,60 +157,52 @@ impl HashJoin {
         let reservation = query.reserve(bytes as usize)?;
         let filling = shape.allocate();
 
-        let columns: Vec<OnceLock<Vector>> = self.columns.kept.iter().map(|_| OnceLock::new()).collect();
-        let key_columns: Vec<OnceLock<Vector>> =
-            if compares { self.key_types.iter().map(|_| OnceLock::new()).collect() } else { vec![] };
-        let tasks = if rows * (columns.len() + key_columns.len() + 1) <= SMALL_VALUES {
-            vec![Task::Everything]
-        } else {
-            self.tasks(&filling, columns.len(), key_columns.len(), &filters)
-        };
+        let input = Input { batches, bases, rows, codes, bounds };
+        let key_types = if compares { &self.key_types[..] } else { &[] };
+        let small = rows * (self.columns.kept.len() + key_types.len() + 1) <= SMALL_VALUES;
+        let columns: Vec<ColumnSlot> = self
+            .columns
+            .kept_types
+            .iter()
+            .chain(key_types)
+            .enumerate()
+            .map(|(column, ty)| {
+                let copied = !small && input.batches.len() > 1;
+                let filling = copied.then(|| ColumnFilling::new(*ty, input.parts(column))).flatten();
+                ColumnSlot { ty: *ty, filling, joined: OnceLock::new() }
+            })
+            .collect();
+        let tasks = if small { vec![Task::Everything] } else { tasks(&input, &filling, &columns, &filters) };
         query.metrics.state(self.node, "table", shape.kind.name());
         query.metrics.count(self.node, "build rows", rows as u64);
         query.metrics.count(self.node, "table bytes", shape.bytes());
-        Ok(Assembly {
-            input: Input { batches, bases, rows, codes, bounds },
-            filling,
-            columns,
-            keys: key_columns,
-            filters,
-            tasks,
-            reservation,
-        })
-    }
-
-    fn tasks(&self, filling: &JoinFilling, columns: usize, keys: usize, filters: &[FilterSlot]) -> Vec<Task> {
-        let mut tasks = Vec::new();
-        if !filling.is_done() {
-            tasks.extend((0..filling.shape().partitions).map(Task::Fill));
-        }
-        tasks.extend((0..columns).map(Task::Column));
-        tasks.extend((0..keys).map(Task::Key));
-        let to_fill = |slot: &FilterSlot| slot.filling.as_ref().is_some_and(|f| !f.is_done());
-        tasks.extend((0..filters.len()).filter(|f| to_fill(&filters[*f])).map(Task::Filter));
-        tasks
+        Ok(Assembly { input, filling, columns, filters, tasks, reservation })
     }
 
     fn run_task(&self, assembly: &Assembly, task: Task, work: &Work<'_>) -> Result<()> {
         match task {
             Task::Everything => {
-                let all = self.tasks(
-                    &assembly.filling,
-                    assembly.columns.len(),
-                    assembly.keys.len(),
-                    &assembly.filters,
-                );
+                let Assembly { input, filling, columns, filters, .. } = assembly;
+                let all = tasks(input, filling, columns, filters);
                 all.into_iter().try_for_each(|task| self.run_task(assembly, task, work))
             }
             Task::Fill(partition) => self.fill(&assembly.input, &assembly.filling, partition, Some(work)),
-            Task::Column(column) => {
-                let parts: Vec<&Vector> = assembly.input.batches.iter().map(|b| &b.columns[column]).collect();
-                let _ = assembly.columns[column].set(joined(&parts, self.columns.kept_types[column]));
+            Task::Copy { column, first, end } => {
+                if let Some(filling) = &assembly.columns[column].filling {
+                    for (at, batch) in assembly.input.batches[first..end].iter().enumerate() {
+                        work.check()?;
+                        filling.copy(first + at, assembly.input.part(batch, column));
+                    }
+                }
                 Ok(())
             }
-            Task::Key(key) => {
-                let parts: Vec<&Vector> = assembly.input.batches.iter().map(|b| &b.keys[key]).collect();
-                let _ = assembly.keys[key].set(joined(&parts, self.key_types[key]));
+            Task::Column(column) => {
+                let slot = &assembly.columns[column];
+                let parts: Vec<&Vector> = assembly.input.parts(column).collect();
+                let _ = slot.joined.set(match parts.is_empty() {
+                    true => Vector::from_values(slot.ty, &[] as &[Value]),
+                    false => Vector::concat(&parts),
+                });
                 Ok(())
             }
             Task::Filter(filter) => {
@@ -224,7 +254,7 @@ impl HashJoin {
     fn complete(&self, assembly: Arc<Assembly>, query: &QueryContext) -> Result<()> {
         let assembly = Arc::try_unwrap(assembly)
             .map_err(|_| Error::internal("a join's build was completed while it was running"))?;
-        let Assembly { input, filling, columns, keys, filters, reservation, .. } = assembly;
+        let Assembly { input, filling, columns, filters, reservation, .. } = assembly;
         let table = match filling.finish() {
             Ok(table) => table,
             Err(refill) => {
@@ -233,12 +263,15 @@ impl HashJoin {
                 refill.finish().map_err(|_| Error::internal("a join table overflowed twice"))?
             }
         };
-        let take = |cells: Vec<OnceLock<Vector>>| -> Result<Vec<Vector>> {
-            cells
-                .into_iter()
-                .map(|c| c.into_inner().ok_or_else(|| Error::internal("a build column is missing")))
-                .collect()
-        };
+        let mut columns = columns
+            .into_iter()
+            .enumerate()
+            .map(|(column, slot)| match slot.filling {
+                Some(filling) => Ok(filling.finish(input.parts(column))),
+                None => slot.joined.into_inner().ok_or_else(|| Error::internal("a build column is missing")),
+            })
+            .collect::<Result<Vec<Vector>>>()?;
+        let key_columns = columns.split_off(self.columns.kept.len());
         for slot in filters {
             let bounds = input.bounds.get(slot.key).copied();
             let filter = match (slot.filling, bounds, table.bits()) {
@@ -252,7 +285,6 @@ impl HashJoin {
         }
         let keeps_nulls = self.keeps_null_keys() && !self.null_equals_null;
         let null_rows = if keeps_nulls { null_key_rows(&input) } else { vec![] };
-        let key_columns = take(keys)?;
         let compared_keys = if self.looks_at_unknown_pairs() && self.key_types.len() > 1 {
             key_columns.clone()
         } else {
@@ -265,7 +297,7 @@ impl HashJoin {
                 Some(codes) => Keys::Codes(codes),
                 None => Keys::Hashes { columns: key_columns },
             },
-            columns: take(columns)?,
+            columns,
             matched: self.marks_build_rows().then(|| RowMarks::new(input.rows)),
             null_rows,
             compared_keys,
@@ -275,8 +307,24 @@ impl HashJoin {
     }
 }
 
-fn joined(parts: &[&Vector], ty: types::Type) -> Vector {
-    if parts.is_empty() { Vector::from_values(ty, &[] as &[Value]) } else { Vector::concat(parts) }
+/// Everything that is to be done, as work orders.
+fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: &[FilterSlot]) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    if !filling.is_done() {
+        tasks.extend((0..filling.shape().partitions).map(Task::Fill));
+    }
+    let to_fill = |slot: &FilterSlot| slot.filling.as_ref().is_some_and(|f| !f.is_done());
+    tasks.extend((0..filters.len()).filter(|f| to_fill(&filters[*f])).map(Task::Filter));
+    for (column, slot) in columns.iter().enumerate() {
+        match slot.filling {
+            Some(_) => {
+                let runs = input.runs().into_iter();
+                tasks.extend(runs.map(|(first, end)| Task::Copy { column, first, end }));
+            }
+            None => tasks.push(Task::Column(column)),
+        }
+    }
+    tasks
 }
 
 /// Rows, ascending, with a NULL among their keys.

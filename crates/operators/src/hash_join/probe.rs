@@ -149,6 +149,10 @@ impl Probing<'_> {
             Kind::ProbeOuter | Kind::FullOuter => {
                 push(self.output(None, |kept| self.built.columns[kept].gather_nullable(found)))
             }
+            // A foreign key: every row has its partner, and probe columns go on as they are.
+            _ if !found.contains(&NO_ROW) => {
+                push(self.output(None, |kept| self.built.columns[kept].gather(found)))
+            }
             _ => {
                 buffers.pairs.set_found(found);
                 self.emit_pairs(&buffers.pairs, push)
