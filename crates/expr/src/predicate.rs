@@ -57,45 +57,69 @@ impl Predicate {
         // Survivors as a bitmap, until they are few.
         let mut passed: Option<BooleanBuffer> = None;
         let mut left = rows;
-        let mut rest = self.conjuncts.iter();
-        let mut survivors = loop {
+        // Conjuncts for the survivors alone.
+        let mut careful = Vec::new();
+        for (at, id) in self.conjuncts.iter().enumerate() {
             if left == 0 {
                 return Ok(Selected::None);
             }
-            let Some(id) = rest.as_slice().first() else {
-                return Ok(match passed {
-                    Some(bits) if left < rows => Selected::Rows(bits::indices(&bits)),
-                    _ => Selected::All,
-                });
-            };
-            let careful = self.graph.node(*id).fails == Fails::Maybe;
-            if left < rows && (careful || left * GATHER_BELOW < rows) {
-                break passed.as_ref().map(bits::indices).unwrap_or_default();
+            if left < rows && left * GATHER_BELOW < rows {
+                careful.extend_from_slice(&self.conjuncts[at..]);
+                break;
+            }
+            let last = careful.is_empty() && at + 1 == self.conjuncts.len() && left == rows;
+            if self.graph.node(*id).fails == Fails::Maybe && !last {
+                careful.push(*id);
+                continue;
             }
             let truth = match frame.evaluate(*id) {
                 Ok(value) => true_bits(&value),
-                // The row at fault may be one that did not survive.
-                Err(_) if left < rows => break passed.as_ref().map(bits::indices).unwrap_or_default(),
-                Err(error) => return Err(error),
+                Err(error) if last => return Err(error),
+                // The row at fault may be one that does not survive.
+                Err(_) => {
+                    careful.push(*id);
+                    continue;
+                }
             };
-            rest.next();
             let both = match passed {
                 Some(passed) => &passed & &truth,
                 None => truth,
             };
             left = both.count_set_bits();
             passed = Some(both);
-        };
-        for id in rest {
-            let truth = true_bits(&frame.part(&survivors).evaluate(*id)?);
+        }
+        let Some(passed) = passed else { return self.narrow(&mut frame, None, &careful) };
+        match left {
+            0 => Ok(Selected::None),
+            _ if left == rows => self.narrow(&mut frame, None, &careful),
+            _ => self.narrow(&mut frame, Some(bits::indices(&passed)), &careful),
+        }
+    }
+
+    /// The survivors (all rows when `None`) of these conjuncts, each evaluated on the survivors of those before it.
+    fn narrow(
+        &self,
+        frame: &mut Frame<'_>,
+        mut survivors: Option<Vec<u32>>,
+        conjuncts: &[NodeId],
+    ) -> Result<Selected> {
+        for id in conjuncts {
+            let truth = true_bits(&match &survivors {
+                Some(rows) => frame.part(rows).evaluate(*id)?,
+                None => frame.evaluate(*id)?,
+            });
             let kept = truth.count_set_bits();
             if kept == 0 {
                 return Ok(Selected::None);
             }
-            if kept < survivors.len() {
-                survivors = bits::indices(&truth).into_iter().map(|at| survivors[at as usize]).collect();
+            if kept < truth.len() {
+                let kept = bits::indices(&truth);
+                survivors = Some(match &survivors {
+                    Some(rows) => kept.into_iter().map(|at| rows[at as usize]).collect(),
+                    None => kept,
+                });
             }
         }
-        Ok(Selected::Rows(survivors))
+        Ok(survivors.map_or(Selected::All, Selected::Rows))
     }
 }

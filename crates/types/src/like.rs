@@ -46,7 +46,10 @@ impl Piece {
     /// First match at or after the start of `text`: (start, end).
     fn find(&self, text: &[u8]) -> Option<(usize, usize)> {
         if let Some(finder) = &self.fixed {
-            return finder.find(text).map(|start| (start, start + finder.needle().len()));
+            let needle = finder.needle();
+            let found =
+                if text.len() <= SHORT_BYTES_MAX { find_short(text, needle) } else { finder.find(text) };
+            return found.map(|start| (start, start + needle.len()));
         }
         let mut start = 0;
         while start <= text.len() {
@@ -78,6 +81,46 @@ impl Piece {
             }
             start -= 1;
         }
+    }
+}
+
+/// Up to this length a search of ours beats the general one, which has to be set up and, on strings shorter than its
+/// vectors, goes byte by byte.
+const SHORT_BYTES_MAX: usize = 128;
+
+/// First occurrence of `needle` in a short `text`: eight positions at a time, by the needle's first and last byte.
+fn find_short(text: &[u8], needle: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (Some(first), Some(last)) = (needle.first(), needle.last()) else { return Some(0) };
+    let span = needle.len() - 1;
+    let positions = text.len().checked_sub(span)?;
+    if positions < 8 {
+        return (0..positions).find(|at| text[*at..].starts_with(needle));
+    }
+    let word = |at: usize| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(&text[at..at + 8]);
+        u64::from_le_bytes(eight)
+    };
+    let (first, last) = (ONES * u64::from(*first), ONES * u64::from(*last));
+    let mut at = 0;
+    loop {
+        // A zero byte where both agree. Its high bit is set in `hits`; bits above the lowest may be false, and all
+        // are verified.
+        let differ = (word(at) ^ first) | (word(at + span) ^ last);
+        let mut hits = differ.wrapping_sub(ONES) & !differ & (ONES << 7);
+        while hits != 0 {
+            let start = at + hits.trailing_zeros() as usize / 8;
+            if text[start..].starts_with(needle) {
+                return Some(start);
+            }
+            hits &= hits - 1;
+        }
+        if at + 8 >= positions {
+            return None;
+        }
+        // The last step overlaps the one before it.
+        at = (at + 8).min(positions - 8);
     }
 }
 
@@ -196,6 +239,21 @@ mod tests {
             let expected = reference(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>());
             let compiled = LikePattern::new(&pattern, None).unwrap();
             assert_eq!(compiled.matches(text.as_bytes()), expected, "{text:?} LIKE {pattern:?}");
+        }
+    }
+
+    #[test]
+    fn short_search_is_search() {
+        let mut state = 11u64;
+        let mut next = |n: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 33) % n) as usize
+        };
+        for _ in 0..200_000 {
+            let text: Vec<u8> = (0..next(40)).map(|_| b'a' + next(3) as u8).collect();
+            let needle: Vec<u8> = (0..next(6)).map(|_| b'a' + next(3) as u8).collect();
+            let expected = (0..=text.len()).find(|at| text[*at..].starts_with(&needle));
+            assert_eq!(find_short(&text, &needle), expected, "{text:?} {needle:?}");
         }
     }
 

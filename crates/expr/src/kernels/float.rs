@@ -10,7 +10,9 @@ use crate::operand::{Native, Operand, any_valid, zip, zip_flagged};
 
 pub(crate) trait Float: Native {
     fn calculate(op: Arithmetic, a: Self, b: Self) -> Self;
-    /// The result, and whether it overflowed or underflowed.
+    /// The result, and whether it may have overflowed or underflowed: infinite, NaN, or a zero of `*` or `/`.
+    fn suspicious(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
+    /// The result, and whether it did.
     fn flagged(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
     fn is_nan(self) -> bool;
     fn is_infinite(self) -> bool;
@@ -28,6 +30,14 @@ macro_rules! float {
                     Arithmetic::Divide => a / b,
                     Arithmetic::Modulo => a % b,
                 }
+            }
+            #[inline(always)]
+            fn suspicious(op: Arithmetic, a: Self, b: Self) -> (Self, bool) {
+                let result = Self::calculate(op, a, b);
+                // False for NaN as well.
+                let finite = result.abs() < <$native>::INFINITY;
+                let vanished = matches!(op, Arithmetic::Multiply | Arithmetic::Divide) & (result == 0.0);
+                (result, !finite | vanished)
             }
             #[inline(always)]
             fn flagged(op: Arithmetic, a: Self, b: Self) -> (Self, bool) {
@@ -90,7 +100,8 @@ fn calculate<T: Float>(
     if !checked {
         return Ok(zip(a, b, rows, |a, b| T::calculate(op, a, b)));
     }
-    let (out, flagged) = zip_flagged(a, b, rows, |a, b| T::flagged(op, a, b));
+    // What is suspicious is cheap to tell and vectorises; what is wrong is asked of suspicious batches only.
+    let (out, flagged) = zip_flagged(a, b, rows, |a, b| T::suspicious(op, a, b));
     if flagged {
         let wrong = |row: usize| T::flagged(op, a.at(row), b.at(row)).1;
         let infinite = |row: usize| wrong(row) && out[row].is_infinite();

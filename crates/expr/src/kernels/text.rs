@@ -37,6 +37,17 @@ pub(crate) fn like(
             pattern.matches(&lowered) != negated
         });
     }
+    let prefix = pattern.prefix();
+    if let (Text::Flat(strings), true) = (&text, !prefix.is_empty()) {
+        // The view turns most rows away: its first bytes are not the pattern's.
+        let first = &prefix[..prefix.len().min(4)];
+        let mask = u128::from(u32::MAX >> (32 - 8 * first.len())) << 32;
+        let wanted = make_view(first, 0, 0) & mask;
+        let views = strings.views();
+        return bits::from_rows(rows, |row| {
+            (views[row] & mask == wanted && pattern.matches(strings.get(row))) != negated
+        });
+    }
     bits::from_rows(rows, |row| pattern.matches(text.at(row)) != negated)
 }
 
@@ -93,10 +104,17 @@ pub(crate) fn substring(
         let from = skip_characters(bytes, first);
         (from, from + skip_characters(&bytes[from..], count))
     };
+    let constant = constant_range(&start, length.as_ref());
     let strings = match Text::of(&inputs[0]) {
         Text::Flat(strings) => {
             let views: Vec<u128> = (0..rows)
                 .map(|row| {
+                    let view = strings.views()[row];
+                    if let Some((first, count)) = constant
+                        && let Some(part) = view_part(view, first, count)
+                    {
+                        return part;
+                    }
                     let (from, to) = range(strings.get(row), row);
                     part(strings, row, from, to)
                 })
@@ -113,6 +131,30 @@ pub(crate) fn substring(
         }
     };
     Ok(Vector::new(ty, Data::Bytes(strings), validity))
+}
+
+/// First character, from 0, and count of a constant substring that can lie inside a view.
+fn constant_range(start: &Operand<'_, i64>, length: Option<&Operand<'_, i64>>) -> Option<(u32, u32)> {
+    let (Operand::Constant(start), Some(Operand::Constant(length))) = (start, length) else { return None };
+    let first = start.max(&1) - 1;
+    let count = start.saturating_add(*length).max(1) - 1 - first;
+    let (first, count) = (u32::try_from(first).ok()?, u32::try_from(count.max(0)).ok()?);
+    (first + count <= INLINE_BYTES as u32).then_some((first, count))
+}
+
+/// The view of `count` characters from `first`, when the view alone tells: these bytes and those before them are in
+/// it and are ASCII.
+#[inline(always)]
+fn view_part(view: u128, first: u32, count: u32) -> Option<u128> {
+    let length = view_length(view);
+    let held = if length <= INLINE_BYTES { INLINE_BYTES as u32 } else { 4 };
+    let seen = (1u128 << (8 * (first + count))) - 1;
+    let text = view >> 32;
+    if first + count > held || text & seen & (HIGH_BITS >> 32) != 0 {
+        return None;
+    }
+    let kept = (length as u32).saturating_sub(first).min(count);
+    Some(((text & seen) >> (8 * first)) << 32 | u128::from(kept))
 }
 
 /// An explicit cast to a text type: cut to its length; CHAR(n) loses its trailing blanks.

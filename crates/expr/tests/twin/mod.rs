@@ -87,8 +87,9 @@ pub fn evaluate(expression: &Expr, row: &[Value]) -> Result<Value> {
 /// FALSE settles AND, TRUE settles OR; operands that may fail are asked last.
 fn junction(parts: &[Expr], row: &[Value], settles: bool) -> Result<Value> {
     let mut unknown = false;
-    let safe = parts.iter().filter(|p| !fails(p));
-    for part in safe.chain(parts.iter().filter(|p| fails(p))) {
+    let risky = |p: &&Expr| fails(p) || p.may_fail();
+    let safe = parts.iter().filter(|p| !risky(p));
+    for part in safe.chain(parts.iter().filter(risky)) {
         match evaluate(part, row)?.as_bool() {
             Some(b) if b == settles => return Ok(Value::Bool(settles)),
             Some(_) => {}
