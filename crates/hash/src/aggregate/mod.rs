@@ -12,16 +12,24 @@
 //!
 //! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
 
+pub mod codes;
+pub mod direct;
 pub mod extremes;
 pub mod keys;
 pub mod layout;
 pub mod pieces;
+pub mod results;
 pub mod rows;
+pub mod states;
 pub mod sums;
 pub mod table;
 pub mod text;
 
+pub use codes::SmallCodes;
+pub use direct::DirectMap;
 pub use keys::{FrozenKeys, KeyBatch, KeyStore};
 pub use layout::{KeyColumn, KeyLayout};
+pub use results::{Finish, Spread};
 pub use rows::{RowGroups, Runs};
+pub use states::{AccumulatorKind, ArgumentSpec, StateSpec, States};
 pub use table::GroupTable;

@@ -1,6 +1,6 @@
 //! Which group each row of a batch belongs to.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 /// Adjacent rows of one group, found before any table is asked: one look-up a run instead of one a row.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Runs {
     /// The group of each run; filled by whoever looks the keys up.
     pub groups: Vec<u32>,
     rows: usize,
-    each: OnceCell<Vec<u32>>,
+    each: OnceLock<Vec<u32>>,
 }
 
 impl Runs {

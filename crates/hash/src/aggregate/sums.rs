@@ -153,7 +153,8 @@ fn add_each<T: Number>(groups: &[u32], value: impl Fn(usize) -> T, sums: &mut [T
             for lane in 0..4 {
                 // SAFETY: the group is below `count`, which is at most COPIES_GROUPS_MAX (checked above), so the
                 // index is below 4 * COPIES_GROUPS_MAX.
-                let sum = unsafe { copies.get_unchecked_mut(lane * COPIES_GROUPS_MAX + chunk[lane] as usize) };
+                let sum =
+                    unsafe { copies.get_unchecked_mut(lane * COPIES_GROUPS_MAX + chunk[lane] as usize) };
                 *sum = sum.plus(value(at * 4 + lane));
             }
         }

@@ -92,13 +92,7 @@ impl GroupTable {
             (3, true) => self.probe_fixed::<3, true>(keys, rows, groups),
             (4, true) => self.probe_fixed::<4, true>(keys, rows, groups),
             (5, true) => self.probe_fixed::<5, true>(keys, rows, groups),
-            (width, _) => self.probe(
-                keys,
-                rows,
-                groups,
-                |a, b| a[..width] == b[..width],
-                true,
-            ),
+            (width, _) => self.probe(keys, rows, groups, |a, b| a[..width] == b[..width], true),
         }
     }
     fn probe_fixed<const W: usize, const TEXTS: bool>(

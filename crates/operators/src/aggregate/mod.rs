@@ -1,72 +1,174 @@
-//! Aggregation: the operator's three parts (sink, merge step, source) around one shared state.
+//! Aggregation: GROUP BY, DISTINCT, and aggregates without groups.
+//!
+//! ```text
+//!  sink (per worker)          merge step                          source
+//!  no groups: one state    -> merged at once                   -> one row
+//!  few or dense keys       -> merged by key, or by key range   -> units of some thousand groups
+//!  ascending keys          -> segments put in order, touching groups merged
+//!  many groups             -> partitions, each merged by itself
+//! ```
+//! Keys become group numbers (`local`), states are columns by group number (crate hash, `aggregate`). A worker starts
+//! with the cheapest way to number its groups and changes to the next when the data does not fit it: ascending keys
+//! need no look-up at all, keys of known bounds an array, few possible keys a small array, all others a hash table. A
+//! table that grows past a limit empties itself into hash partitions; one that hardly reduces its rows passes them
+//! on without looking anything up.
+//!
+//! Memory is charged as it grows. Partitions are plain key and state columns that nothing points into: spilling
+//! will evict them one by one while the sink runs and read each back when its merge begins.
 
-use std::sync::Arc;
+mod calls;
+mod distinct;
+mod local;
+mod merge;
+mod ordered;
+mod partition;
+mod source;
+#[cfg(test)]
+mod tests;
 
-use plan::{NodeId, PhysicalNode, PhysicalPlan};
-use types::{Error, Result};
-use vector::Batch;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use expr::Program;
+use hash::aggregate::{Finish, KeyColumn, KeyLayout, StateSpec};
+use plan::{Expr, ExprKind, NodeId, PhysicalNode, PhysicalPlan};
+use types::{Error, Physical, Result, Type};
 
 use crate::context::QueryContext;
-use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work};
+use crate::pipeline::{Sink, Source, Step};
+use calls::{ArgumentInput, Calls};
+
+/// The array of a direct map is not larger than this, and than so many times the rows expected.
+const DIRECT_VALUES_MAX: i128 = 1 << 27;
+const DIRECT_VALUES_PER_ROW: f64 = 4.0;
+/// An array this small is always worth it.
+const DIRECT_VALUES_FREE: i128 = 1 << 16;
+
+/// Which ways of numbering groups may be used, and how large tables grow; tests narrow them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strategies {
+    pub codes: bool,
+    pub direct: bool,
+    pub ordered: bool,
+    /// Groups of a worker's table before it empties itself into partitions.
+    pub groups_max: usize,
+    /// Groups that are merged in one go, without partitions.
+    pub merged_at_once: usize,
+}
+
+impl Strategies {
+    fn of(query: &QueryContext) -> Self {
+        let dense = query.settings.dense_keys;
+        // A table of 64 K groups and its states stay in the caches of a core; merging 16 K takes some 200 us.
+        Strategies {
+            codes: dense,
+            direct: dense,
+            ordered: dense,
+            groups_max: 1 << 16,
+            merged_at_once: 1 << 14,
+        }
+    }
+}
 
 pub struct Aggregate {
     node: NodeId,
+    program: Program,
+    /// Positions of the group expressions among the program's results.
+    groups: Vec<usize>,
+    arguments: Vec<ArgumentInput>,
+    spec: StateSpec,
+    finishes: Vec<(Finish, Type)>,
+    layout: KeyLayout,
+    /// For each DISTINCT argument: its number and the layout of groups and value together.
+    pairs: Vec<(usize, KeyLayout)>,
+    /// Lowest value and number of values of the only key, if dense.
+    direct: Option<(i64, usize)>,
+    strategies: Strategies,
+    estimated_groups: f64,
+    /// Whether DISTINCT pairs are partitioned by their group; decided once, for all workers.
+    pairs_by_group: OnceLock<bool>,
+    merge: Mutex<merge::Merge>,
+    output: OnceLock<Vec<source::Part>>,
 }
 
 impl Aggregate {
-    pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<Aggregate>> {
-        let PhysicalNode::Aggregate { .. } = &plan.node else {
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Aggregate>> {
+        Self::with_strategies(plan, Strategies::of(query))
+    }
+
+    pub(super) fn with_strategies(plan: &PhysicalPlan, strategies: Strategies) -> Result<Arc<Aggregate>> {
+        let PhysicalNode::Aggregate { input, groups, aggregates } = &plan.node else {
             return Err(Error::internal("not an aggregation"));
         };
-        Ok(Arc::new(Aggregate { node: plan.id }))
+        let calls = Calls::new(groups, aggregates);
+        let columns: Vec<KeyColumn> =
+            groups.iter().map(|e| KeyColumn { ty: e.ty, nullable: may_be_null(e, input) }).collect();
+        let layout = KeyLayout::new(&columns);
+        let pairs: Vec<(usize, KeyLayout)> = calls
+            .states
+            .arguments
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| a.distinct)
+            .map(|(at, a)| (at, layout.extended(KeyColumn { ty: a.ty, nullable: false })))
+            .collect();
+        let direct = match groups.as_slice() {
+            [key] if strategies.direct && pairs.is_empty() => direct_bounds(key, input),
+            _ => None,
+        };
+        Ok(Arc::new(Aggregate {
+            node: plan.id,
+            program: Program::compile(&calls.expressions)?,
+            groups: calls.groups,
+            arguments: calls.arguments,
+            spec: calls.states,
+            finishes: calls.finishes,
+            layout,
+            pairs,
+            direct,
+            strategies,
+            estimated_groups: plan.estimated_rows,
+            pairs_by_group: OnceLock::new(),
+            merge: Mutex::default(),
+            output: OnceLock::new(),
+        }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
-        Arc::new(AggregateSink(self.clone()))
+        Arc::new(local::AggregateSink(self.clone()))
     }
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
-        Arc::new(AggregateMerge(self.clone()))
+        Arc::new(merge::AggregateMerge(self.clone()))
     }
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
-        Arc::new(AggregateSource(self.clone()))
+        Arc::new(source::AggregateSource(self.clone()))
+    }
+    /// One key that is an integer, and nothing that stands in the way of numbering it without a table.
+    fn single_integer_key(&self) -> bool {
+        self.groups.len() == 1
+            && self.pairs.is_empty()
+            && matches!(self.layout.column_type(0).physical(), Physical::I16 | Physical::I32 | Physical::I64)
     }
 }
 
-struct AggregateSink(Arc<Aggregate>);
-struct AggregateMerge(Arc<Aggregate>);
-struct AggregateSource(Arc<Aggregate>);
-
-impl Sink for AggregateSink {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn consume(&self, _batch: Batch, _tag: u64, _local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
-        Err(Error::unsupported("aggregation"))
-    }
-    fn finish(&self, _locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
-        Ok(())
+/// False only when the value is certainly never NULL.
+fn may_be_null(expr: &Expr, input: &PhysicalPlan) -> bool {
+    match &expr.kind {
+        ExprKind::Input(at) => input.output.get(*at).is_none_or(|c| c.nullable),
+        ExprKind::Literal(value) => value.is_null(),
+        ExprKind::Cast { input: from, lenient: false } => may_be_null(from, input),
+        _ => true,
     }
 }
 
-impl Step for AggregateMerge {
-    fn node(&self) -> NodeId {
-        self.0.node
+/// The bounds of an integer key, when an array over them is worth it.
+fn direct_bounds(key: &Expr, input: &PhysicalPlan) -> Option<(i64, usize)> {
+    if !matches!(key.ty.physical(), Physical::I16 | Physical::I32 | Physical::I64) {
+        return None;
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(0)
+    let (low, high) = plan::bounds::expr_bounds(key, &input.output)?;
+    let values = high.checked_sub(low)?.checked_add(1)?;
+    let worth = values <= DIRECT_VALUES_FREE || values as f64 <= input.estimated_rows * DIRECT_VALUES_PER_ROW;
+    if values < 1 || values > DIRECT_VALUES_MAX || !worth {
+        return None;
     }
-    fn run(&self, _partition: u64, _work: &Work<'_>) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Source for AggregateSource {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(0)
-    }
-    fn run(&self, _unit: u64, _local: &mut Local, _work: &Work<'_>, _push: &mut Push<'_>) -> Result<Flow> {
-        Ok(Flow::More)
-    }
+    Some((i64::try_from(low).ok()?, values as usize))
 }

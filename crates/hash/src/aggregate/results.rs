@@ -1,0 +1,258 @@
+//! From states to the values of aggregates.
+
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use types::decimal::{divide_rounded, fits, power_of_ten};
+use types::{Error, Physical, Result, SqlState, Type, Value};
+use vector::{Data, Vector};
+
+use super::states::{Accumulator, States};
+
+/// Which measure of spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    StddevSamp,
+    StddevPop,
+    VarSamp,
+    VarPop,
+}
+
+/// How an aggregate's value comes from the states: the argument's number and the accumulator's within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    Rows,
+    Count {
+        argument: usize,
+    },
+    Sum {
+        argument: usize,
+        accumulator: usize,
+    },
+    Average {
+        argument: usize,
+        accumulator: usize,
+    },
+    /// The least, greatest or any value, or the pieces put together.
+    Value {
+        argument: usize,
+        accumulator: usize,
+    },
+    Spread {
+        argument: usize,
+        accumulator: usize,
+        spread: Spread,
+    },
+    /// The value of the only row; `rows` is the argument that counts those that passed a filter.
+    Single {
+        argument: usize,
+        accumulator: usize,
+        rows: Option<usize>,
+    },
+}
+
+impl States {
+    /// The values of an aggregate of type `ty` for the groups `[start, end)`. Fails where a sum leaves its type.
+    pub fn finish(&self, finish: Finish, ty: Type, start: usize, end: usize) -> Result<Vector> {
+        match finish {
+            Finish::Rows => Ok(counts(ty, (start..end).map(|g| self.row_count(g)))),
+            Finish::Count { argument } => Ok(counts(ty, (start..end).map(|g| self.value_count(argument, g)))),
+            Finish::Sum { argument, accumulator } => {
+                let validity = self.validity(argument, start, end, 1);
+                let data = match &self.arguments[argument].accumulators[accumulator] {
+                    Accumulator::Floats(sums) => {
+                        return Ok(float_vector(ty, sums[start..end].to_vec(), validity));
+                    }
+                    Accumulator::Integers(sums) => integer_data(ty, (start..end).map(|g| Some(sums.get(g))))?,
+                    Accumulator::WideIntegers(sums) => {
+                        if sums.overflowed {
+                            return Err(Error::out_of_range(&ty));
+                        }
+                        integer_data(ty, (start..end).map(|g| Some(sums.get(g))))?
+                    }
+                    _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
+                };
+                Ok(Vector::new(ty, data, validity))
+            }
+            Finish::Average { argument, accumulator } => self.average(argument, accumulator, ty, start, end),
+            Finish::Value { argument, accumulator } => self.value(argument, accumulator, ty, start, end),
+            Finish::Single { argument, accumulator, rows } => {
+                let count = |g| rows.map_or_else(|| self.row_count(g), |rows| self.value_count(rows, g));
+                if (start..end).any(|g| count(g) > 1) {
+                    return Err(Error::new(
+                        SqlState::CardinalityViolation,
+                        "more than one row returned by a subquery used as an expression",
+                    ));
+                }
+                self.value(argument, accumulator, ty, start, end)
+            }
+            Finish::Spread { argument, accumulator, spread } => {
+                self.spread(argument, accumulator, spread, ty, start, end)
+            }
+        }
+    }
+
+    /// Groups with at least `least` values.
+    fn validity(&self, argument: usize, start: usize, end: usize, least: i64) -> Option<NullBuffer> {
+        // A group exists because of a row; only the one group of an empty input has none.
+        if least <= 1 && !self.may_lack_values(argument) && !(start == 0 && end == 1) {
+            return None;
+        }
+        let valid =
+            BooleanBuffer::collect_bool(end - start, |at| self.value_count(argument, start + at) >= least);
+        let nulls = NullBuffer::new(valid);
+        (nulls.null_count() > 0).then_some(nulls)
+    }
+
+    fn average(
+        &self,
+        argument: usize,
+        accumulator: usize,
+        ty: Type,
+        start: usize,
+        end: usize,
+    ) -> Result<Vector> {
+        let validity = self.validity(argument, start, end, 1);
+        let of = &self.arguments[argument];
+        let counts = (start..end).map(|g| self.value_count(argument, g));
+        let sum: Box<dyn Fn(usize) -> i128> = match &of.accumulators[accumulator] {
+            Accumulator::Floats(sums) => {
+                let means = sums[start..end].iter().zip(counts).map(|(s, n)| s / n as f64).collect();
+                return Ok(float_vector(ty, means, validity));
+            }
+            Accumulator::Integers(sums) => Box::new(|g| sums.get(g)),
+            Accumulator::WideIntegers(sums) => {
+                if sums.overflowed {
+                    return Err(Error::out_of_range(&ty));
+                }
+                Box::new(|g| sums.get(g))
+            }
+            _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
+        };
+        if ty.is_float() {
+            let unit = power_of_ten(of.ty.scale()) as f64;
+            let means = (start..end)
+                .zip(counts)
+                .map(|(g, n)| if n == 0 { 0.0 } else { sum(g) as f64 / unit / n as f64 })
+                .collect();
+            return Ok(float_vector(ty, means, validity));
+        }
+        let more = power_of_ten(ty.scale().saturating_sub(of.ty.scale()));
+        let less = power_of_ten(of.ty.scale().saturating_sub(ty.scale()));
+        let means = (start..end).zip(counts).map(|(g, n)| {
+            if n == 0 {
+                return Some(0);
+            }
+            // Whole part and remainder apart, so that the scale's digits do not overflow on the way.
+            let (whole, rest) = (sum(g) / i128::from(n), sum(g) % i128::from(n));
+            if less > 1 {
+                return i128::from(n).checked_mul(less).map(|divisor| divide_rounded(sum(g), divisor));
+            }
+            whole.checked_mul(more)?.checked_add(divide_rounded(rest.checked_mul(more)?, i128::from(n)))
+        });
+        Ok(Vector::new(ty, integer_data(ty, means)?, validity))
+    }
+
+    fn value(
+        &self,
+        argument: usize,
+        accumulator: usize,
+        ty: Type,
+        start: usize,
+        end: usize,
+    ) -> Result<Vector> {
+        let validity = self.validity(argument, start, end, 1);
+        let data = match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::LeastOrGreatest(s) if ty.physical() == Physical::Bool => {
+                Data::Bool(s.values()[start..end].iter().map(|v| *v == 1).collect())
+            }
+            Accumulator::LeastOrGreatest(s) => {
+                let values = &s.values()[start..end];
+                match ty.physical() {
+                    // Groups without a value hold the end of 64 bits; they are NULL whatever is cut off.
+                    Physical::I16 => Data::I16(values.iter().map(|v| *v as i16).collect()),
+                    Physical::I32 => Data::I32(values.iter().map(|v| *v as i32).collect()),
+                    _ => Data::I64(values.to_vec().into()),
+                }
+            }
+            Accumulator::WideLeastOrGreatest(s) => Data::I128(s.values()[start..end].to_vec().into()),
+            Accumulator::FloatLeastOrGreatest(s) => {
+                return Ok(float_vector(ty, s.values()[start..end].to_vec(), validity));
+            }
+            Accumulator::Text(s) => {
+                let mut out = vector::StringBuilder::with_capacity(end - start);
+                (start..end).for_each(|g| out.push(s.values.get(g)));
+                Data::Bytes(out.finish())
+            }
+            Accumulator::Pieces(s) => Data::Bytes(s.finish(start, end)),
+            _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
+        };
+        Ok(Vector::new(ty, data, validity))
+    }
+
+    fn spread(
+        &self,
+        argument: usize,
+        accumulator: usize,
+        spread: Spread,
+        ty: Type,
+        start: usize,
+        end: usize,
+    ) -> Result<Vector> {
+        let Accumulator::Moments { states, .. } = &self.arguments[argument].accumulators[accumulator] else {
+            return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+        };
+        let sample = matches!(spread, Spread::StddevSamp | Spread::VarSamp);
+        let validity = self.validity(argument, start, end, if sample { 2 } else { 1 });
+        let values = states[start..end]
+            .iter()
+            .map(|m| {
+                let variance = m.squares / if sample { (m.count - 1.0).max(1.0) } else { m.count.max(1.0) };
+                if matches!(spread, Spread::VarSamp | Spread::VarPop) { variance } else { variance.sqrt() }
+            })
+            .collect();
+        Ok(float_vector(ty, values, validity))
+    }
+}
+
+fn counts(ty: Type, values: impl Iterator<Item = i64>) -> Vector {
+    Vector::new(ty, Data::I64(values.collect::<Vec<i64>>().into()), None)
+}
+
+fn float_vector(ty: Type, values: Vec<f64>, validity: Option<NullBuffer>) -> Vector {
+    let data = if ty.physical() == Physical::F32 {
+        Data::F32(values.iter().map(|v| *v as f32).collect())
+    } else {
+        Data::F64(values.into())
+    };
+    Vector::new(ty, data, validity)
+}
+
+/// Integers in the form of `ty`; `None`, and what `ty` cannot hold, is an error.
+fn integer_data(ty: Type, values: impl Iterator<Item = Option<i128>>) -> Result<Data> {
+    let out_of_range = || Error::out_of_range(&ty);
+    let checked = values.map(|v| match v {
+        Some(v) if !matches!(ty, Type::Decimal { precision, .. } if !fits(v, precision)) => Ok(v),
+        _ => Err(out_of_range()),
+    });
+    Ok(match ty.physical() {
+        Physical::I16 => Data::I16(
+            checked
+                .map(|v| i16::try_from(v?).map_err(|_| out_of_range()))
+                .collect::<Result<Vec<_>>>()?
+                .into(),
+        ),
+        Physical::I32 => Data::I32(
+            checked
+                .map(|v| i32::try_from(v?).map_err(|_| out_of_range()))
+                .collect::<Result<Vec<_>>>()?
+                .into(),
+        ),
+        Physical::I64 => Data::I64(
+            checked
+                .map(|v| i64::try_from(v?).map_err(|_| out_of_range()))
+                .collect::<Result<Vec<_>>>()?
+                .into(),
+        ),
+        Physical::I128 => Data::I128(checked.collect::<Result<Vec<_>>>()?.into()),
+        _ => return Err(Error::internal(format!("a sum of integers as {ty}"))),
+    })
+}

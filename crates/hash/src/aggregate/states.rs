@@ -1,0 +1,452 @@
+//! The states of all aggregates of all groups, column by column.
+//!
+//! Aggregates that share an argument share its states: AVG is a sum and a count, COUNT is the rows of the group less
+//! those whose argument is missing (NULL, or left out by FILTER). So a query's aggregates become
+//!
+//! ```text
+//!  rows[group]                                              how many rows, once for all
+//!  argument 0:  missing[group] (nothing until one is)       accumulator 0, accumulator 1, ...
+//!  argument 1:  ...
+//! ```
+//! DISTINCT arguments are fed from deduplicated values (`update_distinct`) and count those themselves.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_buffer::BooleanBuffer;
+use types::decimal::power_of_ten;
+use types::{Error, Physical, Result, Type, Value};
+use vector::{Data, Vector};
+
+use super::extremes::{Extremes, TextChoice, TextExtremes};
+use super::pieces::Pieces;
+use super::rows::RowGroups;
+use super::sums::{IntegerSums, WideSums, add_counts, add_floats};
+
+/// What is computed of an argument's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccumulatorKind {
+    Sum,
+    Least,
+    Greatest,
+    /// Any of the values.
+    Any,
+    /// Mean and squared distances from it.
+    Moments,
+    Concatenation {
+        delimiter: Arc<str>,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct ArgumentSpec {
+    pub ty: Type,
+    pub distinct: bool,
+    pub accumulators: Vec<AccumulatorKind>,
+}
+
+/// The states a query needs. `rows`: whether rows are counted; arguments that are not DISTINCT need it.
+#[derive(Clone, Debug, Default)]
+pub struct StateSpec {
+    pub rows: bool,
+    pub arguments: Vec<ArgumentSpec>,
+}
+
+/// Mean and sum of squared distances, merged after Chan, Golub and LeVeque (1979).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    pub count: f64,
+    pub mean: f64,
+    pub squares: f64,
+}
+
+impl Moment {
+    #[inline]
+    fn add(&mut self, value: f64) {
+        self.count += 1.0;
+        let distance = value - self.mean;
+        self.mean += distance / self.count;
+        self.squares += distance * (value - self.mean);
+    }
+    fn merge(&mut self, other: Moment) {
+        if other.count == 0.0 {
+            return;
+        }
+        let count = self.count + other.count;
+        let distance = other.mean - self.mean;
+        self.squares += other.squares + distance * distance * (self.count * other.count / count);
+        self.mean += distance * (other.count / count);
+        self.count = count;
+    }
+}
+
+pub(super) enum Accumulator {
+    /// Of a type that has no values: only its counts matter.
+    Nothing,
+    Integers(IntegerSums),
+    WideIntegers(WideSums),
+    Floats(Vec<f64>),
+    LeastOrGreatest(Extremes<i64>),
+    WideLeastOrGreatest(Extremes<i128>),
+    FloatLeastOrGreatest(Extremes<f64>),
+    Text(TextExtremes),
+    Moments {
+        states: Vec<Moment>,
+        /// Decimals are divided by this.
+        unit: f64,
+    },
+    Pieces(Pieces),
+}
+
+impl Accumulator {
+    fn new(kind: &AccumulatorKind, ty: Type, distinct: bool) -> Self {
+        use AccumulatorKind as K;
+        let physical = ty.physical();
+        if ty == Type::Null {
+            return Accumulator::Nothing;
+        }
+        match (kind, physical) {
+            (K::Sum, Physical::F32 | Physical::F64) => Accumulator::Floats(vec![]),
+            (K::Sum, Physical::I128) => Accumulator::WideIntegers(WideSums::default()),
+            (K::Sum, Physical::Bytes) => Accumulator::Nothing,
+            (K::Sum, _) => Accumulator::Integers(IntegerSums::default()),
+            (K::Moments, _) => Accumulator::Moments { states: vec![], unit: power_of_ten(ty.scale()) as f64 },
+            (K::Concatenation { delimiter }, _) => {
+                Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct))
+            }
+            (K::Least, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Least)),
+            (K::Greatest, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Greatest)),
+            (K::Any, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Any)),
+            // The least of the values is one of them.
+            (K::Least | K::Greatest | K::Any, _) => {
+                let greatest = *kind == K::Greatest;
+                match physical {
+                    Physical::F32 | Physical::F64 => {
+                        Accumulator::FloatLeastOrGreatest(Extremes::new(greatest))
+                    }
+                    Physical::I128 => Accumulator::WideLeastOrGreatest(Extremes::new(greatest)),
+                    _ => Accumulator::LeastOrGreatest(Extremes::new(greatest)),
+                }
+            }
+        }
+    }
+    fn resize(&mut self, groups: usize) {
+        match self {
+            Accumulator::Nothing | Accumulator::Pieces(_) => {}
+            Accumulator::Integers(s) => s.resize(groups),
+            Accumulator::WideIntegers(s) => s.resize(groups),
+            Accumulator::Floats(s) => s.resize(groups, 0.0),
+            Accumulator::LeastOrGreatest(s) => s.resize(groups),
+            Accumulator::WideLeastOrGreatest(s) => s.resize(groups),
+            Accumulator::FloatLeastOrGreatest(s) => s.resize(groups),
+            Accumulator::Text(s) => s.values.resize(groups),
+            Accumulator::Moments { states, .. } => states.resize(groups, Moment::default()),
+        }
+    }
+    fn bytes(&self) -> usize {
+        match self {
+            Accumulator::Nothing => 0,
+            Accumulator::Integers(s) => s.bytes(),
+            Accumulator::WideIntegers(s) => s.bytes(),
+            Accumulator::Floats(s) => s.capacity() * 8,
+            Accumulator::LeastOrGreatest(s) => s.bytes(),
+            Accumulator::WideLeastOrGreatest(s) => s.bytes(),
+            Accumulator::FloatLeastOrGreatest(s) => s.bytes(),
+            Accumulator::Text(s) => s.values.bytes_held(),
+            Accumulator::Moments { states, .. } => states.capacity() * size_of::<Moment>(),
+            Accumulator::Pieces(s) => s.bytes(),
+        }
+    }
+    /// Values without NULLs.
+    fn update(&mut self, groups: RowGroups<'_>, vector: &Vector, tag: u64) -> Result<()> {
+        match self {
+            Accumulator::Nothing => {}
+            Accumulator::Integers(s) => s.update(groups, &integers(vector)?),
+            Accumulator::LeastOrGreatest(s) => s.update(groups, &integers(vector)?),
+            Accumulator::WideIntegers(s) => s.update(groups, wide_integers(vector)?),
+            Accumulator::WideLeastOrGreatest(s) => s.update(groups, wide_integers(vector)?),
+            Accumulator::Floats(s) => add_floats(groups, &floats(vector)?, s),
+            Accumulator::FloatLeastOrGreatest(s) => s.update(groups, &floats(vector)?),
+            Accumulator::Text(s) => s.update(groups, strings(vector)?),
+            Accumulator::Moments { states, unit } => {
+                let values = numbers(vector)?;
+                let values = values.iter().map(|v| *v / *unit);
+                match groups {
+                    RowGroups::Single(_) => values.for_each(|v| states[0].add(v)),
+                    RowGroups::Each(each) => {
+                        each.iter().zip(values).for_each(|(g, v)| states[*g as usize].add(v));
+                    }
+                    RowGroups::Runs(runs) => {
+                        runs.each().iter().zip(values).for_each(|(g, v)| states[*g as usize].add(v));
+                    }
+                }
+            }
+            Accumulator::Pieces(s) => {
+                let text = strings(vector)?;
+                match groups {
+                    RowGroups::Single(rows) => (0..rows).for_each(|row| s.push(0, tag, text.get(row))),
+                    RowGroups::Each(each) => push_pieces(s, each, tag, text),
+                    RowGroups::Runs(runs) => push_pieces(s, runs.each(), tag, text),
+                }
+            }
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: &Accumulator, rows: Option<&[u32]>, groups: &[u32]) {
+        use Accumulator as A;
+        match (self, other) {
+            (A::Nothing, A::Nothing) => {}
+            (A::Integers(a), A::Integers(b)) => a.merge(b, rows, groups),
+            (A::WideIntegers(a), A::WideIntegers(b)) => a.merge(b, rows, groups),
+            (A::Floats(a), A::Floats(b)) => super::sums::merge_each(a, b, rows, groups, |a, b| *a += b),
+            (A::LeastOrGreatest(a), A::LeastOrGreatest(b)) => a.merge(b, rows, groups),
+            (A::WideLeastOrGreatest(a), A::WideLeastOrGreatest(b)) => a.merge(b, rows, groups),
+            (A::FloatLeastOrGreatest(a), A::FloatLeastOrGreatest(b)) => a.merge(b, rows, groups),
+            (A::Text(a), A::Text(b)) => a.merge(b, rows, groups),
+            (A::Moments { states: a, .. }, A::Moments { states: b, .. }) => {
+                super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(b));
+            }
+            (A::Pieces(a), A::Pieces(b)) => a.merge(b, rows, groups),
+            _ => panic!("states of one query have one form"),
+        }
+    }
+}
+
+fn push_pieces(pieces: &mut Pieces, groups: &[u32], tag: u64, text: &vector::Strings) {
+    for (row, group) in groups.iter().enumerate() {
+        pieces.push(*group, tag, text.get(row));
+    }
+}
+
+fn mismatch(vector: &Vector) -> Error {
+    Error::internal(format!("an aggregate's argument of type {} has another form", vector.ty()))
+}
+
+fn integers(vector: &Vector) -> Result<Cow<'_, [i64]>> {
+    Ok(match vector.data() {
+        Data::I64(v) => Cow::Borrowed(v),
+        Data::I32(v) => Cow::Owned(v.iter().map(|v| i64::from(*v)).collect()),
+        Data::I16(v) => Cow::Owned(v.iter().map(|v| i64::from(*v)).collect()),
+        Data::Bool(v) => Cow::Owned(v.iter().map(i64::from).collect()),
+        _ => return Err(mismatch(vector)),
+    })
+}
+
+fn wide_integers(vector: &Vector) -> Result<&[i128]> {
+    if let Data::I128(v) = vector.data() { Ok(v) } else { Err(mismatch(vector)) }
+}
+
+fn floats(vector: &Vector) -> Result<Cow<'_, [f64]>> {
+    Ok(match vector.data() {
+        Data::F64(v) => Cow::Borrowed(v),
+        Data::F32(v) => Cow::Owned(v.iter().map(|v| f64::from(*v)).collect()),
+        _ => return Err(mismatch(vector)),
+    })
+}
+
+fn numbers(vector: &Vector) -> Result<Cow<'_, [f64]>> {
+    Ok(match vector.data() {
+        Data::F32(_) | Data::F64(_) => floats(vector)?,
+        Data::I128(v) => Cow::Owned(v.iter().map(|v| *v as f64).collect()),
+        _ => Cow::Owned(integers(vector)?.iter().map(|v| *v as f64).collect()),
+    })
+}
+
+fn strings(vector: &Vector) -> Result<&vector::Strings> {
+    if let Data::Bytes(s) = vector.data() { Ok(s) } else { Err(mismatch(vector)) }
+}
+
+pub(super) struct Argument {
+    pub ty: Type,
+    /// Rows of a group without a value; empty while there is none in any group. Not for DISTINCT.
+    missing: Vec<i64>,
+    /// Values of a group; DISTINCT only.
+    counts: Option<Vec<i64>>,
+    pub accumulators: Vec<Accumulator>,
+}
+
+/// The states of groups `0..groups()`.
+pub struct States {
+    groups: usize,
+    rows: Option<Vec<i64>>,
+    pub(super) arguments: Vec<Argument>,
+}
+
+impl States {
+    pub fn new(spec: &StateSpec) -> Self {
+        let arguments = spec
+            .arguments
+            .iter()
+            .map(|a| Argument {
+                ty: a.ty,
+                missing: vec![],
+                counts: a.distinct.then(Vec::new),
+                accumulators: a.accumulators.iter().map(|k| Accumulator::new(k, a.ty, a.distinct)).collect(),
+            })
+            .collect();
+        States { groups: 0, rows: spec.rows.then(Vec::new), arguments }
+    }
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+    pub fn bytes(&self) -> usize {
+        let rows = self.rows.as_ref().map_or(0, |r| r.capacity() * 8);
+        rows + self
+            .arguments
+            .iter()
+            .map(|a| {
+                a.missing.capacity() * 8
+                    + a.counts.as_ref().map_or(0, |c| c.capacity() * 8)
+                    + a.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
+            })
+            .sum::<usize>()
+    }
+    /// Adds groups, empty, up to `groups` of them.
+    pub fn resize(&mut self, groups: usize) {
+        debug_assert!(groups >= self.groups);
+        if groups == self.groups {
+            return;
+        }
+        self.groups = groups;
+        if let Some(rows) = &mut self.rows {
+            rows.resize(groups, 0);
+        }
+        for argument in &mut self.arguments {
+            if !argument.missing.is_empty() {
+                argument.missing.resize(groups, 0);
+            }
+            if let Some(counts) = &mut argument.counts {
+                counts.resize(groups, 0);
+            }
+            for accumulator in &mut argument.accumulators {
+                accumulator.resize(groups);
+            }
+        }
+    }
+    /// Counts a batch's rows; to be called once a batch.
+    pub fn count_rows(&mut self, groups: RowGroups<'_>) {
+        if let Some(rows) = &mut self.rows {
+            add_counts(groups, rows);
+        }
+    }
+    /// Adds a batch of values of `argument`; rows for which `filter` is not TRUE have none. `tag` orders batches.
+    pub fn update(
+        &mut self,
+        argument: usize,
+        groups: RowGroups<'_>,
+        values: Option<&Vector>,
+        filter: Option<&Vector>,
+        tag: u64,
+    ) -> Result<()> {
+        let count = self.groups;
+        let argument = &mut self.arguments[argument];
+        let Some(present) = present(values, filter) else {
+            // No row is without a value.
+            return argument.add(groups, values, tag);
+        };
+        let mut missing = std::mem::take(&mut argument.missing);
+        missing.resize(count, 0);
+        let absent = !&present;
+        let kept: Vec<u32> = present.set_indices().map(|row| row as u32).collect();
+        let each: Option<&[u32]> = match groups {
+            RowGroups::Single(_) => None,
+            RowGroups::Each(each) => Some(each),
+            RowGroups::Runs(runs) => Some(runs.each()),
+        };
+        match each {
+            None => missing[0] += absent.count_set_bits() as i64,
+            Some(each) => absent.set_indices().for_each(|row| missing[each[row] as usize] += 1),
+        }
+        argument.missing = missing;
+        if kept.is_empty() || argument.accumulators.is_empty() {
+            return Ok(());
+        }
+        let values = values.map(|v| v.gather(&kept).with_validity(None));
+        match each {
+            None => argument.add(RowGroups::Single(kept.len()), values.as_ref(), tag),
+            Some(each) => {
+                let groups: Vec<u32> = kept.iter().map(|row| each[*row as usize]).collect();
+                argument.add(RowGroups::Each(&groups), values.as_ref(), tag)
+            }
+        }
+    }
+    /// Adds values of a DISTINCT argument, each new for its group and not NULL.
+    pub fn update_distinct(&mut self, argument: usize, groups: RowGroups<'_>, values: &Vector) -> Result<()> {
+        let argument = &mut self.arguments[argument];
+        if let Some(counts) = &mut argument.counts {
+            add_counts(groups, counts);
+        }
+        argument.add(groups, Some(values), 0)
+    }
+    /// Adds the groups `rows` of `other` (all when `None`) to `groups` here, one by one.
+    pub fn merge(&mut self, other: &States, rows: Option<&[u32]>, groups: &[u32]) {
+        let count = self.groups;
+        if let (Some(a), Some(b)) = (&mut self.rows, &other.rows) {
+            super::sums::merge_each(a, b, rows, groups, |a, b| *a += b);
+        }
+        for (mine, theirs) in self.arguments.iter_mut().zip(&other.arguments) {
+            if !theirs.missing.is_empty() {
+                mine.missing.resize(count, 0);
+                super::sums::merge_each(&mut mine.missing, &theirs.missing, rows, groups, |a, b| *a += b);
+            }
+            if let (Some(a), Some(b)) = (&mut mine.counts, &theirs.counts) {
+                super::sums::merge_each(a, b, rows, groups, |a, b| *a += b);
+            }
+            for (a, b) in mine.accumulators.iter_mut().zip(&theirs.accumulators) {
+                a.merge(b, rows, groups);
+            }
+        }
+    }
+    pub(super) fn row_count(&self, group: usize) -> i64 {
+        self.rows.as_ref().map_or(0, |r| r[group])
+    }
+    /// Rows of a group that have a value of the argument.
+    pub(super) fn value_count(&self, argument: usize, group: usize) -> i64 {
+        let argument = &self.arguments[argument];
+        match &argument.counts {
+            Some(counts) => counts[group],
+            None => self.row_count(group) - argument.missing.get(group).copied().unwrap_or(0),
+        }
+    }
+    /// False when every group of at least one row has a value: nothing was missing.
+    pub(super) fn may_lack_values(&self, argument: usize) -> bool {
+        let argument = &self.arguments[argument];
+        argument.counts.is_some() || !argument.missing.is_empty()
+    }
+}
+
+impl Argument {
+    fn add(&mut self, groups: RowGroups<'_>, values: Option<&Vector>, tag: u64) -> Result<()> {
+        if self.accumulators.is_empty() || groups.rows() == 0 {
+            return Ok(());
+        }
+        let Some(values) = values else { return Ok(()) };
+        let flat = if values.is_flat() { None } else { Some(values.flatten()) };
+        let values = flat.as_ref().unwrap_or(values);
+        for accumulator in &mut self.accumulators {
+            accumulator.update(groups, values, tag)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows that have a value; `None` when all do.
+fn present(values: Option<&Vector>, filter: Option<&Vector>) -> Option<BooleanBuffer> {
+    let valid = values.filter(|v| v.has_nulls()).map(|v| match (v.validity(), v.data()) {
+        (Some(validity), data) if !matches!(data, Data::Constant(Value::Null)) => validity.inner().clone(),
+        _ => BooleanBuffer::new_unset(v.len()),
+    });
+    let passed = filter.and_then(|f| {
+        let flat = f.flatten();
+        let Data::Bool(bits) = flat.data() else { return Some(BooleanBuffer::new_unset(f.len())) };
+        let passed = match flat.validity() {
+            Some(validity) => bits & validity.inner(),
+            None => bits.clone(),
+        };
+        (passed.count_set_bits() < passed.len()).then_some(passed)
+    });
+    match (valid, passed) {
+        (Some(a), Some(b)) => Some(&a & &b),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,111 @@
+//! From aggregate calls to the states they need, at plan time.
+//!
+//! Calls are taken apart so that equal parts are kept once: `sum(x)`, `avg(x)` and `count(x)` share x's sum and
+//! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
+
+use hash::aggregate::{AccumulatorKind, ArgumentSpec, Finish, Spread, StateSpec};
+use plan::{AggregateCall, AggregateFunction, Expr};
+use types::{Type, Value};
+
+/// Where an argument's values and filter are among the program's results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ArgumentInput {
+    pub value: Option<usize>,
+    pub filter: Option<usize>,
+    pub distinct: bool,
+}
+
+/// What the calls of one aggregation become.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// To be evaluated over each batch; groups first, as they come.
+    pub expressions: Vec<Expr>,
+    pub groups: Vec<usize>,
+    pub arguments: Vec<ArgumentInput>,
+    pub states: StateSpec,
+    pub finishes: Vec<(Finish, Type)>,
+}
+
+impl Calls {
+    pub fn new(groups: &[Expr], aggregates: &[AggregateCall]) -> Self {
+        let mut calls = Calls::default();
+        for group in groups {
+            let at = calls.expression(group);
+            calls.groups.push(at);
+        }
+        for call in aggregates {
+            let finish = calls.call(call);
+            calls.finishes.push((finish, call.ty));
+        }
+        // Counts of values are rows less those without; DISTINCT counts for itself.
+        let rows = calls.finishes.iter().any(|(f, _)| *f == Finish::Rows);
+        calls.states.rows = rows || calls.arguments.iter().any(|a| !a.distinct) || groups.is_empty();
+        calls
+    }
+
+    fn expression(&mut self, expression: &Expr) -> usize {
+        self.expressions.iter().position(|e| e == expression).unwrap_or_else(|| {
+            self.expressions.push(expression.clone());
+            self.expressions.len() - 1
+        })
+    }
+
+    fn argument(&mut self, input: ArgumentInput, ty: Type) -> usize {
+        self.arguments.iter().position(|a| *a == input).unwrap_or_else(|| {
+            self.arguments.push(input);
+            self.states.arguments.push(ArgumentSpec { ty, distinct: input.distinct, accumulators: vec![] });
+            self.arguments.len() - 1
+        })
+    }
+
+    fn call(&mut self, call: &AggregateCall) -> Finish {
+        use AggregateFunction as F;
+        let constant = call.argument.as_ref().and_then(Expr::as_literal);
+        let counts_rows = call.function == F::CountStar
+            || (call.function == F::Count && !call.distinct && constant.is_some_and(|v| !v.is_null()));
+        if counts_rows && call.filter.is_none() {
+            return Finish::Rows;
+        }
+        let value = if counts_rows { None } else { call.argument.as_ref() };
+        let filter = call.filter.as_ref().filter(|f| f.as_literal() != Some(&Value::Bool(true)));
+        // A repeated value changes neither the least nor the greatest nor whether all are true.
+        let indifferent =
+            matches!(call.function, F::Min | F::Max | F::BoolAnd | F::BoolOr | F::AnyValue | F::SingleValue);
+        let input = ArgumentInput {
+            value: value.map(|e| self.expression(e)),
+            filter: filter.map(|e| self.expression(e)),
+            distinct: call.distinct && !indifferent && value.is_some(),
+        };
+        let ty = value.map_or(Type::Boolean, |e| e.ty);
+        let argument = self.argument(input, ty);
+        let kind = match &call.function {
+            F::CountStar | F::Count => return Finish::Count { argument },
+            F::Sum | F::Avg => AccumulatorKind::Sum,
+            F::Min | F::BoolAnd => AccumulatorKind::Least,
+            F::Max | F::BoolOr => AccumulatorKind::Greatest,
+            F::AnyValue | F::SingleValue => AccumulatorKind::Any,
+            F::StddevSamp | F::StddevPop | F::VarSamp | F::VarPop => AccumulatorKind::Moments,
+            F::StringAgg { delimiter } => AccumulatorKind::Concatenation { delimiter: delimiter.clone() },
+        };
+        let kinds = &mut self.states.arguments[argument].accumulators;
+        let accumulator = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
+            kinds.push(kind);
+            kinds.len() - 1
+        });
+        let spread = |spread| Finish::Spread { argument, accumulator, spread };
+        match &call.function {
+            F::Sum => Finish::Sum { argument, accumulator },
+            F::Avg => Finish::Average { argument, accumulator },
+            F::StddevSamp => spread(Spread::StddevSamp),
+            F::StddevPop => spread(Spread::StddevPop),
+            F::VarSamp => spread(Spread::VarSamp),
+            F::VarPop => spread(Spread::VarPop),
+            F::SingleValue => {
+                let passing = ArgumentInput { value: None, ..input };
+                let rows = input.filter.map(|_| self.argument(passing, Type::Boolean));
+                Finish::Single { argument, accumulator, rows }
+            }
+            _ => Finish::Value { argument, accumulator },
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! A worker's part of an aggregation: numbering the groups of each batch and updating their states.
+
+use hash::aggregate::{DirectMap, GroupTable, KeyBatch, KeyStore, RowGroups, Runs, SmallCodes, States};
+use plan::NodeId;
+use types::Result;
+use vector::{Batch, Vector};
+
+use super::Aggregate;
+use super::distinct::Pairs;
+use super::ordered::{Ordered, Segment, key_column};
+use super::partition::{Groups, scatter};
+use crate::context::{QueryContext, out_of_memory};
+use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+
+/// A table that reduces its rows by less than this is not worth its look-ups.
+const REDUCTION_MIN: u64 = 2;
+/// One that reduces them this much may grow instead of emptying itself, up to `GROWTH` times.
+const REDUCTION_GOOD: u64 = 4;
+const GROWTH: usize = 8;
+/// After a batch without runs, this many are not searched for any.
+const RUNLESS_BATCHES: u32 = 15;
+
+/// How the groups of the next batch are numbered.
+pub(super) enum Index {
+    /// There are no group columns.
+    Single,
+    Ordered(Ordered),
+    Direct(DirectMap),
+    Hash,
+    /// Every row or run is a group of its own until partitions are merged.
+    Passing,
+}
+
+pub(super) struct LocalGroups {
+    pub index: Index,
+    pub table: GroupTable,
+    pub states: States,
+    /// Groups of earlier tables; empty or `PARTITIONS`.
+    pub partitions: Vec<Groups>,
+    pub pairs: Vec<Pairs>,
+    codes: SmallCodes,
+    runs: Runs,
+    runless: u32,
+    keys: KeyBatch,
+    groups: Vec<u32>,
+    unseen: Vec<u32>,
+    found: Vec<u32>,
+    /// Rows since the table was empty.
+    rows: u64,
+    groups_max: usize,
+    reservation: Option<memory::Reservation>,
+    partition_bytes: usize,
+}
+
+impl LocalGroups {
+    pub fn new(aggregate: &Aggregate) -> Self {
+        let strategies = &aggregate.strategies;
+        let mut states = States::new(&aggregate.spec);
+        let index = if aggregate.groups.is_empty() {
+            states.resize(1);
+            Index::Single
+        } else if strategies.ordered && aggregate.single_integer_key() {
+            Index::Ordered(Ordered::default())
+        } else {
+            Self::unordered(aggregate)
+        };
+        LocalGroups {
+            index,
+            table: GroupTable::new(&aggregate.layout),
+            states,
+            partitions: vec![],
+            pairs: aggregate.pairs.iter().map(|(argument, layout)| Pairs::new(*argument, layout)).collect(),
+            codes: SmallCodes::new(strategies.codes),
+            runs: Runs::default(),
+            runless: 0,
+            keys: KeyBatch::default(),
+            groups: vec![],
+            unseen: vec![],
+            found: vec![],
+            rows: 0,
+            groups_max: strategies.groups_max,
+            reservation: None,
+            partition_bytes: 0,
+        }
+    }
+    fn unordered(aggregate: &Aggregate) -> Index {
+        match aggregate.direct {
+            Some((low, values)) => Index::Direct(DirectMap::new(low, values)),
+            None => Index::Hash,
+        }
+    }
+    pub fn is_flushed(&self) -> bool {
+        !self.partitions.is_empty()
+    }
+    /// No two groups of the table have one key.
+    pub fn is_unique(&self) -> bool {
+        !matches!(self.index, Index::Passing | Index::Ordered(_))
+    }
+    /// The parts of a worker whose keys ascended throughout.
+    pub fn into_ordered(self) -> (KeyStore, States, Vec<Segment>) {
+        let segments = if let Index::Ordered(ordered) = self.index { ordered.segments } else { vec![] };
+        (self.table.keys, self.states, segments)
+    }
+
+    pub fn consume(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64, work: &Work<'_>) -> Result<()> {
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        let vectors = aggregate.program.evaluate(batch)?;
+        let keys: Vec<Vector> = aggregate.groups.iter().map(|at| vectors[*at].clone()).collect();
+        let uses_runs = self.number(aggregate, &keys, batch.rows, tag)?;
+        let groups = match (&self.index, uses_runs) {
+            (Index::Single, _) => RowGroups::Single(batch.rows),
+            (_, true) => RowGroups::Runs(&self.runs),
+            (_, false) => RowGroups::Each(&self.groups),
+        };
+        if !matches!(self.index, Index::Single) {
+            self.states.resize(self.table.len());
+        }
+        self.states.count_rows(groups);
+        for (argument, input) in aggregate.arguments.iter().enumerate() {
+            if !input.distinct {
+                let value = input.value.map(|at| &vectors[at]);
+                let filter = input.filter.map(|at| &vectors[at]);
+                self.states.update(argument, groups, value, filter, tag)?;
+            }
+        }
+        for pairs in &mut self.pairs {
+            pairs.consume(aggregate, &keys, &vectors, batch.rows, self.table.len())?;
+        }
+        self.rows += batch.rows as u64;
+        self.limit(aggregate);
+        self.charge(work.query)
+    }
+
+    /// Numbers the groups of a batch's rows, into `runs` (true) or `groups` (false).
+    fn number(&mut self, aggregate: &Aggregate, keys: &[Vector], rows: usize, tag: u64) -> Result<bool> {
+        loop {
+            let next = self.table.len();
+            match &mut self.index {
+                Index::Single => return Ok(false),
+                Index::Ordered(ordered) => {
+                    aggregate.layout.encode(keys, rows, &mut self.keys)?;
+                    self.runs.find(self.keys.words(), self.keys.width(), rows);
+                    let Runs { starts, groups, .. } = &mut self.runs;
+                    if ordered.find(&keys[0], starts, tag, next, groups, &mut self.unseen) {
+                        self.table.keys.append(&self.keys.view(), &self.unseen);
+                        return Ok(true);
+                    }
+                    self.leave_ordered(aggregate)?;
+                }
+                Index::Direct(map) => {
+                    if map.find(&keys[0], None, next, &mut self.groups, &mut self.unseen) {
+                        if !self.unseen.is_empty() {
+                            let new = [keys[0].gather(&self.unseen)];
+                            aggregate.layout.encode(&new, self.unseen.len(), &mut self.keys)?;
+                            self.found.clear();
+                            self.found.extend(0..self.unseen.len() as u32);
+                            self.table.keys.append(&self.keys.view(), &self.found);
+                        }
+                        return Ok(false);
+                    }
+                    // A value out of the bounds: the bounds were wrong, the answer will not be.
+                    let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
+                    self.table = GroupTable::from_keys(table.keys);
+                    self.index = Index::Hash;
+                }
+                Index::Hash => return self.number_by_table(aggregate, keys, rows),
+                Index::Passing => {
+                    aggregate.layout.encode(keys, rows, &mut self.keys)?;
+                    let by_runs = self.find_runs(rows);
+                    let count = if by_runs { self.runs.len() } else { rows };
+                    let numbers = next as u32..(next + count) as u32;
+                    let view = self.keys.view();
+                    if by_runs {
+                        self.table.keys.append(&view, &self.runs.starts);
+                        self.runs.groups.extend(numbers);
+                    } else {
+                        self.groups.clear();
+                        self.groups.extend(numbers);
+                        (0..rows).for_each(|row| self.table.keys.push(&view, row));
+                    }
+                    return Ok(by_runs);
+                }
+            }
+        }
+    }
+
+    fn number_by_table(&mut self, aggregate: &Aggregate, keys: &[Vector], rows: usize) -> Result<bool> {
+        if self.codes.find(keys, rows, &mut self.groups, &mut self.unseen) {
+            if !self.unseen.is_empty() {
+                let new: Vec<Vector> = keys.iter().map(|k| k.gather(&self.unseen)).collect();
+                aggregate.layout.encode(&new, self.unseen.len(), &mut self.keys)?;
+                self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
+                self.codes.learn(&self.unseen, &self.found, &mut self.groups);
+            }
+            return Ok(false);
+        }
+        aggregate.layout.encode(keys, rows, &mut self.keys)?;
+        if self.find_runs(rows) {
+            let Runs { starts, groups, .. } = &mut self.runs;
+            self.table.find_or_insert(&self.keys.view(), Some(starts), groups);
+            return Ok(true);
+        }
+        self.table.find_or_insert(&self.keys.view(), None, &mut self.groups);
+        Ok(false)
+    }
+
+    /// Whether runs of equal keys are worth using; they are then in `runs`, without groups.
+    fn find_runs(&mut self, rows: usize) -> bool {
+        if self.runless > 0 {
+            self.runless -= 1;
+            return false;
+        }
+        self.runs.find(self.keys.words(), self.keys.width(), rows);
+        let worth = self.runs.len() * 2 <= rows;
+        if !worth {
+            self.runless = RUNLESS_BATCHES;
+        }
+        worth
+    }
+
+    /// Ascending keys no more: segments may share groups, which one table brings together.
+    pub fn leave_ordered(&mut self, aggregate: &Aggregate) -> Result<()> {
+        let keys = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout)).keys;
+        let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
+        self.index = Self::unordered(aggregate);
+        if keys.is_empty() {
+            return Ok(());
+        }
+        if let Index::Direct(map) = &mut self.index {
+            let rows: Vec<u32> = (0..keys.len() as u32).collect();
+            let frozen = keys.freeze();
+            let column = key_column(&frozen);
+            if map.find(&column, None, 0, &mut self.groups, &mut self.unseen) {
+                aggregate.layout.encode(&[column], rows.len(), &mut self.keys)?;
+                self.table.keys.append(&self.keys.view(), &self.unseen);
+            } else {
+                self.index = Index::Hash;
+                aggregate.layout.encode(&[column], rows.len(), &mut self.keys)?;
+                self.table.find_or_insert(&self.keys.view(), None, &mut self.groups);
+            }
+        } else {
+            let hashes = keys.hashes();
+            self.table.find_or_insert(&keys.view(&hashes), None, &mut self.groups);
+        }
+        self.states.resize(self.table.len());
+        self.states.merge(&states, None, &self.groups);
+        Ok(())
+    }
+
+    /// Empties the table when it is full, and changes the strategy if it was not worth it.
+    fn limit(&mut self, aggregate: &Aggregate) {
+        let groups = self.table.len();
+        if !matches!(self.index, Index::Hash | Index::Passing) || groups < self.groups_max {
+            return;
+        }
+        let reduction = self.rows / groups as u64;
+        let grown_max = aggregate.strategies.groups_max.saturating_mul(GROWTH);
+        if matches!(self.index, Index::Hash) {
+            let few_expected = aggregate.estimated_groups < grown_max as f64 && reduction >= REDUCTION_MIN;
+            if self.groups_max < grown_max && (reduction >= REDUCTION_GOOD || few_expected) {
+                self.groups_max *= 2;
+                return;
+            }
+            if reduction < REDUCTION_MIN {
+                self.index = Index::Passing;
+                self.groups_max = aggregate.strategies.groups_max;
+            }
+        }
+        self.flush(aggregate);
+    }
+
+    /// Moves the table's groups into the partitions.
+    pub fn flush(&mut self, aggregate: &Aggregate) {
+        let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
+        let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
+        scatter(&table.keys, &states, &aggregate.layout, &aggregate.spec, &mut self.partitions);
+        self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
+        self.rows = 0;
+        self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();
+    }
+
+    /// Keeps the budget informed, in steps.
+    fn charge(&mut self, query: &QueryContext) -> Result<()> {
+        let index = if let Index::Direct(map) = &self.index { map.bytes() } else { 0 };
+        let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
+        let bytes = (self.table.bytes() + self.states.bytes() + self.partition_bytes + index + pairs) as u64;
+        let held = self.reservation.as_ref().map_or(0, memory::Reservation::bytes);
+        if bytes <= held.max(CHARGE_STEP) {
+            return Ok(());
+        }
+        let wanted = bytes + bytes / 4;
+        match &mut self.reservation {
+            Some(reservation) => reservation.resize(wanted).map_err(out_of_memory),
+            None => {
+                self.reservation = Some(query.reserve(wanted as usize)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Less than this is not worth asking for.
+const CHARGE_STEP: u64 = 1 << 20;
+
+pub(super) struct AggregateSink(pub std::sync::Arc<Aggregate>);
+
+impl Sink for AggregateSink {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(LocalGroups::new(&self.0))
+    }
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
+        local_state::<LocalGroups>(local).consume(&self.0, &batch, tag, work)?;
+        Ok(Flow::More)
+    }
+    fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
+        let locals =
+            locals.into_iter().filter_map(|l| l.downcast::<LocalGroups>().ok()).map(|l| *l).collect();
+        self.0.begin_merge(locals, query)
+    }
+}

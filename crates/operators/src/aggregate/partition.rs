@@ -1,0 +1,56 @@
+//! Groups without an index: what tables empty themselves into, and what merging takes from.
+
+use hash::aggregate::{KeyLayout, KeyStore, StateSpec, States};
+
+/// Enough that 16 workers merge in parallel and a partition of some millions of groups fits a core's cache.
+pub(super) const PARTITIONS: usize = 64;
+
+/// Keys, perhaps repeated, and the state of each.
+pub(super) struct Groups {
+    pub keys: KeyStore,
+    pub states: States,
+}
+
+impl Groups {
+    pub fn new(layout: &KeyLayout, spec: &StateSpec) -> Self {
+        Groups { keys: KeyStore::new(layout), states: States::new(spec) }
+    }
+    pub fn bytes(&self) -> usize {
+        self.keys.bytes() + self.states.bytes()
+    }
+    /// Appends the groups `rows` of others; their hashes are not needed.
+    pub fn append(&mut self, keys: &KeyStore, states: &States, rows: &[u32]) {
+        let base = self.keys.len() as u32;
+        self.keys.append(&keys.view(&[]), rows);
+        self.states.resize(self.keys.len());
+        let groups: Vec<u32> = (base..self.keys.len() as u32).collect();
+        self.states.merge(states, Some(rows), &groups);
+    }
+}
+
+/// The rows of each partition, told by the lowest bits of the hash, which the table does not use.
+pub(super) fn by_partition(hashes: &[u64]) -> Vec<Vec<u32>> {
+    let mut rows: Vec<Vec<u32>> = vec![Vec::with_capacity(hashes.len() / PARTITIONS + 8); PARTITIONS];
+    for (row, hash) in hashes.iter().enumerate() {
+        rows[*hash as usize % PARTITIONS].push(row as u32);
+    }
+    rows
+}
+
+/// Empties `keys` and `states` into partitions.
+pub(super) fn scatter(
+    keys: &KeyStore,
+    states: &States,
+    layout: &KeyLayout,
+    spec: &StateSpec,
+    into: &mut Vec<Groups>,
+) {
+    if into.is_empty() {
+        into.extend((0..PARTITIONS).map(|_| Groups::new(layout, spec)));
+    }
+    for (partition, rows) in into.iter_mut().zip(by_partition(&keys.hashes())) {
+        if !rows.is_empty() {
+            partition.append(keys, states, &rows);
+        }
+    }
+}
