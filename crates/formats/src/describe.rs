@@ -1,35 +1,61 @@
-//! From a path or a glob to a `FileSource`: format by extension, schema from the first file.
+//! From a path or a glob to a `FileSource`: format by extension or option, schema from the files.
 
 use std::path::Path;
 
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, Schema, SqlState};
 
-use crate::parquet;
+use crate::text::Given;
+use crate::{arrow_ipc, parquet, text};
 
 /// Describes the files that `pattern` (a path, or a glob) names.
 pub fn describe(pattern: &str, options: &[(String, String)]) -> Result<FileSource> {
+    describe_for(pattern, options, None)
+}
+
+/// As `describe`, for rows that go into a table: text is read with the types of `schema`, the table's columns in the
+/// order in which the file has them. Formats that carry types keep their own.
+pub fn describe_as(pattern: &str, options: &[(String, String)], schema: &Schema) -> Result<FileSource> {
+    describe_for(pattern, options, Some(schema))
+}
+
+fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Schema>) -> Result<FileSource> {
     let paths = expand(pattern)?;
     let named = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format")).map(|(_, v)| v.as_str());
     let format = match named {
-        Some(name) => by_name(name),
-        None => {
-            paths.first().and_then(|p| Path::new(p).extension()).and_then(|e| e.to_str()).and_then(by_name)
-        }
+        Some(name) => by_name(name).ok_or_else(|| {
+            Error::new(SqlState::InvalidParameterValue, format!("format \"{name}\" is not known"))
+                .with_hint("the formats are parquet, csv, tbl and arrow")
+        })?,
+        None => paths
+            .first()
+            .and_then(|p| Path::new(p).extension())
+            .and_then(|e| e.to_str())
+            .and_then(by_name)
+            .ok_or_else(|| {
+                Error::new(SqlState::FeatureNotSupported, format!("cannot tell the format of \"{pattern}\""))
+                    .with_hint(
+                        "name the file .parquet, .csv, .tsv, .tbl or .arrow, or give the FORMAT option",
+                    )
+            })?,
     };
-    let format = format.ok_or_else(|| {
-        Error::new(SqlState::FeatureNotSupported, format!("cannot tell the format of \"{pattern}\""))
-            .with_hint("name the file .parquet, .csv, .tsv, .tbl or .arrow, or give the FORMAT option")
-    })?;
-    match format {
+    let given = Given::parse(options, format)?;
+    let (schema, text, rows) = match format {
         FileFormat::Parquet => {
             let (schema, rows) = parquet::describe(&paths)?;
-            let text = TextOptions::default();
-            Ok(FileSource { paths: paths.into(), format, schema, text, rows: Some(rows) })
+            (schema, TextOptions::default(), Some(rows))
         }
-        other => Err(Error::unsupported(format!("reading {other:?} files is not supported"))),
-    }
+        FileFormat::Arrow => {
+            let (schema, rows) = arrow_ipc::describe(&paths)?;
+            (schema, TextOptions::default(), rows)
+        }
+        FileFormat::Csv | FileFormat::Tbl => {
+            let (schema, text) = text::describe(&paths, format, &given, table)?;
+            (schema, text, None)
+        }
+    };
+    Ok(FileSource { paths: paths.into(), format, schema, text, rows })
 }
 
 fn by_name(name: &str) -> Option<FileFormat> {

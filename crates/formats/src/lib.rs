@@ -5,16 +5,23 @@
 //! is wrong with it becomes an error that names the file and the place.
 #![forbid(unsafe_code)]
 
+mod arrow_ipc;
+mod decode;
 mod describe;
+mod input;
 mod parquet;
+#[cfg(test)]
+mod tests;
+mod text;
+mod thrift;
 
 use std::sync::Arc;
 
 use plan::{FileFormat, FileSource};
-use types::{Error, Result};
+use types::Result;
 use vector::Batch;
 
-pub use describe::describe;
+pub use describe::{describe, describe_as};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {
@@ -28,6 +35,7 @@ pub trait Reader: Send + Sync {
 pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Arc<dyn Reader>> {
     match file.format {
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
-        other => Err(Error::unsupported(format!("reading {other:?} files is not supported"))),
+        FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }
 }

@@ -1,108 +1,108 @@
-//! Parquet: a unit is a row group.
+//! Parquet: a unit is a row group, or a range of rows of a large one.
 //!
-//! Decimals of at most 18 digits are asked for as 64-bit integers and strings as views, so that nothing is converted
-//! twice. The decoder may panic on damaged files; that is caught here and becomes an error.
+//! Files with one huge row group are common, so groups are cut at `UNIT_ROWS`; a unit skips the pages before its rows
+//! without decompressing them. Decimals of at most 18 digits are asked for as 64-bit integers and strings as views, so
+//! that nothing is converted twice. The decoder may panic on damaged files; that is caught and becomes an error.
 
-use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use plan::FileSource;
-use types::{Error, Field, Result, Schema, SqlState, Type};
-use vector::{Batch, arrow};
+use types::{Error, Field, Result, Schema};
+use vector::Batch;
 
-use crate::Reader;
+use crate::input::Input;
+use crate::{Reader, decode, thrift};
 
+const FORMAT: &str = "Parquet";
 /// Rows decoded at a time, at least: decoding has a cost per call and column.
 const DECODED_ROWS_MIN: usize = 16_384;
-
-fn open_file(path: &str) -> Result<File> {
-    File::open(path).map_err(|e| {
-        let state = if e.kind() == std::io::ErrorKind::NotFound {
-            SqlState::UndefinedFile
-        } else {
-            SqlState::IoError
-        };
-        Error::new(state, format!("cannot open \"{path}\": {e}"))
-    })
-}
-
-/// Runs `decode`; a panic in the decoder is the file's fault.
-fn guarded<T>(path: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| Err(damaged(path, "the decoder failed")))
-}
+/// Rows of a unit, at most: some pages of each column, so that the pages read by two units cost little.
+const UNIT_ROWS: u64 = 1 << 18;
+/// Units of a group, at most, whatever number of rows a damaged file claims.
+const GROUP_UNITS_MAX: u64 = 4096;
+const TRAILER_BYTES: u64 = 8;
 
 fn damaged(path: &str, what: impl std::fmt::Display) -> Error {
-    Error::new(SqlState::DataCorrupted, format!("cannot read \"{path}\" as Parquet: {what}"))
+    decode::damaged(path, FORMAT, what)
 }
 
-/// Columns we have a type for, with their position in the file.
-fn readable(schema: &ArrowSchema) -> Vec<(usize, Field)> {
-    schema
-        .fields()
-        .iter()
-        .enumerate()
-        .filter_map(|(at, f)| {
-            Some((at, Field::new(f.name(), arrow::type_from_arrow(f.data_type())?, f.is_nullable())))
-        })
-        .collect()
-}
-
-fn load(path: &str, options: ArrowReaderOptions) -> Result<(File, ArrowReaderMetadata)> {
-    let file = open_file(path)?;
-    let metadata = guarded(path, || ArrowReaderMetadata::load(&file, options).map_err(|e| damaged(path, e)))?;
-    Ok((file, metadata))
+/// Opens a file and reads its footer, which is checked before the decoder trusts it.
+fn load(path: &str) -> Result<(Input, ArrowReaderMetadata)> {
+    let input = Input::open(path)?;
+    let whole = |from, to| input.exact(from, to).map_err(|e| damaged(path, e));
+    if input.length < TRAILER_BYTES + 4 {
+        return Err(damaged(path, "it is too short"));
+    }
+    let trailer = whole(input.length - TRAILER_BYTES, input.length)?;
+    match &trailer[4..] {
+        b"PAR1" => {}
+        b"PARE" => {
+            return Err(Error::unsupported(format!("\"{path}\" is encrypted, which is not supported")));
+        }
+        _ => {
+            return Err(damaged(path, "it does not end as a Parquet file does")
+                .with_hint("the file is cut off, or is of another format: see the FORMAT option"));
+        }
+    }
+    let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
+    let footer_end = input.length - TRAILER_BYTES;
+    let footer_begin =
+        footer_end.checked_sub(length).ok_or_else(|| damaged(path, "its footer is too long"))?;
+    if !thrift::is_whole(&whole(footer_begin, footer_end)?) {
+        return Err(damaged(path, "its footer is damaged"));
+    }
+    let metadata = decode::guarded(path, FORMAT, || {
+        ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(|e| damaged(path, e))
+    })?;
+    let groups = metadata.metadata().row_groups();
+    if groups.iter().any(|g| g.num_rows() < 0) {
+        return Err(damaged(path, "a row group has a negative number of rows"));
+    }
+    Ok((input, metadata))
 }
 
 /// Schema of the files, which must agree, and their rows together.
 pub fn describe(paths: &[String]) -> Result<(Schema, u64)> {
     let mut schema: Option<Vec<Field>> = None;
-    let mut rows = 0;
+    let mut rows = 0u64;
     for path in paths {
-        let (_, metadata) = load(path, ArrowReaderOptions::new())?;
-        let fields: Vec<Field> = readable(metadata.schema()).into_iter().map(|(_, f)| f).collect();
-        rows += metadata.metadata().file_metadata().num_rows().max(0) as u64;
+        let (_, metadata) = load(path)?;
+        let fields = decode::fields(metadata.schema());
+        for group in metadata.metadata().row_groups() {
+            rows = rows.saturating_add(group.num_rows() as u64);
+        }
         match &mut schema {
             None => schema = Some(fields),
-            Some(first) => agree(first, &fields, &paths[0], path)?,
+            Some(first) => decode::agree(first, &fields, &paths[0], path)?,
         }
     }
     Ok((Schema::new(schema.unwrap_or_default()), rows))
 }
 
-fn agree(first: &mut [Field], other: &[Field], first_path: &str, path: &str) -> Result<()> {
-    let differs =
-        first.len() != other.len() || first.iter().zip(other).any(|(a, b)| a.name != b.name || a.ty != b.ty);
-    if differs {
-        return Err(Error::new(
-            SqlState::DatatypeMismatch,
-            format!("\"{path}\" does not have the columns of \"{first_path}\""),
-        ));
-    }
-    for (a, b) in first.iter_mut().zip(other) {
-        a.nullable |= b.nullable;
-    }
-    Ok(())
+struct OneFile {
+    input: Input,
+    metadata: ArrowReaderMetadata,
 }
 
-struct OneFile {
-    path: String,
-    file: File,
-    metadata: ArrowReaderMetadata,
+/// Rows `skip..skip + take` of a row group.
+struct Unit {
+    file: usize,
+    group: usize,
+    skip: usize,
+    take: usize,
 }
 
 pub struct ParquetFiles {
     files: Vec<OneFile>,
-    /// Unit -> file and row group.
-    units: Vec<(usize, usize)>,
+    units: Vec<Unit>,
     /// Columns wanted, as positions in the files.
     columns: Vec<usize>,
-    types: Vec<Type>,
+    fields: Vec<Field>,
     batch_rows: usize,
 }
 
@@ -124,53 +124,74 @@ fn wanted(schema: &ArrowSchema) -> ArrowSchema {
     ArrowSchema::new_with_metadata(fields, schema.metadata().clone())
 }
 
+/// Cuts a row group into ranges of about equal length.
+fn cut(file: usize, group: usize, rows: u64, unit_rows: u64, units: &mut Vec<Unit>) {
+    let count = rows.div_ceil(unit_rows).clamp(1, GROUP_UNITS_MAX);
+    let each = rows.div_ceil(count);
+    for number in 0..count {
+        let skip = (number * each).min(rows);
+        let take = (rows - skip).min(each);
+        if take > 0 {
+            units.push(Unit { file, group, skip: skip as usize, take: take as usize });
+        }
+    }
+}
+
 impl ParquetFiles {
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
+        Self::with_unit_rows(source, columns, batch_rows, UNIT_ROWS)
+    }
+
+    /// As `open`, with units of so many rows.
+    pub(crate) fn with_unit_rows(
+        source: &FileSource,
+        columns: &[usize],
+        batch_rows: usize,
+        unit_rows: u64,
+    ) -> Result<Self> {
         let mut files = Vec::new();
         let mut units = Vec::new();
-        let mut positions = Vec::new();
         for path in source.paths.iter() {
-            let (file, plain) = load(path, ArrowReaderOptions::new())?;
-            let wanted = Arc::new(wanted(plain.schema()));
+            let (input, plain) = load(path)?;
+            decode::check_readable(path, plain.schema(), columns)?;
             // A file whose columns cannot be decoded that way is decoded its own way.
-            let metadata = match load(path, ArrowReaderOptions::new().with_schema(wanted)) {
-                Ok((_, metadata)) => metadata,
-                Err(_) => plain,
-            };
-            let readable = readable(metadata.schema());
-            let mine: Option<Vec<usize>> =
-                columns.iter().map(|c| readable.get(*c).map(|(at, _)| *at)).collect();
-            positions =
-                mine.ok_or_else(|| damaged(path, "its columns have changed since it was described"))?;
-            let groups = metadata.metadata().num_row_groups();
-            units.extend((0..groups).map(|group| (files.len(), group)));
-            files.push(OneFile { path: path.clone(), file, metadata });
+            let options = ArrowReaderOptions::new().with_schema(Arc::new(wanted(plain.schema())));
+            let metadata = decode::guarded(path, FORMAT, || {
+                ArrowReaderMetadata::try_new(plain.metadata().clone(), options).map_err(|e| damaged(path, e))
+            })
+            .unwrap_or(plain);
+            for (group, rows) in metadata.metadata().row_groups().iter().enumerate() {
+                cut(files.len(), group, rows.num_rows().max(0) as u64, unit_rows, &mut units);
+            }
+            files.push(OneFile { input, metadata });
         }
-        let types = columns.iter().map(|c| source.schema.fields()[*c].ty).collect();
+        let fields = columns.iter().map(|c| source.schema.fields()[*c].clone()).collect();
         Ok(ParquetFiles {
             files,
             units,
-            columns: positions,
-            types,
+            columns: columns.to_vec(),
+            fields,
             batch_rows: batch_rows.max(DECODED_ROWS_MIN),
         })
     }
 
-    fn read_group(
-        &self,
-        file: &OneFile,
-        group: usize,
-        push: &mut dyn FnMut(Batch) -> Result<bool>,
-    ) -> Result<()> {
-        let fail = |e: &dyn std::fmt::Display| damaged(&file.path, e);
-        let handle = file.file.try_clone().map_err(|e| fail(&e))?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone());
-        let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().copied());
-        let mut reader = guarded(&file.path, || {
+    fn read_unit(&self, unit: &Unit, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+        let file = &self.files[unit.file];
+        let path: &str = &file.input.path;
+        let fail = |e: &dyn std::fmt::Display| damaged(path, e);
+        let group_rows = file.metadata.metadata().row_group(unit.group).num_rows().max(0) as usize;
+        let mut reader = decode::guarded(path, FORMAT, || {
+            let mut builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(file.input.clone(), file.metadata.clone());
+            let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().copied());
+            if unit.take < group_rows {
+                let selectors = vec![RowSelector::skip(unit.skip), RowSelector::select(unit.take)];
+                builder = builder.with_row_selection(RowSelection::from(selectors));
+            }
             builder
-                .with_row_groups(vec![group])
+                .with_row_groups(vec![unit.group])
                 .with_projection(mask)
-                .with_batch_size(self.batch_rows)
+                .with_batch_size(self.batch_rows.min(unit.take))
                 .build()
                 .map_err(|e| fail(&e))
         })?;
@@ -178,19 +199,28 @@ impl ParquetFiles {
         let mut order: Vec<usize> = self.columns.clone();
         order.sort_unstable();
         order.dedup();
+        let mut rows = 0;
         loop {
-            let decoded = guarded(&file.path, || reader.next().transpose().map_err(|e| fail(&e)))?;
-            let Some(decoded) = decoded else { return Ok(()) };
-            let mut columns = Vec::with_capacity(self.columns.len());
-            for (position, ty) in self.columns.iter().zip(&self.types) {
-                let at = order.binary_search(position).map_err(|_| fail(&"a column is missing"))?;
-                let array = decoded.columns().get(at).ok_or_else(|| fail(&"a column is missing"))?;
-                columns.push(arrow::from_array(array.as_ref(), *ty)?);
-            }
-            if !push(Batch::new(columns, decoded.num_rows()))? {
+            let batch = decode::guarded(path, FORMAT, || {
+                let Some(decoded) = reader.next().transpose().map_err(|e| fail(&e))? else { return Ok(None) };
+                let mut columns = Vec::with_capacity(self.columns.len());
+                for (position, field) in self.columns.iter().zip(&self.fields) {
+                    let at = order.binary_search(position).map_err(|_| fail(&"a column is missing"))?;
+                    let array = decoded.columns().get(at).ok_or_else(|| fail(&"a column is missing"))?;
+                    columns.push(decode::column(path, &field.name, array.as_ref(), field.ty)?);
+                }
+                Ok(Some(Batch::new(columns, decoded.num_rows())))
+            })?;
+            let Some(batch) = batch else { break };
+            rows += batch.rows;
+            if !push(batch)? {
                 return Ok(());
             }
         }
+        if rows != unit.take {
+            return Err(fail(&format!("a row group has {rows} rows where {} are expected", unit.take)));
+        }
+        Ok(())
     }
 }
 
@@ -199,7 +229,9 @@ impl Reader for ParquetFiles {
         Ok(self.units.len() as u64)
     }
     fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
-        let Some((file, group)) = self.units.get(unit as usize) else { return Ok(()) };
-        self.read_group(&self.files[*file], *group, push)
+        match self.units.get(unit as usize) {
+            Some(unit) => self.read_unit(unit, push),
+            None => Ok(()),
+        }
     }
 }

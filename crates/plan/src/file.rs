@@ -18,6 +18,7 @@ pub enum FileFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextOptions {
     pub delimiter: u8,
+    /// 0: nothing is quoted.
     pub quote: u8,
     /// `None`: found by looking at the first line.
     pub header: Option<bool>,

@@ -1,0 +1,117 @@
+//! What the formats that arrive as Arrow arrays have in common: guarding the foreign decoder and checking its values.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::Array;
+use arrow_schema::{DataType, Schema as ArrowSchema};
+use types::{Error, Field, Result, SqlState, Type, decimal};
+use vector::{Data, Vector, arrow};
+
+/// Runs `decode`; a panic in a foreign decoder is the file's fault, not the process's end.
+pub fn guarded<T>(path: &str, format: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(damaged(path, format, "the decoder failed")))
+}
+
+pub fn damaged(path: &str, format: &str, what: impl std::fmt::Display) -> Error {
+    Error::new(SqlState::DataCorrupted, format!("cannot read \"{path}\" as {format}: {what}"))
+}
+
+/// All columns of a file. One that we have no type for is described as BYTEA and is an error when it is read.
+pub fn fields(schema: &ArrowSchema) -> Vec<Field> {
+    let ty = |ty| arrow::type_from_arrow(ty).unwrap_or(Type::Bytea);
+    schema.fields().iter().map(|f| Field::new(f.name(), ty(f.data_type()), f.is_nullable())).collect()
+}
+
+/// An error when some column of `columns` has no counterpart.
+pub fn check_readable(path: &str, schema: &ArrowSchema, columns: &[usize]) -> Result<()> {
+    for column in columns {
+        let Some(field) = schema.fields().get(*column) else {
+            return Err(changed(path));
+        };
+        if arrow::type_from_arrow(field.data_type()).is_none() {
+            return Err(Error::unsupported(format!(
+                "column \"{}\" of \"{path}\" has type {}, which is not supported",
+                field.name(),
+                named(field.data_type())
+            ))
+            .with_hint("select the columns you need and leave this one out"));
+        }
+    }
+    Ok(())
+}
+
+/// The type as a person would say it; nested ones without their insides.
+fn named(ty: &DataType) -> String {
+    match ty {
+        DataType::Struct(_) => "STRUCT".into(),
+        DataType::List(_) | DataType::LargeList(_) | DataType::ListView(_) | DataType::LargeListView(_) => {
+            "LIST".into()
+        }
+        DataType::FixedSizeList(_, length) => format!("LIST of {length}"),
+        DataType::Map(..) => "MAP".into(),
+        DataType::Union(..) => "UNION".into(),
+        other => other.to_string(),
+    }
+}
+
+pub fn changed(path: &str) -> Error {
+    Error::new(
+        SqlState::DatatypeMismatch,
+        format!("the columns of \"{path}\" have changed since it was described"),
+    )
+}
+
+/// Files read as one relation have the same columns.
+pub fn agree(first: &mut [Field], other: &[Field], first_path: &str, path: &str) -> Result<()> {
+    if first.len() != other.len() {
+        return Err(Error::new(
+            SqlState::DatatypeMismatch,
+            format!("\"{path}\" has {} columns, \"{first_path}\" has {}", other.len(), first.len()),
+        ));
+    }
+    for (a, b) in first.iter_mut().zip(other) {
+        if a.name != b.name || a.ty != b.ty {
+            return Err(Error::new(
+                SqlState::DatatypeMismatch,
+                format!(
+                    "column \"{}\" of \"{path}\" is {}, where \"{first_path}\" has \"{}\" of type {}",
+                    b.name,
+                    b.ty.sql_name(),
+                    a.name,
+                    a.ty.sql_name()
+                ),
+            ));
+        }
+        a.nullable |= b.nullable;
+    }
+    Ok(())
+}
+
+/// A decoded column as a vector of `ty`; values that break the promises of the type are errors.
+pub fn column(path: &str, name: &str, array: &dyn Array, ty: Type) -> Result<Vector> {
+    if arrow::type_from_arrow(array.data_type()) != Some(ty) {
+        return Err(changed(path));
+    }
+    let vector = arrow::from_array(array, ty)?;
+    if let Type::Decimal { precision, .. } = ty {
+        let limit = decimal::power_of_ten(precision);
+        let beyond = match vector.data() {
+            Data::I64(values) => i64::try_from(limit).is_ok_and(|limit| {
+                // No early end, so that the loop is vectorised.
+                values.iter().fold(false, |bad, v| bad | (*v >= limit) | (*v <= -limit))
+            }),
+            Data::I128(values) => values.iter().fold(false, |bad, v| bad | (*v >= limit) | (*v <= -limit)),
+            _ => false,
+        };
+        // What stands in NULL rows is of no account.
+        let fits = |row: usize| vector.value(row).as_i128().is_none_or(|v| decimal::fits(v, precision));
+        if beyond && !(0..vector.len()).all(fits) {
+            return Err(Error::new(
+                SqlState::NumericValueOutOfRange,
+                format!("column \"{name}\" of \"{path}\" has a value beyond {}", ty.sql_name()),
+            ));
+        }
+    }
+    Ok(vector)
+}

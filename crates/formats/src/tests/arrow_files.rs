@@ -1,0 +1,1 @@
+//! Parquet against what was written.

@@ -1,0 +1,80 @@
+//! Every format against what was written, at every cut, and against damage.
+
+mod arrow_files;
+mod malformed;
+mod parquet_files;
+mod text_files;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use types::{Result, Value};
+use vector::Batch;
+
+use crate::Reader;
+
+/// A file that is gone when the test ends.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str, bytes: &[u8]) -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("formats-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("{number}-{name}"));
+        std::fs::write(&path, bytes).unwrap();
+        Scratch(path)
+    }
+    pub fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+    pub fn paths(&self) -> std::sync::Arc<[String]> {
+        vec![self.path().to_owned()].into()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+pub fn values(batch: &Batch) -> Vec<Vec<Value>> {
+    (0..batch.rows).map(|row| batch.columns.iter().map(|c| c.value(row)).collect()).collect()
+}
+
+/// All rows of all units, in order.
+pub fn rows(reader: &dyn Reader) -> Result<Vec<Vec<Value>>> {
+    let mut out = Vec::new();
+    for unit in 0..reader.units()? {
+        reader.read(unit, &mut |batch| {
+            out.extend(values(&batch));
+            Ok(true)
+        })?;
+    }
+    Ok(out)
+}
+
+/// Describes a file and reads all of it.
+pub fn read_all(path: &str) -> Result<Vec<Vec<Value>>> {
+    let source = crate::describe(path, &[])?;
+    let columns: Vec<usize> = (0..source.schema.len()).collect();
+    rows(crate::open(&source, &columns, 1024)?.as_ref())
+}
+
+/// A generator of the kind used everywhere (SplitMix64), so that a failure is found again by its seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
