@@ -1,1 +1,63 @@
-//! Parquet against what was written.
+//! Arrow IPC, file and stream, against what was written.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use types::Value;
+
+use super::parquet_files::{TYPES, sample};
+use super::{Scratch, read_all, rows};
+use crate::{describe, open};
+
+pub fn file_of(batches: &[RecordBatch]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = FileWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();
+    batches.iter().for_each(|b| writer.write(b).unwrap());
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+pub fn stream_of(batches: &[RecordBatch]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &batches[0].schema()).unwrap();
+    batches.iter().for_each(|b| writer.write(b).unwrap());
+    writer.finish().unwrap();
+    drop(writer);
+    bytes
+}
+
+#[test]
+fn all_types_come_back() {
+    let (expected, batch) = sample(1500, 3);
+    let parts = [batch.slice(0, 600), batch.slice(600, 0), batch.slice(600, 900)];
+    for bytes in [file_of(&parts), stream_of(&parts)] {
+        let file = Scratch::new("all.arrow", &bytes);
+        let source = describe(file.path(), &[]).unwrap();
+        assert_eq!(source.schema.fields().iter().map(|f| f.ty).collect::<Vec<_>>(), TYPES);
+        assert_eq!(read_all(file.path()).unwrap(), expected);
+        let reader = open(&source, &[9, 0], 100).unwrap();
+        assert_eq!(reader.units().unwrap(), 3);
+        let chosen: Vec<Vec<Value>> = expected.iter().map(|r| vec![r[9].clone(), r[0].clone()]).collect();
+        assert_eq!(rows(reader.as_ref()).unwrap(), chosen);
+        assert_eq!(rows(open(&source, &[], 100).unwrap().as_ref()).unwrap().len(), 1500);
+    }
+}
+
+#[test]
+fn dictionaries_that_change_within_a_stream() {
+    let part = |words: [&str; 3]| {
+        let array: DictionaryArray<Int32Type> = words.into_iter().collect();
+        RecordBatch::try_from_iter([("word", Arc::new(array) as ArrayRef)]).unwrap()
+    };
+    let parts = [part(["a", "b", "a"]), part(["c", "longer than a view", "d"])];
+    let file = Scratch::new("words.arrows", &stream_of(&parts));
+    let source = describe(file.path(), &[]).unwrap();
+    assert_eq!(open(&source, &[0], 2).unwrap().units().unwrap(), 1);
+    let found: Vec<Value> = read_all(file.path()).unwrap().into_iter().flatten().collect();
+    assert_eq!(found, ["a", "b", "a", "c", "longer than a view", "d"].map(Value::text));
+    let one = Scratch::new("words.arrow", &file_of(&parts[..1]));
+    assert_eq!(read_all(one.path()).unwrap().len(), 3);
+}

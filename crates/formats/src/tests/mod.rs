@@ -2,6 +2,7 @@
 
 mod arrow_files;
 mod malformed;
+mod measure;
 mod parquet_files;
 mod text_files;
 
@@ -28,9 +29,6 @@ impl Scratch {
     }
     pub fn path(&self) -> &str {
         self.0.to_str().unwrap()
-    }
-    pub fn paths(&self) -> std::sync::Arc<[String]> {
-        vec![self.path().to_owned()].into()
     }
 }
 

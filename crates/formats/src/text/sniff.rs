@@ -312,6 +312,10 @@ pub fn describe(
     let dialect = Dialect { delimiter, quote: wanted, trailing: tbl };
     let (rows, sound) = first_sample.records(dialect, Some(0), false, &null_text, usize::MAX);
     let Some((first, rest)) = rows.split_first() else {
+        if let Some(schema) = schema {
+            // The columns are known; what is wrong with the record is said, with its place, when it is read.
+            return Ok((nullable(schema), options(delimiter, given.header == Some(true))));
+        }
         let message = format!("the first record of \"{}\" cannot be read", first_input.path);
         return Err(Error::new(SqlState::BadCopyFormat, message)
             .with_detail(if sound { "it has no end" } else { "its quotes do not match" })
