@@ -22,6 +22,9 @@ pub enum AggregateFunction {
     VarPop,
     /// The value of an arbitrary row (a column functionally dependent on the group keys).
     AnyValue,
+    /// The value of the only row, NULL included; a second row is error 21000 (correlated scalar subqueries). Ignores
+    /// DISTINCT.
+    SingleValue,
     /// `string_agg(text, delimiter)`; the delimiter is a constant.
     StringAgg {
         delimiter: Arc<str>,
@@ -44,6 +47,7 @@ impl AggregateFunction {
             Self::VarSamp => "var_samp",
             Self::VarPop => "var_pop",
             Self::AnyValue => "any_value",
+            Self::SingleValue => "single_value",
             Self::StringAgg { .. } => "string_agg",
         }
     }

@@ -71,6 +71,15 @@ impl Context<'_> {
             // Of a column that depends on the group, NULL is a value as good as any.
             return Ok(values.iter().find(|v| !v.is_null()).cloned().unwrap_or(Value::Null));
         }
+        if call.call.function == AggregateFunction::SingleValue {
+            return match values.len() {
+                0 | 1 => Ok(values.pop().unwrap_or(Value::Null)),
+                _ => Err(Error::new(
+                    SqlState::CardinalityViolation,
+                    "more than one row returned by a subquery used as an expression",
+                )),
+            };
+        }
         values.retain(|v| !v.is_null());
         if call.call.distinct {
             values = values.into_iter().collect::<BTreeSet<Value>>().into_iter().collect();
@@ -88,7 +97,7 @@ fn finish(function: &AggregateFunction, values: &[Value], from: Type, ty: Type) 
         A::CountStar | A::Count => Ok(Value::I64(values.len() as i64)),
         A::Min => none_is_null(values.iter().min().cloned()),
         A::Max => none_is_null(values.iter().max().cloned()),
-        A::AnyValue => none_is_null(values.first().cloned()),
+        A::AnyValue | A::SingleValue => none_is_null(values.first().cloned()),
         A::BoolAnd if values.is_empty() => Ok(Value::Null),
         A::BoolAnd => Ok(Value::Bool(values.iter().all(|v| v.as_bool() == Some(true)))),
         A::BoolOr if values.is_empty() => Ok(Value::Null),

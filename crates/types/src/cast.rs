@@ -157,7 +157,16 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             | Type::Timestamp
             | Type::TimestampTz
             | Type::IntervalYearMonth
-            | Type::IntervalDayTime => (SqlState::InvalidDatetimeFormat, "invalid input syntax for type"),
+            | Type::IntervalDayTime => {
+                if !to.is_interval() && has_datetime_fields(trimmed) {
+                    let shown: String = text.chars().take(80).collect();
+                    return Error::new(
+                        SqlState::DatetimeFieldOverflow,
+                        format!("date/time field value out of range: \"{shown}\""),
+                    );
+                }
+                (SqlState::InvalidDatetimeFormat, "invalid input syntax for type")
+            }
             _ => (SqlState::InvalidTextRepresentation, "invalid input syntax for type"),
         };
         let shown: String = text.chars().take(80).collect();
@@ -209,6 +218,24 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         },
         Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
+    }
+}
+
+/// Whether a text that is no date or time at least has the shape of one, so that a field's value is at fault.
+fn has_datetime_fields(text: &str) -> bool {
+    let date = |t: &str| {
+        let parts: Vec<&str> = t.split('-').collect();
+        parts.len() == 3 && parts.iter().all(|p| !p.is_empty() && p.len() <= 5 && p.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let time = |t: &str| {
+        let t = t.split(['+', 'Z', '-']).next().unwrap_or(t);
+        let parts: Vec<&str> = t.split(':').collect();
+        (2..=3).contains(&parts.len())
+            && parts.iter().all(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    };
+    match text.split_once([' ', 'T']) {
+        Some((d, t)) => date(d) && time(t.trim()),
+        None => date(text) || time(text),
     }
 }
 

@@ -250,7 +250,7 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             Ok(argument) => Ok((argument, Type::Boolean)),
             Err(_) => Err(undefined()),
         },
-        A::Min | A::Max | A::AnyValue => {
+        A::Min | A::Max | A::AnyValue | A::SingleValue => {
             let ty = if from == Type::Null { Type::Text } else { from };
             Ok((cast(bound.expr, ty), ty))
         }

@@ -217,12 +217,6 @@ impl Binder<'_> {
         column: ColumnId,
         free: &BTreeSet<ColumnId>,
     ) -> Result<(LogicalPlan, Expr)> {
-        let refuse = || {
-            Error::unsupported(
-                "a correlated scalar subquery that might return more than one row is not supported",
-            )
-            .with_hint("aggregate in it, with max() or any_value(), or correlate by the table's primary key")
-        };
         let (subquery, any) = match subquery {
             LogicalPlan::Limit { input, offset: 0, count: Some(1) }
                 if !matches!(*input, LogicalPlan::Sort { .. }) =>
