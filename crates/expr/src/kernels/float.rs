@@ -10,7 +10,8 @@ use crate::operand::{Native, Operand, any_valid, zip, zip_flagged};
 
 pub(crate) trait Float: Native {
     fn calculate(op: Arithmetic, a: Self, b: Self) -> Self;
-    /// The result, and whether it may have overflowed or underflowed: infinite, NaN, or a zero of `*` or `/`.
+    /// The result, and whether it may have overflowed or underflowed: infinite, NaN, or a zero of a `*` or `/` whose
+    /// left operand is none.
     fn suspicious(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
     /// The result, and whether it did.
     fn flagged(op: Arithmetic, a: Self, b: Self) -> (Self, bool);
@@ -36,7 +37,7 @@ macro_rules! float {
                 let result = Self::calculate(op, a, b);
                 // False for NaN as well.
                 let finite = result.abs() < <$native>::INFINITY;
-                let vanished = matches!(op, Arithmetic::Multiply | Arithmetic::Divide) & (result == 0.0);
+                let vanished = matches!(op, Arithmetic::Multiply | Arithmetic::Divide) & (result == 0.0) & (a != 0.0);
                 (result, !finite | vanished)
             }
             #[inline(always)]
