@@ -1,0 +1,169 @@
+"""Replays the query fuzzer's cases in DuckDB and compares the answers.
+
+    cargo run --release -p conformance --bin fuzz -- --emit DIR --seconds 60
+    python crates/conformance/fuzz_duckdb.py DIR
+
+Unlike the reference interpreter, DuckDB shares nothing with us: faults of the front end (binding, decorrelation)
+show here. What the two mean differently is excluded by construction (`portable` in src/fuzz): `/` of whole numbers
+and decimals, averages of decimals, rounding of floats to whole numbers, negative string positions, BYTEA, UUID,
+intervals as values, NaN. What remains is settled here: numbers are compared as numbers, timestamps without trailing
+zeros, and a query that either side refuses or fails is counted, not compared. Exit status 1 on a difference.
+"""
+
+import collections
+import datetime
+import decimal
+import json
+import math
+import pathlib
+import sys
+
+import duckdb
+
+# Ours first: DuckDB's name for it, where it has another.
+TYPE_NAMES = [("DOUBLE PRECISION", "DOUBLE")]
+
+
+def translate(sql):
+    for ours, theirs in TYPE_NAMES:
+        sql = sql.replace(ours, theirs)
+    return sql
+
+
+def number(text):
+    return None if text is None else decimal.Decimal(text)
+
+
+def normal(value, type_name):
+    """A value in a form in which both sides' equal values are equal."""
+    if value is None:
+        return None
+    if type_name == "BOOLEAN":
+        return bool(value)
+    if type_name in ("SMALLINT", "INTEGER", "BIGINT") or type_name.startswith("DECIMAL"):
+        return decimal.Decimal(str(value)).normalize() + 0
+    if type_name in ("REAL", "DOUBLE PRECISION"):
+        return float(value)
+    if type_name in ("TIMESTAMP", "TIMESTAMPTZ", "DATE", "TIME"):
+        text = str(value).replace("T", " ")
+        if type_name == "TIMESTAMP" and len(text) == 10:
+            text += " 00:00:00"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return str(value)
+
+
+def floats_agree(a, b, single):
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
+    if math.isinf(a) or math.isinf(b):
+        return a == b
+    tolerance = 1e-6 if single else 1e-9
+    return abs(a - b) <= tolerance * max(abs(a), abs(b), 1.0)
+
+
+def rows_agree(ours, theirs, types):
+    for a, b, type_name in zip(ours, theirs, types):
+        if a is None or b is None:
+            if a is not b:
+                return False
+        elif type_name in ("REAL", "DOUBLE PRECISION"):
+            if not floats_agree(a, b, type_name == "REAL"):
+                return False
+        elif a != b:
+            return False
+    return True
+
+
+def sort_key(types):
+    """Exact columns first, so that floats in the last bit do not matter much."""
+    order = sorted(range(len(types)), key=lambda i: types[i] in ("REAL", "DOUBLE PRECISION"))
+
+    def key(row):
+        return [(row[i] is None, 0 if row[i] is None else row[i]) for i in order]
+
+    return key
+
+
+def difference(ours, theirs, types, ordered):
+    if len(ours) != len(theirs):
+        return f"{len(ours)} rows, DuckDB has {len(theirs)}"
+    if ordered:
+        pairs = zip(ours, theirs)
+    else:
+        key = sort_key(types)
+        remaining = sorted(theirs, key=key)
+        for row in sorted(ours, key=key):
+            for at, candidate in enumerate(remaining[:100]):
+                if rows_agree(row, candidate, types):
+                    del remaining[at]
+                    break
+            else:
+                return f"our {row} is not in DuckDB's; it has {remaining[0]}"
+        return None
+    for at, (a, b) in enumerate(pairs):
+        if not rows_agree(a, b, types):
+            return f"row {at}: ours {a}, DuckDB's {b}"
+    return None
+
+
+def replay(path, counts, refusals):
+    case = json.loads(path.read_text())
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    for statement in case["setup"]:
+        connection.execute(translate(statement))
+    for query in case["queries"]:
+        if "error" in query:
+            counts["we refuse: " + query["error"]] += 1
+            if query["error"].startswith("XX"):
+                counts["DIFFERENT"] += 1
+                print(f"-- seed {case['seed']}: {query['message']}\n{query['sql']};\n")
+            continue
+        try:
+            found = connection.execute(translate(query["sql"])).fetchall()
+        except duckdb.Error as error:
+            kind = type(error).__name__
+            counts[f"DuckDB refuses: {kind}"] += 1
+            refusals[str(error).split("\n")[0][:110]] += 1
+            continue
+        types = query["types"]
+        normalised = [[normal(v, t) for v, t in zip(row, types)] for row in query["rows"]]
+        theirs = [[normal(v, t) for v, t in zip(row, types)] for row in found]
+        what = difference(normalised, theirs, types, query["ordered"])
+        if what is None:
+            counts["same"] += 1
+            counts["same, with rows"] += bool(theirs)
+        else:
+            counts["DIFFERENT"] += 1
+            print(f"-- seed {case['seed']}: {what}\n{query['sql']};\n")
+
+
+def planted():
+    """The comparison must see a wrong row, a missing one and a wrong order."""
+    types = ["INTEGER", "DOUBLE PRECISION"]
+    rows = [[decimal.Decimal(1), 0.5], [decimal.Decimal(2), None]]
+    assert difference(rows, list(reversed(rows)), types, False) is None
+    assert difference(rows, list(reversed(rows)), types, True)
+    assert difference(rows, rows[:1], types, False)
+    assert difference(rows, [rows[0], [decimal.Decimal(2), 0.0]], types, False)
+    assert difference(rows, [rows[0], [decimal.Decimal(3), None]], types, False)
+    assert normal(datetime.datetime(2020, 1, 1), "TIMESTAMP") == normal("2020-01-01 00:00:00", "TIMESTAMP")
+
+
+def main():
+    planted()
+    counts, refusals = collections.Counter(), collections.Counter()
+    paths = sorted(pathlib.Path(sys.argv[1]).glob("seed_*.json"))
+    for path in paths:
+        try:
+            replay(path, counts, refusals)
+        except duckdb.Error as error:
+            counts["files DuckDB cannot load"] += 1
+            print(f"-- {path.name}: {error}")
+    print(f"{len(paths)} seeds:", ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    for message, count in refusals.most_common(12):
+        print(f"   {count} x {message}")
+    sys.exit(1 if counts["DIFFERENT"] else 0)
+
+
+main()

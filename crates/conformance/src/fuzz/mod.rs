@@ -1,0 +1,25 @@
+//! The query fuzzer: random tables and random typed queries, run by the engine under many configurations and by the
+//! reference interpreter, and compared.
+//!
+//! * `random`: the seeded source of every choice, so that a seed repeats a case exactly
+//! * `tables`: random schemas and rows, as values for the reference and as SQL for the engine
+//! * `tree`: queries as trees that print themselves, and the smaller trees that a failing one is reduced to
+//! * `expressions`, `queries`: what is generated
+//! * `judge`: when two results agree
+//! * `round`: one seed's tables and queries through all configurations
+//! * `reduce`: from a failing case to a small one
+//! * `emit`: cases with the engine's answers as JSON, for `fuzz_duckdb.py`
+//!
+//! Both judges share the front end: a fault in parsing, binding or decorrelation shows only against DuckDB.
+
+pub mod emit;
+mod expressions;
+pub mod judge;
+mod queries;
+pub mod random;
+pub mod reduce;
+pub mod round;
+pub mod tables;
+pub mod tree;
+
+pub use round::{Case, Counts, Options, run_round};

@@ -1,0 +1,255 @@
+//! One seed: its tables in a database per configuration, its queries through all of them and the reference.
+
+use engine::{ResultSet, Session};
+use plan::Statement;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::judge::{Outcome, Verdict, compare};
+use super::queries::random_query;
+use super::random::Random;
+use super::reduce;
+use super::tables::{FuzzRelations, FuzzTable, for_reference, random_tables};
+use super::tree::Query;
+use crate::configuration::Configuration;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub configurations: Vec<Configuration>,
+    pub queries: usize,
+    /// Only what DuckDB understands as we do.
+    pub portable: bool,
+    /// Statements the reference may take, in row visits.
+    pub steps: u64,
+    /// Failing cases are made smaller.
+    pub reduce: bool,
+    /// Every query under every configuration; otherwise under the first and two others in turn.
+    pub thorough: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            configurations: crate::configuration::all(),
+            queries: 60,
+            portable: false,
+            steps: 3_000_000,
+            reduce: true,
+            thorough: false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub rounds: usize,
+    pub queries: usize,
+    /// Executions by the engine, and how they compared.
+    pub runs: usize,
+    pub same: usize,
+    pub tolerated: usize,
+    pub different: usize,
+    /// Queries passed over, by the reason.
+    pub not_planned: usize,
+    pub not_interpreted: usize,
+    /// Rows compared, and results that had any.
+    pub rows: usize,
+    pub with_rows: usize,
+    pub with_error: usize,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: &Counts) {
+        self.rounds += other.rounds;
+        self.queries += other.queries;
+        self.runs += other.runs;
+        self.same += other.same;
+        self.tolerated += other.tolerated;
+        self.different += other.different;
+        self.not_planned += other.not_planned;
+        self.not_interpreted += other.not_interpreted;
+        self.rows += other.rows;
+        self.with_rows += other.with_rows;
+        self.with_error += other.with_error;
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} seeds, {} queries judged ({} with rows, {} errors; {} rows), {} executions: {} same, {} tolerated, {} \
+             DIFFERENT; passed over: {} not planned, {} not interpreted",
+            self.rounds,
+            self.queries,
+            self.with_rows,
+            self.with_error,
+            self.rows,
+            self.runs,
+            self.same,
+            self.tolerated,
+            self.different,
+            self.not_planned,
+            self.not_interpreted
+        )
+    }
+}
+
+/// A difference between the engine and the reference.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub seed: u64,
+    pub configuration: Configuration,
+    pub tables: Vec<FuzzTable>,
+    pub query: Query,
+    pub difference: String,
+}
+
+impl std::fmt::Display for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "-- seed {} under \"{}\": {}", self.seed, self.configuration.name, self.difference)?;
+        for (name, value) in &self.configuration.settings {
+            writeln!(f, "SET {name} = '{value}';")?;
+        }
+        let query = self.query.to_string();
+        for table in self.tables.iter().filter(|t| query.contains(&t.name)) {
+            for statement in table.statements() {
+                if statement.len() > 20_000 {
+                    writeln!(f, "-- {} rows of {} not shown", table.rows.len(), table.name)?;
+                } else {
+                    writeln!(f, "{statement};")?;
+                }
+            }
+        }
+        write!(f, "{query};")
+    }
+}
+
+pub fn rows_of(result: &ResultSet) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for batch in result.batches() {
+        for row in 0..batch.rows {
+            rows.push(batch.columns.iter().map(|c| c.value(row)).collect());
+        }
+    }
+    rows
+}
+
+/// A session with the tables in it. Runaway statements end after a while, which shows as a difference.
+pub fn session_with(configuration: &Configuration, tables: &[FuzzTable]) -> Result<Session> {
+    let session = configuration.open()?;
+    session.query("SET statement_timeout = '30000'")?;
+    for statement in tables.iter().flat_map(FuzzTable::statements) {
+        session.query(&statement)?;
+    }
+    Ok(session)
+}
+
+/// What the reference says, and the result's types. `None`: the query is refused by the front end or the reference.
+pub enum Expected {
+    NotPlanned(Error),
+    NotInterpreted,
+    Known(Outcome, Vec<Type>),
+}
+
+pub fn expected(sql: &str, tables: &[FuzzTable], steps: u64) -> Expected {
+    let planned = match sql::plan_one(sql, &FuzzRelations(tables)) {
+        Ok(Statement::Query(query)) => query,
+        Ok(_) => return Expected::NotPlanned(Error::internal("not a query")),
+        Err(error) => return Expected::NotPlanned(error),
+    };
+    let types = planned.output.iter().map(|(id, _)| planned.columns.get(*id).ty).collect();
+    match reference::run_within(&planned, &for_reference(tables), steps) {
+        Err(error) if reference::is_refusal(&error) => Expected::NotInterpreted,
+        outcome => Expected::Known(outcome, types),
+    }
+}
+
+/// The engine's rows; a result whose types are not the plan's is an error of its own.
+pub fn actual(session: &Session, sql: &str, types: &[Type]) -> Outcome {
+    let result = session.query(sql)?;
+    let found: Vec<Type> = result.schema().fields().iter().map(|f| f.ty).collect();
+    if found != types {
+        return Err(Error::new(SqlState::Internal, format!("result types {found:?}, expected {types:?}")));
+    }
+    Ok(rows_of(&result))
+}
+
+pub fn judge(session: &Session, query: &Query, known: &Outcome, types: &[Type]) -> Verdict {
+    compare(known, &actual(session, &query.to_string(), types), types, !query.order.is_empty())
+}
+
+/// All of one seed. Cases are reduced before `report` gets them.
+pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> Result<Counts> {
+    let mut random = Random::new(seed);
+    let tables = random_tables(&mut random, options.portable);
+    let mut sessions = Vec::new();
+    let others = options.configurations.len().saturating_sub(1);
+    for (at, configuration) in options.configurations.iter().enumerate() {
+        // In turn, so that every configuration is seen often without loading every table eleven times a seed.
+        let turn = at == 0
+            || options.thorough
+            || (others > 0 && (at - 1 + others - seed as usize % others) % others < 2);
+        if turn {
+            match session_with(configuration, &tables) {
+                Ok(session) => sessions.push((configuration, session)),
+                Err(error) => {
+                    return Err(Error::internal(format!("seed {seed}, {}: {error}", configuration.name)));
+                }
+            }
+        }
+    }
+    let mut counts = Counts { rounds: 1, ..Counts::default() };
+    for _ in 0..options.queries {
+        let (mut query, inexact) = random_query(&mut random, &tables, options.portable);
+        if inexact {
+            // Rows that rounding may swap are compared as a multiset.
+            query.order.clear();
+        }
+        let (known, types) = match expected(&query.to_string(), &tables, options.steps) {
+            Expected::NotPlanned(error) => {
+                counts.not_planned += 1;
+                if error.state() == SqlState::Internal {
+                    let configuration = options.configurations[0].clone();
+                    let difference = format!("the front end fails: {error}");
+                    counts.different += 1;
+                    report(Case { seed, configuration, tables: tables.clone(), query, difference });
+                }
+                continue;
+            }
+            Expected::NotInterpreted => {
+                counts.not_interpreted += 1;
+                continue;
+            }
+            Expected::Known(known, types) => (known, types),
+        };
+        counts.queries += 1;
+        match &known {
+            Ok(rows) => {
+                counts.rows += rows.len();
+                counts.with_rows += usize::from(!rows.is_empty());
+            }
+            Err(_) => counts.with_error += 1,
+        }
+        for (configuration, session) in &sessions {
+            counts.runs += 1;
+            match judge(session, &query, &known, &types) {
+                Verdict::Same => counts.same += 1,
+                Verdict::Tolerated => counts.tolerated += 1,
+                Verdict::Different(difference) => {
+                    counts.different += 1;
+                    let configuration = (*configuration).clone();
+                    let case = Case {
+                        seed,
+                        configuration,
+                        tables: tables.clone(),
+                        query: query.clone(),
+                        difference,
+                    };
+                    report(if options.reduce { reduce::reduce(case, options.steps) } else { case });
+                    break;
+                }
+            }
+        }
+    }
+    Ok(counts)
+}

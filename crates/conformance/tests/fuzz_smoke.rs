@@ -1,0 +1,76 @@
+//! A short run of the query fuzzer against the reference interpreter, and proof that it would notice a fault.
+
+use std::time::{Duration, Instant};
+
+use conformance::configuration;
+use conformance::fuzz::judge::{Verdict, compare};
+use conformance::fuzz::round::{Expected, actual, expected, session_with};
+use conformance::fuzz::tables::FuzzTable;
+use conformance::fuzz::{Counts, Options, run_round};
+use types::{Field, Type, Value};
+
+/// Fifteen seconds of seeds, or `FUZZ_SECONDS`.
+#[test]
+fn fuzz_smoke() {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(15);
+    let options = Options { queries: 30, reduce: true, ..Options::default() };
+    let started = Instant::now();
+    let mut total = Counts::default();
+    let mut cases = Vec::new();
+    for seed in 1.. {
+        let counts =
+            run_round(seed, &options, &mut |case| cases.push(case.to_string())).expect("tables load");
+        total.add(&counts);
+        if started.elapsed() > Duration::from_secs(seconds) || !cases.is_empty() {
+            break;
+        }
+    }
+    println!("{total}");
+    assert!(cases.is_empty(), "{}", cases.join("\n\n"));
+    assert!(total.queries > 20, "hardly anything was judged: {total}");
+    assert!(total.with_rows * 3 > total.queries, "hardly any query has rows: {total}");
+}
+
+/// The same seed makes the same queries and the same counts.
+#[test]
+fn a_seed_repeats_itself() {
+    let options = Options {
+        configurations: vec![configuration::standard()],
+        queries: 10,
+        reduce: false,
+        ..Options::default()
+    };
+    let once =
+        || run_round(7, &options, &mut |_| {}).map(|c| (c.queries, c.rows, c.not_planned)).expect("a round");
+    assert_eq!(once(), once());
+}
+
+/// A deliberately wrong engine: the reference is told of one row less than the engine has, and of one other value.
+/// Both must show, through the very path that a fuzzed query takes.
+#[test]
+fn a_planted_fault_is_found() {
+    let rows: Vec<Vec<Value>> = (0..20).map(|i| vec![Value::I32(i), Value::I32(i % 3)]).collect();
+    let fields = vec![Field::new("a", Type::Integer, true), Field::new("b", Type::Integer, true)];
+    let table = FuzzTable { name: "t0".into(), fields, keyed: false, rows };
+    let session = session_with(&configuration::standard(), std::slice::from_ref(&table)).expect("a session");
+    let verdict = |told: &FuzzTable, sql: &str| match expected(sql, std::slice::from_ref(told), 1_000_000) {
+        Expected::Known(known, types) => compare(&known, &actual(&session, sql, &types), &types, false),
+        _ => panic!("{sql} was refused"),
+    };
+    let queries = [
+        "SELECT count(*) FROM t0",
+        "SELECT a, b FROM t0",
+        "SELECT x.b, sum(x.a) FROM t0 x JOIN t0 y ON x.b = y.b GROUP BY x.b",
+    ];
+    for sql in queries {
+        assert_eq!(verdict(&table, sql), Verdict::Same, "{sql}");
+        let mut fewer = table.clone();
+        fewer.rows.pop();
+        assert!(matches!(verdict(&fewer, sql), Verdict::Different(_)), "{sql}");
+    }
+    let mut other = table.clone();
+    other.rows[4][1] = Value::I32(2);
+    for sql in &queries[1..] {
+        assert!(matches!(verdict(&other, sql), Verdict::Different(_)), "{sql}");
+    }
+}
