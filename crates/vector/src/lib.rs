@@ -8,6 +8,7 @@ pub mod arrow;
 pub mod batch;
 pub mod build;
 pub mod gather;
+pub mod interleave;
 pub mod retype;
 pub mod strings;
 #[allow(clippy::module_inception)]

@@ -1,72 +1,73 @@
-//! Sort: the operator's three parts (sink, merge step, source) around one shared state.
+//! Sort and top-k.
+//!
+//! A full sort keeps its input, cuts it into runs of whole batches in input order, sorts the runs in parallel (the
+//! merge step's partitions), and merges them in key ranges that are independent work orders of the source. Runs are
+//! lists of batches with an order beside them, so spilling one is writing its batches out in that order.
+//!
+//! A top-k keeps, per worker, little more than k rows and the k-th key seen so far, which drops most rows on arrival
+//! (`top`). Rows with equal keys stand in the order of the input in both cases.
+
+mod full;
+pub mod keys;
+#[cfg(test)]
+mod tests;
+mod top;
 
 use std::sync::Arc;
 
-use plan::{NodeId, PhysicalNode, PhysicalPlan};
+use expr::Program;
+use plan::{Expr, NodeId, PhysicalNode, PhysicalPlan, SortKey};
 use types::{Error, Result};
-use vector::Batch;
+use vector::{Batch, Vector};
 
 use crate::context::QueryContext;
-use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work};
+use crate::pipeline::{Sink, Source, Step};
+use keys::{Keys, Shape};
+
+/// Above this many rows a top-k is a full sort that stops early.
+const TOP_ROWS_MAX: u64 = 65_536;
 
 pub struct Sort {
     node: NodeId,
+    /// Keys as expressions over the input.
+    keys: Vec<SortKey>,
+    program: Program,
+    shape: Shape,
+    limit: Option<u64>,
+    full: full::FullState,
+    top: top::TopState,
 }
 
 impl Sort {
     pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<Sort>> {
-        let PhysicalNode::Sort { .. } = &plan.node else {
+        let PhysicalNode::Sort { keys, limit, .. } = &plan.node else {
             return Err(Error::internal("not a sort"));
         };
-        Ok(Arc::new(Sort { node: plan.id }))
+        let expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();
+        Ok(Arc::new(Sort {
+            node: plan.id,
+            program: Program::compile(&expressions)?,
+            shape: keys::shape(keys),
+            keys: keys.clone(),
+            limit: *limit,
+            full: full::FullState::default(),
+            top: top::TopState::default(),
+        }))
+    }
+    fn is_top(&self) -> bool {
+        self.limit.is_some_and(|k| k <= TOP_ROWS_MAX)
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
-        Arc::new(SortSink(self.clone()))
+        if self.is_top() { Arc::new(top::TopSink(self.clone())) } else { Arc::new(full::SortSink(self.clone())) }
     }
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
-        Arc::new(SortMerge(self.clone()))
+        if self.is_top() { Arc::new(top::TopMerge(self.clone())) } else { Arc::new(full::SortRuns(self.clone())) }
     }
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
-        Arc::new(SortSource(self.clone()))
+        if self.is_top() { Arc::new(top::TopRows(self.clone())) } else { Arc::new(full::MergedRows(self.clone())) }
     }
-}
-
-struct SortSink(Arc<Sort>);
-struct SortMerge(Arc<Sort>);
-struct SortSource(Arc<Sort>);
-
-impl Sink for SortSink {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn consume(&self, _batch: Batch, _tag: u64, _local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
-        Err(Error::unsupported("sort"))
-    }
-    fn finish(&self, _locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Step for SortMerge {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(0)
-    }
-    fn run(&self, _partition: u64, _work: &Work<'_>) -> Result<()> {
-        Ok(())
-    }
-}
-
-impl Source for SortSource {
-    fn node(&self) -> NodeId {
-        self.0.node
-    }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(0)
-    }
-    fn run(&self, _unit: u64, _local: &mut Local, _work: &Work<'_>, _push: &mut Push<'_>) -> Result<Flow> {
-        Ok(Flow::More)
+    fn encode(&self, batch: &Batch) -> Result<Keys> {
+        let columns: Vec<Vector> = self.program.evaluate(batch)?;
+        Ok(Keys::encode(self.shape, &columns, &self.keys, batch.rows))
     }
 }

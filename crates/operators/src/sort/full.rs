@@ -1,0 +1,222 @@
+//! The full sort: runs sorted in parallel, merged in parallel by key ranges.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use plan::NodeId;
+use types::Result;
+use vector::interleave::{Pick, interleave};
+use vector::{Batch, Vector};
+
+use super::Sort;
+use super::keys::Keys;
+use crate::collect::{Tagged, detached_batch, in_tag_order};
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
+
+/// Rows of a run: enough that merging is little beside sorting, few enough that runs spread over workers.
+const RUN_ROWS: usize = 128 * 1024;
+/// Rows of a merged range, roughly.
+const RANGE_ROWS: usize = 128 * 1024;
+/// Sampled keys per run and range, so that ranges come out within a few per cent of each other.
+const SAMPLES_PER_RANGE: usize = 16;
+
+#[derive(Default)]
+pub struct FullState {
+    /// Batches of each run, taken by the order that sorts it.
+    inputs: Mutex<Vec<Option<Vec<Batch>>>>,
+    sorted: Mutex<Vec<Option<Run>>>,
+    merge: OnceLock<Merge>,
+}
+
+/// A sorted run: its rows as they came, and their order.
+struct Run {
+    rows: Batch,
+    keys: Keys,
+    order: Vec<u32>,
+}
+
+/// Where each range begins in each run: `bounds[range][run]`, with an end behind the last range.
+struct Merge {
+    runs: Vec<Run>,
+    bounds: Vec<Vec<usize>>,
+}
+
+pub struct SortSink(pub Arc<Sort>);
+pub struct SortRuns(pub Arc<Sort>);
+pub struct MergedRows(pub Arc<Sort>);
+
+impl Sink for SortSink {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(Tagged::default())
+    }
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
+        local_state::<Tagged>(local).batches.push((tag, detached_batch(&batch)));
+        Ok(Flow::More)
+    }
+    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
+        let mut runs: Vec<Option<Vec<Batch>>> = Vec::new();
+        let mut current = Vec::new();
+        let mut rows = 0;
+        for batch in in_tag_order(locals) {
+            rows += batch.rows;
+            current.push(batch);
+            if rows >= RUN_ROWS {
+                runs.push(Some(std::mem::take(&mut current)));
+                rows = 0;
+            }
+        }
+        if !current.is_empty() {
+            runs.push(Some(current));
+        }
+        *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner) = runs.iter().map(|_| None).collect();
+        *self.0.full.inputs.lock().unwrap_or_else(PoisonError::into_inner) = runs;
+        Ok(())
+    }
+}
+
+impl Step for SortRuns {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(self.0.full.inputs.lock().unwrap_or_else(PoisonError::into_inner).len() as u64)
+    }
+    fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
+        let at = partition as usize;
+        let taken = self
+            .0
+            .full
+            .inputs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(at)
+            .and_then(Option::take);
+        let Some(batches) = taken else { return Ok(()) };
+        let bytes: usize = batches.iter().map(Batch::bytes).sum();
+        let _room = work.query.reserve(bytes)?;
+        let rows = Batch::concat(&batches);
+        drop(batches);
+        let keys = self.0.encode(&rows)?;
+        let order = keys.sorted();
+        if let Some(slot) = self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
+            *slot = Some(Run { rows, keys, order });
+        }
+        Ok(())
+    }
+    fn finish(&self, _query: &QueryContext) -> Result<()> {
+        let runs: Vec<Run> = std::mem::take(&mut *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner))
+            .into_iter()
+            .flatten()
+            .collect();
+        let bounds = ranges(&runs);
+        // Finish is called once.
+        let _ = self.0.full.merge.set(Merge { runs, bounds });
+        Ok(())
+    }
+}
+
+/// Cuts the runs into ranges of about equal size that follow each other in key order.
+fn ranges(runs: &[Run]) -> Vec<Vec<usize>> {
+    let total: usize = runs.iter().map(|r| r.order.len()).sum();
+    let wanted = total.div_ceil(RANGE_ROWS).max(1);
+    let mut bounds = vec![vec![0; runs.len()]];
+    if wanted > 1 && runs.len() > 1 {
+        let per_run = (wanted * SAMPLES_PER_RANGE / runs.len()).max(2);
+        let mut samples: Vec<(usize, usize)> = Vec::new();
+        for (at, run) in runs.iter().enumerate() {
+            let step = (run.order.len() / per_run).max(1);
+            samples.extend((step..run.order.len()).step_by(step).map(|place| (at, place)));
+        }
+        let key = |(run, place): &(usize, usize)| (&runs[*run].keys, runs[*run].order[*place] as usize);
+        samples.sort_by(|a, b| {
+            let ((ka, ra), (kb, rb)) = (key(a), key(b));
+            ka.compare(ra, kb, rb)
+        });
+        for range in 1..wanted {
+            let Some(sample) = samples.get(samples.len() * range / wanted) else { continue };
+            let (splitter, splitter_row) = key(sample);
+            let cut: Vec<usize> = runs
+                .iter()
+                .map(|run| {
+                    run.order.partition_point(|row| run.keys.compare(*row as usize, splitter, splitter_row).is_lt())
+                })
+                .collect();
+            bounds.push(cut);
+        }
+    } else if wanted > 1 {
+        bounds.extend((1..wanted).map(|range| vec![total * range / wanted]));
+    }
+    bounds.push(runs.iter().map(|r| r.order.len()).collect());
+    bounds
+}
+
+impl Source for MergedRows {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        let Some(merge) = self.0.full.merge.get() else { return Ok(0) };
+        if merge.runs.is_empty() {
+            return Ok(0);
+        }
+        Ok(merge.bounds.len() as u64 - 1)
+    }
+    fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let Some(merge) = self.0.full.merge.get() else { return Ok(Flow::More) };
+        let (from, to) = (&merge.bounds[unit as usize], &merge.bounds[unit as usize + 1]);
+        // Rows of the order before this range: all of them are before the limit, or some.
+        let before: usize = from.iter().sum();
+        let mut left = match self.0.limit {
+            None => usize::MAX,
+            Some(limit) => (limit as usize).saturating_sub(before),
+        };
+        let mut heads = from.clone();
+        let mut picks: Vec<Pick> = Vec::new();
+        let batch_rows = work.query.settings.batch_rows;
+        let mut open: Vec<usize> = (0..heads.len()).filter(|run| heads[*run] < to[*run]).collect();
+        while left > 0 {
+            let Some(run) = smallest(&merge.runs, &heads, &open) else { break };
+            picks.push(Pick { source: run as u32, row: merge.runs[run].order[heads[run]] });
+            heads[run] += 1;
+            left -= 1;
+            if heads[run] == to[run] {
+                open.retain(|other| *other != run);
+            }
+            if picks.len() == batch_rows {
+                work.check()?;
+                if push(picked(&merge.runs, &picks))? == Flow::Enough {
+                    return Ok(Flow::Enough);
+                }
+                picks.clear();
+            }
+        }
+        if picks.is_empty() { Ok(Flow::More) } else { push(picked(&merge.runs, &picks)) }
+    }
+}
+
+/// The run whose next row comes first; of equal ones the earlier run, which holds earlier input.
+fn smallest(runs: &[Run], heads: &[usize], open: &[usize]) -> Option<usize> {
+    let row = |run: usize| runs[run].order[heads[run]] as usize;
+    let mut best = *open.first()?;
+    for run in &open[1..] {
+        if runs[*run].keys.compare(row(*run), &runs[best].keys, row(best)) == Ordering::Less {
+            best = *run;
+        }
+    }
+    Some(best)
+}
+
+fn picked(runs: &[Run], picks: &[Pick]) -> Batch {
+    let columns = runs.first().map_or(0, |r| r.rows.columns.len());
+    let columns: Vec<Vector> = (0..columns)
+        .map(|c| {
+            let sources: Vec<Vector> = runs.iter().map(|r| r.rows.columns[c].clone()).collect();
+            interleave(&sources, picks)
+        })
+        .collect();
+    Batch::new(columns, picks.len())
+}

@@ -1,0 +1,151 @@
+//! Top-k: the first k rows of an order, keeping little more than k rows.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use plan::NodeId;
+use types::Result;
+use vector::Batch;
+
+use super::Sort;
+use super::keys::Keys;
+use crate::collect::detached_batch;
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
+use crate::values::slices;
+
+/// Rows kept beyond twice k before the surplus is thrown out.
+const SURPLUS_ROWS: usize = 4096;
+
+#[derive(Default)]
+pub struct TopState {
+    kept: Mutex<Vec<Kept>>,
+    rows: OnceLock<Batch>,
+}
+
+/// Rows that may be among the first k, each with the tag of its unit.
+#[derive(Default)]
+struct Kept {
+    batches: Vec<Batch>,
+    tags: Vec<Vec<u64>>,
+    rows: usize,
+    /// The k-th key so far: rows behind it are dropped on arrival.
+    bound: Option<Keys>,
+}
+
+pub struct TopSink(pub Arc<Sort>);
+pub struct TopMerge(pub Arc<Sort>);
+pub struct TopRows(pub Arc<Sort>);
+
+impl Sort {
+    fn top_rows(&self) -> usize {
+        self.limit.unwrap_or(0) as usize
+    }
+
+    /// The first `k` rows of `kept` by key, then tag, then place; in that order.
+    fn first(&self, kept: &mut Kept) -> Result<(Batch, Vec<u64>, Option<Keys>)> {
+        let all = Batch::concat(&kept.batches);
+        let tags: Vec<u64> = kept.tags.concat();
+        kept.batches.clear();
+        kept.tags.clear();
+        if all.rows == 0 {
+            return Ok((all, tags, None));
+        }
+        let keys = self.encode(&all)?;
+        let mut order: Vec<u32> = (0..all.rows as u32).collect();
+        let compare = |a: &u32, b: &u32| {
+            let (a, b) = (*a as usize, *b as usize);
+            keys.compare(a, &keys, b).then(tags[a].cmp(&tags[b])).then(a.cmp(&b))
+        };
+        let k = self.top_rows();
+        if order.len() > k && k > 0 {
+            order.select_nth_unstable_by(k - 1, compare);
+        }
+        order.truncate(k);
+        order.sort_unstable_by(compare);
+        let bound = order.last().filter(|_| order.len() == k).map(|row| keys.single(*row as usize));
+        let kept_tags = order.iter().map(|row| tags[*row as usize]).collect();
+        Ok((all.gather(&order), kept_tags, bound))
+    }
+}
+
+impl Sink for TopSink {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(Kept::default())
+    }
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
+        let sort = &self.0;
+        let k = sort.top_rows();
+        if k == 0 {
+            return Ok(Flow::Enough);
+        }
+        let kept = local_state::<Kept>(local);
+        let batch = match &kept.bound {
+            None => batch,
+            Some(bound) => {
+                let keys = sort.encode(&batch)?;
+                let ahead: Vec<u32> =
+                    (0..batch.rows as u32).filter(|row| keys.compare(*row as usize, bound, 0).is_le()).collect();
+                if ahead.is_empty() {
+                    return Ok(Flow::More);
+                }
+                if ahead.len() == batch.rows { batch } else { batch.gather(&ahead) }
+            }
+        };
+        let batch = detached_batch(&batch);
+        kept.rows += batch.rows;
+        kept.tags.push(vec![tag; batch.rows]);
+        kept.batches.push(batch);
+        if kept.rows > 2 * k + SURPLUS_ROWS {
+            let (rows, tags, bound) = sort.first(kept)?;
+            kept.rows = rows.rows;
+            kept.bound = bound;
+            // What was dropped may have shared string buffers with what stays.
+            kept.batches.push(detached_batch(&rows));
+            kept.tags.push(tags);
+        }
+        Ok(Flow::More)
+    }
+    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
+        let mut all = self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(locals.into_iter().map(|mut l| std::mem::take(local_state::<Kept>(&mut l))));
+        Ok(())
+    }
+}
+
+impl Step for TopMerge {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(1)
+    }
+    fn run(&self, _partition: u64, _work: &Work<'_>) -> Result<()> {
+        let mut together = Kept::default();
+        for mut kept in std::mem::take(&mut *self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
+            together.batches.append(&mut kept.batches);
+            together.tags.append(&mut kept.tags);
+        }
+        let (rows, _, _) = self.0.first(&mut together)?;
+        // The one partition runs once.
+        let _ = self.0.top.rows.set(rows);
+        Ok(())
+    }
+}
+
+impl Source for TopRows {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(1)
+    }
+    fn run(&self, _unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        match self.0.top.rows.get() {
+            Some(rows) => slices(rows, work.query.settings.batch_rows, push),
+            None => Ok(Flow::More),
+        }
+    }
+}
