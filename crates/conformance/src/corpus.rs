@@ -45,7 +45,8 @@ impl DB for CorpusDatabase {
 
 fn cell(value: &Value, ty: types::Type) -> String {
     let text = value.display(ty);
-    if text.is_empty() { "(empty)".to_owned() } else { text }
+    // Blanks at the ends of a row do not count in the corpus, so a blank value is nothing.
+    if text.is_empty() { "(empty)".to_owned() } else { text.trim_end_matches(' ').to_owned() }
 }
 
 /// Every corpus file, sorted.

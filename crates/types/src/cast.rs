@@ -195,8 +195,14 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             }
             Err(_) => Err(invalid()),
         },
-        Type::Real => parse_float(trimmed).map(|f| Value::F32(f as f32)).ok_or_else(invalid),
-        Type::Double => parse_float(trimmed).map(Value::F64).ok_or_else(invalid),
+        Type::Real => {
+            let wide = parse_float(trimmed).ok_or_else(invalid)?;
+            finite_text(trimmed, f64::from(wide as f32), to).map(|_| Value::F32(wide as f32))
+        }
+        Type::Double => {
+            let value = parse_float(trimmed).ok_or_else(invalid)?;
+            finite_text(trimmed, value, to).map(Value::F64)
+        }
         Type::Decimal { precision, scale } => match decimal::parse(trimmed, scale) {
             Ok(Some(v)) if decimal::fits(v, precision) => decimal_value(v, to),
             Ok(_) => Err(Error::new(SqlState::NumericValueOutOfRange, "numeric field overflow")
@@ -247,6 +253,17 @@ fn parse_float(text: &str) -> Option<f64> {
         _ if text.bytes().any(|b| b.is_ascii_alphabetic() && b != b'e' && b != b'E') => None,
         _ => text.parse().ok(),
     }
+}
+
+/// A number too large for the type is an error; the word infinity is not.
+fn finite_text(text: &str, value: f64, to: Type) -> Result<f64> {
+    if value.is_infinite() && text.bytes().any(|b| b.is_ascii_digit()) {
+        return Err(Error::new(
+            SqlState::NumericValueOutOfRange,
+            format!("\"{text}\" is out of range for type {}", to.sql_name().to_lowercase()),
+        ));
+    }
+    Ok(value)
 }
 
 fn parse_bytea(text: &str) -> Option<Vec<u8>> {

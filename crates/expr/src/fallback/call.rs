@@ -9,7 +9,7 @@ use datafusion_common::ScalarValue;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, Volatility};
-use types::{Result, Type, Value};
+use types::{Error, Result, SqlState, Type, Value};
 use vector::arrow::{arrow_type, from_array, to_array, type_from_arrow};
 use vector::{Data, Vector};
 
@@ -78,15 +78,38 @@ impl FunctionCall {
                 config_options: configuration(),
             })
             .map_err(|e| from_datafusion(&e))?;
-        match result {
-            ColumnarValue::Array(array) => to_vector(&array, ty),
+        let result = match result {
+            ColumnarValue::Array(array) => to_vector(&array, ty)?,
             ColumnarValue::Scalar(value) => {
                 let array = value.to_array().map_err(|e| from_datafusion(&e))?;
-                Ok(Vector::constant(ty, to_vector(&array, ty)?.value(0), rows))
+                Vector::constant(ty, to_vector(&array, ty)?.value(0), rows)
+            }
+        };
+        self.check_domain(inputs, &result)?;
+        Ok(result)
+    }
+
+    /// Functions that give NaN or infinity outside their domain raise an error there, as PostgreSQL's do.
+    fn check_domain(&self, inputs: &[Vector], result: &Vector) -> Result<()> {
+        if !result.ty().is_float() || !PARTIAL_FUNCTIONS.contains(&self.function.name()) {
+            return Ok(());
+        }
+        let finite = |v: &Vector, row: usize| v.value(row).as_f64().is_none_or(f64::is_finite);
+        for row in 0..result.len() {
+            if !finite(result, row) && inputs.iter().all(|input| finite(input, row)) {
+                let overflow = matches!(self.function.name(), "exp" | "power" | "pow")
+                    && result.value(row).as_f64().is_some_and(f64::is_infinite);
+                let message = if overflow { "value out of range: overflow" } else { "input is out of range" };
+                return Err(Error::new(SqlState::NumericValueOutOfRange, format!("{}: {message}", self.function.name())));
             }
         }
+        Ok(())
     }
 }
+
+/// Functions of floats that are not defined everywhere.
+const PARTIAL_FUNCTIONS: &[&str] =
+    &["ln", "log", "log2", "log10", "exp", "power", "pow", "sqrt", "asin", "acos", "acosh", "atanh", "cot"];
 
 fn scalar(ty: Type, value: &Value, wanted: &DataType) -> Result<ScalarValue> {
     let array = convert(&to_array(&Vector::constant(ty, value.clone(), 1)), wanted)?;

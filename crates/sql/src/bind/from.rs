@@ -139,7 +139,11 @@ impl<'a> Binder<'a> {
                     .collect();
                 self.using(&mut entries, &mut right_entries, &wanted)?
             }
-            JoinConstraint::None => (vec![], vec![]),
+            JoinConstraint::None if matches!(join.join_operator, O::CrossJoin(_)) => (vec![], vec![]),
+            JoinConstraint::None => {
+                return Err(Error::new(SqlState::SyntaxError, "a join needs a condition")
+                    .with_hint("write ON or USING, or CROSS JOIN for every pair of rows"));
+            }
         };
         if lateral
             && matches!(kind, JoinKind::Right | JoinKind::Full)
