@@ -9,7 +9,7 @@
 //!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
 
 use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan};
-use types::Comparison;
+use types::{Comparison, Value};
 
 use super::null_rejection::{rejected, strict};
 use crate::Settings;
@@ -114,6 +114,28 @@ impl PushDown<'_> {
         }
     }
 
+    /// Whether a column of `plan` holds no NULL, as its table declares.
+    fn never_null(&self, plan: &LogicalPlan, id: ColumnId) -> bool {
+        match plan {
+            LogicalPlan::Scan { columns, .. } => {
+                columns.iter().any(|(own, _)| *own == id) && !self.columns.get(id).nullable
+            }
+            LogicalPlan::Filter { input, .. }
+            | LogicalPlan::Sort { input, .. }
+            | LogicalPlan::Limit { input, .. } => self.never_null(input, id),
+            LogicalPlan::Project { input, expressions } => {
+                !expressions.iter().any(|(own, _)| *own == id) && self.never_null(input, id)
+            }
+            LogicalPlan::Join { left, right, kind: JoinKind::Inner, .. } => {
+                self.never_null(left, id) || self.never_null(right, id)
+            }
+            LogicalPlan::Join { left, kind: JoinKind::Left | JoinKind::LeftSemi | JoinKind::LeftAnti, .. } => {
+                self.never_null(left, id)
+            }
+            _ => false,
+        }
+    }
+
     fn push_join(&self, join: LogicalPlan, mut predicates: Vec<Expr>, non_null: &ColumnSet) -> LogicalPlan {
         let LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } = join
         else {
@@ -137,6 +159,28 @@ impl PushDown<'_> {
                     on = on.into_iter().map(|(l, r)| (r, l)).collect();
                 }
                 _ => {}
+            }
+        }
+
+        let mut nulls = Vec::new();
+        if self.settings.outer_join_simplification && kind == JoinKind::Left && !null_equals_null {
+            // A row whose key is NULL after an outer join found no partner: asking for those is an anti-join.
+            let mut matched = ColumnSet::new();
+            on.iter().for_each(|(_, r)| matched.union(&strict(r)));
+            matched.intersect(&of_right);
+            let asks = predicates.iter().position(|p| match &p.kind {
+                ExprKind::IsNull { input, negated: false } => {
+                    input.as_column().is_some_and(|id| {
+                        of_right.contains(id) && (matched.contains(id) || self.never_null(&right, id))
+                    })
+                }
+                _ => false,
+            });
+            if let Some(at) = asks {
+                predicates.remove(at);
+                kind = JoinKind::LeftAnti;
+                let null = |id: ColumnId| (id, Expr::literal(Value::Null, self.columns.get(id).ty));
+                nulls.extend(of_right.iter().map(null));
             }
         }
 
@@ -189,7 +233,8 @@ impl PushDown<'_> {
         }
         for condition in conditions {
             let used = ColumnSet::of(&condition);
-            let movable = moves && kind != JoinKind::Full && !used.is_empty();
+            // NOT IN's comparison may stand among the conditions, and a row it is unknown for counts.
+            let movable = moves && kind != JoinKind::Full && !used.is_empty() && !null_aware;
             if movable && keeps_left_only && used.is_subset(&of_left) {
                 to_left.push(condition);
             } else if movable && used.is_subset(&of_right) {
@@ -201,6 +246,11 @@ impl PushDown<'_> {
         // What is left spans both sides; equalities among it are keys.
         let mut residual = Vec::with_capacity(own.len());
         for condition in own {
+            if null_aware {
+                // NULL counts as "unknown" in the keys of NOT IN, but not in the conditions beside them.
+                residual.push(condition);
+                continue;
+            }
             match as_key(condition, &of_left, &of_right) {
                 Ok(pair) if !null_equals_null => {
                     if !on.contains(&pair) {
@@ -246,6 +296,9 @@ impl PushDown<'_> {
                 input: Box::new(join),
                 expressions: vec![(mark, Expr::boolean(value))],
             },
+            None if !nulls.is_empty() => {
+                LogicalPlan::Project { input: Box::new(join), expressions: nulls }
+            }
             None => join,
         };
         filtered(join, stay)

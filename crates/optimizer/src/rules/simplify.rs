@@ -307,9 +307,9 @@ fn fold_arithmetic(op: Arithmetic, left: &Expr, right: &Expr, ty: Type) -> Optio
     }
     let (l, r) = (l.as_i128()?, r.as_i128()?);
     let value = match bounds::arithmetic(op, left.ty, right.ty, ty, Some((l, l)), Some((r, r)))? {
-        (low, high) if low == high => low,
-        // Bounds of a remainder are wider than the remainder.
+        // Bounds of a remainder are wider than the remainder, and say nothing of a division by zero.
         _ if op == Arithmetic::Modulo => l.checked_rem(r)?,
+        (low, high) if low == high => low,
         _ => return None,
     };
     let fits = if ty.is_decimal() {

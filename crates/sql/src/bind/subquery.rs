@@ -271,7 +271,12 @@ impl<'a> ExprBinder<'_, 'a> {
         // NOT IN with NULLs. Uncorrelated, it is the join's own kind; otherwise a row is dropped unless every
         // comparison is FALSE, which a condition can say.
         let simple = op == Comparison::Equal && conditions.len() == 1 && free_columns(&plan).is_empty();
-        if simple && matches!(conditions[0].kind, ExprKind::Compare { .. }) {
+        // A left side without columns would leave the comparison to the subquery alone, where no join sees its NULLs.
+        let spans = |condition: &Expr| match &condition.kind {
+            ExprKind::Compare { left, .. } => !left.columns().is_empty(),
+            _ => false,
+        };
+        if simple && spans(&conditions[0]) {
             return Ok(Membership { plan, conditions, anti, null_aware: true });
         }
         let not_false =
