@@ -107,10 +107,9 @@ fn is_strict(operation: &Operation) -> bool {
 /// The operation on flat vectors and constants.
 fn kernel(node: &Node, inputs: &[Vector], rows: usize) -> Result<Vector> {
     let ty = node.ty;
-    if is_strict(&node.operation) {
-        if inputs.iter().any(|i| matches!(i.data(), Data::Constant(Value::Null))) {
-            return Ok(Vector::constant(ty, Value::Null, rows));
-        }
+    let null = |i: &Vector| matches!(i.data(), Data::Constant(Value::Null));
+    if is_strict(&node.operation) && inputs.iter().any(null) {
+        return Ok(Vector::constant(ty, Value::Null, rows));
     }
     let validity = union(inputs);
     let boolean = |bits| Ok(Vector::from_bool(bits, validity.clone()));

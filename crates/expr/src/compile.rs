@@ -80,9 +80,9 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
             if otherwise.is_none() {
                 operands.push(graph.intern(Operation::Literal(Value::Null), ty, vec![]));
             }
-            for at in 0..operands.len() {
+            for (at, operand) in operands.iter_mut().enumerate() {
                 if at % 2 == 1 || at == 2 * branches.len() {
-                    operands[at] = cast(graph, operands[at], ty);
+                    *operand = cast(graph, *operand, ty);
                 }
             }
             Operation::Case
@@ -160,8 +160,8 @@ fn align(graph: &mut Graph, operands: &mut [NodeId]) {
 }
 
 fn align_arithmetic(graph: &mut Graph, op: Arithmetic, ty: Type, operands: &mut [NodeId]) {
-    for at in 0..operands.len() {
-        let from = graph.node(operands[at]).ty;
+    for operand in operands.iter_mut() {
+        let from = graph.node(*operand).ty;
         let target = match ty {
             _ if from == Type::Null => ty,
             // DATE - DATE keeps its operands.
@@ -183,7 +183,7 @@ fn align_arithmetic(graph: &mut Graph, op: Arithmetic, ty: Type, operands: &mut 
             Type::Timestamp | Type::TimestampTz if from == Type::Date => ty,
             _ => from,
         };
-        operands[at] = cast(graph, operands[at], target);
+        *operand = cast(graph, *operand, target);
     }
     // Sums and remainders of decimals are computed at the result's scale.
     if let Type::Decimal { scale, .. } = ty

@@ -26,7 +26,7 @@ impl Random {
     fn whole(&mut self, bits: u32) -> i128 {
         let mut v: u128 = 0;
         for _ in 0..4 {
-            v = v << 32 | self.below(1 << 31) as u128 * 2 + self.below(2) as u128;
+            v = (v << 32) | (self.below(1 << 31) as u128 * 2 + self.below(2) as u128);
         }
         (v as i128) >> (128 - bits)
     }

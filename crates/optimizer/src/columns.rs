@@ -49,7 +49,6 @@ impl ColumnSet {
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|w| *w == 0)
     }
-    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
         self.words.iter().enumerate().flat_map(|(i, word)| {
             let mut rest = *word;

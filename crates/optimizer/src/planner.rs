@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plan::{ColumnId, ColumnTable, FilterId, TableId};
+use plan::{ColumnId, ColumnTable, Expr, FilterId, TableId};
 
 use crate::estimate::Facts;
-use crate::statistics::TableInfo;
+use crate::statistics::{Sample, TableInfo};
 use crate::{Settings, Statistics};
 
 pub(crate) struct Planner<'a> {
@@ -16,7 +16,16 @@ pub(crate) struct Planner<'a> {
     /// By column; filled as scans, projections and aggregations are lowered.
     facts: Vec<Facts>,
     tables: HashMap<TableId, Option<Arc<TableInfo>>>,
+    samples: Vec<Sampled>,
     filters_used: u32,
+}
+
+/// A sample that was taken: self-joins ask for the same one again.
+struct Sampled {
+    table: TableId,
+    columns: Vec<usize>,
+    filters: Vec<Expr>,
+    found: Option<Sample>,
 }
 
 impl<'a> Planner<'a> {
@@ -25,11 +34,21 @@ impl<'a> Planner<'a> {
         statistics: &'a dyn Statistics,
         settings: &'a Settings,
     ) -> Self {
-        Planner { columns, statistics, settings, facts: Vec::new(), tables: HashMap::new(), filters_used: 0 }
+        Planner { columns, statistics, settings, facts: Vec::new(), tables: HashMap::new(), samples: vec![], filters_used: 0 }
     }
     pub(crate) fn table(&mut self, table: TableId) -> Option<Arc<TableInfo>> {
         let statistics = self.statistics;
         self.tables.entry(table).or_insert_with(|| statistics.table(table)).clone()
+    }
+    pub(crate) fn sample(&mut self, table: TableId, columns: &[usize], filters: Vec<Expr>) -> Option<Sample> {
+        let known =
+            self.samples.iter().find(|s| s.table == table && s.columns == columns && s.filters == filters);
+        if let Some(known) = known {
+            return known.found.clone();
+        }
+        let found = self.statistics.sample(table, columns, &filters);
+        self.samples.push(Sampled { table, columns: columns.to_vec(), filters, found: found.clone() });
+        found
     }
     pub(crate) fn facts(&self, id: ColumnId) -> &Facts {
         self.facts.get(id.0 as usize).unwrap_or(&Facts::UNKNOWN)

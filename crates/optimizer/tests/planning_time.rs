@@ -110,3 +110,20 @@ fn more_relations_than_fit_one_search() {
     let output = [plan.1[0]];
     println!("91 in a row: {:?}", plan_time(plan.0, &mut columns, &output));
 }
+
+/// A long sum nests as deep as it is long.
+#[test]
+fn a_deep_expression() {
+    let mut columns = ColumnTable::default();
+    let (scan, ids) = relations(&mut columns, 1, 2).remove(0);
+    for n in [1000, 2000, 4000] {
+        let column = || Expr::column(ids[0], Type::BigInt);
+        let mut sum = column();
+        for _ in 0..n {
+            sum = tpch::arithmetic(plan::Arithmetic::Add, sum, column(), Type::BigInt);
+        }
+        let predicate = Expr::compare(Comparison::Less, sum, Expr::column(ids[1], Type::BigInt));
+        let took = plan_time(filter(scan.clone(), predicate), &mut columns, &ids[..1]);
+        println!("sum of {n}: {took:?}");
+    }
+}

@@ -166,7 +166,8 @@ pub(crate) fn truncate(input: &Vector, ty: Type) -> Vector {
     };
     let Some(strings) = compare::strings(input) else { return input.clone().with_type(ty) };
     let long = strings.views().iter().fold(0, |long, view| long.max(view_length(*view))) > limit;
-    if !long && !(trim && strings.iter().any(|bytes| bytes.ends_with(b" "))) {
+    let padded = trim && strings.iter().any(|bytes| bytes.ends_with(b" "));
+    if !long && !padded {
         return input.clone().with_type(ty);
     }
     let views: Vec<u128> = (0..strings.len())

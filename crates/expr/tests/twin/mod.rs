@@ -64,7 +64,7 @@ pub fn evaluate(expression: &Expr, row: &[Value]) -> Result<Value> {
         },
         K::InList { input, values, has_null, negated } => match operand(input)? {
             Value::Null => Value::Null,
-            v if values.iter().any(|x| *x == v) => Value::Bool(!negated),
+            v if values.contains(&v) => Value::Bool(!negated),
             _ if *has_null => Value::Null,
             _ => Value::Bool(*negated),
         },

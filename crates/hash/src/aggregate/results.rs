@@ -6,6 +6,7 @@ use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 use super::states::{Accumulator, States};
+use super::sums::FloatSums;
 
 /// Which measure of spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,8 @@ impl States {
                 let validity = self.validity(argument, start, end, 1);
                 let data = match &self.arguments[argument].accumulators[accumulator] {
                     Accumulator::Floats(sums) => {
-                        return Ok(float_vector(ty, sums[start..end].to_vec(), validity));
+                        check_overflow(sums, start, end)?;
+                        return Ok(float_vector(ty, sums.sums[start..end].to_vec(), validity));
                     }
                     Accumulator::Integers(sums) => integer_data(ty, (start..end).map(|g| Some(sums.get(g))))?,
                     Accumulator::WideIntegers(sums) => {
@@ -115,7 +117,8 @@ impl States {
         let counts = (start..end).map(|g| self.value_count(argument, g));
         let sum: Box<dyn Fn(usize) -> i128> = match &of.accumulators[accumulator] {
             Accumulator::Floats(sums) => {
-                let means = sums[start..end].iter().zip(counts).map(|(s, n)| s / n as f64).collect();
+                check_overflow(sums, start, end)?;
+                let means = sums.sums[start..end].iter().zip(counts).map(|(s, n)| s / n as f64).collect();
                 return Ok(float_vector(ty, means, validity));
             }
             Accumulator::Integers(sums) => Box::new(|g| sums.get(g)),
@@ -211,6 +214,13 @@ impl States {
             .collect();
         Ok(float_vector(ty, values, validity))
     }
+}
+
+fn check_overflow(sums: &FloatSums, start: usize, end: usize) -> Result<()> {
+    if sums.overflowed(start, end) {
+        return Err(Error::new(SqlState::NumericValueOutOfRange, "value out of range: overflow"));
+    }
+    Ok(())
 }
 
 fn counts(ty: Type, values: impl Iterator<Item = i64>) -> Vector {

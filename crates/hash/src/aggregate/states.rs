@@ -21,7 +21,7 @@ use vector::{Data, Vector};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
 use super::pieces::Pieces;
 use super::rows::RowGroups;
-use super::sums::{IntegerSums, WideSums, add_counts, add_floats};
+use super::sums::{FloatSums, IntegerSums, WideSums, add_counts};
 
 /// What is computed of an argument's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) enum Accumulator {
     Nothing,
     Integers(IntegerSums),
     WideIntegers(WideSums),
-    Floats(Vec<f64>),
+    Floats(FloatSums),
     LeastOrGreatest(Extremes<i64>),
     WideLeastOrGreatest(Extremes<i128>),
     FloatLeastOrGreatest(Extremes<f64>),
@@ -106,7 +106,7 @@ impl Accumulator {
             return Accumulator::Nothing;
         }
         match (kind, physical) {
-            (K::Sum, Physical::F32 | Physical::F64) => Accumulator::Floats(vec![]),
+            (K::Sum, Physical::F32 | Physical::F64) => Accumulator::Floats(FloatSums::default()),
             (K::Sum, Physical::I128) => Accumulator::WideIntegers(WideSums::default()),
             (K::Sum, Physical::Bytes) => Accumulator::Nothing,
             (K::Sum, _) => Accumulator::Integers(IntegerSums::default()),
@@ -135,7 +135,7 @@ impl Accumulator {
             Accumulator::Nothing | Accumulator::Pieces(_) => {}
             Accumulator::Integers(s) => s.resize(groups),
             Accumulator::WideIntegers(s) => s.resize(groups),
-            Accumulator::Floats(s) => s.resize(groups, 0.0),
+            Accumulator::Floats(s) => s.sums.resize(groups, 0.0),
             Accumulator::LeastOrGreatest(s) => s.resize(groups),
             Accumulator::WideLeastOrGreatest(s) => s.resize(groups),
             Accumulator::FloatLeastOrGreatest(s) => s.resize(groups),
@@ -148,7 +148,7 @@ impl Accumulator {
             Accumulator::Nothing => 0,
             Accumulator::Integers(s) => s.bytes(),
             Accumulator::WideIntegers(s) => s.bytes(),
-            Accumulator::Floats(s) => s.capacity() * 8,
+            Accumulator::Floats(s) => s.sums.capacity() * 8,
             Accumulator::LeastOrGreatest(s) => s.bytes(),
             Accumulator::WideLeastOrGreatest(s) => s.bytes(),
             Accumulator::FloatLeastOrGreatest(s) => s.bytes(),
@@ -165,7 +165,7 @@ impl Accumulator {
             Accumulator::LeastOrGreatest(s) => s.update(groups, &integers(vector)?),
             Accumulator::WideIntegers(s) => s.update(groups, wide_integers(vector)?),
             Accumulator::WideLeastOrGreatest(s) => s.update(groups, wide_integers(vector)?),
-            Accumulator::Floats(s) => add_floats(groups, &floats(vector)?, s),
+            Accumulator::Floats(s) => s.update(groups, &floats(vector)?),
             Accumulator::FloatLeastOrGreatest(s) => s.update(groups, &floats(vector)?),
             Accumulator::Text(s) => s.update(groups, strings(vector)?),
             Accumulator::Moments { states, unit } => {
@@ -198,7 +198,7 @@ impl Accumulator {
             (A::Nothing, A::Nothing) => {}
             (A::Integers(a), A::Integers(b)) => a.merge(b, rows, groups),
             (A::WideIntegers(a), A::WideIntegers(b)) => a.merge(b, rows, groups),
-            (A::Floats(a), A::Floats(b)) => super::sums::merge_each(a, b, rows, groups, |a, b| *a += b),
+            (A::Floats(a), A::Floats(b)) => a.merge(b, rows, groups),
             (A::LeastOrGreatest(a), A::LeastOrGreatest(b)) => a.merge(b, rows, groups),
             (A::WideLeastOrGreatest(a), A::WideLeastOrGreatest(b)) => a.merge(b, rows, groups),
             (A::FloatLeastOrGreatest(a), A::FloatLeastOrGreatest(b)) => a.merge(b, rows, groups),

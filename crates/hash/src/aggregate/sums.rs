@@ -362,16 +362,44 @@ impl WideSums {
     }
 }
 
-/// Sums of floats.
-pub fn add_floats(groups: RowGroups<'_>, values: &[f64], sums: &mut [f64]) {
-    match groups {
-        RowGroups::Single(_) => sums[0] += sum_f64(values),
-        RowGroups::Each(each) if sums.len() == 1 => {
-            debug_assert_eq!(each.len(), values.len());
-            sums[0] += sum_f64(values);
+/// Sums of floats. A sum of finite values that is not finite is an overflow.
+#[derive(Clone, Debug, Default)]
+pub struct FloatSums {
+    pub sums: Vec<f64>,
+    /// Some value was not finite, so a sum may rightly be so.
+    not_finite: bool,
+}
+
+impl FloatSums {
+    pub fn update(&mut self, groups: RowGroups<'_>, values: &[f64]) {
+        self.not_finite = self.not_finite || !all_finite(values);
+        let sums = &mut self.sums[..];
+        match groups {
+            RowGroups::Single(_) => sums[0] += sum_f64(values),
+            RowGroups::Each(each) if sums.len() == 1 => {
+                debug_assert_eq!(each.len(), values.len());
+                sums[0] += sum_f64(values);
+            }
+            RowGroups::Each(each) => add_each(each, |row| values[row], sums),
+            RowGroups::Runs(runs) => add_each(runs.each(), |row| values[row], sums),
         }
-        RowGroups::Each(each) => add_each(each, |row| values[row], sums),
-        RowGroups::Runs(runs) => add_each(runs.each(), |row| values[row], sums),
+    }
+    pub fn merge(&mut self, other: &FloatSums, rows: Option<&[u32]>, groups: &[u32]) {
+        self.not_finite |= other.not_finite;
+        merge_each(&mut self.sums, &other.sums, rows, groups, |a, b| *a += b);
+    }
+    pub fn overflowed(&self, start: usize, end: usize) -> bool {
+        !self.not_finite && !all_finite(&self.sums[start..end])
+    }
+}
+
+dispatch! {
+    fn all_finite(values: &[f64]) -> bool {
+        let mut finite = true;
+        for value in values {
+            finite &= value.is_finite();
+        }
+        finite
     }
 }
 

@@ -186,15 +186,15 @@ impl<'a> Merged<'a> {
             }
         }
         for (at, stores) in stores {
-            self.add_distinct(at, stores)?;
+            self.add_distinct(at, stores, true)?;
         }
         Ok(())
     }
-    /// Adds the pairs of the `at`-th DISTINCT argument.
-    fn add_distinct(&mut self, at: usize, mut stores: Vec<KeyStore>) -> Result<()> {
+    /// Adds the pairs of the `at`-th DISTINCT argument. A pair may be in several stores, and in a partition's store
+    /// several times.
+    fn add_distinct(&mut self, at: usize, mut stores: Vec<KeyStore>, each_unique: bool) -> Result<()> {
         stores.retain(|s| !s.is_empty());
-        // A single set has no duplicates.
-        let only = if stores.len() == 1 { stores.pop() } else { None };
+        let only = if stores.len() == 1 && each_unique { stores.pop() } else { None };
         match only.or_else(|| deduplicated(stores)) {
             Some(pairs) => {
                 let argument = self.aggregate.pairs[at].0;
@@ -364,7 +364,7 @@ impl Partitions {
         }
         for (at, slots) in self.pairs.iter().enumerate() {
             work.check()?;
-            merged.add_distinct(at, std::mem::take(&mut *lock(&slots[partition])))?;
+            merged.add_distinct(at, std::mem::take(&mut *lock(&slots[partition])), false)?;
         }
         *lock(&self.done[partition]) = Some(MergedPartition { table: merged.table, states: merged.states });
         Ok(())

@@ -161,7 +161,7 @@ impl Assembly<'_> {
                 && planner.settings.join_elimination
                 && planner.settings.projection_push_down;
             if dead_mark {
-                return Ok(left);
+                return planner.filter(left, conditions);
             }
             let right = self.assemble(planner, right, &below)?;
             if attached.kind == JoinKind::Left && drops_out(planner, &right, &attached.on, &needed_after) {

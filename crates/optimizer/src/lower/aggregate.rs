@@ -148,7 +148,7 @@ impl Planner<'_> {
             None => (None, None),
         };
         let filter = filter.map(|f| self.inputs(input).bind(f)).transpose()?;
-        let passes_value = matches!(function, F::Min | F::Max | F::AnyValue);
+        let passes_value = matches!(function, F::Min | F::Max | F::AnyValue | F::SingleValue);
         if passes_value && let Some(argument) = &argument {
             ty = argument.ty;
         }

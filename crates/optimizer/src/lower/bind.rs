@@ -132,6 +132,10 @@ impl<'a> Inputs<'a> {
                 let bounds = bounds::function(function, first);
                 Ok((Expr::new(K::Function { function, arguments: bound }, ty), bounds))
             }
+            K::IsNull { input, negated } => {
+                let input = Box::new(self.bind(*input)?);
+                Ok((Expr::new(K::IsNull { input, negated }, ty), None))
+            }
             // The rest neither gains from narrower operands nor says anything of its own bounds.
             K::InList { input, values, has_null, negated } => {
                 let input = Box::new(self.bind_as_declared(*input)?);

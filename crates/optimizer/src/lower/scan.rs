@@ -290,7 +290,7 @@ impl Planner<'_> {
         if asked.is_empty() {
             return Ok(ScanEstimate { all, each: guessed });
         }
-        let Some(sample) = self.statistics.sample(table, columns, &bound) else {
+        let Some(sample) = self.sample(table, columns, bound) else {
             return Ok(ScanEstimate { all, each: guessed });
         };
         Ok(from_sample(&sample, &asked, guessed))
