@@ -273,19 +273,14 @@ pub(crate) struct Grouping {
 }
 
 impl Grouping {
-    /// `input` are the columns of the FROM clause.
-    pub fn new(
-        binder: &mut Binder<'_>,
-        expressions: Vec<Expr>,
-        input: impl Iterator<Item = ColumnId>,
-    ) -> Self {
+    /// The group expressions under the columns they become; `input` are the columns of the FROM clause.
+    pub fn new(expressions: Vec<(ColumnId, Expr)>, input: impl Iterator<Item = ColumnId>) -> Self {
         let mut groups: Vec<(ColumnId, Expr)> = Vec::new();
         let mut by_expression: Vec<(Expr, ColumnId)> = Vec::new();
-        for expr in expressions {
+        for (id, expr) in expressions {
             if by_expression.iter().any(|(e, _)| *e == expr) {
                 continue;
             }
-            let id = binder.column_for("group", &expr);
             by_expression.push((expr.clone(), id));
             groups.push((id, expr));
         }

@@ -95,7 +95,7 @@ impl<'a> Binder<'a> {
     /// A whole query, with its result's headings.
     pub fn query(mut self, query: &'a Query) -> Result<LogicalQuery> {
         let relation = self.bind_query(query, None)?;
-        Ok(self.finish(relation))
+        self.finish(relation)
     }
 
     /// A query whose rows are assigned to a table's columns: `targets[i]` is the query column's target.
@@ -106,12 +106,17 @@ impl<'a> Binder<'a> {
         targets: &[usize],
     ) -> Result<LogicalQuery> {
         let relation = self.bind_assigned(query, schema, targets)?;
-        Ok(self.finish(relation))
+        self.finish(relation)
     }
 
-    pub fn finish(self, relation: Relation) -> LogicalQuery {
+    /// The query, once every expression finds its columns in the nodes below it.
+    pub fn finish(self, relation: Relation) -> Result<LogicalQuery> {
+        if !std::iter::once(&relation.plan).chain(&self.subqueries).all(unnest::is_closed) {
+            return Err(Error::unsupported("this form of correlated subquery is not supported")
+                .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
+        }
         let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
-        LogicalQuery { plan: relation.plan, columns: self.columns, subqueries: self.subqueries, output }
+        Ok(LogicalQuery { plan: relation.plan, columns: self.columns, subqueries: self.subqueries, output })
     }
 
     /// Counts one more query bound; nested uses of common table expressions double quickly.

@@ -1,5 +1,6 @@
 //! One SELECT: FROM, WHERE, GROUP BY, HAVING, the select list, DISTINCT and ORDER BY.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use sqlparser::ast::{
@@ -16,7 +17,7 @@ use super::expression::{Clause, ExprBinder, operands, strip};
 use super::query::sort_key;
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
-use super::unnest::free_columns;
+use super::unnest::{free_columns, made_columns};
 use super::{Binder, Relation, fold, folded};
 
 /// A WHERE or HAVING: conditions, and the memberships among its conjuncts.
@@ -93,7 +94,9 @@ impl<'a> Binder<'a> {
             Some(Distinct::Distinct) => true,
             Some(Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON is not supported")),
         };
-        self.project(plan, items, keys, order, distinct, &found)
+        // Only inside a query can a bare column be one that this plan does not make.
+        let made = scope.parent.is_some().then(|| made_columns(&plan));
+        self.project(plan, made.as_ref(), items, keys, order, distinct, &found)
     }
 
     fn refuse_unsupported(&self, select: &Select) -> Result<()> {
@@ -234,7 +237,12 @@ impl<'a> Binder<'a> {
             call.argument = call.argument.take().map(|e| replace(e, &found));
             call.filter = call.filter.take().map(|e| replace(e, &found));
         }
-        let grouping = Grouping::new(self, groups, scope.entries.iter().map(|e| e.id));
+        let made = scope.parent.is_some().then(|| made_columns(&plan));
+        let mut keyed = Vec::with_capacity(groups.len());
+        for expr in groups {
+            keyed.push((self.own_column_for(made.as_ref(), "group", &expr), expr));
+        }
+        let grouping = Grouping::new(keyed, scope.entries.iter().map(|e| e.id));
         let mut rewrite = |binder: &Self, expr: &mut Expr, span: Span| -> Result<()> {
             let taken = std::mem::replace(expr, Expr::boolean(false));
             *expr = grouping.rewrite(binder, &mut aggregates, taken).map_err(|e| binder.error_at(e, span))?;
@@ -278,10 +286,24 @@ impl<'a> Binder<'a> {
         })
     }
 
+    /// A column for an expression over a plan that makes the columns `made`. An outer column becomes one of this
+    /// query's own: under its own id it would seem to be made here as well as further out.
+    fn own_column_for(&mut self, made: Option<&HashSet<ColumnId>>, name: &str, expr: &Expr) -> ColumnId {
+        match (expr.as_column(), made) {
+            (Some(id), Some(made)) if !made.contains(&id) => {
+                let nullable = self.nullable(expr);
+                self.columns.add(name, expr.ty, nullable)
+            }
+            _ => self.column_for(name, expr),
+        }
+    }
+
     /// The select list, DISTINCT and ORDER BY on top of `plan`.
+    #[allow(clippy::too_many_arguments)]
     fn project(
         &mut self,
         plan: LogicalPlan,
+        made: Option<&HashSet<ColumnId>>,
         items: Vec<Item>,
         keys: Vec<(Order, Span)>,
         order: &[OrderByExpr],
@@ -291,7 +313,7 @@ impl<'a> Binder<'a> {
         let mut expressions: Vec<(ColumnId, Expr)> = Vec::with_capacity(items.len());
         let mut columns = Vec::with_capacity(items.len());
         for item in &items {
-            let id = self.column_for(&item.name, &item.expr);
+            let id = self.own_column_for(made, &item.name, &item.expr);
             if item.untyped {
                 self.untyped.insert(id);
             }
@@ -316,7 +338,7 @@ impl<'a> Binder<'a> {
                             return Err(self.error_at(error, span));
                         }
                         None => {
-                            let id = self.column_for("sort key", &expr);
+                            let id = self.own_column_for(made, "sort key", &expr);
                             if !expressions.iter().any(|(e, _)| *e == id) {
                                 expressions.push((id, expr));
                             }

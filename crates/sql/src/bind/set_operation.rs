@@ -88,7 +88,10 @@ impl<'a> Binder<'a> {
         let mut columns = Vec::with_capacity(width);
         for at in 0..width {
             let (name, first) = inputs[0].columns[at].clone();
-            let ty = self.columns.get(first).ty;
+            // Texts of several lengths need no cast, but the first one's length does not hold for all.
+            let ty = inputs.iter().fold(self.columns.get(first).ty, |ty, input| {
+                common_type(ty, self.columns.get(input.columns[at].1).ty).unwrap_or(ty)
+            });
             let nullable = inputs.iter().any(|i| self.columns.get(i.columns[at].1).nullable);
             columns.push((name.clone(), self.columns.add(&*name, ty, nullable)));
         }

@@ -28,6 +28,19 @@ pub(crate) fn free_columns(plan: &LogicalPlan) -> BTreeSet<ColumnId> {
     used
 }
 
+/// Every node's expressions use only columns that the nodes below it deliver.
+pub(crate) fn is_closed(plan: &LogicalPlan) -> bool {
+    let children = plan.children();
+    let delivered: HashSet<ColumnId> = match plan {
+        LogicalPlan::Scan { .. } => plan.output().into_iter().collect(),
+        LogicalPlan::Join { left, right, .. } => left.output().into_iter().chain(right.output()).collect(),
+        _ => children.iter().flat_map(|child| child.output()).collect(),
+    };
+    let mut used = BTreeSet::new();
+    plan.expressions().into_iter().for_each(|expr| collect_columns(expr, &mut used));
+    used.iter().all(|id| delivered.contains(id)) && children.into_iter().all(is_closed)
+}
+
 fn collect_columns(expr: &Expr, out: &mut BTreeSet<ColumnId>) {
     if let ExprKind::Column(id) = expr.kind {
         out.insert(id);

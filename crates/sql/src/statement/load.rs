@@ -106,7 +106,7 @@ impl Context<'_> {
         let mut binder = Binder::new(self.text, self.relations);
         let relation = binder.file(file.clone());
         let relation = binder.assigned(relation, &info.columns, &targets)?;
-        Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation) })
+        Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })
     }
 }
 
