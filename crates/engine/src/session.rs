@@ -92,11 +92,14 @@ impl Session {
     fn execute_one(&self, text: &str, statement: &sql::StatementText) -> Result<ResultSet> {
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let relations = SessionRelations::new(&self.database);
-            let planned = sql::plan(text, statement, &relations)?;
-            self.run_statement(planned, &relations)
-        }));
+        let run = || {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let relations = SessionRelations::new(&self.database);
+                let planned = sql::plan(text, statement, &relations)?;
+                self.run_statement(planned, &relations)
+            }))
+        };
+        let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
         self.cancel.set_timeout(None);
         match outcome {
             Ok(result) => result,
@@ -209,6 +212,20 @@ pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet 
         })
         .collect();
     ResultSet::new(Schema::new(fields), vec![Batch::new(columns, rows.len())])
+}
+
+/// Texts beyond this may nest deeply enough to need a stack of their own.
+const LONG_TEXT_BYTES: usize = 8 << 10;
+/// Plans of deep expressions are walked by recursion. Pages of the stack that nobody touches cost nothing.
+const LARGE_STACK_BYTES: usize = 1 << 30;
+
+/// Runs `work` on a thread with a large stack, and waits for it.
+fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(LARGE_STACK_BYTES).spawn_scoped(scope, work);
+        let thread = thread.map_err(|e| Error::new(SqlState::OutOfMemory, format!("no stack for a long statement: {e}")))?;
+        thread.join().map_err(|_| Error::internal("the statement's thread failed"))
+    })
 }
 
 /// How a name is shown in messages.
