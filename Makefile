@@ -36,9 +36,9 @@ setup:
 	@command -v git >/dev/null || missing="$$missing git"
 	@python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv python3-pip"
 	@if [ -n "$$missing" ]; then
-	@  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
-	@  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing
-	@fi
+	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing
+	fi
 	@command -v cargo >/dev/null || { echo "Rust is needed: see https://rustup.rs"; exit 1; }
 
 build: setup
@@ -66,14 +66,14 @@ lint:
 
 test: wheel
 	cargo test --release --workspace --exclude python
-	cd crates/python && $(PYTHON) -m pytest -q tests
-	cd bench && $(PYTHON) -m pytest -q tests
+	(cd crates/python && $(PYTHON) -m pytest -q tests)
+	(cd bench && $(PYTHON) -m pytest -q tests)
 
 bench: wheel
 	@$(PYTHON) -c 'import duckdb, tableauhyperapi' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	cd bench && $(PYTHON) prepare.py --suite tpch --scale $(SCALE) && $(PYTHON) -m compare --suite tpch --scale $(SCALE) --threads 2 --engines $(ENGINES)
-	cd bench && $(PYTHON) prepare.py --suite ssb --scale $(SCALE) && $(PYTHON) -m compare --suite ssb --scale $(SCALE) --threads 2 --engines $(ENGINES)
+	(cd bench && $(PYTHON) prepare.py --suite tpch --scale $(SCALE) && $(PYTHON) -m compare --suite tpch --scale $(SCALE) --threads 2 --engines $(ENGINES))
+	(cd bench && $(PYTHON) prepare.py --suite ssb --scale $(SCALE) && $(PYTHON) -m compare --suite ssb --scale $(SCALE) --threads 2 --engines $(ENGINES))
 
 clean:
 	rm -rf dist
