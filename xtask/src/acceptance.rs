@@ -24,7 +24,11 @@ fn check_page(page: &str, files: &BTreeSet<String>, read: &dyn Fn(&str) -> Optio
     for (number, line) in page.lines().enumerate() {
         let place = format!("{PAGE}:{}", number + 1);
         let cells: Vec<&str> = line.trim().trim_matches('|').split(" | ").map(str::trim).collect();
-        if !line.trim_start().starts_with('|') || cells.len() < 4 || cells[0].starts_with("--") || cells[0] == "line" {
+        if !line.trim_start().starts_with('|')
+            || cells.len() < 4
+            || cells[0].starts_with("--")
+            || cells[0] == "line"
+        {
             continue;
         }
         let (state, evidence) = (cells[2], cells[3]);
@@ -32,10 +36,13 @@ fn check_page(page: &str, files: &BTreeSet<String>, read: &dyn Fn(&str) -> Optio
         match state {
             "open" => continue,
             "done" | "part" if named.is_empty() => {
-                findings.push(Finding::new(&place, "a row that is not open names its evidence in backquotes"));
+                findings
+                    .push(Finding::new(&place, "a row that is not open names its evidence in backquotes"));
             }
             "done" | "part" => {}
-            other => findings.push(Finding::new(&place, format!("unknown state \"{other}\": done, part or open"))),
+            other => {
+                findings.push(Finding::new(&place, format!("unknown state \"{other}\": done, part or open")))
+            }
         }
         for name in named {
             if let Some(problem) = missing(name, files, read) {

@@ -72,7 +72,8 @@ fn check_edges(crates: &BTreeMap<String, Standing>) -> Vec<Finding> {
         let place = format!("crates/{name}/Cargo.toml");
         for dependency in &standing.dependencies {
             if dependency.starts_with("datafusion") && !DATAFUSION.contains(&name.as_str()) {
-                findings.push(Finding::new(&place, format!("{dependency} may be used by {DATAFUSION:?} only")));
+                findings
+                    .push(Finding::new(&place, format!("{dependency} may be used by {DATAFUSION:?} only")));
             }
             let Some(other) = crates.get(dependency) else { continue };
             let allowed = other.layer < standing.layer
@@ -111,7 +112,11 @@ mod tests {
         assert!(check_edges(&house(&[("a", 1, 0, &["b"]), ("b", 1, 1, &[])])).is_empty());
         assert_eq!(check_edges(&house(&[("a", 1, 1, &["b"]), ("b", 1, 0, &[])])).len(), 1, "leftwards");
         assert_eq!(check_edges(&house(&[("a", 1, 0, &["b"]), ("b", 2, 0, &[])])).len(), 1, "upwards");
-        assert_eq!(check_edges(&house(&[("scheduler", 3, 0, &["plan"]), ("plan", 2, 0, &[])])).len(), 1, "never");
+        assert_eq!(
+            check_edges(&house(&[("scheduler", 3, 0, &["plan"]), ("plan", 2, 0, &[])])).len(),
+            1,
+            "never"
+        );
         assert_eq!(check_edges(&house(&[("engine", 4, 0, &["datafusion-sql"])])).len(), 1, "datafusion");
     }
 }

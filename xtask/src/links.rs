@@ -12,7 +12,10 @@ pub fn check(root: &Path, files: &[PathBuf]) -> Vec<Finding> {
         for target in targets(&text) {
             let path = target.split('#').next().unwrap_or("");
             if !path.is_empty() && !folder.join(path).exists() {
-                findings.push(Finding::new(file.to_string_lossy(), format!("links to {target}, which does not exist")));
+                findings.push(Finding::new(
+                    file.to_string_lossy(),
+                    format!("links to {target}, which does not exist"),
+                ));
             }
         }
     }

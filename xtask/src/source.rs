@@ -47,8 +47,9 @@ fn check_rust(place: &str, text: &str, findings: &mut Vec<Finding>) {
         let code = line.split("//").next().unwrap_or("");
         in_tests |= line.contains("#[cfg(test)]");
         let here = format!("{place}:{}", number + 1);
-        let is_unsafe = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|u| code.contains(u))
-            && !code.contains('"');
+        let is_unsafe =
+            ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|u| code.contains(u))
+                && !code.contains('"');
         if is_unsafe && !allowed && !in_tests {
             findings.push(Finding::new(&here, "unsafe outside the crates that may hold it"));
         }
@@ -77,6 +78,10 @@ mod tests {
         assert_eq!(findings("crates/plan/src/a.rs", "//! Doc.\nfn a() { unsafe { b() } }\n"), 1, "unsafe");
         assert_eq!(findings("crates/simd/src/a.rs", "//! Doc.\nfn a() { unsafe { b() } }\n"), 0);
         assert_eq!(findings("crates/plan/src/a.rs", "//! Doc.\n// FIXME\n"), 1, "marker");
-        assert_eq!(findings("crates/plan/src/a.rs", &format!("//! Doc.\n{}", "//\n".repeat(1000))), 1, "length");
+        assert_eq!(
+            findings("crates/plan/src/a.rs", &format!("//! Doc.\n{}", "//\n".repeat(1000))),
+            1,
+            "length"
+        );
     }
 }

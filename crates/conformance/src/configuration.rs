@@ -19,7 +19,8 @@ impl Configuration {
 
     /// A new database under this configuration.
     pub fn open(&self) -> Result<Session> {
-        let database = Database::in_memory(Options { workers: Some(self.workers), memory_bytes: Some(8 << 30) })?;
+        let database =
+            Database::in_memory(Options { workers: Some(self.workers), memory_bytes: Some(8 << 30) })?;
         let session = database.session();
         for (name, value) in &self.settings {
             session.query(&format!("SET {name} = '{value}'"))?;
@@ -56,6 +57,10 @@ pub fn all() -> Vec<Configuration> {
         ),
         Configuration::new("optimizer off", 2, &rules),
         Configuration::new("techniques off", 2, &techniques),
-        Configuration::new("column store, optimizer off", 1, &[rules.as_slice(), &[("layout", "column")]].concat()),
+        Configuration::new(
+            "column store, optimizer off",
+            1,
+            &[rules.as_slice(), &[("layout", "column")]].concat(),
+        ),
     ]
 }

@@ -17,7 +17,8 @@ fn load(suite: &str, scale: &str, settings: &[(&str, &str)]) -> Session {
 /// Every query of the suite whose answer is recorded; what differs, in words.
 fn differences(session: &Session, suite: &str, scale: &str) -> Vec<String> {
     let folder = repository().join("tests/answers");
-    let mut names: Vec<_> = std::fs::read_dir(folder.join("queries").join(suite)).unwrap().flatten().map(|e| e.path()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.join("queries").join(suite)).unwrap().flatten().map(|e| e.path()).collect();
     names.sort();
     let mut problems = Vec::new();
     let mut compared = 0;
@@ -57,13 +58,20 @@ fn tpch_small() {
 
 #[test]
 fn tpch_small_in_small_blocks_by_block() {
-    check("tpch", "0.01", &[("block_size", "64KB"), ("unit_of_transfer", "block"), ("transfer_size", "16KB")]);
+    check(
+        "tpch",
+        "0.01",
+        &[("block_size", "64KB"), ("unit_of_transfer", "block"), ("transfer_size", "16KB")],
+    );
 }
 
 #[test]
 fn tpch_small_without_the_optimizer() {
-    let mut rules: Vec<(&str, &str)> =
-        engine::settings::OPTIMIZER_RULES.iter().filter(|n| **n != "join_order").map(|n| (*n, "off")).collect();
+    let mut rules: Vec<(&str, &str)> = engine::settings::OPTIMIZER_RULES
+        .iter()
+        .filter(|n| **n != "join_order")
+        .map(|n| (*n, "off"))
+        .collect();
     // Without push-down the comma joins of TPC-H would be cross products of everything: that one stays.
     rules.retain(|(n, _)| !matches!(*n, "filter_push_down"));
     check("tpch", "0.01", &rules);

@@ -35,7 +35,11 @@ fn a_planted_fault_is_reported() {
     let folder = std::env::temp_dir().join(format!("quickstep-corpus-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("planted.slt");
-    std::fs::write(&file, "query I\nSELECT 1\n----\n2\n\nquery I\nSELECT 1\n----\n1\n\nstatement error\nSELECT 1\n").unwrap();
+    std::fs::write(
+        &file,
+        "query I\nSELECT 1\n----\n2\n\nquery I\nSELECT 1\n----\n1\n\nstatement error\nSELECT 1\n",
+    )
+    .unwrap();
     let mut run = 0;
     let failures = replay(&file, &configuration::standard(), &mut run);
     std::fs::remove_dir_all(&folder).unwrap();

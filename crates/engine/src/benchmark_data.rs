@@ -11,7 +11,11 @@ use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 
 impl Session {
-    pub(crate) fn call(&self, procedure: &str, arguments: &[(Option<String>, Value, Type)]) -> Result<ResultSet> {
+    pub(crate) fn call(
+        &self,
+        procedure: &str,
+        arguments: &[(Option<String>, Value, Type)],
+    ) -> Result<ResultSet> {
         let suite = match procedure.to_ascii_lowercase().as_str() {
             "tpch" => Suite::Tpch,
             "ssb" => Suite::Ssb,

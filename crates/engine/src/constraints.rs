@@ -19,7 +19,12 @@ const RUN_ROWS_MAX: usize = 256;
 const BITS_PER_ROW_MAX: i128 = 64;
 
 /// Fails when two rows of `blocks`, old and new together, agree on `columns` and none of those is NULL.
-pub(crate) fn check_unique(table: &Schema, constraint: &str, columns: &[usize], blocks: &[Arc<Block>]) -> Result<()> {
+pub(crate) fn check_unique(
+    table: &Schema,
+    constraint: &str,
+    columns: &[usize],
+    blocks: &[Arc<Block>],
+) -> Result<()> {
     let rows: usize = blocks.iter().map(|b| b.rows()).sum();
     if rows < 2 || columns.is_empty() {
         return Ok(());
@@ -28,7 +33,9 @@ pub(crate) fn check_unique(table: &Schema, constraint: &str, columns: &[usize], 
         Clustered::Unique => None,
         Clustered::Duplicate(values) => Some(values),
         Clustered::No => match integer_bounds(columns, blocks) {
-            Some((min, max)) if max - min < rows as i128 * BITS_PER_ROW_MAX => bitmap_duplicate(columns[0], min, max, blocks),
+            Some((min, max)) if max - min < rows as i128 * BITS_PER_ROW_MAX => {
+                bitmap_duplicate(columns[0], min, max, blocks)
+            }
             _ => hashed_duplicate(columns, blocks),
         },
     };

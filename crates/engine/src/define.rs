@@ -11,7 +11,12 @@ use crate::session::shown;
 use crate::settings::{LayoutKind, parse_block_bytes};
 
 impl Session {
-    pub(crate) fn create_table(&self, name: &ObjectName, columns: Vec<Field>, options: &TableOptions) -> Result<ResultSet> {
+    pub(crate) fn create_table(
+        &self,
+        name: &ObjectName,
+        columns: Vec<Field>,
+        options: &TableOptions,
+    ) -> Result<ResultSet> {
         if columns.is_empty() {
             return Err(Error::unsupported(format!("table \"{}\" would have no columns", name.name)));
         }
@@ -21,7 +26,11 @@ impl Session {
     }
 
     /// For CREATE TABLE AS: the answer when the table exists, so that the query need not run.
-    pub(crate) fn exists_already(&self, name: &ObjectName, options: &TableOptions) -> Result<Option<ResultSet>> {
+    pub(crate) fn exists_already(
+        &self,
+        name: &ObjectName,
+        options: &TableOptions,
+    ) -> Result<Option<ResultSet>> {
         let new = self.new_table(name, vec![], options)?;
         let snapshot = self.snapshot();
         let schema = match (&new.schema, new.temporary) {
@@ -34,13 +43,20 @@ impl Session {
         }
         match options.if_exists {
             IfExists::Keep => Ok(Some(ResultSet::done("CREATE TABLE AS"))),
-            _ => Err(Error::new(SqlState::DuplicateTable, format!("relation \"{}\" already exists", new.name))
-                .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE")),
+            _ => {
+                Err(Error::new(SqlState::DuplicateTable, format!("relation \"{}\" already exists", new.name))
+                    .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE"))
+            }
         }
     }
 
     /// The catalog's form of a table definition, names resolved.
-    pub(crate) fn new_table(&self, name: &ObjectName, mut columns: Vec<Field>, options: &TableOptions) -> Result<NewTable> {
+    pub(crate) fn new_table(
+        &self,
+        name: &ObjectName,
+        mut columns: Vec<Field>,
+        options: &TableOptions,
+    ) -> Result<NewTable> {
         let (block_bytes, layout) = {
             let settings = self.settings();
             (settings.block_bytes, settings.layout)
@@ -56,8 +72,11 @@ impl Session {
                     })?;
                 }
                 other => {
-                    return Err(Error::new(SqlState::InvalidParameterValue, format!("unrecognized table option \"{other}\""))
-                        .with_hint("the options are block_size and layout"));
+                    return Err(Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("unrecognized table option \"{other}\""),
+                    )
+                    .with_hint("the options are block_size and layout"));
                 }
             }
         }
@@ -97,7 +116,8 @@ impl Session {
         let snapshot = self.snapshot();
         let (parent, fields, primary) = if to_itself {
             // The catalog's name for "the table being made".
-            let primary = options.primary_key.as_ref().map(|k| positions(&name.name, columns, k)).transpose()?;
+            let primary =
+                options.primary_key.as_ref().map(|k| positions(&name.name, columns, k)).transpose()?;
             (catalog::TableId(0), columns.to_vec(), primary)
         } else {
             let parent = snapshot.table(key.parent.schema.as_deref(), &key.parent.name)?;
@@ -117,7 +137,12 @@ impl Session {
         Ok(ForeignKey { name: None, columns: own, parent, parent_columns })
     }
 
-    pub(crate) fn drop_tables(&self, names: &[ObjectName], if_exists: bool, cascade: bool) -> Result<ResultSet> {
+    pub(crate) fn drop_tables(
+        &self,
+        names: &[ObjectName],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<ResultSet> {
         // All or none: one commit.
         self.database.shared.catalog.commit(|draft| {
             for name in names {
@@ -147,7 +172,10 @@ fn positions(table: &str, columns: &[Field], names: &[String]) -> Result<Vec<usi
         let place = columns.iter().position(|f| f.name == *name).ok_or_else(|| {
             let error = Error::new(
                 SqlState::UndefinedColumn,
-                format!("column \"{name}\" named in key does not exist in table \"{}\"", shown(&ObjectName { schema: None, name: table.to_owned() })),
+                format!(
+                    "column \"{name}\" named in key does not exist in table \"{}\"",
+                    shown(&ObjectName { schema: None, name: table.to_owned() })
+                ),
             );
             match catalog::nearest(name, columns.iter().map(|f| f.name.as_str())) {
                 Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),

@@ -25,14 +25,27 @@ impl Session {
             | Statement::CreateTableAs { query, .. }
             | Statement::Insert { query, .. }
             | Statement::CopyFrom { query, .. } => query,
-            _ => return Err(Error::unsupported("EXPLAIN explains queries, and the queries of statements that have one")),
+            _ => {
+                return Err(Error::unsupported(
+                    "EXPLAIN explains queries, and the queries of statements that have one",
+                ));
+            }
         };
-        let text = if analyze { self.analyzed(query, format, relations)? } else { self.explained(query, format, relations)? };
+        let text = if analyze {
+            self.analyzed(query, format, relations)?
+        } else {
+            self.explained(query, format, relations)?
+        };
         let rows: Vec<Vec<String>> = text.lines().map(|line| vec![line.to_owned()]).collect();
         Ok(text_result(&["QUERY PLAN"], &rows))
     }
 
-    fn explained(&self, query: LogicalQuery, format: ExplainFormat, relations: &SessionRelations) -> Result<String> {
+    fn explained(
+        &self,
+        query: LogicalQuery,
+        format: ExplainFormat,
+        relations: &SessionRelations,
+    ) -> Result<String> {
         let mut text = String::new();
         let mut columns = query.columns.clone();
         let mut parts = Vec::new();
@@ -55,7 +68,9 @@ impl Session {
             ExplainFormat::Json => {
                 let nodes: Vec<String> = parts
                     .iter()
-                    .map(|(title, plan)| format!("{{\"part\": {}, \"plan\": {}}}", quoted(title), json(plan, None)))
+                    .map(|(title, plan)| {
+                        format!("{{\"part\": {}, \"plan\": {}}}", quoted(title), json(plan, None))
+                    })
                     .collect();
                 text = format!("[{}]", nodes.join(", "));
             }
@@ -63,7 +78,12 @@ impl Session {
         Ok(text)
     }
 
-    fn analyzed(&self, query: LogicalQuery, format: ExplainFormat, relations: &SessionRelations) -> Result<String> {
+    fn analyzed(
+        &self,
+        query: LogicalQuery,
+        format: ExplainFormat,
+        relations: &SessionRelations,
+    ) -> Result<String> {
         let started = Instant::now();
         let plan = self.physical(query, relations, true)?;
         let planned = started.elapsed();

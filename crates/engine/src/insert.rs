@@ -93,10 +93,12 @@ impl Session {
         let pool = &self.database.shared.pool;
         let mut current = catalog.snapshot();
         loop {
-            let now = current
-                .table_by_id(id)
-                .cloned()
-                .ok_or_else(|| Error::new(types::SqlState::UndefinedTable, format!("table {} was dropped meanwhile", shown(name))))?;
+            let now = current.table_by_id(id).cloned().ok_or_else(|| {
+                Error::new(
+                    types::SqlState::UndefinedTable,
+                    format!("table {} was dropped meanwhile", shown(name)),
+                )
+            })?;
             self.verify(&now, &blocks, &current)?;
             let outcome = catalog.commit(|draft| {
                 if keyed {
@@ -176,7 +178,8 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<u64> {
         let mut new: NewTable = self.new_table(name, fields, options)?;
-        let blocks = self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
+        let blocks =
+            self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
         let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
         for key in &new.keys {
             check_unique(&new.columns, &key_name(&new.name, &new.columns, key), &key.columns, &all)?;

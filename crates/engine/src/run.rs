@@ -83,7 +83,11 @@ impl Session {
                 let value = batch.map_or(Value::Null, |b| b.columns[0].value(0));
                 // The optimizer may narrow a column's type; the value goes where the declared type stands.
                 let (from, to) = (plan.output[0].ty, columns.get(output[0]).ty);
-                if from.same_representation(to) { Ok(value) } else { types::cast::cast_value(&value, from, to) }
+                if from.same_representation(to) {
+                    Ok(value)
+                } else {
+                    types::cast::cast_value(&value, from, to)
+                }
             }
             _ => Err(Error::new(
                 SqlState::CardinalityViolation,

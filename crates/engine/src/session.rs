@@ -109,7 +109,11 @@ impl Session {
         }
     }
 
-    pub(crate) fn run_statement(&self, statement: Statement, relations: &SessionRelations) -> Result<ResultSet> {
+    pub(crate) fn run_statement(
+        &self,
+        statement: Statement,
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
         match statement {
             Statement::Query(query) => self.run_query(query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
@@ -117,7 +121,9 @@ impl Session {
                 self.create_table_as(&name, query, &options, relations)
             }
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
-            Statement::DropTable { names, if_exists, cascade } => self.drop_tables(&names, if_exists, cascade),
+            Statement::DropTable { names, if_exists, cascade } => {
+                self.drop_tables(&names, if_exists, cascade)
+            }
             Statement::DropSchema { name, if_exists, cascade } => self.drop_schema(&name, if_exists, cascade),
             Statement::Insert { table, name, query } => {
                 let rows = self.insert_query(table, &name, query, relations)?;
@@ -223,7 +229,8 @@ const LARGE_STACK_BYTES: usize = 1 << 30;
 fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(LARGE_STACK_BYTES).spawn_scoped(scope, work);
-        let thread = thread.map_err(|e| Error::new(SqlState::OutOfMemory, format!("no stack for a long statement: {e}")))?;
+        let thread = thread
+            .map_err(|e| Error::new(SqlState::OutOfMemory, format!("no stack for a long statement: {e}")))?;
         thread.join().map_err(|_| Error::internal("the statement's thread failed"))
     })
 }

@@ -109,11 +109,8 @@ fn switch_text(on: bool) -> String {
 }
 
 fn invalid(name: &str, value: &str, expected: &str) -> Error {
-    Error::new(
-        SqlState::InvalidParameterValue,
-        format!("invalid value for setting \"{name}\": \"{value}\""),
-    )
-    .with_hint(format!("expected {expected}"))
+    Error::new(SqlState::InvalidParameterValue, format!("invalid value for setting \"{name}\": \"{value}\""))
+        .with_hint(format!("expected {expected}"))
 }
 
 /// Checks a block size as CREATE TABLE and SET take it.
@@ -135,7 +132,9 @@ impl Settings {
             },
             "batch_rows" => self.batch_rows.to_string(),
             "transfer_size" => self.transfer_bytes.to_string(),
-            "statement_timeout" => self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis())),
+            "statement_timeout" => {
+                self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis()))
+            }
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
             "dense_keys" => switch_text(self.dense_keys),
@@ -175,7 +174,8 @@ impl Settings {
             "transfer_size" => {
                 self.transfer_bytes = parse_bytes(text)
                     .filter(|b| (1..=1 << 30).contains(b))
-                    .ok_or_else(|| invalid(name, text, "a size up to 1GB"))? as usize;
+                    .ok_or_else(|| invalid(name, text, "a size up to 1GB"))?
+                    as usize;
             }
             "statement_timeout" => {
                 let timeout = parse_duration(text)
@@ -201,9 +201,9 @@ impl Settings {
 
     /// Every setting of the session with its value and meaning.
     pub fn all(&self) -> Vec<(String, String, String)> {
-        let own = SESSION_SETTINGS
-            .iter()
-            .map(|(name, meaning)| (name.to_string(), self.get(name).unwrap_or_default(), meaning.to_string()));
+        let own = SESSION_SETTINGS.iter().map(|(name, meaning)| {
+            (name.to_string(), self.get(name).unwrap_or_default(), meaning.to_string())
+        });
         let rules = optimizer::Settings::MEANINGS.iter().map(|(name, meaning)| {
             (name.to_string(), self.get(name).unwrap_or_default(), meaning.trim().to_string())
         });

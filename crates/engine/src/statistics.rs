@@ -49,7 +49,8 @@ impl Statistics for SnapshotStatistics<'_> {
         if blocks.is_empty() {
             return Some(Sample { filters_passed: vec![0; filters.len()], ..Sample::default() });
         }
-        let predicates: Vec<Predicate> = filters.iter().map(Predicate::compile).collect::<Result<_, _>>().ok()?;
+        let predicates: Vec<Predicate> =
+            filters.iter().map(Predicate::compile).collect::<Result<_, _>>().ok()?;
         let mut sample = Sample { filters_passed: vec![0; filters.len()], ..Sample::default() };
         let taken = SAMPLE_BLOCKS.min(blocks.len());
         for at in 0..taken {

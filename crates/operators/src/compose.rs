@@ -45,8 +45,7 @@ pub struct Composed {
 
 /// Builds the segments of `plan`, whose nodes are numbered (`PhysicalPlan::number`).
 pub fn compose(plan: &PhysicalPlan, query: &Arc<QueryContext>) -> Result<Composed> {
-    let mut composer =
-        Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
+    let mut composer = Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
     let flowing = composer.flow(plan)?;
     let (collect, result) = Collect::new(plan.id);
     composer.close(flowing, Arc::new(collect));
@@ -108,7 +107,13 @@ impl Composer<'_> {
     }
 
     /// Appends a transform to every branch; with the unit of transfer `block`, each is cut behind it.
-    fn append(&mut self, flowing: &mut Flowing, transform: Arc<dyn Transform>, name: &str, after: &[SegmentId]) {
+    fn append(
+        &mut self,
+        flowing: &mut Flowing,
+        transform: Arc<dyn Transform>,
+        name: &str,
+        after: &[SegmentId],
+    ) {
         for branch in &mut flowing.branches {
             branch.transforms.push(transform.clone());
             branch.waits.extend(after.iter().map(|s| Waits::Segment(*s)));

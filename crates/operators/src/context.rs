@@ -118,6 +118,7 @@ impl QueryContext {
 }
 
 pub fn out_of_memory(exceeded: memory::BudgetExceeded) -> Error {
-    Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}"))
-        .with_hint("raise the limit with --memory or SET memory_limit, or let the query touch less data at once")
+    Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}")).with_hint(
+        "raise the limit with --memory or SET memory_limit, or let the query touch less data at once",
+    )
 }

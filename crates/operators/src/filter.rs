@@ -21,7 +21,13 @@ impl Transform for Filter {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn transform(&self, batch: Batch, _local: &mut Local, _work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+    fn transform(
+        &self,
+        batch: Batch,
+        _local: &mut Local,
+        _work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
         match self.predicate.select(&batch)? {
             expr::Selected::All => push(batch),
             expr::Selected::None => Ok(Flow::More),

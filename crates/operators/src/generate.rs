@@ -51,7 +51,8 @@ impl Generate {
 
 /// TPC-H's text pool takes a second to make and 300 MB to hold, so the tables of one load share a source; the last
 /// one is kept until another scale or suite is asked for or `forget_source` is called.
-static LAST: std::sync::Mutex<Option<(generators::Suite, u64, generators::Source)>> = std::sync::Mutex::new(None);
+static LAST: std::sync::Mutex<Option<(generators::Suite, u64, generators::Source)>> =
+    std::sync::Mutex::new(None);
 
 fn shared_source(suite: generators::Suite, scale: f64) -> Result<generators::Source> {
     let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -78,10 +79,8 @@ impl Source for Generate {
         Ok(self.parts as u64)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let batches = self
-            .source
-            .batches(&self.table, unit as usize, self.parts)
-            .map_err(|e| generator_error(&e))?;
+        let batches =
+            self.source.batches(&self.table, unit as usize, self.parts).map_err(|e| generator_error(&e))?;
         for batch in batches {
             work.check()?;
             let batch = batch.map_err(|e| generator_error(&e))?;

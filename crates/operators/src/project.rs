@@ -27,7 +27,13 @@ impl Transform for Project {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn transform(&self, batch: Batch, _local: &mut Local, _work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+    fn transform(
+        &self,
+        batch: Batch,
+        _local: &mut Local,
+        _work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
         let out = match &self.positions {
             Some(positions) => batch.select(positions),
             None => Batch::new(self.program.evaluate(&batch)?, batch.rows),

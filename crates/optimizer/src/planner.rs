@@ -34,7 +34,15 @@ impl<'a> Planner<'a> {
         statistics: &'a dyn Statistics,
         settings: &'a Settings,
     ) -> Self {
-        Planner { columns, statistics, settings, facts: Vec::new(), tables: HashMap::new(), samples: vec![], filters_used: 0 }
+        Planner {
+            columns,
+            statistics,
+            settings,
+            facts: Vec::new(),
+            tables: HashMap::new(),
+            samples: vec![],
+            filters_used: 0,
+        }
     }
     pub(crate) fn table(&mut self, table: TableId) -> Option<Arc<TableInfo>> {
         let statistics = self.statistics;

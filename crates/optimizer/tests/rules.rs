@@ -165,11 +165,14 @@ fn outer_joins_become_inner_where_nulls_cannot_survive() {
     let is_null =
         Expr::new(ExprKind::IsNull { input: Box::new(b.c("o_orderkey")), negated: false }, Type::Boolean);
     let text = b.explain(filter(outer, is_null), &["c_name"], &all());
-    same(&text, "
+    same(
+        &text,
+        "
         HashJoin BuildAnti o_custkey = c_custkey, unique build  (rows 50004)
           TableScan orders  (rows 1500000)
           TableScan customer  (rows 150000)
-        ");
+        ",
+    );
 }
 
 #[test]

@@ -17,7 +17,9 @@ impl Relations for Catalog {
         Ok(all.iter().position(|t| t.name == name).map(|at| RelationInfo {
             id: TableId(at as u64),
             name: name.to_owned(),
-            columns: Schema::new(all[at].columns.iter().map(|(n, ty, ..)| Field::new(*n, *ty, false)).collect()),
+            columns: Schema::new(
+                all[at].columns.iter().map(|(n, ty, ..)| Field::new(*n, *ty, false)).collect(),
+            ),
             primary_key: None,
             unique: vec![],
         }))
@@ -91,7 +93,8 @@ fn every_switch_off_still_plans() {
     for q in 1..=22 {
         let path = format!("{}/../../tests/answers/queries/tpch/q{q:02}.sql", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap().replace("{fraction}", "0.0001");
-        let Statement::Query(query) = sql::plan_one(text.trim().trim_end_matches(';'), &Catalog).unwrap() else {
+        let Statement::Query(query) = sql::plan_one(text.trim().trim_end_matches(';'), &Catalog).unwrap()
+        else {
             panic!("no query")
         };
         let output: Vec<ColumnId> = query.output.iter().map(|(id, _)| *id).collect();

@@ -19,9 +19,15 @@ use pyo3::{create_exception, wrap_pyfunction};
 use result::{Cursor, Rows};
 
 #[global_allocator]
-static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> = memory::CountingAllocator(mimalloc::MiMalloc);
+static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
+    memory::CountingAllocator(mimalloc::MiMalloc);
 
-create_exception!(quickstep, Error, PyException, "An error of a statement. `sqlstate`, `line` and `column` say more.");
+create_exception!(
+    quickstep,
+    Error,
+    PyException,
+    "An error of a statement. `sqlstate`, `line` and `column` say more."
+);
 
 /// The engine's error as a Python exception; `text` is the statement, for the caret.
 pub(crate) fn raise(py: Python<'_>, error: &engine::Error, text: &str) -> PyErr {
@@ -55,7 +61,9 @@ static OPENED: AtomicU64 = AtomicU64::new(0);
 impl Connection {
     pub(crate) fn run(&self, py: Python<'_>, text: &str) -> PyResult<Vec<engine::ResultSet>> {
         if self.process != std::process::id() {
-            return Err(Error::new_err("this connection was opened before a fork; connect again in the child process"));
+            return Err(Error::new_err(
+                "this connection was opened before a fork; connect again in the child process",
+            ));
         }
         let session = self.session.clone();
         let owned = text.to_owned();
@@ -149,8 +157,9 @@ fn connect(
             Ok(bytes) => bytes,
             Err(_) => {
                 let text: String = value.extract()?;
-                engine::settings::parse_bytes(&text)
-                    .ok_or_else(|| Error::new_err(format!("invalid memory \"{text}\": expected a size such as 8GB")))?
+                engine::settings::parse_bytes(&text).ok_or_else(|| {
+                    Error::new_err(format!("invalid memory \"{text}\": expected a size such as 8GB"))
+                })?
             }
         }),
     };

@@ -29,12 +29,25 @@ fn description<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, 
     let columns = PyList::empty(py);
     for field in result.schema().fields() {
         let none = py.None();
-        columns.append((field.name.as_str(), field.ty.sql_name(), none.clone_ref(py), none.clone_ref(py), none.clone_ref(py), none, field.nullable))?;
+        columns.append((
+            field.name.as_str(),
+            field.ty.sql_name(),
+            none.clone_ref(py),
+            none.clone_ref(py),
+            none.clone_ref(py),
+            none,
+            field.nullable,
+        ))?;
     }
     Ok(columns)
 }
 
-fn row<'py>(py: Python<'py>, result: &ResultSet, batch: &engine::Batch, at: usize) -> PyResult<Bound<'py, PyTuple>> {
+fn row<'py>(
+    py: Python<'py>,
+    result: &ResultSet,
+    batch: &engine::Batch,
+    at: usize,
+) -> PyResult<Bound<'py, PyTuple>> {
     let values = batch
         .columns
         .iter()
@@ -71,9 +84,10 @@ fn stream<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyCap
 impl Rows {
     /// The rows as a pyarrow Table.
     fn arrow<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let pyarrow = slf.py().import("pyarrow").map_err(|_| {
-            crate::Error::new_err("arrow() needs the package pyarrow: pip install pyarrow")
-        })?;
+        let pyarrow = slf
+            .py()
+            .import("pyarrow")
+            .map_err(|_| crate::Error::new_err("arrow() needs the package pyarrow: pip install pyarrow"))?;
         pyarrow.call_method1("table", (slf,))
     }
 
@@ -163,7 +177,11 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
-    fn execute<'py>(mut slf: PyRefMut<'py, Self>, py: Python<'py>, query: &str) -> PyResult<PyRefMut<'py, Self>> {
+    fn execute<'py>(
+        mut slf: PyRefMut<'py, Self>,
+        py: Python<'py>,
+        query: &str,
+    ) -> PyResult<PyRefMut<'py, Self>> {
         let mut results = slf.connection.get().run(py, query)?;
         slf.result = Some(results.pop().unwrap_or_else(|| ResultSet::done("")));
         slf.next = (0, 0);

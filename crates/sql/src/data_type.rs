@@ -1,8 +1,6 @@
 //! Type names as the parser has them, to types.
 
-use sqlparser::ast::{
-    CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo,
-};
+use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo};
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
 

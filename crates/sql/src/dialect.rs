@@ -31,7 +31,8 @@ impl Dialect for Grammar {
         if !parser.peek_keyword(Keyword::IS) {
             return None;
         }
-        let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+        let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM])
+        {
             true
         } else if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             false
@@ -43,7 +44,11 @@ impl Dialect for Grammar {
             Err(error) => return Some(Err(error)),
         };
         let left = Box::new(expr.clone());
-        Some(Ok(if negated { Expr::IsNotDistinctFrom(left, right) } else { Expr::IsDistinctFrom(left, right) }))
+        Some(Ok(if negated {
+            Expr::IsNotDistinctFrom(left, right)
+        } else {
+            Expr::IsDistinctFrom(left, right)
+        }))
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {

@@ -231,7 +231,8 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
 fn has_datetime_fields(text: &str) -> bool {
     let date = |t: &str| {
         let parts: Vec<&str> = t.split('-').collect();
-        parts.len() == 3 && parts.iter().all(|p| !p.is_empty() && p.len() <= 5 && p.bytes().all(|b| b.is_ascii_digit()))
+        parts.len() == 3
+            && parts.iter().all(|p| !p.is_empty() && p.len() <= 5 && p.bytes().all(|b| b.is_ascii_digit()))
     };
     let time = |t: &str| {
         let t = t.split(['+', 'Z', '-']).next().unwrap_or(t);

@@ -36,9 +36,10 @@ pub fn interleave(sources: &[Vector], picks: &[Pick]) -> Vector {
         }};
     }
     let data = match ty.physical() {
-        Physical::Bool => Data::Bool(BooleanBuffer::collect_bool(picks.len(), |i| {
-            matches!(flat[picks[i].source as usize].data(), Data::Bool(b) if b.value(picks[i].row as usize))
-        })),
+        Physical::Bool => Data::Bool(BooleanBuffer::collect_bool(
+            picks.len(),
+            |i| matches!(flat[picks[i].source as usize].data(), Data::Bool(b) if b.value(picks[i].row as usize)),
+        )),
         Physical::I16 => picked!(I16),
         Physical::I32 => picked!(I32),
         Physical::I64 => picked!(I64),
@@ -84,7 +85,8 @@ mod tests {
     fn picks_from_all_sources() {
         let long = "a string longer than twelve bytes";
         let a = Vector::from_values(Type::Text, &[Value::text("x"), Value::text(long), Value::Null]);
-        let b = Vector::from_values(Type::Text, &[Value::text("another string that is long"), Value::text("y")]);
+        let b =
+            Vector::from_values(Type::Text, &[Value::text("another string that is long"), Value::text("y")]);
         let picks = [(1, 0), (0, 1), (0, 2), (1, 1), (0, 0)].map(|(source, row)| Pick { source, row });
         let got = interleave(&[a.clone(), b.clone()], &picks);
         for (i, p) in picks.iter().enumerate() {

@@ -36,7 +36,9 @@ impl Vector {
                 }
                 Data::I64(narrow.into())
             }
-            _ if flat.ty() == Type::Null => return Some(Vector::constant(ty, types::Value::Null, flat.len())),
+            _ if flat.ty() == Type::Null => {
+                return Some(Vector::constant(ty, types::Value::Null, flat.len()));
+            }
             _ => return None,
         };
         Some(Vector::new(ty, data, validity))

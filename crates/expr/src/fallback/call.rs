@@ -100,7 +100,10 @@ impl FunctionCall {
                 let overflow = matches!(self.function.name(), "exp" | "power" | "pow")
                     && result.value(row).as_f64().is_some_and(f64::is_infinite);
                 let message = if overflow { "value out of range: overflow" } else { "input is out of range" };
-                return Err(Error::new(SqlState::NumericValueOutOfRange, format!("{}: {message}", self.function.name())));
+                return Err(Error::new(
+                    SqlState::NumericValueOutOfRange,
+                    format!("{}: {message}", self.function.name()),
+                ));
             }
         }
         Ok(())

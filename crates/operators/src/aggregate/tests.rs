@@ -88,7 +88,9 @@ impl Case {
                 for (column, expected) in batch.columns.iter().zip(&plan.output) {
                     assert_eq!(column.ty(), expected.ty);
                 }
-                rows.extend((0..batch.rows).map(|r| batch.columns.iter().map(|c| c.value(r)).collect::<Row>()));
+                rows.extend(
+                    (0..batch.rows).map(|r| batch.columns.iter().map(|c| c.value(r)).collect::<Row>()),
+                );
                 Ok(Flow::More)
             })?;
         }
@@ -111,9 +113,9 @@ impl Case {
         let seen = rows.len();
         for row in rows {
             let (key, values) = row.split_at(self.groups.len());
-            let wanted = expected
-                .remove(key)
-                .unwrap_or_else(|| panic!("group {key:?} twice or never; {strategies:?} {batch_rows} {seen}"));
+            let wanted = expected.remove(key).unwrap_or_else(|| {
+                panic!("group {key:?} twice or never; {strategies:?} {batch_rows} {seen}")
+            });
             for ((value, wanted), call) in values.iter().zip(&wanted).zip(&self.aggregates) {
                 assert!(
                     same(value, wanted),
@@ -123,7 +125,11 @@ impl Case {
                 );
             }
         }
-        assert!(expected.is_empty(), "{} groups missing of {seen}; {strategies:?} {batch_rows}", expected.len());
+        assert!(
+            expected.is_empty(),
+            "{} groups missing of {seen}; {strategies:?} {batch_rows}",
+            expected.len()
+        );
     }
 }
 
@@ -157,7 +163,10 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
     let count = values.len();
     let numbers: Vec<f64> = values
         .iter()
-        .map(|v| v.as_f64().or(v.as_i128().map(|v| v as f64)).unwrap_or(0.0) / 10f64.powi(argument.ty.scale().into()))
+        .map(|v| {
+            v.as_f64().or(v.as_i128().map(|v| v as f64)).unwrap_or(0.0)
+                / 10f64.powi(argument.ty.scale().into())
+        })
         .collect();
     let sum: f64 = numbers.iter().sum();
     let exact: i128 = values.iter().filter_map(Value::as_i128).sum();
@@ -246,7 +255,16 @@ fn input(keys: &[Type], rows: usize, domain: u64, nulls: u64, sorted: bool, rand
     let decimal = Type::Decimal { precision: 12, scale: 2 };
     let wide = Type::Decimal { precision: 25, scale: 3 };
     let mut types = keys.to_vec();
-    types.extend([Type::Boolean, Type::Integer, Type::BigInt, decimal, wide, Type::Double, Type::Real, Type::Text]);
+    types.extend([
+        Type::Boolean,
+        Type::Integer,
+        Type::BigInt,
+        decimal,
+        wide,
+        Type::Double,
+        Type::Real,
+        Type::Text,
+    ]);
     let mut numbers: Vec<u64> = (0..rows).map(|_| random.below(domain)).collect();
     if sorted {
         numbers.sort_unstable();
@@ -371,8 +389,12 @@ fn ascending_keys_are_chained_and_merged_where_units_touch() {
     let mut random = Random(5);
     for domain in [40, 3000, 20_000] {
         let side = input(&[Type::BigInt], 10_000, domain, 0, true, &mut random);
-        let aggregates =
-            vec![count_star(), call(F::Sum, 3, Type::BigInt), call(F::Max, 8, Type::Text), call(F::Avg, 6, Type::Double)];
+        let aggregates = vec![
+            count_star(),
+            call(F::Sum, 3, Type::BigInt),
+            call(F::Max, 8, Type::Text),
+            call(F::Avg, 6, Type::Double),
+        ];
         let case = Case { input: side, bounds: None, groups: vec![0], aggregates };
         for batch_rows in [3, 500, 4096] {
             case.check(EVERYTHING, batch_rows, &mut random);
@@ -384,7 +406,9 @@ fn ascending_keys_are_chained_and_merged_where_units_touch() {
 #[test]
 fn many_groups_and_many_distinct_values() {
     let mut random = Random(6);
-    for (keys, domain) in [(vec![Type::BigInt], 6000), (vec![Type::Text], 2000), (vec![Type::Integer, Type::Date], 5)] {
+    for (keys, domain) in
+        [(vec![Type::BigInt], 6000), (vec![Type::Text], 2000), (vec![Type::Integer, Type::Date], 5)]
+    {
         let side = input(&keys, 8000, domain, 5, false, &mut random);
         let at = keys.len();
         let mut distinct = call(F::Count, at + 2, Type::BigInt);
@@ -405,8 +429,12 @@ fn many_groups_and_many_distinct_values() {
 fn wrong_bounds_do_not_make_wrong_answers() {
     let mut random = Random(8);
     let side = input(&[Type::BigInt], 2000, 300, 10, false, &mut random);
-    let case =
-        Case { input: side, bounds: Some((0, 100)), groups: vec![0], aggregates: vec![count_star(), call(F::Sum, 2, Type::Integer)] };
+    let case = Case {
+        input: side,
+        bounds: Some((0, 100)),
+        groups: vec![0],
+        aggregates: vec![count_star(), call(F::Sum, 2, Type::Integer)],
+    };
     for strategies in strategies() {
         case.check(strategies, 100, &mut random);
     }
@@ -443,13 +471,17 @@ fn sums_leave_their_type_with_an_error_and_not_before() {
 #[test]
 fn averages_of_decimals_round_half_away_from_zero() {
     let ty = Type::Decimal { precision: 5, scale: 0 };
-    let thirds = |values: &[i64]| {
-        single(ty, values.iter().map(|v| Value::I64(*v)).collect(), F::Avg).unwrap()
-    };
+    let thirds =
+        |values: &[i64]| single(ty, values.iter().map(|v| Value::I64(*v)).collect(), F::Avg).unwrap();
     assert_eq!(thirds(&[1, 1, 0]), Value::I128(6667));
     assert_eq!(thirds(&[-1, -1, 0]), Value::I128(-6667));
     assert_eq!(thirds(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Value::I128(625));
-    assert_eq!(thirds(&[-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Value::I128(-313));
+    assert_eq!(
+        thirds(&[
+            -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+        ]),
+        Value::I128(-313)
+    );
 }
 
 #[test]
@@ -468,7 +500,8 @@ fn a_single_value_is_one_row_at_most() {
 fn a_budget_too_small_ends_the_query() {
     let mut random = Random(12);
     let side = input(&[Type::BigInt], 100_000, 1 << 40, 0, false, &mut random);
-    let case = Case { input: side, bounds: None, groups: vec![0], aggregates: vec![call(F::Min, 8, Type::Text)] };
+    let case =
+        Case { input: side, bounds: None, groups: vec![0], aggregates: vec![call(F::Min, 8, Type::Text)] };
     let plan = case.plan();
     let budget = memory::Budget::new(2 << 20);
     let query = crate::context::QueryContext::new(

@@ -78,7 +78,13 @@ pub trait Transform: Send + Sync {
     fn local(&self) -> Local {
         Box::new(())
     }
-    fn transform(&self, batch: Batch, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow>;
+    fn transform(
+        &self,
+        batch: Batch,
+        local: &mut Local,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow>;
     /// Small input batches are worth merging before this stage (it has a cost per batch).
     fn wants_full_batches(&self) -> bool {
         true

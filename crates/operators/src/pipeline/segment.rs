@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use types::Result;
-use workorder::{Claim, Completion, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder};
+use workorder::{
+    Claim, Completion, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
+};
 
 use super::chain::{Chain, ChainLocal};
 use super::{Flow, Local, Sink, Source, Work, tag};

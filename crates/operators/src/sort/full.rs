@@ -72,7 +72,8 @@ impl Sink for SortSink {
         if !current.is_empty() {
             runs.push(Some(current));
         }
-        *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner) = runs.iter().map(|_| None).collect();
+        *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner) =
+            runs.iter().map(|_| None).collect();
         *self.0.full.inputs.lock().unwrap_or_else(PoisonError::into_inner) = runs;
         Ok(())
     }
@@ -108,10 +109,11 @@ impl Step for SortRuns {
         Ok(())
     }
     fn finish(&self, _query: &QueryContext) -> Result<()> {
-        let runs: Vec<Run> = std::mem::take(&mut *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner))
-            .into_iter()
-            .flatten()
-            .collect();
+        let runs: Vec<Run> =
+            std::mem::take(&mut *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner))
+                .into_iter()
+                .flatten()
+                .collect();
         let bounds = ranges(&runs);
         // Finish is called once.
         let _ = self.0.full.merge.set(Merge { runs, bounds });
@@ -142,7 +144,9 @@ fn ranges(runs: &[Run]) -> Vec<Vec<usize>> {
             let cut: Vec<usize> = runs
                 .iter()
                 .map(|run| {
-                    run.order.partition_point(|row| run.keys.compare(*row as usize, splitter, splitter_row).is_lt())
+                    run.order.partition_point(|row| {
+                        run.keys.compare(*row as usize, splitter, splitter_row).is_lt()
+                    })
                 })
                 .collect();
             bounds.push(cut);

@@ -37,7 +37,10 @@ pub fn shape(keys: &[SortKey]) -> Shape {
 pub enum Keys {
     Narrow(Vec<u128>),
     /// `heap[ends[i - 1]..ends[i]]` is row i's key.
-    Wide { heap: Vec<u8>, ends: Vec<usize> },
+    Wide {
+        heap: Vec<u8>,
+        ends: Vec<usize>,
+    },
 }
 
 impl Keys {
@@ -85,7 +88,8 @@ impl Keys {
                     bytes[..taken].copy_from_slice(&key[..taken]);
                     u64::from_be_bytes(bytes)
                 };
-                let mut order: Vec<(u64, u32)> = (0..ends.len()).map(|row| (prefix(row), row as u32)).collect();
+                let mut order: Vec<(u64, u32)> =
+                    (0..ends.len()).map(|row| (prefix(row), row as u32)).collect();
                 order.sort_unstable_by(|a, b| {
                     a.0.cmp(&b.0)
                         .then_with(|| {
@@ -148,7 +152,8 @@ fn append_narrow(column: &Vector, key: &SortKey, out: &mut [u128]) {
     let mask = (1u128 << bits) - 1;
     let mut add = |row: usize, ordered: u128| {
         let ordered = if key.descending { !ordered & mask } else { ordered & mask };
-        let part = if column.is_null(row) { u128::from(null) << bits } else { u128::from(value) << bits | ordered };
+        let part =
+            if column.is_null(row) { u128::from(null) << bits } else { u128::from(value) << bits | ordered };
         out[row] = out[row] << (bits + 8) | part;
     };
     match column.data() {

@@ -58,13 +58,25 @@ impl Sort {
         self.limit.is_some_and(|k| k <= TOP_ROWS_MAX)
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
-        if self.is_top() { Arc::new(top::TopSink(self.clone())) } else { Arc::new(full::SortSink(self.clone())) }
+        if self.is_top() {
+            Arc::new(top::TopSink(self.clone()))
+        } else {
+            Arc::new(full::SortSink(self.clone()))
+        }
     }
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
-        if self.is_top() { Arc::new(top::TopMerge(self.clone())) } else { Arc::new(full::SortRuns(self.clone())) }
+        if self.is_top() {
+            Arc::new(top::TopMerge(self.clone()))
+        } else {
+            Arc::new(full::SortRuns(self.clone()))
+        }
     }
     pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
-        if self.is_top() { Arc::new(top::TopRows(self.clone())) } else { Arc::new(full::MergedRows(self.clone())) }
+        if self.is_top() {
+            Arc::new(top::TopRows(self.clone()))
+        } else {
+            Arc::new(full::MergedRows(self.clone()))
+        }
     }
     fn encode(&self, batch: &Batch) -> Result<Keys> {
         let columns: Vec<Vector> = self.program.evaluate(batch)?;

@@ -11,8 +11,20 @@ use super::keys::{Keys, shape};
 fn expected(a: &Value, b: &Value, key: &SortKey) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,
-        (true, false) => if key.nulls_first { Ordering::Less } else { Ordering::Greater },
-        (false, true) => if key.nulls_first { Ordering::Greater } else { Ordering::Less },
+        (true, false) => {
+            if key.nulls_first {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
+        (false, true) => {
+            if key.nulls_first {
+                Ordering::Greater
+            } else {
+                Ordering::Less
+            }
+        }
         (false, false) => {
             let order = a.total_cmp(b);
             if key.descending { order.reverse() } else { order }
@@ -24,7 +36,9 @@ fn values(ty: Type) -> Vec<Value> {
     let mut out = vec![Value::Null];
     match ty {
         Type::Text => {
-            for text in ["", "a", "ab", "a\0b", "a\0", "b", "é", "a longer string than twelve", "a longer string"] {
+            for text in
+                ["", "a", "ab", "a\0b", "a\0", "b", "é", "a longer string than twelve", "a longer string"]
+            {
                 out.push(Value::text(text));
             }
         }
@@ -77,15 +91,27 @@ fn keys_order_as_values_do() {
             let columns: Vec<Vector> = types
                 .iter()
                 .enumerate()
-                .map(|(c, ty)| Vector::from_values(*ty, &rows.iter().map(|r| r[c].clone()).collect::<Vec<_>>()))
+                .map(|(c, ty)| {
+                    Vector::from_values(*ty, &rows.iter().map(|r| r[c].clone()).collect::<Vec<_>>())
+                })
                 .collect();
             let encoded = Keys::encode(shape(&keys), &columns, &keys, rows.len());
             let order = |a: &[Value], b: &[Value]| {
-                keys.iter().enumerate().map(|(c, k)| expected(&a[c], &b[c], k)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+                keys.iter()
+                    .enumerate()
+                    .map(|(c, k)| expected(&a[c], &b[c], k))
+                    .find(|o| o.is_ne())
+                    .unwrap_or(Ordering::Equal)
             };
             for a in 0..rows.len() {
                 for b in 0..rows.len() {
-                    assert_eq!(encoded.compare(a, &encoded, b), order(&rows[a], &rows[b]), "{:?} {:?}", rows[a], rows[b]);
+                    assert_eq!(
+                        encoded.compare(a, &encoded, b),
+                        order(&rows[a], &rows[b]),
+                        "{:?} {:?}",
+                        rows[a],
+                        rows[b]
+                    );
                 }
             }
             let sorted = encoded.sorted();

@@ -86,8 +86,9 @@ impl Sink for TopSink {
             None => batch,
             Some(bound) => {
                 let keys = sort.encode(&batch)?;
-                let ahead: Vec<u32> =
-                    (0..batch.rows as u32).filter(|row| keys.compare(*row as usize, bound, 0).is_le()).collect();
+                let ahead: Vec<u32> = (0..batch.rows as u32)
+                    .filter(|row| keys.compare(*row as usize, bound, 0).is_le())
+                    .collect();
                 if ahead.is_empty() {
                     return Ok(Flow::More);
                 }

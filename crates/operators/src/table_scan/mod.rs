@@ -42,8 +42,9 @@ struct ScanFilter {
 
 impl TableScan {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
-        let PhysicalNode::TableScan { table, columns, predicates, filters, runtime_filters, projection, .. } =
-            &plan.node
+        let PhysicalNode::TableScan {
+            table, columns, predicates, filters, runtime_filters, projection, ..
+        } = &plan.node
         else {
             return Err(Error::internal("not a table scan"));
         };

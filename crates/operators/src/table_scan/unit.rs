@@ -53,7 +53,9 @@ impl TableScan {
                 while list.len() >= batch_rows {
                     let rest = list.split_off(batch_rows);
                     let survivors = Survivors::list(std::mem::replace(&mut list, rest));
-                    if self.deliver(block, survivors, &filters, &evaluated, local, work, push)? == Flow::Enough {
+                    if self.deliver(block, survivors, &filters, &evaluated, local, work, push)?
+                        == Flow::Enough
+                    {
                         return Ok(Flow::Enough);
                     }
                 }

@@ -129,9 +129,11 @@ impl PushDown<'_> {
             LogicalPlan::Join { left, right, kind: JoinKind::Inner, .. } => {
                 self.never_null(left, id) || self.never_null(right, id)
             }
-            LogicalPlan::Join { left, kind: JoinKind::Left | JoinKind::LeftSemi | JoinKind::LeftAnti, .. } => {
-                self.never_null(left, id)
-            }
+            LogicalPlan::Join {
+                left,
+                kind: JoinKind::Left | JoinKind::LeftSemi | JoinKind::LeftAnti,
+                ..
+            } => self.never_null(left, id),
             _ => false,
         }
     }
@@ -169,11 +171,9 @@ impl PushDown<'_> {
             on.iter().for_each(|(_, r)| matched.union(&strict(r)));
             matched.intersect(&of_right);
             let asks = predicates.iter().position(|p| match &p.kind {
-                ExprKind::IsNull { input, negated: false } => {
-                    input.as_column().is_some_and(|id| {
-                        of_right.contains(id) && (matched.contains(id) || self.never_null(&right, id))
-                    })
-                }
+                ExprKind::IsNull { input, negated: false } => input.as_column().is_some_and(|id| {
+                    of_right.contains(id) && (matched.contains(id) || self.never_null(&right, id))
+                }),
                 _ => false,
             });
             if let Some(at) = asks {
@@ -296,9 +296,7 @@ impl PushDown<'_> {
                 input: Box::new(join),
                 expressions: vec![(mark, Expr::boolean(value))],
             },
-            None if !nulls.is_empty() => {
-                LogicalPlan::Project { input: Box::new(join), expressions: nulls }
-            }
+            None if !nulls.is_empty() => LogicalPlan::Project { input: Box::new(join), expressions: nulls },
             None => join,
         };
         filtered(join, stay)

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
 };
 use sqlparser::tokenizer::Span;
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{Bound, cast};

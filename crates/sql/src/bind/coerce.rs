@@ -4,8 +4,8 @@
 //! never left with a CAST around them, and a comparison of a column with a literal keeps the column bare whenever the
 //! literal has an exact counterpart in the column's type: scans, statistics and codes work on bare columns only.
 
-use sqlparser::tokenizer::Span;
 use plan::{Expr, ExprKind};
+use sqlparser::tokenizer::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value, decimal};

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType as TypeSyntax, Expr as Ast, Ident, UnaryOperator, Value as AstValue,
     ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
-use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::parse_interval;
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 

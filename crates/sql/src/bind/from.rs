@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
 use sqlparser::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
     TableAlias, TableFactor, TableWithJoins,
 };
 use sqlparser::tokenizer::Span;
-use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
@@ -278,7 +278,9 @@ impl<'a> Binder<'a> {
                     None => self.named_table(name)?,
                 };
                 let schema = match (args, name.0.as_slice()) {
-                    (None, [schema, _]) if alias.is_none() => schema.as_ident().map(|i| Rc::from(folded(i).as_str())),
+                    (None, [schema, _]) if alias.is_none() => {
+                        schema.as_ident().map(|i| Rc::from(folded(i).as_str()))
+                    }
                     _ => None,
                 };
                 self.source(relation, alias.as_ref(), Some(default), schema)

@@ -1,12 +1,12 @@
 //! Scalar function calls: those with kernels of our own, those that are other expressions in disguise, and the rest,
 //! which goes to the library.
 
+use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::ast::{
     DateTimeField, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments,
     TrimWhereField,
 };
 use sqlparser::tokenizer::Span;
-use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::MICROS_PER_DAY;
 use types::{Error, Result, SqlState, Type, Value};
 

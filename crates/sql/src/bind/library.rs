@@ -7,8 +7,8 @@ use arrow_schema::{Field, FieldRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{ReturnFieldArgs, ScalarUDF};
-use sqlparser::tokenizer::Span;
 use plan::{Expr, ExprKind};
+use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::arrow::{arrow_type, type_from_arrow};
 

@@ -1,7 +1,7 @@
 //! Literals: numbers, intervals, dates.
 
-use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
 use plan::Expr;
+use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
 use types::datetime::parse_interval;
 use types::{Error, Result, SqlState, Type, Value, decimal as dec};
 
@@ -112,7 +112,9 @@ pub(crate) fn of_text(text: &str, months: i32, micros: i64, wanted: TypeName) ->
     let text = text.to_lowercase();
     let by_months = ["year", "mon", "decade", "centur", "millen"].iter().any(|unit| text.contains(unit));
     match wanted {
-        TypeName::Interval if months == 0 && micros == 0 && by_months => TypeName::Type(Type::IntervalYearMonth),
+        TypeName::Interval if months == 0 && micros == 0 && by_months => {
+            TypeName::Type(Type::IntervalYearMonth)
+        }
         other => other,
     }
 }

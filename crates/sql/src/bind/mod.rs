@@ -29,10 +29,10 @@ mod values;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use sqlparser::ast::{Ident, Query};
-use sqlparser::tokenizer::Span;
 use plan::logical::ColumnTable;
 use plan::{ColumnId, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
+use sqlparser::ast::{Ident, Query};
+use sqlparser::tokenizer::Span;
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::{Relations, place, stack};

@@ -1,8 +1,8 @@
 //! Operators: which operand types they take, what they give, and the casts in between.
 //! `docs/decisions/types.md` has the same as a table, beside PostgreSQL's.
 
-use sqlparser::tokenizer::Span;
 use plan::{Arithmetic, Expr, ExprKind, Function};
+use sqlparser::tokenizer::Span;
 use types::cast::physical_range;
 use types::datetime::MICROS_PER_DAY;
 use types::logical::DECIMAL_PRECISION_MAX;

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
     Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, Value as AstValue, With,
 };
 use sqlparser::tokenizer::Span;
-use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};

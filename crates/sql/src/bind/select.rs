@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
     Distinct, Expr as Ast, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
     WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
-use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use types::{Error, Result, SqlState, Value};
 
 use super::aggregate::{Aggregates, Grouping};

@@ -6,9 +6,9 @@
 
 use std::rc::Rc;
 
+use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
 use sqlparser::tokenizer::Span;
-use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, common_type};

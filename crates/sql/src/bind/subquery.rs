@@ -5,9 +5,9 @@
 //! `decorrelate` then joins it to the plan that the expression is evaluated over. Memberships that are conjuncts of a
 //! WHERE or HAVING become semi and anti joins instead.
 
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
 use sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
 use sqlparser::tokenizer::Span;
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::Bound;

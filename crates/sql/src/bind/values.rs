@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use sqlparser::ast::{Expr as Ast, Values};
 use plan::{ColumnId, Expr, LogicalPlan};
+use sqlparser::ast::{Expr as Ast, Values};
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};

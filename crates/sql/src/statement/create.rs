@@ -1,10 +1,10 @@
 //! CREATE TABLE and CREATE TABLE AS.
 
+use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
     HiveDistributionStyle, SqlOption, TableConstraint,
 };
-use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
 use types::{Error, Field, Result, SqlState};
 
 use super::{Context, word};

@@ -1,11 +1,11 @@
 //! INSERT and COPY FROM: queries whose rows become a table's.
 
+use plan::FileFormat;
+use plan::statement::Statement;
 use sqlparser::ast::{
     CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
     TableObject,
 };
-use plan::FileFormat;
-use plan::statement::Statement;
 use types::{Error, Field, Result, Schema, SqlState};
 
 use super::Context;

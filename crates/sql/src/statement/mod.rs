@@ -4,12 +4,12 @@ mod create;
 mod load;
 mod session;
 
+use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
 use sqlparser::tokenizer::Span;
-use plan::statement::{ExplainFormat, ObjectName, Statement};
 use types::{Error, Result, SqlState};
 
 use crate::bind::{Binder, folded};

@@ -1,9 +1,9 @@
 //! SET, RESET, SHOW and CALL.
 
+use plan::statement::Statement;
 use sqlparser::ast::{
     Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement, Set,
 };
-use plan::statement::Statement;
 use types::{Error, Result, SqlState};
 
 use super::{Context, word};

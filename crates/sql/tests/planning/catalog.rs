@@ -75,7 +75,11 @@ const SSB: [(&str, &str, usize); 5] = [
          lo_supplycost:i lo_tax:i lo_commitdate:i lo_shipmode:t",
         0,
     ),
-    ("customer", "c_custkey:i c_name:t c_address:t c_city:t c_nation:t c_region:t c_phone:t c_mktsegment:t", 1),
+    (
+        "customer",
+        "c_custkey:i c_name:t c_address:t c_city:t c_nation:t c_region:t c_phone:t c_mktsegment:t",
+        1,
+    ),
     ("supplier", "s_suppkey:i s_name:t s_address:t s_city:t s_nation:t s_region:t s_phone:t", 1),
     (
         "part",
