@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use plan::explain;
 use plan::print::{self, NodeMetrics};
 use plan::statement::ExplainFormat;
 use plan::{LogicalQuery, NodeId, PhysicalPlan, Statement};
@@ -10,6 +11,7 @@ use types::{Error, Result};
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
+use crate::run::{Part, Purpose};
 use crate::session::text_result;
 
 impl Session {
@@ -46,36 +48,33 @@ impl Session {
         format: ExplainFormat,
         relations: &SessionRelations,
     ) -> Result<String> {
-        let mut text = String::new();
-        let mut columns = query.columns.clone();
         let mut parts = Vec::new();
-        for (number, subquery) in query.subqueries.iter().enumerate() {
-            let output = subquery.output();
-            let plan = self.optimize(subquery.clone(), &mut columns, &output[..1], relations)?;
-            parts.push((format!("subquery {number}"), plan));
-        }
-        parts.push(("query".to_owned(), self.physical(query, relations, false)?));
-        match format {
+        let prepared = self.prepare(query, relations, Purpose::Explain, &mut parts)?;
+        let mut plans: Vec<(&str, &PhysicalPlan)> =
+            parts.iter().map(|p| (p.title.as_str(), &p.plan)).collect();
+        plans.push(("query", &prepared.plan));
+        Ok(match format {
             ExplainFormat::Text => {
-                let several = parts.len() > 1;
-                for (title, plan) in &parts {
+                let several = plans.len() > 1;
+                let mut text = String::new();
+                for (title, plan) in plans {
                     if several {
                         text.push_str(&format!("{title}:\n"));
                     }
-                    text.push_str(&print::physical(plan, None));
+                    text.push_str(&explain::explain(plan, None));
                 }
+                text
             }
             ExplainFormat::Json => {
-                let nodes: Vec<String> = parts
+                let nodes: Vec<String> = plans
                     .iter()
                     .map(|(title, plan)| {
                         format!("{{\"part\": {}, \"plan\": {}}}", quoted(title), json(plan, None))
                     })
                     .collect();
-                text = format!("[{}]", nodes.join(", "));
+                format!("[{}]", nodes.join(", "))
             }
-        }
-        Ok(text)
+        })
     }
 
     fn analyzed(
@@ -84,27 +83,59 @@ impl Session {
         format: ExplainFormat,
         relations: &SessionRelations,
     ) -> Result<String> {
+        let mut parts = Vec::new();
+        let prepared = self.prepare(query, relations, Purpose::Analyze, &mut parts)?;
         let started = Instant::now();
-        let plan = self.physical(query, relations, true)?;
-        let planned = started.elapsed();
-        let run = self.run_plan(&plan, relations, None, true)?;
-        let executed = started.elapsed() - planned;
-        let metrics = |node: NodeId| {
-            let mut m = run.context.metrics.get(node);
-            if node == plan.id {
-                m.rows = run.result.rows() as u64;
+        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, true)?;
+        let (title, plan) = ("query".to_owned(), prepared.plan);
+        parts.push(Part { title, plan, run: Some(run), executed: started.elapsed() });
+        if format == ExplainFormat::Json {
+            let all: Vec<String> = parts
+                .iter()
+                .map(|part| {
+                    let metrics = |node| part.metrics(node);
+                    let plan = json(&part.plan, Some(&metrics));
+                    format!("{{\"part\": {}, \"plan\": {plan}}}", quoted(&part.title))
+                })
+                .collect();
+            return Ok(format!("[{}]", all.join(", ")));
+        }
+        let mut text = String::new();
+        let mut errors = Vec::new();
+        for part in &parts {
+            if parts.len() > 1 {
+                text.push_str(&format!("{}: {:.3} ms\n", part.title, part.executed.as_secs_f64() * 1e3));
             }
-            m
-        };
-        Ok(match format {
-            ExplainFormat::Text => format!(
-                "{}planning and subqueries: {:.3} ms\nexecution: {:.3} ms\n",
-                print::physical(&plan, Some(&metrics)),
-                planned.as_secs_f64() * 1e3,
-                executed.as_secs_f64() * 1e3
-            ),
-            ExplainFormat::Json => json(&plan, Some(&metrics)),
-        })
+            let metrics = |node| part.metrics(node);
+            text.push_str(&explain::explain(&part.plan, Some(&metrics)));
+            errors.append(&mut explain::q_errors(&part.plan, &metrics));
+        }
+        errors.sort_by(|a, b| b.0.total_cmp(&a.0));
+        if let Some((worst, at)) = errors.first() {
+            text.push_str(&format!(
+                "q-error of {} operators: median {:.2}, worst {worst:.2} at {at}\n",
+                errors.len(),
+                explain::percentile(&errors, 0.5)
+            ));
+        }
+        let executed: f64 = parts.iter().map(|p| p.executed.as_secs_f64()).sum();
+        text.push_str(&format!(
+            "optimizing: {:.3} ms\nexecution: {:.3} ms\n",
+            prepared.planning.as_secs_f64() * 1e3,
+            executed * 1e3
+        ));
+        Ok(text)
+    }
+}
+
+impl Part {
+    fn metrics(&self, node: NodeId) -> NodeMetrics {
+        let Some(run) = &self.run else { return NodeMetrics::default() };
+        let mut metrics = run.context.metrics.get(node);
+        if node == self.plan.id {
+            metrics.rows = run.result.rows() as u64;
+        }
+        metrics
     }
 }
 
@@ -130,12 +161,17 @@ fn json(plan: &PhysicalPlan, metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>) ->
     if let Some(metrics) = metrics {
         let m = metrics(plan.id);
         fields.push(format!("\"rows\": {}", m.rows));
+        fields.push(format!("\"q_error\": {:.3}", explain::q_error(plan.estimated_rows, m.rows)));
         fields.push(format!("\"work_orders\": {}", m.work_orders));
         fields.push(format!("\"milliseconds\": {:.6}", m.nanoseconds as f64 / 1e6));
         fields.push(format!("\"bytes\": {}", m.bytes));
         for (name, value) in &m.notes {
             fields.push(format!("{}: {}", quoted(name), quoted(value)));
         }
+    }
+    if !plan.remarks.is_empty() {
+        let remarks: Vec<String> = plan.remarks.iter().map(|r| quoted(r)).collect();
+        fields.push(format!("\"remarks\": [{}]", remarks.join(", ")));
     }
     let children: Vec<String> = plan.children().into_iter().map(|c| json(c, metrics)).collect();
     if !children.is_empty() {

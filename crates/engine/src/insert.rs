@@ -9,7 +9,7 @@ use block::Block;
 use catalog::{Append, Existing, NewTable, Table, TableData};
 use operators::context::InsertTarget;
 use plan::statement::{IfExists, ObjectName, TableOptions};
-use plan::{LogicalQuery, NodeId, OutputColumn, PhysicalNode, PhysicalPlan, TableId};
+use plan::{LogicalQuery, OutputColumn, PhysicalNode, PhysicalPlan, TableId};
 use pool::{SealedBlock, WriterOptions};
 use types::{Error, Field, Result, Schema, Type};
 
@@ -17,6 +17,7 @@ use crate::Session;
 use crate::constraints::{check_foreign_key, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
+use crate::run::Purpose;
 use crate::run::result_schema;
 use crate::session::shown;
 
@@ -60,13 +61,14 @@ impl Session {
             options,
             blocks: Mutex::new(Vec::new()),
         });
-        let input = self.physical(query, relations, true)?;
+        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let input = prepared.plan;
         let estimated_rows = input.estimated_rows;
         let node = PhysicalNode::Insert { input: Box::new(input), table: TableId(0), name: name.to_owned() };
         let count = OutputColumn { name: "rows".into(), ty: Type::BigInt, nullable: false, bounds: None };
-        let mut plan = PhysicalPlan { id: NodeId(0), node, output: vec![count], estimated_rows };
+        let mut plan = PhysicalPlan::new(node, vec![count], estimated_rows);
         plan.number();
-        self.run_plan(&plan, relations, Some(target.clone()), false)?;
+        self.run_plan(&plan, relations, &prepared.shared, Some(target.clone()), false)?;
         let mut blocks = target.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *blocks))
     }

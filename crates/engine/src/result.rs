@@ -1,5 +1,7 @@
 //! What a statement gives back.
 
+use std::time::Duration;
+
 use types::{Schema, Value};
 use vector::Batch;
 
@@ -9,16 +11,17 @@ pub struct ResultSet {
     schema: Schema,
     batches: Vec<Batch>,
     tag: String,
+    pub(crate) planning: Duration,
 }
 
 impl ResultSet {
     pub fn new(schema: Schema, batches: Vec<Batch>) -> Self {
         let rows: usize = batches.iter().map(|b| b.rows).sum();
-        ResultSet { schema, batches, tag: format!("SELECT {rows}") }
+        ResultSet { schema, batches, tag: format!("SELECT {rows}"), planning: Duration::ZERO }
     }
     /// A statement that returns no rows.
     pub fn done(tag: impl Into<String>) -> Self {
-        ResultSet { schema: Schema::new(vec![]), batches: vec![], tag: tag.into() }
+        ResultSet { schema: Schema::new(vec![]), batches: vec![], tag: tag.into(), planning: Duration::ZERO }
     }
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -32,6 +35,11 @@ impl ResultSet {
     /// PostgreSQL's command tag: `SELECT 5`, `INSERT 0 3`, `CREATE TABLE`.
     pub fn tag(&self) -> &str {
         &self.tag
+    }
+    /// The time from the statement's text to its plan, subqueries' plans included but not their runs. Zero for
+    /// statements that are not queries.
+    pub fn planning(&self) -> Duration {
+        self.planning
     }
     /// Whether the statement returns rows at all.
     pub fn has_rows(&self) -> bool {

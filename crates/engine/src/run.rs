@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use operators::context::InsertTarget;
 use operators::{QueryContext, QueryResult, compose};
-use plan::{ColumnTable, Expr, ExprKind, LogicalPlan, LogicalQuery, PhysicalNode, PhysicalPlan};
+use plan::{
+    Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode, PhysicalPlan, ScanSource,
+};
 use scheduler::QueryControl;
 use sync::StopReason;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
@@ -22,84 +25,128 @@ pub(crate) struct Run {
     pub context: Arc<QueryContext>,
 }
 
+/// The rows of a subplan that several parts of a query read.
+pub(crate) type SharedRows = Arc<Vec<Batch>>;
+
+/// A query planned: what is left to run, and the rows it reads that were computed before.
+pub(crate) struct Prepared {
+    pub plan: PhysicalPlan,
+    pub shared: Vec<SharedRows>,
+    /// Time spent in the optimizer.
+    pub planning: Duration,
+}
+
+/// What preparing a query is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// EXPLAIN: nothing runs, scalar subqueries stay unknown.
+    Explain,
+    Run,
+    /// EXPLAIN ANALYZE: what runs on the way is counted and kept.
+    Analyze,
+}
+
+/// A common subplan or a scalar subquery: it has a plan of its own, which runs before the query's.
+pub(crate) struct Part {
+    pub title: String,
+    pub plan: PhysicalPlan,
+    pub run: Option<Run>,
+    pub executed: Duration,
+}
+
 impl Session {
     pub(crate) fn run_query(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultSet> {
         let schema = result_schema(&query);
-        let plan = self.physical(query, relations, true)?;
-        let run = self.run_plan(&plan, relations, None, false)?;
-        Ok(ResultSet::new(schema.clone(), conform(run.result.batches, &schema)?))
+        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
+        let mut result = ResultSet::new(schema.clone(), conform(run.result.batches, &schema)?);
+        result.planning = prepared.planning;
+        Ok(result)
     }
 
-    /// The physical plan of a query. With `run_subqueries` its scalar subqueries are run and replaced by their values;
-    /// EXPLAIN leaves them unknown.
-    pub(crate) fn physical(
+    /// Plans a query. What has to run before, common subplans and scalar subqueries, runs, unless the purpose is to
+    /// explain; `parts` gets those plans, unless the purpose is to run.
+    pub(crate) fn prepare(
         &self,
         mut query: LogicalQuery,
         relations: &SessionRelations,
-        run_subqueries: bool,
-    ) -> Result<PhysicalPlan> {
-        if run_subqueries {
-            let mut values: Vec<Value> = Vec::with_capacity(query.subqueries.len());
-            for mut subquery in std::mem::take(&mut query.subqueries) {
-                substitute(&mut subquery, &values);
-                values.push(self.scalar(subquery, &mut query.columns, relations)?);
-            }
-            substitute(&mut query.plan, &values);
-        }
-        let output: Vec<_> = query.output.iter().map(|(id, _)| *id).collect();
-        self.optimize(query.plan, &mut query.columns, &output, relations)
-    }
-
-    pub(crate) fn optimize(
-        &self,
-        plan: LogicalPlan,
-        columns: &mut ColumnTable,
-        output: &[plan::ColumnId],
-        relations: &SessionRelations,
-    ) -> Result<PhysicalPlan> {
-        let settings = self.settings().optimizer.clone();
+        purpose: Purpose,
+        parts: &mut Vec<Part>,
+    ) -> Result<Prepared> {
+        let started = Instant::now();
         let statistics = SnapshotStatistics::new(relations.snapshot());
-        let mut physical = optimizer::optimize_plan(plan, columns, output, &statistics, &settings)?;
-        physical.number();
-        Ok(physical)
+        let settings = self.settings().optimizer.clone();
+        let common = optimizer::share(&mut query, &statistics, &settings)?;
+        let mut planning = started.elapsed();
+
+        let mut shared: Vec<SharedRows> = Vec::with_capacity(common.len());
+        for (number, mut plan) in common.into_iter().enumerate() {
+            plan.number();
+            let title = format!("common subplan {number}");
+            let (run, executed) = self.run_part(&plan, relations, &shared, purpose)?;
+            let rows = run.as_ref().map(|run| run.result.batches.clone()).unwrap_or_default();
+            shared.push(Arc::new(rows));
+            if purpose != Purpose::Run {
+                parts.push(Part { title, plan, run, executed });
+            }
+        }
+        let counts: Vec<usize> = shared.iter().map(|s| s.iter().map(|b| b.rows).sum()).collect();
+        let learn = |plan: &mut LogicalPlan| {
+            if purpose != Purpose::Explain && !counts.is_empty() {
+                learn_rows(plan, &counts);
+            }
+        };
+
+        let mut values: Vec<Value> = Vec::with_capacity(query.subqueries.len());
+        for (number, mut subquery) in std::mem::take(&mut query.subqueries).into_iter().enumerate() {
+            substitute(&mut subquery, &values);
+            learn(&mut subquery);
+            let output = subquery.output();
+            let Some(id) = output.first().copied() else {
+                return Err(Error::internal("a scalar subquery without a column"));
+            };
+            // Two rows decide; a third need not be computed.
+            let limited = LogicalPlan::Limit { input: Box::new(subquery), offset: 0, count: Some(2) };
+            let started = Instant::now();
+            let plan = optimizer::optimize_plan(limited, &mut query.columns, &[id], &statistics, &settings)?;
+            planning += started.elapsed();
+            let (run, executed) = self.run_part(&plan, relations, &shared, purpose)?;
+            if let Some(run) = &run {
+                values.push(scalar(run, plan.output[0].ty, query.columns.get(id).ty)?);
+            }
+            if purpose != Purpose::Run {
+                parts.push(Part { title: format!("subquery {number}"), plan, run, executed });
+            }
+        }
+        substitute(&mut query.plan, &values);
+        learn(&mut query.plan);
+        let output: Vec<_> = query.output.iter().map(|(id, _)| *id).collect();
+        let started = Instant::now();
+        let plan = optimizer::optimize_plan(query.plan, &mut query.columns, &output, &statistics, &settings)?;
+        planning += started.elapsed();
+        Ok(Prepared { plan, shared, planning })
     }
 
-    /// The value of a scalar subquery: NULL for no row, an error for more than one.
-    fn scalar(
+    fn run_part(
         &self,
-        subquery: LogicalPlan,
-        columns: &mut ColumnTable,
+        plan: &PhysicalPlan,
         relations: &SessionRelations,
-    ) -> Result<Value> {
-        let output = subquery.output();
-        // Two rows decide; a third need not be computed.
-        let limited = LogicalPlan::Limit { input: Box::new(subquery), offset: 0, count: Some(2) };
-        let plan = self.optimize(limited, columns, &output[..1], relations)?;
-        let run = self.run_plan(&plan, relations, None, false)?;
-        match run.result.rows() {
-            0 => Ok(Value::Null),
-            1 => {
-                let batch = run.result.batches.iter().find(|b| b.rows > 0);
-                let value = batch.map_or(Value::Null, |b| b.columns[0].value(0));
-                // The optimizer may narrow a column's type; the value goes where the declared type stands.
-                let (from, to) = (plan.output[0].ty, columns.get(output[0]).ty);
-                if from.same_representation(to) {
-                    Ok(value)
-                } else {
-                    types::cast::cast_value(&value, from, to)
-                }
-            }
-            _ => Err(Error::new(
-                SqlState::CardinalityViolation,
-                "more than one row returned by a subquery used as an expression",
-            )),
+        shared: &[SharedRows],
+        purpose: Purpose,
+    ) -> Result<(Option<Run>, Duration)> {
+        if purpose == Purpose::Explain {
+            return Ok((None, Duration::ZERO));
         }
+        let started = Instant::now();
+        let run = self.run_plan(plan, relations, shared, None, purpose == Purpose::Analyze)?;
+        Ok((Some(run), started.elapsed()))
     }
 
     pub(crate) fn run_plan(
         &self,
         plan: &PhysicalPlan,
         relations: &SessionRelations,
+        materialized: &[SharedRows],
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
     ) -> Result<Run> {
@@ -112,14 +159,16 @@ impl Session {
             open.extend(node.children());
         }
         let shared = &self.database.shared;
-        let context = Arc::new(QueryContext::new(
+        let mut context = QueryContext::new(
             self.settings().execution(analyze),
             shared.budget.clone(),
             shared.pool.clone(),
             tables,
             insert,
             plan,
-        ));
+        );
+        context.materialized = materialized.to_vec();
+        let context = Arc::new(context);
         let composed = compose(plan, &context)?;
         let mut control = QueryControl::with_cancel(self.cancel_token());
         if let Some(tick) = self.tick() {
@@ -129,6 +178,36 @@ impl Session {
         let mut result = composed.result.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok(Run { result: std::mem::take(&mut *result), context })
     }
+}
+
+/// The value of a scalar subquery: NULL for no row, an error for more than one. The optimizer may narrow a column's
+/// type; the value goes where the declared type stands.
+fn scalar(run: &Run, from: Type, to: Type) -> Result<Value> {
+    match run.result.rows() {
+        0 => Ok(Value::Null),
+        1 => {
+            let batch = run.result.batches.iter().find(|b| b.rows > 0);
+            let value = batch.map_or(Value::Null, |b| b.columns[0].value(0));
+            if from.same_representation(to) { Ok(value) } else { types::cast::cast_value(&value, from, to) }
+        }
+        _ => Err(Error::new(
+            SqlState::CardinalityViolation,
+            "more than one row returned by a subquery used as an expression",
+        )),
+    }
+}
+
+/// Common subplans that have run are as long as they are.
+fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
+    if let LogicalPlan::Scan { source: ScanSource::Materialized(source), .. } = plan
+        && let Some(count) = counts.get(source.index)
+        && source.rows != *count as f64
+    {
+        let mut known = MaterializedSource::clone(source);
+        known.rows = *count as f64;
+        *source = Arc::new(known);
+    }
+    plan.children_mut().into_iter().for_each(|child| learn_rows(child, counts));
 }
 
 /// The scheduler's failure as the user's error.

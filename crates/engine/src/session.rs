@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use plan::Statement;
 use plan::statement::ObjectName;
@@ -94,9 +95,16 @@ impl Session {
         self.cancel.set_timeout(self.settings().statement_timeout);
         let run = || {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let started = Instant::now();
                 let relations = SessionRelations::new(&self.database);
                 let planned = sql::plan(text, statement, &relations)?;
-                self.run_statement(planned, &relations)
+                let bound = started.elapsed();
+                let is_query = matches!(planned, Statement::Query(_));
+                let mut result = self.run_statement(planned, &relations)?;
+                if is_query {
+                    result.planning += bound;
+                }
+                Ok(result)
             }))
         };
         let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };

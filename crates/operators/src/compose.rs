@@ -27,6 +27,7 @@ use crate::generate::Generate;
 use crate::hash_join::HashJoin;
 use crate::insert::Insert;
 use crate::limit::Limit;
+use crate::materialized::Materialized;
 use crate::nested_loop_join::NestedLoopJoin;
 use crate::pipeline::{
     Branch, Chain, PipelineSegment, Sink, SinkInput, Source, Step, StepSegment, Transform,
@@ -215,6 +216,10 @@ impl Composer<'_> {
             }
             PhysicalNode::Values { rows } => {
                 Ok(self.open(Values::new(plan.id, rows, &plan.output), "values".to_owned(), &[]))
+            }
+            PhysicalNode::Materialized { index, columns } => {
+                let source = Materialized::new(plan.id, *index, columns, self.query)?;
+                Ok(self.open(source, format!("common subplan {index}"), &[]))
             }
             PhysicalNode::Filter { input, predicate } => {
                 let mut flowing = self.flow(input)?;

@@ -61,6 +61,8 @@ pub struct QueryContext {
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
     pub insert: Option<Arc<dyn InsertTarget>>,
     pub metrics: Metrics,
+    /// Rows of common subplans, which ran before.
+    pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
 }
 
@@ -83,7 +85,16 @@ impl QueryContext {
             }
             open.extend(node.children());
         }
-        QueryContext { settings, budget, pool, tables, insert, metrics: Metrics::new(nodes), filters }
+        QueryContext {
+            settings,
+            budget,
+            pool,
+            tables,
+            insert,
+            metrics: Metrics::new(nodes),
+            materialized: vec![],
+            filters,
+        }
     }
 
     pub fn table(&self, id: TableId) -> Result<&Arc<catalog::Table>> {

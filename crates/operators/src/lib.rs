@@ -18,6 +18,7 @@ pub mod generate;
 pub mod hash_join;
 pub mod insert;
 pub mod limit;
+mod materialized;
 pub mod metrics;
 pub mod nested_loop_join;
 pub mod pipeline;

@@ -22,6 +22,7 @@ use types::Result;
 
 use columns::ColumnSet;
 use planner::Planner;
+pub use rules::common_subplans::share;
 pub use settings::{JoinOrder, Settings};
 pub use statistics::{NoStatistics, Sample, Statistics, TableInfo};
 

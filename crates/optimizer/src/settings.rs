@@ -85,6 +85,8 @@ settings! {
     top_k,
     /// Group keys that another group key determines are not hashed.
     group_key_reduction,
+    /// Aggregations, and joins below them, that a query contains more than once run once.
+    common_subplans,
     /// DISTINCT over rows that are distinct anyway is dropped.
     distinct_removal,
     /// Joins that only test for existence become semi-joins.

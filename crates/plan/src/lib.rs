@@ -7,6 +7,7 @@
 
 pub mod aggregate;
 pub mod bounds;
+pub mod explain;
 pub mod expr;
 pub mod file;
 pub mod logical;
@@ -18,7 +19,9 @@ pub use aggregate::{AggregateCall, AggregateFunction};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
 pub use file::{FileFormat, FileSource};
-pub use logical::{ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, ScanSource, TableId};
+pub use logical::{
+    ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, ScanSource, TableId,
+};
 pub use physical::{
     FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan, RuntimeFilter,
 };

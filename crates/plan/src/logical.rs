@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{Type, Value};
 
-use crate::{AggregateCall, ColumnId, Expr, FileSource, SortKey};
+use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, SortKey};
 
 /// A table of the catalog, by its never reused number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,6 +60,21 @@ pub enum ScanSource {
         table: String,
         scale: f64,
     },
+    /// Rows of a common subplan, computed once before the query's own plan runs.
+    Materialized(Arc<MaterializedSource>),
+}
+
+/// What is known of a common subplan's rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaterializedSource {
+    /// Which of the query's common subplans.
+    pub index: usize,
+    pub rows: f64,
+    pub columns: Vec<OutputColumn>,
+    /// By column, distinct values where they are known.
+    pub distinct: Vec<Option<f64>>,
+    /// Sets of columns of which no two rows agree, NULL counted as a value.
+    pub unique: Vec<Vec<usize>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -29,8 +29,10 @@ pub struct PhysicalPlan {
     pub id: NodeId,
     pub node: PhysicalNode,
     pub output: Vec<OutputColumn>,
-    /// Rows expected out of this node.
+    /// Rows expected out of this node, runtime filters counted.
     pub estimated_rows: f64,
+    /// What the optimizer did here, a sentence a technique, for EXPLAIN.
+    pub remarks: Vec<String>,
 }
 
 /// Join kinds told by the sides' roles. `Probe*` keep or judge probe rows, `Build*` build rows.
@@ -101,6 +103,11 @@ pub enum PhysicalNode {
     Values {
         rows: Vec<Vec<Value>>,
     },
+    /// The rows of a common subplan that ran before; `columns` are positions in it.
+    Materialized {
+        index: usize,
+        columns: Vec<usize>,
+    },
     Filter {
         input: Box<PhysicalPlan>,
         predicate: Expr,
@@ -164,12 +171,16 @@ pub enum PhysicalNode {
 
 impl PhysicalPlan {
     pub fn new(node: PhysicalNode, output: Vec<OutputColumn>, estimated_rows: f64) -> Self {
-        PhysicalPlan { id: NodeId(0), node, output, estimated_rows }
+        PhysicalPlan { id: NodeId(0), node, output, estimated_rows, remarks: vec![] }
     }
     pub fn children(&self) -> Vec<&PhysicalPlan> {
         use PhysicalNode as N;
         match &self.node {
-            N::TableScan { .. } | N::FileScan { .. } | N::Generate { .. } | N::Values { .. } => vec![],
+            N::TableScan { .. }
+            | N::FileScan { .. }
+            | N::Generate { .. }
+            | N::Values { .. }
+            | N::Materialized { .. } => vec![],
             N::Filter { input, .. }
             | N::Project { input, .. }
             | N::Aggregate { input, .. }
@@ -183,7 +194,11 @@ impl PhysicalPlan {
     pub fn children_mut(&mut self) -> Vec<&mut PhysicalPlan> {
         use PhysicalNode as N;
         match &mut self.node {
-            N::TableScan { .. } | N::FileScan { .. } | N::Generate { .. } | N::Values { .. } => vec![],
+            N::TableScan { .. }
+            | N::FileScan { .. }
+            | N::Generate { .. }
+            | N::Values { .. }
+            | N::Materialized { .. } => vec![],
             N::Filter { input, .. }
             | N::Project { input, .. }
             | N::Aggregate { input, .. }

@@ -137,6 +137,7 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
                 ScanSource::Table { name, .. } => name.clone(),
                 ScanSource::File(file) => format!("'{}'", file.paths.first().map_or("", |p| p)),
                 ScanSource::Generator { suite, table, scale } => format!("{suite}({scale}).{table}"),
+                ScanSource::Materialized(source) => format!("common subplan {}", source.index),
             };
             let list = cols.iter().map(|(id, _)| id_name(*id)).collect::<Vec<_>>().join(", ");
             let filters = if filters.is_empty() {
@@ -305,6 +306,7 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
         }
         N::Generate { suite, table, scale, .. } => format!("Generate {suite} {table} scale {scale}"),
         N::Values { rows } => format!("Values {} rows", rows.len()),
+        N::Materialized { index, .. } => format!("Read common subplan {index}"),
         N::Filter { input, predicate } => {
             format!("Filter {}", expression(predicate, &name_in(input_names(input))))
         }

@@ -76,7 +76,7 @@ fn permute(plan: &mut PhysicalPlan, positions: &[usize]) -> bool {
                 *row = positions.iter().map(|at| row[*at].clone()).collect();
             }
         }
-        PhysicalNode::Generate { columns, .. } => {
+        PhysicalNode::Generate { columns, .. } | PhysicalNode::Materialized { columns, .. } => {
             *columns = positions.iter().map(|at| columns[*at]).collect();
         }
         _ => return false,

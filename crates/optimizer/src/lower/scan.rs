@@ -1,8 +1,10 @@
 //! Scans: which columns are fetched, which conjuncts the blocks evaluate, what is left to filters, and how many rows
 //! to expect.
 
-use plan::{ColumnId, Expr, ExprKind, OutputColumn, PhysicalNode, PhysicalPlan, ScanSource};
-use types::{ColumnPredicate, ColumnStatistics, Result};
+use plan::{
+    ColumnId, Expr, ExprKind, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan, ScanSource,
+};
+use types::{ColumnPredicate, ColumnStatistics, Result, Value};
 
 use super::predicate::{Merged, extract, is_never};
 use super::{Dependency, Key, Relation, empty, never_true, order_filters};
@@ -38,6 +40,11 @@ impl Planner<'_> {
                 });
                 self.filter_file(relation, conjuncts, needed)
             }
+            ScanSource::Materialized(source) => {
+                let kept = self.fetched(&columns, &conjuncts, needed);
+                let relation = self.lower_materialized(&source, &kept);
+                self.filter(relation, conjuncts)
+            }
             ScanSource::Generator { suite, table, scale } => {
                 let total = ROWS_UNKNOWN * scale.max(1.0);
                 let kept = self.fetched(&columns, &conjuncts, needed);
@@ -50,6 +57,35 @@ impl Planner<'_> {
                 self.filter(relation, conjuncts)
             }
         }
+    }
+
+    /// The rows of a common subplan: as narrow as they were made, and as unique.
+    fn lower_materialized(&mut self, source: &MaterializedSource, kept: &[(ColumnId, usize)]) -> Relation {
+        let index = source.index;
+        let mut relation =
+            self.plain_scan(kept, source.rows, |columns, _, _| PhysicalNode::Materialized { index, columns });
+        for (position, (id, at)) in kept.iter().enumerate() {
+            let column = OutputColumn {
+                name: relation.plan.output[position].name.clone(),
+                ..source.columns[*at].clone()
+            };
+            let bound = |value: i128| Value::from_i128(value, column.ty.physical());
+            let (low, high) = column.bounds.map_or((None, None), |(l, h)| (bound(l), bound(h)));
+            *self.facts_mut(*id) = Facts {
+                distinct: source.distinct[*at].map(|d| d.min(source.rows.max(1.0))),
+                low: low.and_then(|v| natural(&v, column.ty)),
+                high: high.and_then(|v| natural(&v, column.ty)),
+                null_fraction: 0.0,
+            };
+            relation.plan.output[position] = column;
+        }
+        for key in &source.unique {
+            let id = |at: &usize| kept.iter().find(|(_, own)| own == at).map(|(id, _)| *id);
+            if let Some(columns) = key.iter().map(id).collect() {
+                relation.add_key(Key { columns, nulls_repeat: false, distinct: source.rows.max(1.0) });
+            }
+        }
+        relation
     }
 
     /// Records what the table's statistics say of the scanned columns; the table's row count.

@@ -8,7 +8,7 @@
 //! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
 //!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
 
-use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan};
+use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan, ScanSource};
 use types::{Comparison, Value};
 
 use super::null_rejection::{rejected, strict};
@@ -117,6 +117,10 @@ impl PushDown<'_> {
     /// Whether a column of `plan` holds no NULL, as its table declares.
     fn never_null(&self, plan: &LogicalPlan, id: ColumnId) -> bool {
         match plan {
+            LogicalPlan::Scan { source: ScanSource::Materialized(source), columns, .. } => {
+                let at = columns.iter().find(|(own, _)| *own == id).map(|(_, at)| *at);
+                at.and_then(|at| source.columns.get(at)).is_some_and(|c| !c.nullable)
+            }
             LogicalPlan::Scan { columns, .. } => {
                 columns.iter().any(|(own, _)| *own == id) && !self.columns.get(id).nullable
             }

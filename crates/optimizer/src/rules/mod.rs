@@ -1,5 +1,6 @@
 //! Plan to plan, one file a rule. Each file's head says when its rule fires and why it is sound.
 
+pub mod common_subplans;
 pub(crate) mod derived_predicates;
 pub(crate) mod filter_push_down;
 pub(crate) mod narrow_decimals;

@@ -1,0 +1,39 @@
+//! Materialized: the rows of a common subplan, which ran before; one unit a batch.
+
+use std::sync::Arc;
+
+use plan::NodeId;
+use types::{Error, Result};
+use vector::Batch;
+
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Source, Work};
+use crate::values::slices;
+
+pub struct Materialized {
+    node: NodeId,
+    rows: Arc<Vec<Batch>>,
+    columns: Vec<usize>,
+}
+
+impl Materialized {
+    pub fn new(node: NodeId, index: usize, columns: &[usize], query: &QueryContext) -> Result<Self> {
+        let rows = query.materialized.get(index).cloned();
+        let rows = rows.ok_or_else(|| Error::internal(format!("common subplan {index} has not run")))?;
+        Ok(Materialized { node, rows, columns: columns.to_vec() })
+    }
+}
+
+impl Source for Materialized {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(self.rows.len() as u64)
+    }
+    fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let batch = &self.rows[unit as usize];
+        let columns = self.columns.iter().map(|c| batch.columns[*c].clone()).collect();
+        slices(&Batch::new(columns, batch.rows), work.query.settings.batch_rows, push)
+    }
+}
