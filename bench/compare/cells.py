@@ -26,6 +26,12 @@ QUOTIENT_DIGITS_MIN = 6
 # 6 million rows at scale 1, far below this; a wrong row is far above.
 RELATIVE_TOLERANCE = 1e-9
 
+# Answer files write doubles with the fewest digits that give the same double
+# back, 15 to 17 of them where it is no short number: a decimal of so many may
+# be one, and is then as near to the value as a double can be.
+DOUBLE_DIGITS_MIN = 15
+DOUBLE_SPACING = Decimal(2) ** -52
+
 
 def rows_of(answer: pa.Table) -> list[Row]:
     """The rows of an Arrow table as cells."""
@@ -78,9 +84,18 @@ def cells_agree(left: Cell, right: Cell) -> bool:
 
 
 def quotient_unit(left: Cell, right: Cell) -> Decimal:
-    """The last digit's unit of the shorter decimal; 0 if it is no quotient."""
-    digits = [fractional_digits(cell) for cell in (left, right) if isinstance(cell, Decimal)]
-    whole = any(isinstance(cell, int) for cell in (left, right))
-    if whole or not digits or min(digits) < QUOTIENT_DIGITS_MIN:
+    """By how much two quotients may differ; 0 if they are none.
+
+    The last digit's unit of the shorter decimal, or the distance of two doubles
+    where the shorter decimal may be a double written down.
+    """
+    decimals = [cell for cell in (left, right) if isinstance(cell, Decimal)]
+    if len(decimals) == 0 or any(isinstance(cell, int) for cell in (left, right)):
         return Decimal(0)
-    return Decimal(1).scaleb(-min(digits))
+    shorter = min(decimals, key=fractional_digits)
+    if fractional_digits(shorter) < QUOTIENT_DIGITS_MIN:
+        return Decimal(0)
+    unit = Decimal(1).scaleb(-fractional_digits(shorter))
+    if len(shorter.as_tuple().digits) < DOUBLE_DIGITS_MIN:
+        return unit
+    return max(unit, abs(shorter) * DOUBLE_SPACING)

@@ -52,6 +52,10 @@ class TestCells:
             (Decimal("25.522003"), Decimal("25.5220058532573370"), False),
             (Decimal("25.522006"), 25.522005853257337, True),
             (Decimal("25.522008"), 25.522005853257337, False),
+            # A double, written down, is half its spacing away at most.
+            (Decimal("16.380778626395543"), Decimal("16.3807786263955404"), True),
+            (Decimal("16.380778626395543"), Decimal("16.3807786263955534"), False),
+            (Decimal("16.38077862639554"), Decimal("16.38077862639556"), False),
             # A short decimal beside a double is still exact.
             (Decimal("25.52"), 25.522005853257337, False),
             (16.380778626395543, 16.38077862639554, True),

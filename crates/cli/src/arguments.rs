@@ -51,7 +51,7 @@ impl EngineArguments {
                 eprintln!(
                     "quickstep: invalid --memory \"{text}\": expected a size of at least 1MB, such as 8GB"
                 );
-                Failed
+                Failed::Reported
             })?),
         };
         Ok(engine::Options { workers: self.workers, memory_bytes })

@@ -100,7 +100,7 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
     for setting in &arguments.settings {
         let Some((name, value)) = setting.split_once('=') else {
             eprintln!("quickstep: --set wants NAME=VALUE, not \"{setting}\"");
-            return Err(Failed);
+            return Err(Failed::Reported);
         };
         session.query(&format!("SET {} = '{}'", name.trim(), value.trim().replace('\'', "''")))?;
     }
@@ -185,7 +185,7 @@ fn measure(session: &Session, name: &str, text: &str, runs: usize) -> Result<Mea
         let started = Instant::now();
         let result = session.query(text).map_err(|error| {
             eprintln!("query {name}: {}", error.render(text));
-            Failed
+            Failed::Reported
         })?;
         Ok::<_, Failed>((started.elapsed().as_secs_f64() * 1e3, result.rows()))
     };
@@ -213,7 +213,7 @@ fn choose(suite: Suite, list: Option<&str>) -> Result<Vec<(&'static str, &'stati
         all.iter().position(|(n, _)| n.trim_start_matches('0') == name.trim_start_matches('0')).ok_or_else(
             || {
                 eprintln!("quickstep: {} has no query \"{name}\"", suite.name());
-                Failed
+                Failed::Reported
             },
         )
     };

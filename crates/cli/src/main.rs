@@ -11,6 +11,7 @@ mod prompt;
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Parser;
@@ -31,12 +32,23 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed) => ExitCode::FAILURE,
+        Err(Failed::Interrupted) => ExitCode::from(INTERRUPTED_STATUS),
+        Err(Failed::Reported) => ExitCode::FAILURE,
     }
 }
 
-/// The message is already on standard error.
-pub struct Failed;
+/// As the shells report a process that SIGINT ended.
+const INTERRUPTED_STATUS: u8 = 130;
+
+/// An interrupt has come and the statement that runs has not ended yet.
+pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Why a run ended early. The message is already on standard error.
+pub enum Failed {
+    Reported,
+    /// By Ctrl-C; scripts tell it by the exit status, as of any other command.
+    Interrupted,
+}
 
 impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Self {
@@ -44,14 +56,14 @@ impl From<std::io::Error> for Failed {
         if error.kind() != std::io::ErrorKind::BrokenPipe {
             eprintln!("quickstep: {error}");
         }
-        Failed
+        Failed::Reported
     }
 }
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
         eprintln!("{}", error.render(""));
-        Failed
+        Failed::Reported
     }
 }
 
@@ -59,15 +71,21 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     let database = Database::open(arguments.database.as_deref(), arguments.engine.options()?)?;
     let session = database.session();
     let cancel = session.cancel_token();
-    // Without the handler an interrupt ends the process, which is a fair second best.
-    let _ = ctrlc::set_handler(move || cancel.cancel());
+    // Without the handler an interrupt ends the process, which is a fair second best; so does a second one that comes
+    // before the first has taken hold.
+    let _ = ctrlc::set_handler(move || {
+        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED_STATUS.into());
+        }
+        cancel.cancel();
+    });
     for text in &arguments.sql {
         execute(&session, text, arguments.format, arguments.timing)?;
     }
     for path in &arguments.file {
         let text = std::fs::read_to_string(path).map_err(|e| {
             eprintln!("quickstep: cannot read {path}: {e}");
-            Failed
+            Failed::Reported
         })?;
         execute(&session, &text, arguments.format, arguments.timing)?;
     }
@@ -81,7 +99,7 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     std::io::stdin().read_to_end(&mut bytes)?;
     let text = String::from_utf8(bytes).map_err(|e| {
         eprintln!("quickstep: standard input is not UTF-8 (byte {})", e.utf8_error().valid_up_to());
-        Failed
+        Failed::Reported
     })?;
     execute(&session, &text, arguments.format, arguments.timing)
 }
@@ -102,6 +120,10 @@ fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Resul
             eprintln!("Time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
         }
         started = Instant::now();
+        // An interrupt between two statements would be forgotten when the next one begins.
+        if INTERRUPTED.load(Ordering::SeqCst) {
+            return Err(Error::new(engine::SqlState::QueryCanceled, "canceled due to user request"));
+        }
         Ok(())
     });
     match (outcome, broken) {
@@ -109,7 +131,7 @@ fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Resul
         (Ok(()), None) => Ok(()),
         (Err(error), None) => {
             eprintln!("{}", error.render(text));
-            Err(Failed)
+            Err(if INTERRUPTED.load(Ordering::SeqCst) { Failed::Interrupted } else { Failed::Reported })
         }
     }
 }

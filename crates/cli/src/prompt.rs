@@ -1,11 +1,12 @@
 //! The prompt: statements typed by hand, each run when its semicolon has come.
 
 use std::io::{BufRead, Write};
+use std::sync::atomic::Ordering;
 
 use engine::Session;
 
 use crate::arguments::Arguments;
-use crate::{Failed, execute};
+use crate::{Failed, INTERRUPTED, execute};
 
 pub fn run(session: &Session, arguments: &Arguments) -> Result<(), Failed> {
     println!(
@@ -29,6 +30,7 @@ pub fn run(session: &Session, arguments: &Arguments) -> Result<(), Failed> {
         if text.trim().is_empty() {
             text.clear();
         } else if engine::is_complete(&text) {
+            INTERRUPTED.store(false, Ordering::SeqCst);
             // A failed statement has said why; the prompt goes on.
             let _ = execute(session, &text, arguments.format, arguments.timing);
             text.clear();

@@ -1,0 +1,230 @@
+//! The quickstep command as a user meets it: what it prints, where, and how it exits.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn quickstep(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quickstep"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    quickstep(arguments).output().expect("the command starts")
+}
+
+fn run_with_input(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = quickstep(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    child.stdin.take().expect("a pipe").write_all(input).expect("takes its input");
+    child.wait_with_output().expect("ends")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("UTF-8")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "{arguments:?}");
+    text(&output.stdout).to_owned()
+}
+
+/// Status 1, nothing on standard output, and the message.
+fn fails(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", text(&output.stdout));
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    text(&output.stderr).to_owned()
+}
+
+/// A folder of this test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("quickstep-command-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("creates");
+        Folder(path)
+    }
+    fn write(&self, name: &str, content: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).expect("writes");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_table_is_aligned() {
+    let shown = succeeds(&["-c", "SELECT * FROM (VALUES (1, 'one'), (20, NULL)) AS t(number, name) ORDER BY 1"]);
+    assert_eq!(shown, " number | name\n--------+------\n      1 | one\n     20 | NULL\n(2 rows)\n");
+}
+
+#[test]
+fn csv_and_json_keep_null_apart_from_empty() {
+    let query = "SELECT 1 AS i, 0.5 AS d, 'a,\"b\"' AS t, NULL AS n, '' AS e, true AS b, DATE '2024-02-29' AS day";
+    assert_eq!(
+        succeeds(&["--format", "csv", "-c", query]),
+        "i,d,t,n,e,b,day\n1,0.5,\"a,\"\"b\"\"\",,\"\",t,2024-02-29\n"
+    );
+    let json = succeeds(&["--format", "json", "-c", query]);
+    assert_eq!(
+        json,
+        "[\n  {\"i\": 1, \"d\": 0.5, \"t\": \"a,\\\"b\\\"\", \"n\": null, \"e\": \"\", \"b\": true, \
+         \"day\": \"2024-02-29\"}\n]\n"
+    );
+    assert_eq!(succeeds(&["--format", "json", "-c", "SELECT 1 AS x WHERE false"]), "[\n]\n");
+}
+
+#[test]
+fn several_texts_run_in_order_in_one_session() {
+    let folder = Folder::new("order");
+    let file = folder.write("insert.sql", "INSERT INTO t VALUES (2);\nSELECT sum(x) AS s FROM t;\n");
+    let shown =
+        succeeds(&["--format", "csv", "-c", "CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (1)", "-f", &file]);
+    assert_eq!(shown, "s\n3\n");
+}
+
+#[test]
+fn standard_input_is_a_script() {
+    let output = run_with_input(&["--format", "csv"], b"SELECT 1 AS a;\n-- a comment; with a semicolon\nSELECT ';' AS b");
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(text(&output.stdout), "a\n1\nb\n;\n");
+    let output = run_with_input(&[], b"SELECT '\xff'");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("not UTF-8 (byte 8)"), "{}", text(&output.stderr));
+    assert!(run_with_input(&[], b"").status.success());
+}
+
+#[test]
+fn an_error_has_state_place_and_caret_and_stops_the_script() {
+    let output = run(&["--format", "csv", "-c", "SELECT 1 AS a;\nSELECT nosuch\nFROM (VALUES (1)) AS t(x);\nSELECT 2 AS b"]);
+    assert_eq!(output.status.code(), Some(1));
+    // What came before the error has been printed; what follows it has not run.
+    assert_eq!(text(&output.stdout), "a\n1\n");
+    let message = text(&output.stderr);
+    assert!(message.contains("42703") && message.contains("nosuch"), "{message}");
+    assert!(message.contains("SELECT nosuch\n"), "{message}");
+    let lines: Vec<&str> = message.lines().collect();
+    let caret = lines.iter().position(|l| l.trim_start().starts_with('^')).expect("a caret");
+    assert_eq!(lines[caret].find('^'), lines[caret - 1].find("nosuch"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_done_says_so() {
+    let message = fails(&["some.db"]);
+    assert!(message.contains("some.db") && message.contains("on disk"), "{message}");
+    assert!(!std::path::Path::new("some.db").exists());
+    let message = fails(&["-f", "/no/such/file.sql"]);
+    assert!(message.contains("/no/such/file.sql"), "{message}");
+    let message = fails(&["--memory", "lots", "-c", "SELECT 1"]);
+    assert!(message.contains("lots") && message.contains("8GB"), "{message}");
+    let message = fails(&["--workers", "0", "-c", "SELECT 1"]);
+    assert!(message.contains("1 to 1024"), "{message}");
+    let message = fails(&["tpch", "--queries", "23", "--scale", "0.01"]);
+    assert!(message.contains("23"), "{message}");
+    // A wrong command line is status 2, as everywhere.
+    assert_eq!(run(&["--no-such-option"]).status.code(), Some(2));
+    assert_eq!(run(&["--format", "yaml", "-c", "SELECT 1"]).status.code(), Some(2));
+}
+
+#[test]
+fn workers_and_memory_take_hold() {
+    let shown = succeeds(&["--format", "csv", "--workers", "3", "-c", "SHOW workers", "-c", "SET workers = 1; SHOW workers"]);
+    assert_eq!(shown, "workers\n3\nworkers\n1\n");
+    let message = fails(&["--memory", "40MB", "-c", "CALL tpch(scale => 0.2)"]);
+    assert!(message.contains("53200") && message.contains("limit 41.9 MB"), "{message}");
+}
+
+#[test]
+fn timing_goes_to_standard_error() {
+    let output = run(&["--timing", "--format", "csv", "-c", "SELECT 1 AS a; SELECT 2 AS b"]);
+    assert_eq!(text(&output.stdout), "a\n1\nb\n2\n");
+    let times: Vec<&str> = text(&output.stderr).lines().collect();
+    assert_eq!(times.len(), 2, "{times:?}");
+    assert!(times.iter().all(|t| t.starts_with("Time: ") && t.ends_with(" ms")), "{times:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut child = quickstep(&["--format", "csv", "-c", "SELECT a.x, b.x FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS a(x), \
+        (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS b(x), (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS c(x), \
+        (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS d(x), (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS e(x)"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut first = [0; 4];
+    child.stdout.take().expect("a pipe").read_exact(&mut first).expect("reads");
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_query_soon_with_status_130() {
+    let mut child = quickstep(&["-c", "SELECT 1 AS ready; CALL tpch(scale => 100); SELECT 2 AS never"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    // The first result shows that the second statement is on its way.
+    let mut first = [0; 6];
+    let mut stdout = child.stdout.take().expect("a pipe");
+    stdout.read_exact(&mut first).expect("reads");
+    std::thread::sleep(Duration::from_millis(300));
+    let interrupted = Instant::now();
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(kill.success());
+    let status = child.wait().expect("ends");
+    let took = interrupted.elapsed();
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("reads");
+    let mut message = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut message).expect("reads");
+    assert!(!rest.contains("never"), "{rest}");
+    assert!(message.contains("57014"), "{message}");
+    assert_eq!(status.code(), Some(130), "{message}");
+    // 100 ms for the query, and the process gives its memory back.
+    assert!(took < Duration::from_millis(1000), "{took:?}");
+}
+
+#[test]
+fn the_benchmark_command_reports() {
+    let json = succeeds(&["tpch", "--scale", "0.01", "--runs", "1", "--queries", "1,3-4,22", "--format", "json"]);
+    for part in ["\"suite\": \"tpch\"", "\"load_s\":", "\"geometric_mean_ms\":", "\"peak_bytes\":", "\"query\": \"22\""] {
+        assert!(json.contains(part), "{part} in {json}");
+    }
+    assert_eq!(json.matches("\"median_ms\"").count(), 4, "{json}");
+    let table = succeeds(&["ssb", "--scale", "0.01", "--runs", "1", "--queries", "1.1,4.3"]);
+    assert!(table.contains("loaded in") && table.contains("geometric mean") && table.contains("4.3"), "{table}");
+    assert_eq!(table.lines().count(), 5, "{table}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fresh_process_answers_within_30_ms() {
+    // The best of several: the bar is the command's own time, not that of a busy machine.
+    let best = (0..10)
+        .map(|_| {
+            let started = Instant::now();
+            assert!(run(&["-c", "SELECT 1"]).status.success());
+            started.elapsed()
+        })
+        .min()
+        .expect("ran");
+    assert!(best < Duration::from_millis(30), "{best:?}");
+}

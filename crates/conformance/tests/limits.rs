@@ -1,0 +1,152 @@
+//! Cancellation, timeouts and the memory budget as a client meets them: the statement ends soon, with its own error,
+//! leaves nothing behind, and the session goes on.
+//!
+//! The allocator is counted, as it is in the product, so that the budget sees all that a statement allocates.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use engine::{Database, Options, Session, SqlState};
+
+#[global_allocator]
+static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =
+    memory::CountingAllocator(std::alloc::System);
+
+/// The allocator's count is the process's, and times need the machine: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn database() -> Session {
+    let database =
+        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(4 << 30) }).expect("opens");
+    let session = database.session();
+    session.query("CALL tpch(scale => 0.1)").expect("generates");
+    session
+}
+
+/// Statements that run for seconds, each spending its time in another operator.
+const LONG: [(&str, &str); 9] = [
+    ("nested loop join", "SELECT count(*) FROM lineitem a, orders b WHERE a.l_quantity < b.o_totalprice - 100"),
+    ("hash join with many matches", "SELECT count(*) FROM lineitem a JOIN lineitem b ON a.l_linenumber = b.l_linenumber"),
+    (
+        "aggregation over a join",
+        "SELECT a.l_orderkey, b.l_orderkey, count(*) FROM lineitem a JOIN lineitem b ON a.l_suppkey = b.l_suppkey \
+         GROUP BY 1, 2",
+    ),
+    (
+        "sort over a join",
+        "SELECT a.l_comment, b.l_comment FROM lineitem a JOIN lineitem b ON a.l_suppkey = b.l_suppkey \
+         ORDER BY a.l_comment, b.l_orderkey",
+    ),
+    (
+        "top-k over a join",
+        "SELECT a.l_comment, b.l_comment FROM lineitem a JOIN lineitem b ON a.l_suppkey = b.l_suppkey \
+         ORDER BY a.l_comment || b.l_comment LIMIT 5",
+    ),
+    (
+        "distinct",
+        "SELECT count(DISTINCT a.l_comment || b.l_comment) FROM lineitem a JOIN lineitem b ON a.l_suppkey = b.l_suppkey",
+    ),
+    (
+        "residual semi join",
+        "SELECT count(*) FROM lineitem a WHERE NOT EXISTS (SELECT 1 FROM lineitem b \
+         WHERE a.l_linenumber = b.l_linenumber AND a.l_extendedprice * 3 < b.l_quantity - 100)",
+    ),
+    (
+        "creating a table",
+        "CREATE TABLE pairs AS SELECT a.l_comment, b.l_orderkey FROM lineitem a \
+         JOIN lineitem b ON a.l_suppkey = b.l_suppkey",
+    ),
+    ("generating", "CALL ssb(scale => 30)"),
+];
+
+/// Runs `statement`, raises the session's signal after `delay`, and returns how long the statement went on after it.
+fn cancelled_after(session: &Session, statement: &str, delay: Duration) -> Duration {
+    let cancel = session.cancel_token();
+    std::thread::scope(|scope| {
+        let raiser = scope.spawn(move || {
+            std::thread::sleep(delay);
+            let raised = Instant::now();
+            cancel.cancel();
+            raised
+        });
+        let error = session.query(statement).expect_err("ran to its end: the test's statement is too short");
+        let ended = Instant::now();
+        assert_eq!(error.state(), SqlState::QueryCanceled, "{statement}: {error}");
+        ended - raiser.join().expect("raises")
+    })
+}
+
+#[test]
+fn a_statement_ends_within_100_ms_of_the_signal_and_leaves_nothing() {
+    let _alone = ALONE.lock();
+    let session = database();
+    let used_before = session.database().memory_used().0;
+    for (what, statement) in LONG {
+        // The median of several moments: one of them may meet a machine that is busy with something else.
+        let mut late: Vec<Duration> =
+            [50, 150, 250].map(|ms| cancelled_after(&session, statement, Duration::from_millis(ms))).to_vec();
+        late.sort();
+        println!("{what}: {late:?}");
+        assert!(late[1] < Duration::from_millis(100), "{what}: {late:?}");
+        let used = session.database().memory_used().0;
+        assert!(used < used_before + (32 << 20), "{what}: {used_before} bytes in use before, {used} after");
+    }
+    assert!(session.query("SELECT * FROM pairs").is_err(), "the table of a cancelled statement exists");
+    assert_eq!(session.query("SELECT count(*) FROM orders").expect("goes on").rows(), 1);
+}
+
+#[test]
+fn a_timeout_ends_a_statement_within_100_ms_and_holds_for_each_statement() {
+    let _alone = ALONE.lock();
+    let session = database();
+    session.query("SET statement_timeout = '100ms'").expect("sets");
+    for (what, statement) in LONG {
+        let mut late: Vec<Duration> = (0..3)
+            .map(|_| {
+                let started = Instant::now();
+                let error = session.query(statement).expect_err("times out");
+                assert_eq!(error.state(), SqlState::QueryCanceled, "{what}: {error}");
+                assert!(error.to_string().contains("timeout"), "{what}: {error}");
+                started.elapsed().saturating_sub(Duration::from_millis(100))
+            })
+            .collect();
+        late.sort();
+        assert!(late[1] < Duration::from_millis(100), "{what}: {late:?}");
+        session.query("SELECT count(*) FROM nation").expect("the next statement has its own time");
+    }
+}
+
+#[test]
+fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
+    let _alone = ALONE.lock();
+    let session = database();
+    let used_before = session.database().memory_used().0;
+    let limit = used_before + (48 << 20);
+    session.query(&format!("SET memory_limit = '{limit}'")).expect("sets");
+    let hungry = [
+        (
+            "hash join's build side",
+            "SELECT count(*) FROM lineitem a JOIN (SELECT l_orderkey, l_comment || l_shipinstruct AS text, \
+             l_partkey FROM lineitem) b ON a.l_partkey = b.l_partkey AND a.l_comment < b.text",
+        ),
+        ("aggregation", "SELECT l_comment || l_orderkey, l_shipinstruct || l_partkey, count(*) FROM lineitem GROUP BY 1, 2"),
+        ("sort", "SELECT *, l_comment || l_shipinstruct FROM lineitem ORDER BY l_comment || l_orderkey"),
+        ("distinct aggregate", "SELECT count(DISTINCT l_comment || l_orderkey || l_linenumber || l_shipinstruct) FROM lineitem"),
+        ("union", "SELECT *, l_comment || l_partkey FROM lineitem UNION SELECT *, l_comment || l_suppkey FROM lineitem"),
+        ("result", "SELECT a.*, a.l_comment || a.l_orderkey FROM lineitem a, region"),
+        ("new table", "CREATE TABLE copies AS SELECT a.*, l_comment || r_name AS text FROM lineitem a, region"),
+        ("generated tables", "CALL ssb(scale => 1)"),
+    ];
+    for (what, statement) in hungry {
+        let error = session.query(statement).expect_err(what);
+        assert_eq!(error.state(), SqlState::OutOfMemory, "{what}: {error}");
+        assert!(error.to_string().contains("limit"), "{what}: {error}");
+        let (used, _) = session.database().memory_used();
+        assert!(used < used_before + (16 << 20), "{what}: {used_before} bytes in use before, {used} after");
+        session.query("SELECT count(*) FROM lineitem").expect("the session goes on");
+    }
+    assert!(session.query("SELECT * FROM copies").is_err(), "the table of a failed statement exists");
+    // With room again, the same statements run.
+    session.query("SET memory_limit = '4GB'").expect("sets");
+    assert_eq!(session.query(hungry[0].1).expect("has room").rows(), 1);
+}
