@@ -69,16 +69,18 @@ impl Drop for Folder {
 
 #[test]
 fn a_table_is_aligned() {
-    let shown = succeeds(&["-c", "SELECT * FROM (VALUES (1, 'one'), (20, NULL)) AS t(number, name) ORDER BY 1"]);
+    let shown =
+        succeeds(&["-c", "SELECT * FROM (VALUES (1, 'one'), (20, NULL)) AS t(number, name) ORDER BY 1"]);
     assert_eq!(shown, " number | name\n--------+------\n      1 | one\n     20 | NULL\n(2 rows)\n");
 }
 
 #[test]
 fn csv_and_json_keep_null_apart_from_empty() {
-    let query = "SELECT 1 AS i, 0.5 AS d, 'a,\"b\"' AS t, NULL AS n, '' AS e, true AS b, DATE '2024-02-29' AS day";
+    let query =
+        "SELECT 1 AS i, 0.5 AS d, 'a,\"b\"' AS t, NULL AS n, '' AS e, true AS b, DATE '2024-02-29' AS day";
     assert_eq!(
         succeeds(&["--format", "csv", "-c", query]),
-        "i,d,t,n,e,b,day\n1,0.5,\"a,\"\"b\"\"\",,\"\",t,2024-02-29\n"
+        "i,d,t,n,e,b,day\n1,0.5,\"a,\"\"b\"\"\",,\"\",true,2024-02-29\n"
     );
     let json = succeeds(&["--format", "json", "-c", query]);
     assert_eq!(
@@ -93,14 +95,23 @@ fn csv_and_json_keep_null_apart_from_empty() {
 fn several_texts_run_in_order_in_one_session() {
     let folder = Folder::new("order");
     let file = folder.write("insert.sql", "INSERT INTO t VALUES (2);\nSELECT sum(x) AS s FROM t;\n");
-    let shown =
-        succeeds(&["--format", "csv", "-c", "CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (1)", "-f", &file]);
+    let shown = succeeds(&[
+        "--format",
+        "csv",
+        "-c",
+        "CREATE TABLE t (x INTEGER); INSERT INTO t VALUES (1)",
+        "-f",
+        &file,
+    ]);
     assert_eq!(shown, "s\n3\n");
 }
 
 #[test]
 fn standard_input_is_a_script() {
-    let output = run_with_input(&["--format", "csv"], b"SELECT 1 AS a;\n-- a comment; with a semicolon\nSELECT ';' AS b");
+    let output = run_with_input(
+        &["--format", "csv"],
+        b"SELECT 1 AS a;\n-- a comment; with a semicolon\nSELECT ';' AS b",
+    );
     assert_eq!(text(&output.stderr), "");
     assert_eq!(text(&output.stdout), "a\n1\nb\n;\n");
     let output = run_with_input(&[], b"SELECT '\xff'");
@@ -111,7 +122,12 @@ fn standard_input_is_a_script() {
 
 #[test]
 fn an_error_has_state_place_and_caret_and_stops_the_script() {
-    let output = run(&["--format", "csv", "-c", "SELECT 1 AS a;\nSELECT nosuch\nFROM (VALUES (1)) AS t(x);\nSELECT 2 AS b"]);
+    let output = run(&[
+        "--format",
+        "csv",
+        "-c",
+        "SELECT 1 AS a;\nSELECT nosuch\nFROM (VALUES (1)) AS t(x);\nSELECT 2 AS b",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     // What came before the error has been printed; what follows it has not run.
     assert_eq!(text(&output.stdout), "a\n1\n");
@@ -143,7 +159,16 @@ fn what_cannot_be_done_says_so() {
 
 #[test]
 fn workers_and_memory_take_hold() {
-    let shown = succeeds(&["--format", "csv", "--workers", "3", "-c", "SHOW workers", "-c", "SET workers = 1; SHOW workers"]);
+    let shown = succeeds(&[
+        "--format",
+        "csv",
+        "--workers",
+        "3",
+        "-c",
+        "SHOW workers",
+        "-c",
+        "SET workers = 1; SHOW workers",
+    ]);
     assert_eq!(shown, "workers\n3\nworkers\n1\n");
     let message = fails(&["--memory", "40MB", "-c", "CALL tpch(scale => 0.2)"]);
     assert!(message.contains("53200") && message.contains("limit 41.9 MB"), "{message}");
@@ -160,13 +185,18 @@ fn timing_goes_to_standard_error() {
 
 #[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
-    let mut child = quickstep(&["--format", "csv", "-c", "SELECT a.x, b.x FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS a(x), \
+    let mut child = quickstep(&[
+        "--format",
+        "csv",
+        "-c",
+        "SELECT a.x, b.x FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS a(x), \
         (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS b(x), (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS c(x), \
-        (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS d(x), (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS e(x)"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
+        (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS d(x), (VALUES (1),(2),(3),(4),(5),(6),(7),(8)) AS e(x)",
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("the command starts");
     let mut first = [0; 4];
     child.stdout.take().expect("a pipe").read_exact(&mut first).expect("reads");
     let output = child.wait_with_output().expect("ends");
@@ -204,13 +234,23 @@ fn an_interrupt_ends_a_query_soon_with_status_130() {
 
 #[test]
 fn the_benchmark_command_reports() {
-    let json = succeeds(&["tpch", "--scale", "0.01", "--runs", "1", "--queries", "1,3-4,22", "--format", "json"]);
-    for part in ["\"suite\": \"tpch\"", "\"load_s\":", "\"geometric_mean_ms\":", "\"peak_bytes\":", "\"query\": \"22\""] {
+    let json =
+        succeeds(&["tpch", "--scale", "0.01", "--runs", "1", "--queries", "1,3-4,22", "--format", "json"]);
+    for part in [
+        "\"suite\": \"tpch\"",
+        "\"load_s\":",
+        "\"geometric_mean_ms\":",
+        "\"peak_bytes\":",
+        "\"query\": \"22\"",
+    ] {
         assert!(json.contains(part), "{part} in {json}");
     }
     assert_eq!(json.matches("\"median_ms\"").count(), 4, "{json}");
     let table = succeeds(&["ssb", "--scale", "0.01", "--runs", "1", "--queries", "1.1,4.3"]);
-    assert!(table.contains("loaded in") && table.contains("geometric mean") && table.contains("4.3"), "{table}");
+    assert!(
+        table.contains("loaded in") && table.contains("geometric mean") && table.contains("4.3"),
+        "{table}"
+    );
     assert_eq!(table.lines().count(), 5, "{table}");
 }
 

@@ -1,5 +1,7 @@
 //! `CALL tpch(scale => 1)` and `CALL ssb(scale => 1)`: benchmark tables, generated straight into blocks.
 
+use std::ops::ControlFlow;
+
 use generators::{Source, Suite};
 use plan::statement::{IfExists, ObjectName, TableOptions};
 use plan::{ColumnTable, LogicalPlan, LogicalQuery, ScanSource};
@@ -47,10 +49,46 @@ impl Session {
         self.load_suite(suite, scale)
     }
 
-    /// Makes the suite's tables; they appear one by one, each complete.
+    /// Makes the suite's tables; they appear one by one, each complete. When one fails, those before it go again.
     fn load_suite(&self, suite: Suite, scale: f64) -> Result<ResultSet> {
         let checked = |e: &generators::GeneratorError| operators::generate::generator_error(e);
         let source = Source::new(suite, scale).map_err(|e| checked(&e))?;
+        // Said at once, not after the minutes that the tables before it take.
+        let snapshot = self.snapshot();
+        let there = &snapshot.schema(catalog::DEFAULT_SCHEMA)?.tables;
+        if let Some(table) = suite.tables().iter().find(|t| there.contains_key(**t)) {
+            return Err(crate::define::already_exists(table)
+                .with_hint("drop it, or make the suite's tables in a database of their own"));
+        }
+        let tick = self.tick();
+        let cancel = self.cancel_token();
+        let prepared = source.prepare(|| {
+            if tick.as_ref().is_some_and(|tick| tick().is_break()) {
+                cancel.cancel();
+            }
+            if cancel.check_clock().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if prepared.is_break() {
+            return Err(Error::new(SqlState::QueryCanceled, "canceling statement"));
+        }
+        let mut made = Vec::new();
+        let outcome = self.generate_tables(suite, scale, &source, &mut made);
+        operators::generate::forget_source();
+        if outcome.is_err() && !made.is_empty() {
+            self.drop_tables(&made, true, true)?;
+        }
+        Ok(ResultSet::done(format!("CALL {}", outcome?)))
+    }
+
+    /// Returns the number of rows; `made` has the tables that are there, also after an error.
+    fn generate_tables(
+        &self,
+        suite: Suite,
+        scale: f64,
+        source: &Source,
+        made: &mut Vec<ObjectName>,
+    ) -> Result<u64> {
+        let checked = |e: &generators::GeneratorError| operators::generate::generator_error(e);
         let mut rows = 0;
         for table in suite.tables() {
             let name = ObjectName { schema: None, name: (*table).to_owned() };
@@ -66,16 +104,10 @@ impl Session {
             if source.primary_key_holds(table).map_err(|e| checked(&e))? {
                 options.primary_key = Some(keys.primary.iter().map(|c| (*c).to_owned()).collect());
             }
-            match self.generate_into(&name, suite, table, scale, &fields, &options) {
-                Ok(n) => rows += n,
-                Err(error) => {
-                    operators::generate::forget_source();
-                    return Err(error);
-                }
-            }
+            rows += self.generate_into(&name, suite, table, scale, &fields, &options)?;
+            made.push(name);
         }
-        operators::generate::forget_source();
-        Ok(ResultSet::done(format!("CALL {rows}")))
+        Ok(rows)
     }
 
     fn generate_into(

@@ -43,10 +43,8 @@ impl Session {
         }
         match options.if_exists {
             IfExists::Keep => Ok(Some(ResultSet::done("CREATE TABLE AS"))),
-            _ => {
-                Err(Error::new(SqlState::DuplicateTable, format!("relation \"{}\" already exists", new.name))
-                    .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE"))
-            }
+            _ => Err(already_exists(&new.name)
+                .with_hint("use CREATE TABLE IF NOT EXISTS or CREATE OR REPLACE TABLE")),
         }
     }
 
@@ -163,6 +161,10 @@ impl Session {
         self.database.shared.catalog.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }
+}
+
+pub(crate) fn already_exists(table: &str) -> Error {
+    Error::new(SqlState::DuplicateTable, format!("relation \"{table}\" already exists"))
 }
 
 /// Places of named columns; an unknown or repeated one is the user's mistake.

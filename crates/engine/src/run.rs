@@ -213,17 +213,22 @@ fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
 /// The scheduler's failure as the user's error.
 fn failure(failure: workorder::Failure) -> Error {
     if let Some(stopped) = failure.downcast_ref::<scheduler::Stopped>() {
-        let message = match stopped.reason {
-            StopReason::Timeout => "canceling statement due to statement timeout",
-            StopReason::Cancelled => "canceling statement due to user request",
-        };
-        return Error::new(SqlState::QueryCanceled, message);
+        return cancelled(stopped.reason);
     }
     match failure.downcast::<Error>() {
         Ok(error) => *error,
         Err(other) => Error::internal(format!("internal error: {other}"))
             .with_hint("this is a bug; please report it with the statement"),
     }
+}
+
+/// What a statement that was stopped says.
+pub(crate) fn cancelled(reason: StopReason) -> Error {
+    let message = match reason {
+        StopReason::Timeout => "canceling statement due to statement timeout",
+        StopReason::Cancelled => "canceling statement due to user request",
+    };
+    Error::new(SqlState::QueryCanceled, message)
 }
 
 /// Columns under their declared types: the optimizer may have narrowed them.

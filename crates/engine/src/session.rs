@@ -110,6 +110,10 @@ impl Session {
         let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
         self.cancel.set_timeout(None);
         match outcome {
+            // Work that sees the signal in its midst knows only that it shall stop; the token knows why.
+            Ok(Err(error)) if error.state() == SqlState::QueryCanceled => {
+                Err(self.cancel.reason().map_or(error, crate::run::cancelled))
+            }
             Ok(result) => result,
             // A broken invariant ends the statement, not the process.
             Err(panic) => Err(Error::internal(format!("internal error: {}", panic_message(&*panic)))

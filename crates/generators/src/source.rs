@@ -7,10 +7,14 @@ use crate::table::{Generate, SCALE_MAX, SCALE_MIN, Table, UnitRows};
 use crate::{GeneratorError, Suite, tpch};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
+use std::time::Duration;
 
 /// Rows that a part should have: enough to make its start-up free, few enough that two workers end together.
 const PART_ROWS_GOAL: u64 = 150_000;
+
+/// How often a caller that waits is asked whether it still wants to.
+const WAIT_STEP: Duration = Duration::from_millis(2);
 
 /// A suite's data at a scale. Cheap to clone; may be shared between threads.
 #[derive(Clone)]
@@ -36,6 +40,24 @@ impl Source {
 
     pub fn scale(&self) -> f64 {
         self.scale
+    }
+
+    /// Makes what all tables of the suite share (TPC-H's text pool: a second, 300 MiB), on a thread of its own, and
+    /// calls `wait` every few milliseconds until it is there. A `Break` ends the waiting; the thread then still
+    /// ends its work and drops it.
+    pub fn prepare(&self, mut wait: impl FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+        if self.suite != Suite::Tpch {
+            return ControlFlow::Continue(());
+        }
+        let text = self.text.clone();
+        let maker = std::thread::spawn(move || {
+            text.pool();
+        });
+        while !maker.is_finished() {
+            wait()?;
+            std::thread::sleep(WAIT_STEP);
+        }
+        ControlFlow::Continue(())
     }
 
     /// Exact number of rows; none for lineitem and lineorder, where the random stream decides.
