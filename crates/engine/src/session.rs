@@ -104,7 +104,7 @@ impl Session {
                 if is_query {
                     result.planning += bound;
                 }
-                Ok(result)
+                Ok::<ResultSet, Error>(result)
             }))
         };
         let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
