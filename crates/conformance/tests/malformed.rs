@@ -385,7 +385,6 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random, inserts: &[&[u8]]) {
 }
 
 #[test]
-#[ignore = "open: takes minutes on two cores; run with --ignored"]
 fn csv_files() {
     let mut target = Target::new();
     let folder = Folder::new("malformed-csv");

@@ -1,45 +1,41 @@
 //! Verifying declared keys when rows are added: the optimizer trusts them, so every statement that adds rows proves
 //! them first.
 //!
-//! UNIQUE and PRIMARY KEY are checked over the table's blocks and the new ones together, by the cheapest proof that
-//! applies: rows clustered by the key's first column with short runs (any key), a bit per value (one integer column of
-//! moderate range), or a hash of every row. FOREIGN KEY: a bit per parent value, or a hash set of parent keys. NULLs
-//! never collide, and a foreign key with a NULL part refers to nothing.
+//! The rows that are there already satisfy the keys, so only the new ones are proved: among themselves, and against
+//! those old blocks whose statistics let a key be equal. The new keys go into the cheapest set that holds them: none at
+//! all when they are clustered by the first column and no old block comes near, a bit per value for one integer column
+//! of moderate range, and otherwise a table of packed keys. NULLs never collide, and a foreign key with a NULL part
+//! refers to nothing.
 
-use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use block::{Bitmap, Block};
-use types::{Error, Result, Schema, SqlState, Value};
+use hash::aggregate::{GroupTable, KeyBatch, KeyColumn, KeyLayout};
+use types::{Error, Physical, Result, Schema, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 /// Longest run of equal first key columns that is compared pair by pair.
 const RUN_ROWS_MAX: usize = 256;
 /// Bits a value bitmap may have per row.
 const BITS_PER_ROW_MAX: i128 = 64;
+/// Rows looked at together: their keys stay in the first- and second-level caches.
+const STEP_ROWS: usize = 4096;
 
-/// Fails when two rows of `blocks`, old and new together, agree on `columns` and none of those is NULL.
+/// Fails when a row of `new` agrees on `columns` with another of them or with one of `old`, none of those being NULL.
+/// The rows of `old` are known to differ.
 pub(crate) fn check_unique(
     table: &Schema,
     constraint: &str,
     columns: &[usize],
-    blocks: &[Arc<Block>],
+    old: &[Arc<Block>],
+    new: &[Arc<Block>],
 ) -> Result<()> {
-    let rows: usize = blocks.iter().map(|b| b.rows()).sum();
-    if rows < 2 || columns.is_empty() {
+    let rows: usize = new.iter().map(|b| b.rows()).sum();
+    if rows == 0 || columns.is_empty() {
         return Ok(());
     }
-    let duplicate = match check_clustered(columns, blocks) {
-        Clustered::Unique => None,
-        Clustered::Duplicate(values) => Some(values),
-        Clustered::No => match integer_bounds(columns, blocks) {
-            Some((min, max)) if max - min < rows as i128 * BITS_PER_ROW_MAX => {
-                bitmap_duplicate(columns[0], min, max, blocks)
-            }
-            _ => hashed_duplicate(columns, blocks),
-        },
-    };
-    match duplicate {
+    match find_duplicate(table, columns, old, new, PASS_ROWS_MAX)? {
         None => Ok(()),
         Some(values) => Err(Error::new(
             SqlState::UniqueViolation,
@@ -56,6 +52,128 @@ fn key_text(table: &Schema, columns: &[usize], values: &[Value]) -> String {
     format!("({})=({})", names.join(", "), shown.join(", "))
 }
 
+fn find_duplicate(
+    table: &Schema,
+    columns: &[usize],
+    old: &[Arc<Block>],
+    new: &[Arc<Block>],
+    pass_rows: usize,
+) -> Result<Option<Vec<Value>>> {
+    let rows: usize = new.iter().map(|b| b.rows()).sum();
+    let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
+    let near: Vec<&Arc<Block>> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
+    if near.is_empty() {
+        match check_clustered(columns, new) {
+            Clustered::Unique => return Ok(None),
+            Clustered::Duplicate(values) => return Ok(Some(values)),
+            Clustered::No => {}
+        }
+    }
+    if let ([column], Some((min, values))) = (columns, small_range(&bounds, rows)) {
+        let mut seen = Bitmap::empty(values);
+        for block in new {
+            let found = find_integer(*column, block, min, values, |at| {
+                let before = seen.get(at);
+                seen.set(at);
+                before
+            });
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)));
+            }
+        }
+        for block in near {
+            if let Some(row) = find_integer(*column, block, min, values, |at| seen.get(at)) {
+                return Ok(Some(key_values(columns, block, row)));
+            }
+        }
+        return Ok(None);
+    }
+    let types: Vec<Type> = columns.iter().map(|c| table.fields()[*c].ty).collect();
+    // A table of this many keys at a time bounds its memory; more rows are proved in passes, by their hash.
+    let passes = rows.div_ceil(pass_rows) as u64;
+    for pass in 0..passes {
+        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
+        for block in new {
+            let found = keys.each_step(block, columns, |keys, present| {
+                let mut known = keys.table.len();
+                keys.find(Some(present));
+                for (group, row) in keys.groups.iter().zip(present) {
+                    if (*group as usize) < known {
+                        return Some(*row as usize);
+                    }
+                    known += 1;
+                }
+                keys.filter.add(present.iter().map(|row| keys.batch.hashes()[*row as usize]));
+                None
+            })?;
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)));
+            }
+        }
+        let known = keys.table.len();
+        for block in &near {
+            let found = keys.each_step(block, columns, |keys, present| {
+                let candidates = keys.candidates(present);
+                keys.find(Some(&candidates));
+                let at = keys.groups.iter().position(|group| (*group as usize) < known);
+                at.map(|at| candidates[at] as usize)
+            })?;
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Keys held at a time, at most.
+const PASS_ROWS_MAX: usize = 1 << 23;
+
+/// Minimum and maximum of a column over some blocks; `None` when every row is NULL.
+#[derive(Clone)]
+struct Bounds(Option<(Value, Value)>);
+
+impl Bounds {
+    fn of(column: usize, blocks: &[Arc<Block>]) -> Bounds {
+        let mut bounds: Option<(Value, Value)> = None;
+        for block in blocks {
+            let s = block.statistics(column);
+            if s.min.is_null() {
+                continue;
+            }
+            bounds = Some(match bounds {
+                None => (s.min.clone(), s.max.clone()),
+                Some((min, max)) => (min.min(s.min.clone()), max.max(s.max.clone())),
+            });
+        }
+        Bounds(bounds)
+    }
+    fn integers(&self) -> Option<(i128, i128)> {
+        let (min, max) = self.0.as_ref()?;
+        Some((min.as_i128()?, max.as_i128()?))
+    }
+}
+
+/// Whether a row of the block may have a key between the bounds. A key with a NULL never counts.
+fn may_hold(block: &Block, columns: &[usize], bounds: &[Bounds]) -> bool {
+    block.rows() > 0
+        && columns.iter().zip(bounds).all(|(column, bounds)| {
+            let s = block.statistics(*column);
+            match &bounds.0 {
+                Some((min, max)) => !s.min.is_null() && s.min <= *max && s.max >= *min,
+                None => false,
+            }
+        })
+}
+
+/// Least value and number of values between the bounds of a single integer column, when a bit each is little.
+fn small_range(bounds: &[Bounds], rows: usize) -> Option<(i128, usize)> {
+    let [bounds] = bounds else { return None };
+    let (min, max) = bounds.integers()?;
+    let range = max.checked_sub(min)?;
+    (range < rows as i128 * BITS_PER_ROW_MAX).then_some((min, range as usize + 1))
+}
+
 enum Clustered {
     Unique,
     Duplicate(Vec<Value>),
@@ -63,23 +181,13 @@ enum Clustered {
     No,
 }
 
-/// Integers of any width as 64 bits, when they fit and none is NULL.
-fn as_integers(vector: &Vector) -> Option<Vec<i64>> {
-    if vector.has_nulls() {
-        return None;
-    }
-    match vector.flatten().data() {
-        Data::I16(v) => Some(v.iter().map(|x| i64::from(*x)).collect()),
-        Data::I32(v) => Some(v.iter().map(|x| i64::from(*x)).collect()),
-        Data::I64(v) => Some(v.to_vec()),
-        _ => None,
-    }
-}
-
 /// One pass in row order: while the first column never decreases, duplicates can only stand in one run.
 fn check_clustered(columns: &[usize], blocks: &[Arc<Block>]) -> Clustered {
-    let mut run: Vec<Vec<i64>> = Vec::new();
+    let width = columns.len();
+    // Keys of the run, one after another.
+    let mut run: Vec<i64> = Vec::new();
     let mut last: Option<i64> = None;
+    let mut values: Vec<Vec<i64>> = vec![Vec::new(); width];
     for block in blocks.iter().filter(|b| b.rows() > 0) {
         // The block's statistics may prove it without a look at its rows.
         let statistics = block.statistics(columns[0]);
@@ -94,37 +202,35 @@ fn check_clustered(columns: &[usize], blocks: &[Arc<Block>]) -> Clustered {
                 let key: Option<Vec<i64>> =
                     columns.iter().map(|c| block.fetch(*c, &[at][..]).value(0).as_i64()).collect();
                 match key {
-                    Some(key) => run.push(key),
+                    Some(key) => run.extend(key),
                     None => return Clustered::No,
                 }
                 continue;
             }
         }
-        let mut values = Vec::with_capacity(columns.len());
-        for column in columns {
-            match as_integers(&block.fetch(*column, 0..block.rows())) {
-                Some(v) => values.push(v),
-                None => return Clustered::No,
+        for range in steps(block.rows()) {
+            for (column, values) in columns.iter().zip(&mut values) {
+                if !integers(&block.fetch(*column, range.clone()), values) {
+                    return Clustered::No;
+                }
             }
-        }
-        for row in 0..block.rows() {
-            let first = values[0][row];
-            match last {
-                Some(l) if first < l => return Clustered::No,
-                Some(l) if first == l => {}
-                _ => run.clear(),
+            for row in 0..range.len() {
+                let first = values[0][row];
+                match last {
+                    Some(l) if first < l => return Clustered::No,
+                    Some(l) if first == l => {}
+                    _ => run.clear(),
+                }
+                last = Some(first);
+                let same = |key: &[i64]| key.iter().zip(&values).all(|(k, v)| *k == v[row]);
+                if run.chunks_exact(width).any(same) {
+                    return Clustered::Duplicate(key_values(columns, block, range.start + row));
+                }
+                if run.len() >= RUN_ROWS_MAX * width {
+                    return Clustered::No;
+                }
+                run.extend(values.iter().map(|v| v[row]));
             }
-            last = Some(first);
-            if columns.len() == 1 && !run.is_empty() {
-                return Clustered::Duplicate(key_values(columns, block, row));
-            }
-            if run.iter().any(|key| key.iter().zip(&values).all(|(k, v)| *k == v[row])) {
-                return Clustered::Duplicate(key_values(columns, block, row));
-            }
-            if run.len() == RUN_ROWS_MAX {
-                return Clustered::No;
-            }
-            run.push(values.iter().map(|v| v[row]).collect());
         }
     }
     Clustered::Unique
@@ -134,140 +240,502 @@ fn key_values(columns: &[usize], block: &Block, row: usize) -> Vec<Value> {
     columns.iter().map(|c| block.fetch(*c, &[row as u32][..]).value(0)).collect()
 }
 
-fn integer_bounds(columns: &[usize], blocks: &[Arc<Block>]) -> Option<(i128, i128)> {
-    let [column] = columns else { return None };
-    let mut bounds: Option<(i128, i128)> = None;
-    for block in blocks {
-        let s = block.statistics(*column);
-        if s.min.is_null() {
-            continue;
-        }
-        let (min, max) = (s.min.as_i128()?, s.max.as_i128()?);
-        bounds = Some(bounds.map_or((min, max), |(a, b)| (a.min(min), b.max(max))));
-    }
-    bounds
+fn steps(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(STEP_ROWS).map(move |from| from..(from + STEP_ROWS).min(rows))
 }
 
-/// Calls `visit` with every non-NULL value of an integer column, block and row.
-fn each_integer<'a>(
-    column: usize,
-    blocks: &'a [Arc<Block>],
-    visit: &mut impl FnMut(i128, &'a Block, usize) -> bool,
-) -> bool {
-    for block in blocks {
-        let vector = block.fetch(column, 0..block.rows()).flatten();
-        for row in 0..vector.len() {
-            if let Some(value) = vector.value(row).as_i128() {
-                if !visit(value, block, row) {
-                    return false;
-                }
-            }
-        }
+/// Integers of any width up to 64 bits, in place of what `out` held; false when they are no such or one is NULL.
+fn integers(vector: &Vector, out: &mut Vec<i64>) -> bool {
+    out.clear();
+    if vector.has_nulls() {
+        return false;
+    }
+    match vector.flatten().data() {
+        Data::I16(v) => out.extend(v.iter().map(|x| i64::from(*x))),
+        Data::I32(v) => out.extend(v.iter().map(|x| i64::from(*x))),
+        Data::I64(v) => out.extend_from_slice(v),
+        _ => return false,
     }
     true
 }
 
-fn bitmap_duplicate(column: usize, min: i128, max: i128, blocks: &[Arc<Block>]) -> Option<Vec<Value>> {
-    let mut seen = Bitmap::empty((max - min + 1) as usize);
-    let mut found = None;
-    each_integer(column, blocks, &mut |value, block, row| {
-        let at = (value - min) as usize;
-        if seen.get(at) {
-            found = Some(key_values(&[column], block, row));
-            return false;
+/// Calls `visit` with the distance from `min` of every value of an integer column that lies in `min..min + values`,
+/// NULLs passed over, until it returns true; the row it did so for.
+fn find_integer(
+    column: usize,
+    block: &Block,
+    min: i128,
+    values: usize,
+    mut visit: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    for range in steps(block.rows()) {
+        let vector = block.fetch(column, range.clone()).flatten();
+        let nulls = vector.validity().filter(|n| n.null_count() > 0);
+        let mut each = |row: usize, value: i128| {
+            let distance = value - min;
+            (0..values as i128).contains(&distance)
+                && nulls.is_none_or(|n| n.is_valid(row))
+                && visit(distance as usize)
+        };
+        // The arithmetic is of the column's width, which the match decides once a step.
+        macro_rules! search {
+            ($slice:expr) => {
+                $slice
+                    .iter()
+                    .enumerate()
+                    .find(|(row, value)| each(*row, i128::from(**value)))
+                    .map(|(row, _)| row)
+            };
         }
-        seen.set(at);
-        true
-    });
-    found
-}
-
-fn hashed_duplicate(columns: &[usize], blocks: &[Arc<Block>]) -> Option<Vec<Value>> {
-    let rows: usize = blocks.iter().map(|b| b.rows()).sum();
-    let mut places: Vec<(u64, u32, u32)> = Vec::with_capacity(rows);
-    let mut hashes = Vec::new();
-    for (ordinal, block) in blocks.iter().enumerate() {
-        let vectors: Vec<Vector> = columns.iter().map(|c| block.fetch(*c, 0..block.rows())).collect();
-        hash::hash_columns(&vectors, block.rows(), &mut hashes);
-        for (row, hash) in hashes.iter().enumerate() {
-            if !vectors.iter().any(|v| v.is_null(row)) {
-                places.push((*hash, ordinal as u32, row as u32));
-            }
+        let found = match vector.data() {
+            Data::I16(v) => search!(v),
+            Data::I32(v) => search!(v),
+            Data::I64(v) => match i64::try_from(min) {
+                Ok(min) => v.iter().enumerate().position(|(row, value)| {
+                    let distance = value.wrapping_sub(min) as u64;
+                    // A value below the minimum wraps to one beyond the range.
+                    distance < values as u64
+                        && *value >= min
+                        && nulls.is_none_or(|n| n.is_valid(row))
+                        && visit(distance as usize)
+                }),
+                Err(_) => search!(v),
+            },
+            Data::I128(v) => search!(v),
+            _ => None,
+        };
+        if let Some(row) = found {
+            return Some(range.start + row);
         }
-    }
-    places.sort_unstable();
-    let mut from = 0;
-    while from < places.len() {
-        let same = places[from..].iter().take_while(|p| p.0 == places[from].0).count();
-        if same > 1 {
-            let mut keys = HashSet::new();
-            for (_, ordinal, row) in &places[from..from + same] {
-                let key = key_values(columns, &blocks[*ordinal as usize], *row as usize);
-                if keys.contains(&key) {
-                    return Some(key);
-                }
-                keys.insert(key);
-            }
-        }
-        from += same;
     }
     None
 }
 
-/// Fails when a row of `new` refers to no row of the parent.
-pub(crate) fn check_foreign_key(
-    (child_name, child): (&str, &Schema),
-    constraint: &str,
-    columns: &[usize],
-    new: &[Arc<Block>],
-    parent_name: &str,
-    parent_columns: &[usize],
-    parent_blocks: &[Arc<Block>],
-) -> Result<()> {
+/// Packed keys of a pass: those whose hash falls to it.
+struct KeySet {
+    types: Vec<Type>,
+    layout: KeyLayout,
+    table: GroupTable,
+    filter: HashFilter,
+    batch: KeyBatch,
+    groups: Vec<u32>,
+    pass: (u64, u64),
+}
+
+impl KeySet {
+    fn new(types: &[Type], rows: usize, pass: (u64, u64)) -> KeySet {
+        // Rows with a NULL are left out, but their place is packed with the others.
+        let columns: Vec<KeyColumn> = types.iter().map(|ty| KeyColumn { ty: *ty, nullable: true }).collect();
+        let layout = KeyLayout::new(&columns);
+        KeySet {
+            types: types.to_vec(),
+            table: GroupTable::with_capacity(&layout, rows),
+            layout,
+            filter: HashFilter::new(rows),
+            batch: KeyBatch::default(),
+            groups: Vec::new(),
+            pass,
+        }
+    }
+
+    /// Packs the rows of a block, some at a time, and calls `visit` with those of this pass that hold no NULL, until it
+    /// returns one; that row's number in the block. A value that the set's types cannot hold equals none in it, and its
+    /// row is left out.
+    fn each_step(
+        &mut self,
+        block: &Block,
+        columns: &[usize],
+        mut visit: impl FnMut(&mut KeySet, &[u32]) -> Option<usize>,
+    ) -> Result<Option<usize>> {
+        let mut present: Vec<u32> = Vec::new();
+        for range in steps(block.rows()) {
+            let mut vectors = Vec::with_capacity(columns.len());
+            for (column, ty) in columns.iter().zip(&self.types) {
+                vectors.push(as_type(block.fetch(*column, range.clone()), *ty)?);
+            }
+            let mut batch = std::mem::take(&mut self.batch);
+            self.layout.encode(&vectors, range.len(), &mut batch)?;
+            self.batch = batch;
+            present.clear();
+            let (pass, passes) = self.pass;
+            let hashes = self.batch.hashes();
+            let nulls: Vec<_> = vectors.iter().filter(|v| v.has_nulls()).collect();
+            present.extend((0..range.len() as u32).filter(|row| {
+                // The table uses the high bits of the hash.
+                (passes == 1 || hashes[*row as usize] % passes == pass)
+                    && nulls.iter().all(|v| !v.is_null(*row as usize))
+            }));
+            if let Some(row) = visit(self, &present) {
+                return Ok(Some(range.start + row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The groups of some rows of the batch, into `groups`.
+    fn find(&mut self, rows: Option<&[u32]>) {
+        self.table.find_or_insert(&self.batch.view(), rows, &mut self.groups);
+    }
+
+    /// Of `rows` of the batch those that may be among the keys that were added to the filter.
+    fn candidates(&self, rows: &[u32]) -> Vec<u32> {
+        let hashes = self.batch.hashes();
+        rows.iter().copied().filter(|row| self.filter.may_hold(hashes[*row as usize])).collect()
+    }
+}
+
+/// A bit for some bits of each hash, so that most keys that are not in the table are never looked for.
+struct HashFilter {
+    bits: Bitmap,
+}
+
+impl HashFilter {
+    /// Bits a key: one in sixteen of others passes.
+    const BITS_PER_KEY: usize = 16;
+
+    fn new(keys: usize) -> HashFilter {
+        HashFilter { bits: Bitmap::empty((keys * Self::BITS_PER_KEY).next_power_of_two().max(1024)) }
+    }
+    fn place(&self, hash: u64) -> usize {
+        (hash >> 7) as usize & (self.bits.len() - 1)
+    }
+    fn add(&mut self, hashes: impl Iterator<Item = u64>) {
+        for hash in hashes {
+            let place = self.place(hash);
+            self.bits.set(place);
+        }
+    }
+    fn may_hold(&self, hash: u64) -> bool {
+        self.bits.get(self.place(hash))
+    }
+}
+
+/// The values under a type that holds them: the same form, or integers and decimals of one scale held wider.
+fn as_type(vector: Vector, ty: Type) -> Result<Vector> {
+    if vector.ty().physical() == ty.physical() {
+        return Ok(vector.with_type(ty));
+    }
+    let flat = vector.flatten();
+    let nulls = flat.validity().cloned();
+    let data = match (flat.data(), ty.physical()) {
+        (Data::I16(v), Physical::I32) => Data::I32(v.iter().map(|x| i32::from(*x)).collect()),
+        (Data::I16(v), Physical::I64) => Data::I64(v.iter().map(|x| i64::from(*x)).collect()),
+        (Data::I32(v), Physical::I64) => Data::I64(v.iter().map(|x| i64::from(*x)).collect()),
+        (Data::I64(v), Physical::I128) => Data::I128(v.iter().map(|x| i128::from(*x)).collect()),
+        _ => return Err(Error::internal(format!("a key of type {} compared as {ty}", flat.ty()))),
+    };
+    Ok(Vector::new(ty, data, nulls))
+}
+
+/// The type in which values of two key columns are compared; `None` when they never are equal as they stand.
+pub(crate) fn common_key_type(a: Type, b: Type) -> Option<Type> {
+    let integer = |ty| matches!(ty, Type::SmallInt | Type::Integer | Type::BigInt);
+    match (a, b) {
+        _ if a == b => Some(a),
+        _ if integer(a) && integer(b) => Some(Type::BigInt),
+        (Type::Decimal { precision: p, scale }, Type::Decimal { precision: q, scale: other }) => {
+            (scale == other).then_some(Type::Decimal { precision: p.max(q), scale })
+        }
+        _ if a.is_text() && b.is_text() => Some(Type::Text),
+        _ => None,
+    }
+}
+
+/// A key's columns in one table, and its rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Keyed<'a> {
+    pub name: &'a str,
+    pub schema: &'a Schema,
+    pub columns: &'a [usize],
+    pub blocks: &'a [Arc<Block>],
+}
+
+/// Fails when a row of `child` refers to no row of `parent`.
+pub(crate) fn check_foreign_key(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>) -> Result<()> {
+    check_references(constraint, child, parent, PASS_ROWS_MAX)
+}
+
+fn check_references(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>, pass_rows: usize) -> Result<()> {
     let missing = |values: &[Value]| {
-        Err(Error::new(
+        Error::new(
             SqlState::ForeignKeyViolation,
             format!(
-                "insert or update on table \"{child_name}\" violates foreign key constraint \"{constraint}\""
+                "insert or update on table \"{}\" violates foreign key constraint \"{constraint}\"",
+                child.name
             ),
         )
         .with_detail(format!(
-            "Key {} is not present in table \"{parent_name}\".",
-            key_text(child, columns, values)
-        )))
+            "Key {} is not present in table \"{}\".",
+            key_text(child.schema, child.columns, values),
+            parent.name
+        ))
     };
-    let parent_rows: usize = parent_blocks.iter().map(|b| b.rows()).sum();
-    if let ([column], Some((min, max))) = (columns, integer_bounds(parent_columns, parent_blocks)) {
-        if max - min < parent_rows as i128 * BITS_PER_ROW_MAX {
-            let mut present = Bitmap::empty((max - min + 1) as usize);
-            each_integer(parent_columns[0], parent_blocks, &mut |value, _, _| {
-                present.set((value - min) as usize);
-                true
-            });
-            let mut orphan = None;
-            each_integer(*column, new, &mut |value, block, row| {
-                let known = (min..=max).contains(&value) && present.get((value - min) as usize);
-                if !known {
-                    orphan = Some(key_values(columns, block, row));
-                }
-                known
-            });
-            return orphan.map_or(Ok(()), |values| missing(&values));
-        }
+    let rows: usize = child.blocks.iter().map(|b| b.rows()).sum();
+    let bounds: Vec<Bounds> = child.columns.iter().map(|c| Bounds::of(*c, child.blocks)).collect();
+    if rows == 0 || bounds.iter().any(|b| b.0.is_none()) {
+        // No row, or in every row a NULL.
+        return Ok(());
     }
-    let mut keys: HashSet<Vec<Value>> = HashSet::with_capacity(parent_rows);
-    for block in parent_blocks {
-        for row in 0..block.rows() {
-            keys.insert(key_values(parent_columns, block, row));
+    let near: Vec<&Arc<Block>> =
+        parent.blocks.iter().filter(|block| may_hold(block, parent.columns, &bounds)).collect();
+    if let ([column], Some((min, values))) = (child.columns, small_range(&bounds, rows)) {
+        let mut wanted = Bitmap::empty(values);
+        for block in child.blocks {
+            find_integer(*column, block, min, values, |at| {
+                wanted.set(at);
+                false
+            });
         }
-    }
-    for block in new {
-        for row in 0..block.rows() {
-            let key = key_values(columns, block, row);
-            if !key.iter().any(Value::is_null) && !keys.contains(&key) {
-                return missing(&key);
+        for block in near {
+            find_integer(parent.columns[0], block, min, values, |at| {
+                wanted.clear(at);
+                false
+            });
+        }
+        let Some(orphan) = wanted.next_set(0) else { return Ok(()) };
+        let orphan = min + orphan as i128;
+        for block in child.blocks {
+            let distance = find_integer(*column, block, orphan, 1, |_| true);
+            if let Some(row) = distance {
+                return Err(missing(&key_values(child.columns, block, row)));
             }
+        }
+        return Err(Error::internal("an orphan that is in no block"));
+    }
+    let mut types = Vec::with_capacity(child.columns.len());
+    for (own, other) in child.columns.iter().zip(parent.columns) {
+        let (own, other) = (child.schema.fields()[*own].ty, parent.schema.fields()[*other].ty);
+        let ty = common_key_type(own, other).ok_or_else(|| {
+            Error::internal(format!("a foreign key of type {own} refers to one of type {other}"))
+        })?;
+        types.push(ty);
+    }
+    let passes = rows.div_ceil(pass_rows) as u64;
+    for pass in 0..passes {
+        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
+        // Where each distinct key was first seen.
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        for (ordinal, block) in child.blocks.iter().enumerate() {
+            let mut begin = 0;
+            keys.each_step(block, child.columns, |keys, present| {
+                keys.find(Some(present));
+                for (group, row) in keys.groups.iter().zip(present) {
+                    if *group as usize == places.len() {
+                        places.push((ordinal as u32, (begin + *row as usize) as u32));
+                        keys.filter.add(std::iter::once(keys.batch.hashes()[*row as usize]));
+                    }
+                }
+                begin += STEP_ROWS;
+                None
+            })?;
+        }
+        let mut found = Bitmap::empty(places.len());
+        for block in &near {
+            keys.each_step(block, parent.columns, |keys, present| {
+                let candidates = keys.candidates(present);
+                keys.find(Some(&candidates));
+                for group in keys.groups.iter().filter(|group| (**group as usize) < places.len()) {
+                    found.set(*group as usize);
+                }
+                None
+            })?;
+        }
+        found.negate();
+        if let Some(orphan) = found.next_set(0) {
+            let (ordinal, row) = places[orphan];
+            return Err(missing(&key_values(child.columns, &child.blocks[ordinal as usize], row as usize)));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use pool::{LayoutKind, Pool};
+    use types::Field;
+    use vector::Batch;
+
+    use super::*;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            (z ^ (z >> 31)) % n
+        }
+    }
+
+    fn value(ty: Type, n: u64) -> Value {
+        match ty {
+            Type::SmallInt => Value::I16(n as i16 - 3),
+            Type::Integer | Type::Date => Value::I32(n as i32 - 3),
+            Type::BigInt => Value::I64((n as i64 - 3) << 40),
+            Type::Decimal { precision, .. } if precision > 18 => Value::I128((i128::from(n) - 3) << 80),
+            Type::Decimal { .. } => Value::I64(n as i64 - 3),
+            Type::Double => Value::F64(n as f64 / 2.0),
+            _ => Value::text(&format!("{}{n}", "a text longer than a view "[..(n as usize % 26)].trim())),
+        }
+    }
+
+    type Rows = Vec<Vec<Value>>;
+
+    fn blocks(pool: &Pool, schema: &Schema, rows: &Rows, cut: usize) -> Vec<Arc<Block>> {
+        let declared: Vec<(Type, bool)> = schema.fields().iter().map(|f| (f.ty, true)).collect();
+        rows.chunks(cut.max(1))
+            .map(|rows| {
+                let column = |c: usize| {
+                    let values: Vec<Value> = rows.iter().map(|row| row[c].clone()).collect();
+                    Vector::from_values(declared[c].0, &values)
+                };
+                let parts = [Batch::new((0..declared.len()).map(column).collect(), rows.len())];
+                let encoded = block::encode(&declared, &parts, LayoutKind::default()).unwrap();
+                pool.seal(encoded).unwrap().block
+            })
+            .collect()
+    }
+
+    fn schema(types: &[Type]) -> Schema {
+        Schema::new(types.iter().enumerate().map(|(i, ty)| Field::new(format!("c{i}"), *ty, true)).collect())
+    }
+
+    /// Rows of random keys; with `fresh` no key is one of those and none comes twice.
+    fn random_rows(types: &[Type], count: usize, domain: u64, random: &mut Random) -> Rows {
+        let one = |random: &mut Random, ty: &Type| match random.below(20) {
+            0 => Value::Null,
+            _ => value(*ty, random.below(domain)),
+        };
+        (0..count).map(|_| types.iter().map(|ty| one(random, ty)).collect()).collect()
+    }
+
+    fn distinct(rows: Rows, seen: &mut HashSet<Vec<Value>>) -> Rows {
+        rows.into_iter().filter(|row| row.iter().any(Value::is_null) || seen.insert(row.clone())).collect()
+    }
+
+    const KEYS: &[&[Type]] = &[
+        &[Type::SmallInt],
+        &[Type::Integer],
+        &[Type::BigInt],
+        &[Type::Decimal { precision: 30, scale: 2 }],
+        &[Type::Double],
+        &[Type::Text],
+        &[Type::Integer, Type::SmallInt],
+        &[Type::Text, Type::Date, Type::Text],
+    ];
+
+    #[test]
+    fn duplicates_are_found_as_by_comparing_all() {
+        let pool = Pool::new(memory::Budget::unlimited());
+        let mut random = Random(1);
+        let (mut found, mut clean) = (0, 0);
+        for round in 0..400 {
+            let types = KEYS[round % KEYS.len()];
+            let schema = schema(types);
+            let columns: Vec<usize> = (0..types.len()).collect();
+            let domain = 2 + random.below(3000);
+            let mut seen = HashSet::new();
+            let mut old =
+                distinct(random_rows(types, random.below(60) as usize, domain, &mut random), &mut seen);
+            let mut new =
+                distinct(random_rows(types, random.below(60) as usize, domain, &mut random), &mut seen);
+            if random.below(2) == 0 {
+                // In order, as loads often are.
+                old.sort();
+                new.sort();
+            }
+            let twice = random.below(3);
+            let source: Rows = if twice == 0 { old.clone() } else { new.clone() };
+            if twice < 2 && !source.is_empty() {
+                new.insert(
+                    random.below(new.len() as u64 + 1) as usize,
+                    source[random.below(source.len() as u64) as usize].clone(),
+                );
+            }
+            let mut all = HashSet::new();
+            let keys = old.iter().chain(&new).filter(|row| !row.iter().any(Value::is_null));
+            let expected = !keys.into_iter().all(|row| all.insert(row.clone()));
+            let cut = 1 + random.below(40) as usize;
+            let (old, new) = (blocks(&pool, &schema, &old, cut), blocks(&pool, &schema, &new, cut));
+            let pass_rows = [PASS_ROWS_MAX, 7][random.below(2) as usize];
+            let got = find_duplicate(&schema, &columns, &old, &new, pass_rows).unwrap();
+            assert_eq!(got.is_some(), expected, "round {round}, {types:?}: {got:?}");
+            if let Some(key) = got {
+                assert!(all.contains(&key), "round {round}: {key:?}");
+                found += 1;
+            } else {
+                clean += 1;
+            }
+        }
+        assert!(found > 80 && clean > 80, "{found} found, {clean} clean");
+    }
+
+    #[test]
+    fn orphans_are_found_as_by_comparing_all() {
+        let pool = Pool::new(memory::Budget::unlimited());
+        let mut random = Random(2);
+        let (mut broken, mut sound) = (0, 0);
+        let pairs: Vec<(Vec<Type>, Vec<Type>)> = KEYS
+            .iter()
+            .map(|types| (types.to_vec(), types.to_vec()))
+            .chain([
+                (vec![Type::SmallInt], vec![Type::Integer]),
+                (vec![Type::Integer, Type::Varchar(60)], vec![Type::SmallInt, Type::Text]),
+            ])
+            .collect();
+        for round in 0..400 {
+            let (child_types, parent_types) = &pairs[round % pairs.len()];
+            let (child_schema, parent_schema) = (schema(child_types), schema(parent_types));
+            let columns: Vec<usize> = (0..child_types.len()).collect();
+            let domain = 2 + random.below(3000);
+            let numbers: Vec<Vec<u64>> = (0..1 + random.below(80))
+                .map(|_| columns.iter().map(|_| random.below(domain)).collect())
+                .collect();
+            let make = |types: &[Type], numbers: &[u64]| -> Vec<Value> {
+                types.iter().zip(numbers).map(|(ty, n)| value(*ty, *n)).collect()
+            };
+            let mut parent: Rows = numbers.iter().map(|n| make(parent_types, n)).collect();
+            let mut child: Rows = (0..random.below(100))
+                .map(|_| {
+                    let mut row = make(child_types, &numbers[random.below(numbers.len() as u64) as usize]);
+                    if random.below(15) == 0 {
+                        row[0] = Value::Null;
+                    }
+                    row
+                })
+                .collect();
+            if random.below(2) == 0 {
+                child.push(random_rows(child_types, 1, domain * 2, &mut random).remove(0));
+            }
+            if random.below(2) == 0 {
+                parent.sort();
+                child.sort();
+            }
+            let known: HashSet<Vec<Value>> = parent.iter().cloned().collect();
+            let expected = child.iter().any(|row| !row.iter().any(Value::is_null) && !known.contains(row));
+            let cut = 1 + random.below(40) as usize;
+            let (parent, child) =
+                (blocks(&pool, &parent_schema, &parent, cut), blocks(&pool, &child_schema, &child, cut));
+            let keyed = |name, schema, blocks| Keyed { name, schema, columns: &columns, blocks };
+            let pass_rows = [PASS_ROWS_MAX, 7][random.below(2) as usize];
+            let got = check_references(
+                "fk",
+                keyed("child", &child_schema, &child),
+                keyed("parent", &parent_schema, &parent),
+                pass_rows,
+            );
+            assert_eq!(got.is_err(), expected, "round {round}, {child_types:?}");
+            if let Err(error) = got {
+                assert_eq!(error.state(), SqlState::ForeignKeyViolation);
+                broken += 1;
+            } else {
+                sound += 1;
+            }
+        }
+        assert!(broken > 80 && sound > 80, "{broken} broken, {sound} sound");
+    }
 }

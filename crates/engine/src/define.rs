@@ -5,6 +5,7 @@ use plan::statement::{IfExists, ObjectName, TableOptions};
 use types::{Error, Field, Result, Schema, SqlState};
 
 use crate::Session;
+use crate::constraints::common_key_type;
 use crate::insert::existing;
 use crate::result::ResultSet;
 use crate::session::shown;
@@ -132,6 +133,23 @@ impl Session {
         } else {
             positions(&key.parent.name, &fields, &key.parent_columns)?
         };
+        for (own, other) in own.iter().zip(&parent_columns) {
+            let (own, other) = (&columns[*own], &fields[*other]);
+            if common_key_type(own.ty, other.ty).is_none() {
+                let first = key.columns.first().map_or("", String::as_str);
+                return Err(Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!("foreign key constraint \"{}_{first}_fkey\" cannot be implemented", name.name),
+                )
+                .with_detail(format!(
+                    "Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
+                    own.name,
+                    other.name,
+                    own.ty.sql_name().to_lowercase(),
+                    other.ty.sql_name().to_lowercase()
+                )));
+            }
+        }
         Ok(ForeignKey { name: None, columns: own, parent, parent_columns })
     }
 

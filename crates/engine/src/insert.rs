@@ -14,7 +14,7 @@ use pool::{SealedBlock, WriterOptions};
 use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
-use crate::constraints::{check_foreign_key, check_unique};
+use crate::constraints::{Keyed, check_foreign_key, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::Purpose;
@@ -121,34 +121,32 @@ impl Session {
     /// Verifies every declared key of the table with the new blocks added.
     fn verify(&self, table: &Table, new: &[SealedBlock], snapshot: &catalog::Snapshot) -> Result<()> {
         let fresh: Vec<Arc<Block>> = new.iter().map(|b| b.block.clone()).collect();
-        let all: Vec<Arc<Block>> = table.data.blocks().iter().chain(&fresh).cloned().collect();
+        let old = table.data.blocks();
         for key in &table.keys {
             let name = key_name(&table.name, &table.columns, key);
-            check_unique(&table.columns, &name, &key.columns, &all)?;
+            check_unique(&table.columns, &name, &key.columns, old, &fresh)?;
         }
         for key in &table.foreign_keys {
-            let parent = if key.parent == table.id {
-                all.clone()
-            } else {
-                let parent = snapshot
-                    .table_by_id(key.parent)
-                    .ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
-                parent.data.blocks().to_vec()
-            };
-            let parent_name = snapshot.table_by_id(key.parent).map_or("", |t| t.name.as_str());
+            let parent = snapshot
+                .table_by_id(key.parent)
+                .ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
+            let mut blocks = parent.data.blocks().to_vec();
+            if key.parent == table.id {
+                blocks.extend(fresh.iter().cloned());
+            }
             let name = key.name.clone().unwrap_or_else(|| {
                 let first = key.columns.first().map_or("", |c| table.columns.fields()[*c].name.as_str());
                 format!("{}_{first}_fkey", table.name)
             });
-            check_foreign_key(
-                (&table.name, &table.columns),
-                &name,
-                &key.columns,
-                &fresh,
-                parent_name,
-                &key.parent_columns,
-                &parent,
-            )?;
+            let child =
+                Keyed { name: &table.name, schema: &table.columns, columns: &key.columns, blocks: &fresh };
+            let parent = Keyed {
+                name: &parent.name,
+                schema: &parent.columns,
+                columns: &key.parent_columns,
+                blocks: &blocks,
+            };
+            check_foreign_key(&name, child, parent)?;
         }
         Ok(())
     }
@@ -184,7 +182,7 @@ impl Session {
             self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
         let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
         for key in &new.keys {
-            check_unique(&new.columns, &key_name(&new.name, &new.columns, key), &key.columns, &all)?;
+            check_unique(&new.columns, &key_name(&new.name, &new.columns, key), &key.columns, &[], &all)?;
         }
         if !new.foreign_keys.is_empty() {
             return Err(Error::unsupported("foreign keys of CREATE TABLE AS")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use catalog::{Snapshot, Table};
 use plan::{FileSource, TableId};
-use types::{Error, Result};
+use types::{Error, Result, Schema};
 
 use crate::database::Database;
 
@@ -44,6 +44,9 @@ impl sql::Relations for SessionRelations {
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         formats::describe(path, options)
+    }
+    fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
+        formats::describe_as(path, options, table)
     }
     fn table_names(&self) -> Vec<String> {
         self.snapshot.tables().map(|t| t.name.clone()).collect()

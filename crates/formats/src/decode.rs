@@ -93,7 +93,12 @@ pub fn column(path: &str, name: &str, array: &dyn Array, ty: Type) -> Result<Vec
     if arrow::type_from_arrow(array.data_type()) != Some(ty) {
         return Err(changed(path));
     }
-    let vector = arrow::from_array(array, ty)?;
+    checked(path, name, arrow::from_array(array, ty)?)
+}
+
+/// The vector, if its values keep the promises of its type.
+pub fn checked(path: &str, name: &str, vector: Vector) -> Result<Vector> {
+    let ty = vector.ty();
     if let Type::Decimal { precision, .. } = ty {
         let limit = decimal::power_of_ten(precision);
         let beyond = match vector.data() {

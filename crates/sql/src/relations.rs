@@ -1,7 +1,7 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
-use plan::{FileSource, TableId};
-use types::{Result, Schema};
+use plan::{FileFormat, FileSource, TableId};
+use types::{Field, Result, Schema};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,16 @@ pub trait Relations: Sync {
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>>;
     /// A file, or several by a pattern, as a relation. Options are those of COPY and of table functions, in lower case.
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource>;
+    /// As `file`, for COPY: text is read with the types of `table`, the columns that the file's fill, in its order.
+    fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
+        let mut file = self.file(path, options)?;
+        let text = matches!(file.format, FileFormat::Csv | FileFormat::Tbl);
+        if text && file.schema.len() == table.len() {
+            let fields = file.schema.fields().iter().zip(table.fields());
+            file.schema = Schema::new(fields.map(|(f, t)| Field::new(&f.name, t.ty, true)).collect());
+        }
+        Ok(file)
+    }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;
 }

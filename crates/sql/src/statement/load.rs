@@ -1,12 +1,11 @@
 //! INSERT and COPY FROM: queries whose rows become a table's.
 
-use plan::FileFormat;
 use plan::statement::Statement;
 use sqlparser::ast::{
     CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
     TableObject,
 };
-use types::{Error, Field, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
 use crate::bind::{Binder, folded};
@@ -78,7 +77,9 @@ impl Context<'_> {
         let targets = self.columns(&info, &idents)?;
         let options = copy_options(options, legacy)?;
         let place = path_place(self.text, filename);
-        let mut file = self.relations.file(filename, &options).map_err(|e| match place {
+        // Text is read straight into the table's types, not into what it looks like.
+        let filled = Schema::new(targets.iter().map(|at| info.columns.fields()[*at].clone()).collect());
+        let file = self.relations.file_as(filename, &options, &filled).map_err(|e| match place {
             Some(place) if e.position().is_none() => e.at(place),
             _ => e,
         })?;
@@ -95,13 +96,6 @@ impl Context<'_> {
                 Some(place) => error.at(place),
                 None => error,
             });
-        }
-        if matches!(file.format, FileFormat::Csv | FileFormat::Tbl) {
-            // Text is read straight into the table's types, not into what it looks like.
-            let fields = file.schema.fields().iter().zip(&targets).map(|(field, target)| {
-                Field::new(field.name.clone(), info.columns.fields()[*target].ty, true)
-            });
-            file.schema = Schema::new(fields.collect());
         }
         let mut binder = Binder::new(self.text, self.relations);
         let relation = binder.file(file.clone());

@@ -1,19 +1,28 @@
 //! Parquet: a unit is a row group, or a range of rows of a large one.
 //!
 //! Files with one huge row group are common, so groups are cut at `UNIT_ROWS`; a unit skips the pages before its rows
-//! without decompressing them. Decimals of at most 18 digits are asked for as 64-bit integers and strings as views, so
-//! that nothing is converted twice. The decoder may panic on damaged files; that is caught and becomes an error.
+//! without decompressing them. Flat columns of the usual types and encodings are decoded by `column`, the others by the
+//! `parquet` crate, which is asked for decimals of at most 18 digits as 64-bit integers and for strings as views. The
+//! crate may panic on damaged files; that is caught and becomes an error.
+
+mod column;
+mod levels;
+mod runs;
+mod values;
 
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowSelection, RowSelector,
 };
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use plan::FileSource;
 use types::{Error, Field, Result, Schema};
-use vector::Batch;
+use vector::{Batch, arrow};
+
+use self::column::{ColumnChunk, Form};
 
 use crate::input::Input;
 use crate::{Reader, decode, thrift};
@@ -104,6 +113,14 @@ pub struct ParquetFiles {
     columns: Vec<usize>,
     fields: Vec<Field>,
     batch_rows: usize,
+    decoder: Decoder,
+}
+
+/// Who decodes flat columns of the usual types and encodings. The crate is the twin that tests compare with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decoder {
+    Own,
+    Crate,
 }
 
 /// The Arrow schema to decode into: our widths instead of the file's.
@@ -172,18 +189,48 @@ impl ParquetFiles {
             columns: columns.to_vec(),
             fields,
             batch_rows: batch_rows.max(DECODED_ROWS_MIN),
+            decoder: Decoder::Own,
         })
     }
 
-    fn read_unit(&self, unit: &Unit, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+    /// The columns, by position in the file, that are decoded here in a row group of the first file.
+    #[cfg(test)]
+    pub(crate) fn own_columns(&self, group: usize) -> Vec<usize> {
+        let forms = self.own_forms(&self.files[0], group, &self.columns);
+        self.columns.iter().zip(forms).filter(|(_, form)| form.is_some()).map(|(column, _)| *column).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_decoder(mut self, decoder: Decoder) -> Self {
+        self.decoder = decoder;
+        self
+    }
+
+    /// How each of `columns` is decoded in a row group: by us, or (`None`) by the crate.
+    fn own_forms(&self, file: &OneFile, group: usize, columns: &[usize]) -> Vec<Option<(usize, Form)>> {
+        let leaves = file.metadata.parquet_schema();
+        let group = file.metadata.metadata().row_group(group);
+        let form = |column: &usize| {
+            if self.decoder == Decoder::Crate {
+                return None;
+            }
+            // A flat column is a root that is itself a leaf.
+            let leaf = (0..leaves.num_columns()).find(|leaf| leaves.get_column_root_idx(*leaf) == *column)?;
+            let arrow = file.metadata.schema().fields().get(*column)?.data_type();
+            Some((leaf, column::form_of(group.columns().get(leaf)?, arrow)?))
+        };
+        columns.iter().map(form).collect()
+    }
+
+    /// The crate's reader of some columns of a unit.
+    fn crate_reader(&self, unit: &Unit, columns: &[usize]) -> Result<ParquetRecordBatchReader> {
         let file = &self.files[unit.file];
         let path: &str = &file.input.path;
-        let fail = |e: &dyn std::fmt::Display| damaged(path, e);
         let group_rows = file.metadata.metadata().row_group(unit.group).num_rows().max(0) as usize;
-        let mut reader = decode::guarded(path, FORMAT, || {
+        decode::guarded(path, FORMAT, || {
             let mut builder =
                 ParquetRecordBatchReaderBuilder::new_with_metadata(file.input.clone(), file.metadata.clone());
-            let mask = ProjectionMask::roots(builder.parquet_schema(), self.columns.iter().copied());
+            let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
             if unit.take < group_rows {
                 let selectors = vec![RowSelector::skip(unit.skip), RowSelector::select(unit.take)];
                 builder = builder.with_row_selection(RowSelection::from(selectors));
@@ -193,25 +240,76 @@ impl ParquetFiles {
                 .with_projection(mask)
                 .with_batch_size(self.batch_rows.min(unit.take))
                 .build()
-                .map_err(|e| fail(&e))
-        })?;
-        // The decoder delivers the chosen columns in file order, each once.
+                .map_err(|e| damaged(path, e))
+        })
+    }
+
+    fn read_unit(&self, unit: &Unit, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+        let file = &self.files[unit.file];
+        let path: &str = &file.input.path;
+        let fail = |e: &dyn std::fmt::Display| damaged(path, e);
+        // Each column is decoded once, in file order, which is how the crate delivers them.
         let mut order: Vec<usize> = self.columns.clone();
         order.sort_unstable();
         order.dedup();
+        let forms = self.own_forms(file, unit.group, &order);
+        let foreign: Vec<usize> =
+            order.iter().zip(&forms).filter(|(_, form)| form.is_none()).map(|(column, _)| *column).collect();
+        let mut reader = match foreign.is_empty() && !order.is_empty() {
+            true => None,
+            false => Some(self.crate_reader(unit, &foreign)?),
+        };
+        let group = file.metadata.metadata().row_group(unit.group);
+        let mut chunks: Vec<Option<ColumnChunk>> = decode::guarded(path, FORMAT, || {
+            let open = |(column, form): (&usize, &Option<(usize, Form)>)| {
+                let Some((leaf, form)) = *form else { return Ok(None) };
+                let arrow = file.metadata.schema().field(*column).data_type();
+                let ty = arrow::type_from_arrow(arrow).ok_or_else(|| decode::changed(path))?;
+                let mut chunk =
+                    ColumnChunk::open(&file.input, group, leaf, form, ty).map_err(|e| fail(&e))?;
+                chunk.skip(unit.skip).map_err(|e| fail(&e))?;
+                Ok(Some(chunk))
+            };
+            order.iter().zip(&forms).map(open).collect()
+        })?;
         let mut rows = 0;
-        loop {
+        while rows < unit.take {
             let batch = decode::guarded(path, FORMAT, || {
-                let Some(decoded) = reader.next().transpose().map_err(|e| fail(&e))? else { return Ok(None) };
-                let mut columns = Vec::with_capacity(self.columns.len());
-                for (position, field) in self.columns.iter().zip(&self.fields) {
-                    let at = order.binary_search(position).map_err(|_| fail(&"a column is missing"))?;
-                    let array = decoded.columns().get(at).ok_or_else(|| fail(&"a column is missing"))?;
-                    columns.push(decode::column(path, &field.name, array.as_ref(), field.ty)?);
+                let decoded = match &mut reader {
+                    Some(reader) => match reader.next().transpose().map_err(|e| fail(&e))? {
+                        Some(decoded) => Some(decoded),
+                        None => return Ok(None),
+                    },
+                    None => None,
+                };
+                let count = decoded.as_ref().map_or(self.batch_rows.min(unit.take - rows), |d| d.num_rows());
+                let mut arrays = decoded.iter().flat_map(|d| d.columns());
+                let mut vectors = Vec::with_capacity(order.len());
+                for (column, chunk) in order.iter().zip(&mut chunks) {
+                    let Some(at) = self.columns.iter().position(|c| c == column) else { continue };
+                    let field = &self.fields[at];
+                    vectors.push(match chunk {
+                        Some(chunk) => {
+                            let vector = chunk.read(count).map_err(|e| fail(&e))?;
+                            if vector.ty() != field.ty {
+                                return Err(decode::changed(path));
+                            }
+                            decode::checked(path, &field.name, vector)?
+                        }
+                        None => {
+                            let array = arrays.next().ok_or_else(|| fail(&"a column is missing"))?;
+                            decode::column(path, &field.name, array.as_ref(), field.ty)?
+                        }
+                    });
                 }
-                Ok(Some(Batch::new(columns, decoded.num_rows())))
+                let mut columns = Vec::with_capacity(self.columns.len());
+                for column in &self.columns {
+                    let at = order.binary_search(column).map_err(|_| fail(&"a column is missing"))?;
+                    columns.push(vectors[at].clone());
+                }
+                Ok(Some(Batch::new(columns, count)))
             })?;
-            let Some(batch) = batch else { break };
+            let Some(batch) = batch.filter(|batch| batch.rows > 0) else { break };
             rows += batch.rows;
             if !push(batch)? {
                 return Ok(());
