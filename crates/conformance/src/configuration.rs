@@ -22,6 +22,8 @@ impl Configuration {
         let database =
             Database::in_memory(Options { workers: Some(self.workers), memory_bytes: Some(8 << 30) })?;
         let session = database.session();
+        // The one setting that outlives a database, because it is the process's.
+        session.query("SET simd = 'auto'")?;
         for (name, value) in &self.settings {
             session.query(&format!("SET {name} = '{value}'"))?;
         }
@@ -41,14 +43,15 @@ pub fn all() -> Vec<Configuration> {
         .map(|name| (*name, if *name == "join_order" { "written" } else { "off" }))
         .collect();
     let techniques: Vec<(&str, &str)> =
-        [("dense_keys", "off"), ("predicates_on_codes", "off"), ("block_skipping", "off")].to_vec();
+        [("dense_keys", "off"), ("predicates_on_codes", "off"), ("block_skipping", "off"), ("simd", "scalar")]
+            .to_vec();
     vec![
         standard(),
         Configuration::new("column store", 2, &[("layout", "column")]),
         Configuration::new("small blocks", 2, &[("block_size", "64KB")]),
         Configuration::new("tiny batches", 2, &[("batch_rows", "3"), ("block_size", "64KB")]),
         Configuration::new("one worker", 1, &[]),
-        Configuration::new("four workers", 4, &[("block_size", "64KB")]),
+        Configuration::new("four workers", 4, &[("block_size", "64KB"), ("join_table", "shared")]),
         Configuration::new("unit of transfer block", 2, &[("unit_of_transfer", "block")]),
         Configuration::new(
             "small units of transfer",

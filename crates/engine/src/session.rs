@@ -186,6 +186,19 @@ impl Session {
                 };
                 self.database.set_memory_limit(bytes);
             }
+            "simd" => {
+                let level = match value.map(str::trim) {
+                    None | Some("auto") => None,
+                    Some(text) => Some(simd::Level::from_name(text).ok_or_else(|| {
+                        Error::new(
+                            SqlState::InvalidParameterValue,
+                            format!("invalid value for setting \"simd\": \"{text}\""),
+                        )
+                        .with_hint("expected auto, avx512, avx2 or scalar")
+                    })?),
+                };
+                simd::set_level(level);
+            }
             _ => self.settings().set(name, value)?,
         }
         Ok(ResultSet::done("SET"))
@@ -195,6 +208,7 @@ impl Session {
         let database = |name: &str| match name {
             "workers" => Some(self.database.workers().to_string()),
             "memory_limit" => Some(self.database.memory_limit().to_string()),
+            "simd" => Some(simd::level().name().to_owned()),
             _ => None,
         };
         match name {

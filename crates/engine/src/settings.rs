@@ -19,6 +19,7 @@ pub struct Settings {
     pub block_bytes: usize,
     pub layout: LayoutKind,
     pub dense_keys: bool,
+    pub shared_join_table: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
     pub optimizer: optimizer::Settings,
@@ -35,6 +36,7 @@ impl Default for Settings {
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
             layout: LayoutKind::default(),
             dense_keys: true,
+            shared_join_table: false,
             predicates_on_codes: true,
             block_skipping: true,
             optimizer: optimizer::Settings::default(),
@@ -43,13 +45,14 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 2] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
     ("workers", "threads that execute work orders"),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
+    ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 9] = [
+pub const SESSION_SETTINGS: [(&str, &str); 10] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -57,6 +60,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 9] = [
     ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
     ("layout", "layout of new tables: column or compressed_column"),
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
+    ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
 ];
@@ -138,6 +142,7 @@ impl Settings {
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
             "dense_keys" => switch_text(self.dense_keys),
+            "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "block_skipping" => switch_text(self.block_skipping),
             _ => return self.optimizer.get(name).map(str::to_owned),
@@ -188,6 +193,13 @@ impl Settings {
                     .ok_or_else(|| invalid(name, text, "column or compressed_column"))?;
             }
             "dense_keys" => self.dense_keys = switch()?,
+            "join_table" => {
+                self.shared_join_table = match text.trim() {
+                    "partitioned" => false,
+                    "shared" => true,
+                    _ => return Err(invalid(name, text, "partitioned or shared")),
+                };
+            }
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
             _ => {
@@ -217,6 +229,7 @@ impl Settings {
             transfer_bytes: self.transfer_bytes,
             analyze,
             dense_keys: self.dense_keys,
+            shared_join_table: self.shared_join_table,
             runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,
             block_skipping: self.block_skipping,

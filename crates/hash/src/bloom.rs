@@ -11,7 +11,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::hashing::slot;
+use crate::exact_bits::Integer;
+use crate::hashing::{hash_i64, slot};
+use crate::select::and_where;
 use crate::zeroed::{AtomicWords, Words};
 
 /// Bits set per key.
@@ -70,6 +72,10 @@ impl Bloom {
         let mask = mask(hash);
         self.words[slot(hash, self.words.len() as u32)] & mask == mask
     }
+    /// And-s into `words` (one bit a row) whether the integer `offset + step * value` may be in the set.
+    pub fn and_into<T: Integer>(&self, values: &[T], offset: i64, step: i64, words: &mut [u64]) {
+        and_into(&self.words, values, offset, step, words);
+    }
     /// Keeps the rows whose hash may be in the set. `rows` are places in `hashes`.
     pub fn retain(&self, hashes: &[u64], rows: &mut Vec<u32>) {
         retain(&self.words, hashes, rows);
@@ -78,6 +84,16 @@ impl Bloom {
     pub fn retain_aligned(&self, hashes: &[u64], rows: &mut Vec<u32>) {
         assert_eq!(hashes.len(), rows.len(), "a hash a row");
         retain_aligned(&self.words, hashes, rows);
+    }
+}
+
+simd::dispatch! {
+    fn and_into<T: Integer>(bloom: &[u64], values: &[T], offset: i64, step: i64, words: &mut [u64]) {
+        and_where(values, words, |value| {
+            let hash = hash_i64(value.wrapping_mul(step).wrapping_add(offset));
+            let mask = mask(hash);
+            bloom[slot(hash, bloom.len() as u32)] & mask == mask
+        });
     }
 }
 
@@ -110,7 +126,6 @@ simd::dispatch! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hashing::hash_i64;
 
     #[test]
     fn members_pass_and_few_others() {
@@ -125,6 +140,14 @@ mod tests {
             bloom.retain_aligned(&members, &mut rows);
             assert_eq!(rows.len(), keys);
             assert!(members.iter().all(|h| bloom.contains(*h)));
+            let values: Vec<i32> = (0..keys as i32).collect();
+            let mut words = vec![u64::MAX; keys.div_ceil(64)];
+            bloom.and_into(&values, 0, 3, &mut words);
+            assert!(values.iter().all(|v| words[*v as usize / 64] >> (v % 64) & 1 == 1));
+            let mut words = vec![u64::MAX; keys.div_ceil(64)];
+            bloom.and_into(&values, 1, 3, &mut words);
+            let passed = values.iter().filter(|v| words[**v as usize / 64] >> (**v % 64) & 1 == 1).count();
+            assert!(passed * 20 <= keys, "{passed} of {keys} foreign keys pass");
             let others: Vec<u64> = (0..10_000i64).map(|k| hash_i64(k * 3 + 1)).collect();
             let mut rows: Vec<u32> = (0..10_000).collect();
             bloom.retain(&others, &mut rows);

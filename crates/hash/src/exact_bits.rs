@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use vector::gather::NO_ROW;
 
+use crate::select::and_where;
 use crate::zeroed::{AtomicWords, Words};
 
 /// Values that widen to `i64`: the codes of blocks and the integers of vectors.
@@ -106,10 +107,13 @@ impl ExactBits {
     pub fn retain<T: Integer>(&self, values: &[T], min: i64, rows: &mut Vec<u32>) {
         retain(&self.words, self.range, values, min, rows);
     }
-    /// And-s into `words` (one bit a row) whether the row's value, less `min`, is in the set.
-    pub fn and_into<T: Integer>(&self, values: &[T], min: i64, words: &mut [u64]) {
-        assert!(words.len() >= values.len().div_ceil(64), "a bit a row");
-        and_into(&self.words, self.range, values, min, words);
+    /// And-s into `words` (one bit a row) whether `offset + step * value` is a code of the set.
+    pub fn and_into<T: Integer>(&self, values: &[T], offset: i64, step: i64, words: &mut [u64]) {
+        if step == 1 {
+            and_into(&self.words, self.range, values, offset, words);
+        } else {
+            and_stepped(&self.words, self.range, values, offset, step, words);
+        }
     }
     /// The ranks of the set's words.
     pub fn ranks(&self) -> Ranks {
@@ -196,19 +200,27 @@ simd::dispatch! {
 }
 
 simd::dispatch! {
-    fn and_into<T: Integer>(bits: &[u64], range: u64, values: &[T], min: i64, words: &mut [u64]) {
-        for (values, word) in values.chunks(64).zip(words) {
-            // Words that earlier predicates emptied are not tested.
-            if *word == 0 {
-                continue;
-            }
-            let mut passed = 0u64;
-            for (row, value) in values.iter().enumerate() {
-                let (found, bit) = word_at(bits, range, (*value).into().wrapping_sub(min) as u64);
-                passed |= (found >> bit & 1) << row;
-            }
-            *word &= passed;
-        }
+    fn and_into<T: Integer>(bits: &[u64], range: u64, values: &[T], offset: i64, words: &mut [u64]) {
+        and_where(values, words, |value| {
+            let (word, bit) = word_at(bits, range, value.wrapping_add(offset) as u64);
+            word >> bit & 1 == 1
+        });
+    }
+}
+
+simd::dispatch! {
+    fn and_stepped<T: Integer>(
+        bits: &[u64],
+        range: u64,
+        values: &[T],
+        offset: i64,
+        step: i64,
+        words: &mut [u64],
+    ) {
+        and_where(values, words, |value| {
+            let (word, bit) = word_at(bits, range, value.wrapping_mul(step).wrapping_add(offset) as u64);
+            word >> bit & 1 == 1
+        });
     }
 }
 
@@ -247,11 +259,21 @@ mod tests {
                 bits.retain(&values, 3, &mut rows);
                 assert_eq!(rows, expected);
                 let mut words = vec![u64::MAX; values.len().div_ceil(64)];
-                bits.and_into(&values, 3, &mut words);
+                bits.and_into(&values, -3, 1, &mut words);
                 let mut rows = Vec::new();
                 simd::append_indices(&words, 0, &mut rows);
                 rows.retain(|r| (*r as usize) < values.len());
                 assert_eq!(rows, expected);
+                // Steps, and words that were thinned before.
+                for thinned in [u64::MAX, 0x8000_0100_0000_0401, 0] {
+                    let mut words = vec![thinned; values.len().div_ceil(64)];
+                    bits.and_into(&values, 1, 2, &mut words);
+                    for (row, value) in values.iter().enumerate() {
+                        let member = members.contains(&((i64::from(*value) * 2 + 1) as u64));
+                        let kept = thinned >> (row % 64) & 1 == 1 && member;
+                        assert_eq!(words[row / 64] >> (row % 64) & 1 == 1, kept);
+                    }
+                }
             }
         }
     }

@@ -10,6 +10,7 @@
 //! | `join` | join tables: row numbers, ranked bits, array, slots, bits |
 //! | `exact_bits`, `bloom` | filters over keys |
 //! | `column` | parts of a column put end to end by several workers |
+//! | `select` | tests of values that end in selection bitmaps |
 //! | `zeroed` | the zeroed memory that tables are filled into |
 pub mod aggregate;
 pub mod bloom;
@@ -18,6 +19,7 @@ pub mod exact_bits;
 pub mod hashing;
 pub mod join;
 pub mod key_code;
+pub mod select;
 pub mod zeroed;
 
 pub use bloom::{Bloom, BloomFilling};

@@ -92,6 +92,7 @@ fn tables() {
                 keys,
                 rows,
                 partitions: if rows > 1 << 19 && kind == JoinTableKind::Slots { 2 } else { 1 },
+                shared: false,
             };
             let fill = best(rows, || {
                 black_box(filled(shape, &build));

@@ -24,6 +24,8 @@ pub struct ExecutionSettings {
     pub analyze: bool,
     /// The ablation switches, by the names of `SET`.
     pub dense_keys: bool,
+    /// Hash tables of joins are filled by all workers together, without latches, instead of in partitions.
+    pub shared_join_table: bool,
     pub runtime_filters: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
@@ -37,6 +39,7 @@ impl Default for ExecutionSettings {
             transfer_bytes: 1 << 20,
             analyze: false,
             dense_keys: true,
+            shared_join_table: false,
             runtime_filters: true,
             predicates_on_codes: true,
             block_skipping: true,

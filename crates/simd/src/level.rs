@@ -1,10 +1,11 @@
-//! Which instruction set this process uses, decided once, and the ways to compile one loop for each.
+//! Which instruction set this process uses, and the ways to compile one loop for each.
 //!
 //! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2): older parts take the AVX2 path, so
 //! that there is one AVX-512 code path to test. `QUICKSTEP_SIMD=scalar|avx2|avx512` lowers the level, for measurements;
-//! it can never raise it above what the processor has.
+//! `set_level` (`SET simd`) does so while the process runs. Neither can raise it above what the processor has. Every level
+//! gives the same results, so a change while queries run does no harm.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -20,6 +21,9 @@ impl Level {
             Level::Avx2 => "avx2",
             Level::Avx512 => "avx512",
         }
+    }
+    pub fn from_name(name: &str) -> Option<Level> {
+        [Level::Scalar, Level::Avx2, Level::Avx512].into_iter().find(|level| level.name() == name)
     }
     /// Every level this processor can run, lowest first.
     pub fn available() -> impl Iterator<Item = Level> {
@@ -53,20 +57,34 @@ fn detect() -> Level {
     Level::Scalar
 }
 
-static LEVEL: OnceLock<Level> = OnceLock::new();
+/// `Level as u8`, or `UNDECIDED`.
+static LEVEL: AtomicU8 = AtomicU8::new(UNDECIDED);
+const UNDECIDED: u8 = u8::MAX;
 
 /// The level in use.
 #[inline]
 pub fn level() -> Level {
-    *LEVEL.get_or_init(|| {
-        let best = detect();
-        let wanted = match std::env::var("QUICKSTEP_SIMD").as_deref() {
-            Ok("scalar") => Level::Scalar,
-            Ok("avx2") => Level::Avx2,
-            _ => Level::Avx512,
-        };
-        wanted.min(best)
-    })
+    match LEVEL.load(Relaxed) {
+        2 => Level::Avx512,
+        1 => Level::Avx2,
+        0 => Level::Scalar,
+        _ => decide(),
+    }
+}
+
+#[cold]
+fn decide() -> Level {
+    let wanted = std::env::var("QUICKSTEP_SIMD").ok().and_then(|name| Level::from_name(&name));
+    set_level(wanted)
+}
+
+/// Uses this level from now on, or the processor's best when it is `None` or beyond the processor; what was chosen.
+pub fn set_level(wanted: Option<Level>) -> Level {
+    let best = detect();
+    let chosen = wanted.map_or(best, |level| level.min(best));
+    // Nothing else is published by this: whoever reads the level reads one that the processor has.
+    LEVEL.store(chosen as u8, Relaxed);
+    chosen
 }
 
 /// A loop to be compiled once per level. Write `run` with `#[inline(always)]`, and everything hot in it too: only what

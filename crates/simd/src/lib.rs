@@ -39,7 +39,7 @@ pub use cast::{Plain, as_bytes, typed, typed_mut};
 pub use checksum::checksum;
 pub use code::{Code, Float, Lane};
 pub use indices::append_indices;
-pub use level::{Kernel, Level, level, run, run_at};
+pub use level::{Kernel, Level, level, run, run_at, set_level};
 pub use lookup::{CodeTable, and_lookup};
 pub use range::{and_float_range, and_range, and_where};
 pub use widen::{narrow, widen, widen_rows};

@@ -91,6 +91,8 @@ pub struct JoinShape {
     pub rows: usize,
     /// Work for this many workers.
     pub partitions: u64,
+    /// All workers fill one table of slots at once instead; there is one partition then.
+    pub shared: bool,
 }
 
 /// What the caller wants of a table.
@@ -102,6 +104,8 @@ pub struct JoinWants {
     pub dense: bool,
     /// Partitions at most.
     pub partitions_max: u64,
+    /// Slots are one table that all workers fill, instead of partitions.
+    pub shared: bool,
 }
 
 impl JoinShape {
@@ -131,7 +135,16 @@ impl JoinShape {
         // A power of two, because slots are partitioned by leading bits of the hash.
         let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
         let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };
-        JoinShape { kind, keys, rows, partitions }
+        let shared = wants.shared && kind == JoinTableKind::Slots;
+        JoinShape { kind, keys, rows, partitions: if shared { 1 } else { partitions }, shared }
+    }
+    /// As EXPLAIN ANALYZE prints it.
+    pub fn describe(&self) -> String {
+        match (self.shared, self.partitions) {
+            (true, _) => format!("{}, shared", self.kind.name()),
+            (_, 1) => self.kind.name().to_owned(),
+            (_, partitions) => format!("{}, {partitions} partitions", self.kind.name()),
+        }
     }
     /// Bytes the table will take, chains included.
     pub fn bytes(&self) -> u64 {
@@ -194,13 +207,15 @@ impl JoinFilling {
         }
     }
     /// Takes the rows `base ..` of the given codes (or hashes); those of other partitions and `NO_CODE` are passed
-    /// over. Every batch is to be offered once to each partition; partitions may be filled at the same time.
+    /// over. Every batch is to be offered once to each partition; partitions may be filled at the same time. A shared
+    /// table takes every batch once, any number of them at the same time.
     pub fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         assert!(base as usize + codes.len() <= self.shape.rows, "more rows than were announced");
         match &self.table {
             Filling::RowNumbers => {}
             Filling::Bits(bits) | Filling::Ranked(bits) => bits.insert(partition, codes),
             Filling::Array(array) => array.insert(partition, base, codes),
+            Filling::Slots(slots) if self.shape.shared => slots.insert_shared(base, codes),
             Filling::Slots(slots) => slots.insert(partition, base, codes),
         }
     }
@@ -222,7 +237,7 @@ impl JoinFilling {
             }
             Filling::Slots(slots) => match slots.finish() {
                 Some((slots, next)) => (Form::Slots(slots), next),
-                None => return Err(JoinShape { partitions: 1, ..shape }.allocate()),
+                None => return Err(JoinShape { partitions: 1, shared: false, ..shape }.allocate()),
             },
         };
         Ok(JoinTable { shape, form, next })

@@ -15,7 +15,7 @@
 //! in fifty is full.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use vector::gather::NO_ROW;
 
@@ -127,6 +127,62 @@ impl SlotsFilling {
         let slots = unsafe { self.slots.exclusive(first * BUCKET, end * BUCKET) };
         insert(self, slots, first, base, codes);
         busy.store(false, Release);
+    }
+
+    /// Puts rows in while other workers do the same, anywhere in the table: the original system's single shared table.
+    /// A slot goes from free to a row, and from a row to a later row of the same key whose chain goes on at the row
+    /// before; each step is one compare-and-swap, and whoever loses one looks at the slot again. Slots never become
+    /// free, so a key that was passed over in front of a free slot cannot appear there afterwards, and a key is in one
+    /// slot.
+    pub(super) fn insert_shared(&self, base: u32, codes: &[u64]) {
+        assert_eq!(self.partition_bits, 0, "a shared table has no partitions");
+        let buckets = self.slots.len() / BUCKET;
+        let mut hashes = [0u64; GROUP];
+        for (group, codes) in codes.chunks(GROUP).enumerate() {
+            let base = base + (group * GROUP) as u32;
+            for (code, hash) in codes.iter().zip(&mut hashes) {
+                *hash = self.tags.hash(*code);
+                prefetch(&self.slots, slot(*hash, buckets as u32) * BUCKET);
+            }
+            for ((row, code), hash) in (base..).zip(codes).zip(&hashes) {
+                if *code == NO_CODE {
+                    continue;
+                }
+                if let Some(place) = self.codes.get(row as usize) {
+                    place.store(*code, Relaxed);
+                }
+                self.insert_row_shared(slot(*hash, buckets as u32), row, *code, *hash);
+            }
+        }
+    }
+
+    fn insert_row_shared(&self, first: usize, row: u32, code: u64, hash: u64) {
+        let tag = self.tags.tag(code, hash);
+        let own = u64::from(tag) << 32 | u64::from(row + 1);
+        let count = self.slots.len();
+        for place in first * BUCKET..first * BUCKET + count {
+            let slot = &self.slots[if place < count { place } else { place - count }];
+            let mut held = slot.load(Acquire);
+            loop {
+                if held != 0 {
+                    if (held >> 32) as u32 != tag || !self.same_code(held as u32 - 1, code) {
+                        break;
+                    }
+                    self.next[row as usize].store(held as u32, Relaxed);
+                }
+                // Released, so that whoever finds the row finds its code; acquired as `held` was.
+                match slot.compare_exchange_weak(held, own, AcqRel, Acquire) {
+                    Ok(_) => {
+                        if held != 0 && !self.duplicates.load(Relaxed) {
+                            self.duplicates.store(true, Relaxed);
+                        }
+                        return;
+                    }
+                    Err(now) => held = now,
+                }
+            }
+        }
+        self.overflow.store(true, Relaxed);
     }
 
     /// Puts a row into the first bucket from `bucket` on that has its key or room.

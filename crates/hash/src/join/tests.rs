@@ -74,12 +74,14 @@ fn every_kind_finds_what_a_map_finds() {
                 let keys = JoinKeys::Codes { range, ascending: unique };
                 for existence_only in [false, true] {
                     for dense in [false, true] {
-                        let wants = JoinWants { existence_only, dense, partitions_max: 4 };
+                        let wants = JoinWants { existence_only, dense, partitions_max: 4, shared: false };
                         let shape = JoinShape::choose(codes.len(), keys, wants);
                         check(shape, &codes, &asked);
                         for partitions in [2, 8] {
                             check(JoinShape { partitions, ..shape }, &codes, &asked);
                         }
+                        let shared = JoinShape::choose(codes.len(), keys, JoinWants { shared: true, ..wants });
+                        check(shared, &codes, &asked);
                     }
                 }
                 let hashed: Vec<u64> = codes.iter().map(|c| hash_i64(*c as i64)).collect();
@@ -90,6 +92,7 @@ fn every_kind_finds_what_a_map_finds() {
                         keys: JoinKeys::Hashes,
                         rows: codes.len(),
                         partitions,
+                        shared: partitions == 1,
                     };
                     check(shape, &hashed, &asked);
                 }
@@ -103,14 +106,14 @@ fn rows_without_a_code_are_passed_over() {
     let codes = [3, NO_CODE, 1, NO_CODE, 3];
     for kind in [JoinTableKind::Array, JoinTableKind::Bits, JoinTableKind::Slots] {
         let shape =
-            JoinShape { kind, keys: JoinKeys::Codes { range: 4, ascending: false }, rows: 5, partitions: 1 };
+            JoinShape { kind, keys: JoinKeys::Codes { range: 4, ascending: false }, rows: 5, partitions: 1, shared: false };
         check(shape, &codes, &[0, 1, 2, 3, 4, NO_CODE]);
     }
 }
 
 #[test]
 fn row_numbers_need_no_table() {
-    let wants = JoinWants { existence_only: false, dense: true, partitions_max: 4 };
+    let wants = JoinWants { existence_only: false, dense: true, partitions_max: 4, shared: false };
     let shape = JoinShape::choose(1000, JoinKeys::Codes { range: 1000, ascending: true }, wants);
     assert_eq!(shape.kind, JoinTableKind::RowNumbers);
     assert_eq!(shape.bytes(), 0);
@@ -121,7 +124,7 @@ fn row_numbers_need_no_table() {
 fn hashes_that_crowd_start_again_in_one_partition() {
     // All in the first of 64 partitions, whose slots are too few.
     let hashes: Vec<u64> = (0..2000u64).map(|i| i << 32 | i).collect();
-    let shape = JoinShape { kind: JoinTableKind::Slots, keys: JoinKeys::Hashes, rows: 2000, partitions: 64 };
+    let shape = JoinShape { kind: JoinTableKind::Slots, keys: JoinKeys::Hashes, rows: 2000, partitions: 64, shared: false };
     let filling = shape.allocate();
     (0..64).for_each(|p| filling.insert(p, 0, &hashes));
     let Err(again) = filling.finish() else {
@@ -134,7 +137,7 @@ fn hashes_that_crowd_start_again_in_one_partition() {
 #[test]
 fn many_rows_of_one_key_chain() {
     for keys in [JoinKeys::Codes { range: 1 << 40, ascending: false }, JoinKeys::Hashes] {
-        let wants = JoinWants { existence_only: false, dense: true, partitions_max: 1 };
+        let wants = JoinWants { existence_only: false, dense: true, partitions_max: 1, shared: false };
         check(JoinShape::choose(100_000, keys, wants), &vec![12_345; 100_000], &[12_345, 12_346]);
     }
 }
@@ -148,7 +151,7 @@ fn partitions_fill_at_the_same_time() {
     {
         let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
         let shape =
-            JoinShape { kind, keys: JoinKeys::Codes { range, ascending: false }, rows, partitions: 4 };
+            JoinShape { kind, keys: JoinKeys::Codes { range, ascending: false }, rows, partitions: 4, shared: false };
         let filling = shape.allocate();
         std::thread::scope(|scope| {
             for partition in 0..4 {
@@ -161,6 +164,46 @@ fn partitions_fill_at_the_same_time() {
         table.find(&codes, &mut found);
         for (code, head) in codes.iter().zip(found) {
             assert_eq!(codes[head as usize], *code);
+        }
+    }
+}
+
+/// Four workers, each with every fourth batch, few keys: they meet at the same slots all the time.
+#[test]
+fn a_shared_table_loses_no_row() {
+    for range in [50u64, 3000, 1 << 40] {
+        let mut state = 5;
+        let rows = if cfg!(miri) { 400 } else { 40_000 };
+        let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
+        let keys = JoinKeys::Codes { range, ascending: false };
+        let shape = JoinShape { kind: JoinTableKind::Slots, keys, rows, partitions: 1, shared: true };
+        let filling = shape.allocate();
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (filling, codes) = (&filling, &codes);
+                scope.spawn(move || {
+                    for (batch, codes) in codes.chunks(100).enumerate().filter(|(b, _)| b % 4 == worker) {
+                        filling.insert(0, batch as u32 * 100, codes);
+                    }
+                });
+            }
+        });
+        let Ok(table) = filling.finish() else { panic!("overflow") };
+        let mut expected: HashMap<u64, Vec<u32>> = HashMap::new();
+        for (row, code) in codes.iter().enumerate() {
+            expected.entry(*code).or_default().push(row as u32);
+        }
+        let mut found = Vec::new();
+        let asked: Vec<u64> = expected.keys().copied().collect();
+        table.find(&asked, &mut found);
+        for (code, head) in asked.iter().zip(found) {
+            let (mut chained, mut row) = (Vec::new(), head);
+            while row != NO_ROW {
+                chained.push(row);
+                row = table.next().map_or(NO_ROW, |n| n[row as usize].wrapping_sub(1));
+            }
+            chained.sort_unstable();
+            assert_eq!(&chained, &expected[code], "range {range}, code {code}");
         }
     }
 }

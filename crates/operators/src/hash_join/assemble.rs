@@ -5,6 +5,7 @@
 //! source: a table's scan keeps its clustering, so ascending keys are recognised and neighbours stay neighbours.
 //! A small build is one work order.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use hash::{ColumnFilling, JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes};
@@ -69,6 +70,11 @@ struct FilterSlot {
 enum Task {
     Everything,
     Fill(u64),
+    /// Some batches into a shared table.
+    FillShared {
+        first: usize,
+        end: usize,
+    },
     /// Some batches of a column.
     Copy {
         column: usize,
@@ -137,6 +143,7 @@ impl HashJoin {
             existence_only: self.asks_existence() && self.residual.is_none(),
             dense: query.settings.dense_keys,
             partitions_max: partitions_max(),
+            shared: query.settings.shared_join_table,
         };
         let shape = JoinShape::choose(rows, keys, wants);
         let compares = codes.is_none() || (self.looks_at_unknown_pairs() && self.key_types.len() > 1);
@@ -173,7 +180,7 @@ impl HashJoin {
             })
             .collect();
         let tasks = if small { vec![Task::Everything] } else { tasks(&input, &filling, &columns, &filters) };
-        query.metrics.state(self.node, "table", shape.kind.name());
+        query.metrics.state(self.node, "table", shape.describe());
         query.metrics.count(self.node, "build rows", rows as u64);
         query.metrics.count(self.node, "table bytes", shape.bytes());
         Ok(Assembly { input, filling, columns, filters, tasks, reservation })
@@ -186,7 +193,13 @@ impl HashJoin {
                 let all = tasks(input, filling, columns, filters);
                 all.into_iter().try_for_each(|task| self.run_task(assembly, task, work))
             }
-            Task::Fill(partition) => self.fill(&assembly.input, &assembly.filling, partition, Some(work)),
+            Task::Fill(partition) => {
+                let all = 0..assembly.input.batches.len();
+                self.fill(&assembly.input, all, &assembly.filling, partition, Some(work))
+            }
+            Task::FillShared { first, end } => {
+                self.fill(&assembly.input, first..end, &assembly.filling, 0, Some(work))
+            }
             Task::Copy { column, first, end } => {
                 if let Some(filling) = &assembly.columns[column].filling {
                     for (at, batch) in assembly.input.batches[first..end].iter().enumerate() {
@@ -221,12 +234,13 @@ impl HashJoin {
     fn fill(
         &self,
         input: &Input,
+        batches: Range<usize>,
         filling: &JoinFilling,
         partition: u64,
         work: Option<&Work<'_>>,
     ) -> Result<()> {
         let mut codes = Vec::new();
-        for (batch, base) in input.batches.iter().zip(&input.bases) {
+        for (batch, base) in input.batches[batches.clone()].iter().zip(&input.bases[batches]) {
             if let Some(work) = work {
                 work.check()?;
             }
@@ -259,7 +273,7 @@ impl HashJoin {
             Ok(table) => table,
             Err(refill) => {
                 // Hashes crowded into one partition: the table is filled again without partitions.
-                self.fill(&input, &refill, 0, None)?;
+                self.fill(&input, 0..input.batches.len(), &refill, 0, None)?;
                 refill.finish().map_err(|_| Error::internal("a join table overflowed twice"))?
             }
         };
@@ -310,7 +324,9 @@ impl HashJoin {
 /// Everything that is to be done, as work orders.
 fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: &[FilterSlot]) -> Vec<Task> {
     let mut tasks = Vec::new();
-    if !filling.is_done() {
+    if filling.shape().shared {
+        tasks.extend(input.runs().into_iter().map(|(first, end)| Task::FillShared { first, end }));
+    } else if !filling.is_done() {
         tasks.extend((0..filling.shape().partitions).map(Task::Fill));
     }
     let to_fill = |slot: &FilterSlot| slot.filling.as_ref().is_some_and(|f| !f.is_done());

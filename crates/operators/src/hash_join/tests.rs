@@ -320,6 +320,7 @@ struct Case {
     null_equals_null: bool,
     null_aware: bool,
     dense_keys: bool,
+    shared: bool,
     batch_rows: usize,
 }
 
@@ -377,6 +378,7 @@ fn check(case: Case, keys: &[Type], probe: &Side, build: &Side, what: &str, rand
     let settings = ExecutionSettings {
         batch_rows: case.batch_rows,
         dense_keys: case.dense_keys,
+        shared_join_table: case.shared,
         ..ExecutionSettings::default()
     };
     let query = query(settings, &plan);
@@ -448,6 +450,7 @@ fn every_kind_key_and_table_agrees_with_nested_loops() {
                                 null_equals_null,
                                 null_aware: false,
                                 dense_keys: random.chance(70),
+                                shared: random.chance(30),
                                 batch_rows: if random.chance(50) { 7 } else { 4096 },
                             };
                             check(case, keys, &probe, &build, &format!("{draw:?}"), &mut random);
@@ -477,6 +480,7 @@ fn not_in_and_in_follow_three_valued_logic() {
                             null_equals_null: false,
                             null_aware: true,
                             dense_keys: random.chance(50),
+                            shared: random.chance(30),
                             batch_rows: if random.chance(50) { 3 } else { 100 },
                         };
                         check(case, keys, &probe, &build, "null-aware", &mut random);
@@ -500,6 +504,7 @@ fn empty_sides_and_one_key() {
                         null_equals_null: false,
                         null_aware: false,
                         dense_keys: true,
+                        shared: random.chance(30),
                         batch_rows: 4,
                     };
                     let probe = side(keys, probe_rows, Draw::Few, false, false, &mut random);

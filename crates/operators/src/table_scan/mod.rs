@@ -1,16 +1,19 @@
 //! Table scan: blocks in, batches out, dropping rows as early and as cheaply as they can be dropped.
 //!
 //! A unit is one block. In order, and each step only for what the one before left:
-//! 1. the block's minimum and maximum against every predicate and runtime filter: the block may not be read at all;
+//! 1. every block's minimum and maximum against every predicate and runtime filter, before the scan begins: those in
+//!    which no row can pass are no units;
 //! 2. predicates on codes, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
-//! 3. runtime filters of joins above (LIP), in the order of their observed miss rates: row lists;
+//! 3. runtime filters of joins above (LIP), on the same bitmap, in the order of their observed miss rates
+//!    (`lookahead.rs`);
 //! 4. remaining filters, each fetching only the columns it needs;
 //! 5. the columns that leave the scan, fetched for surviving rows only.
 
+mod lookahead;
 mod rows;
 mod unit;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
 use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan};
@@ -18,7 +21,7 @@ use types::{ColumnPredicate, Error, Result};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
-use rows::FilterOrder;
+use lookahead::FilterOrder;
 
 pub struct TableScan {
     node: NodeId,
@@ -29,6 +32,8 @@ pub struct TableScan {
     filters: Vec<ScanFilter>,
     runtime_filters: Vec<(FilterId, usize)>,
     projection: Vec<usize>,
+    /// Ordinals of the blocks that are read: the units.
+    blocks: OnceLock<Vec<u32>>,
 }
 
 /// A conjunct over fetched columns, compiled over just the columns it needs.
@@ -57,6 +62,7 @@ impl TableScan {
             filters,
             runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
             projection: projection.clone(),
+            blocks: OnceLock::new(),
         })
     }
 }
@@ -87,14 +93,16 @@ impl Source for TableScan {
     fn node(&self) -> NodeId {
         self.node
     }
-    fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(self.table.data.blocks().len() as u64)
+    fn start(&self, query: &QueryContext) -> Result<u64> {
+        Ok(self.blocks.get_or_init(|| self.blocks_to_read(query)).len() as u64)
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())
     }
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let Some(block) = self.table.data.blocks().get(unit as usize) else { return Ok(Flow::More) };
+        let ordinal = self.blocks.get().and_then(|blocks| blocks.get(unit as usize));
+        let Some(ordinal) = ordinal else { return Ok(Flow::More) };
+        let block = self.table.data.block(*ordinal as usize);
         self.scan_block(block, local_state::<ScanLocal>(local), work, push)
     }
 }

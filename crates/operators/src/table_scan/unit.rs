@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use block::{Block, Rows};
 use expr::Selected;
-use types::Result;
+use plan::FilterId;
+use types::{ColumnPredicate, Result};
 use vector::{Batch, Vector};
 
-use super::rows::{ActiveFilter, Survivors};
+use super::lookahead::ActiveFilter;
+use super::rows::Survivors;
 use super::{ScanLocal, TableScan};
+use crate::context::QueryContext;
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
 
@@ -24,18 +27,19 @@ impl TableScan {
         if rows == 0 {
             return Ok(Flow::More);
         }
-        let filters = self.active_filters(work);
-        if work.query.settings.block_skipping && self.skips(block, &filters) {
-            work.query.metrics.count(self.node, "blocks skipped", 1);
-            return Ok(Flow::More);
-        }
         local.selection.reset_full(rows);
         let evaluated = self.select(block, &mut local.selection, work)?;
         if local.selection.none() {
             return Ok(Flow::More);
         }
         self.count_bytes(block, work);
-        local.order.prepare(filters.len());
+        let filters = self.active_filters(work.query);
+        if !filters.is_empty() {
+            self.look_ahead(block, &filters, local, work);
+            if local.selection.none() {
+                return Ok(Flow::More);
+            }
+        }
         let batch_rows = work.query.settings.batch_rows;
         // Full windows are taken as ranges, without a copy; what is left of the others is gathered into full batches.
         let mut list: Vec<u32> = Vec::new();
@@ -45,7 +49,7 @@ impl TableScan {
             let kept = local.selection.count_range(at..end);
             if kept == end - at && list.is_empty() {
                 let survivors = Survivors::range(at..end);
-                if self.deliver(block, survivors, &filters, &evaluated, local, work, push)? == Flow::Enough {
+                if self.deliver(block, survivors, &evaluated, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
                 }
             } else if kept > 0 {
@@ -53,9 +57,7 @@ impl TableScan {
                 while list.len() >= batch_rows {
                     let rest = list.split_off(batch_rows);
                     let survivors = Survivors::list(std::mem::replace(&mut list, rest));
-                    if self.deliver(block, survivors, &filters, &evaluated, local, work, push)?
-                        == Flow::Enough
-                    {
+                    if self.deliver(block, survivors, &evaluated, push)? == Flow::Enough {
                         return Ok(Flow::Enough);
                     }
                 }
@@ -65,37 +67,47 @@ impl TableScan {
         if list.is_empty() {
             return Ok(Flow::More);
         }
-        self.deliver(block, Survivors::list(list), &filters, &evaluated, local, work, push)
+        self.deliver(block, Survivors::list(list), &evaluated, push)
     }
 
-    fn active_filters<'a>(&self, work: &Work<'a>) -> Vec<ActiveFilter<'a>> {
-        if !work.query.settings.runtime_filters {
+    /// Those of its runtime filters that were published, which is all unless they are switched off.
+    fn active_filters<'a>(&self, query: &'a QueryContext) -> Vec<ActiveFilter<'a>> {
+        if !query.settings.runtime_filters {
             return Vec::new();
         }
-        self.runtime_filters
-            .iter()
-            .filter_map(|(id, column)| {
-                let filter: &'a Arc<KeyFilter> = work.query.filter(*id)?;
-                Some(ActiveFilter { filter, column: *column })
-            })
-            .collect()
+        let active = |(id, column): &(FilterId, usize)| {
+            let filter: &'a Arc<KeyFilter> = query.filter(*id)?;
+            Some(ActiveFilter { filter, column: *column })
+        };
+        self.runtime_filters.iter().filter_map(active).collect()
     }
 
-    /// No row of the block can pass.
-    fn skips(&self, block: &Block, filters: &[ActiveFilter<'_>]) -> bool {
-        let rows = block.rows() as u64;
-        let by_predicate = self.predicates.iter().any(|(column, predicate)| {
-            let s = block.statistics(self.columns[*column]);
-            !predicate.may_match(&s.min, &s.max, s.null_count, rows)
-        });
-        by_predicate
-            || filters.iter().any(|f| {
-                let s = block.statistics(self.columns[f.column]);
-                match (f.filter.bounds, s.min.as_i128(), s.max.as_i128()) {
-                    (Some((low, high)), Some(min), Some(max)) => max < low || min > high,
-                    _ => false,
+    /// The blocks in which some row may pass every predicate and every runtime filter, by their bounds.
+    pub(super) fn blocks_to_read(&self, query: &QueryContext) -> Vec<u32> {
+        let data = &self.table.data;
+        if !query.settings.block_skipping {
+            return (0..data.blocks().len() as u32).collect();
+        }
+        let of_table =
+            |(column, predicate): &(usize, ColumnPredicate)| (self.columns[*column], predicate.clone());
+        let predicates: Vec<(usize, ColumnPredicate)> = self.predicates.iter().map(of_table).collect();
+        let mut blocks = data.prune(&predicates);
+        for active in self.active_filters(query) {
+            let Some((low, high)) = active.filter.bounds else { continue };
+            let column = self.columns[active.column];
+            blocks.retain(|block| {
+                let s = data.block(*block as usize).statistics(column);
+                match (s.min.as_i128(), s.max.as_i128()) {
+                    (Some(min), Some(max)) => max >= low && min <= high,
+                    _ => true,
                 }
-            })
+            });
+        }
+        let skipped = data.blocks().len() - blocks.len();
+        if skipped > 0 {
+            query.metrics.count(self.node, "blocks skipped", skipped as u64);
+        }
+        blocks
     }
 
     /// Steps that work on the whole block. Returns which of `filters` need no further evaluation.
@@ -140,22 +152,15 @@ impl TableScan {
         }
     }
 
-    /// Steps 3 to 5 for at most a batch of rows.
-    #[allow(clippy::too_many_arguments)]
+    /// Steps 4 and 5 for at most a batch of rows.
     fn deliver(
         &self,
         block: &Block,
         mut survivors: Survivors,
-        filters: &[ActiveFilter<'_>],
         evaluated: &[bool],
-        local: &mut ScanLocal,
-        work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let mut fetched: Vec<Option<Vector>> = vec![None; self.columns.len()];
-        if !filters.is_empty() {
-            self.apply_runtime_filters(block, &mut survivors, filters, &mut fetched, local, work);
-        }
         for (filter, done) in self.filters.iter().zip(evaluated) {
             if survivors.is_empty() {
                 return Ok(Flow::More);
@@ -192,37 +197,6 @@ impl TableScan {
                 Rows::List(list) => block.fetch(self.columns[column], list),
             })
             .clone()
-    }
-
-    fn apply_runtime_filters(
-        &self,
-        block: &Block,
-        survivors: &mut Survivors,
-        filters: &[ActiveFilter<'_>],
-        fetched: &mut [Option<Vector>],
-        local: &mut ScanLocal,
-        work: &Work<'_>,
-    ) {
-        for at in local.order.sequence() {
-            if survivors.is_empty() {
-                return;
-            }
-            let active = &filters[at];
-            let keys = self.fetch(block, active.column, survivors, fetched);
-            let before = survivors.len();
-            let mut kept: Vec<u32> = (0..before as u32).collect();
-            active.filter.retain(&keys, &mut kept);
-            local.order.observe(at, before, kept.len());
-            if work.query.settings.analyze {
-                let name = format!("filter {}", self.runtime_filters[at].0.0);
-                work.query.metrics.count(self.node, &format!("{name} tested"), before as u64);
-                work.query.metrics.count(self.node, &format!("{name} dropped"), (before - kept.len()) as u64);
-            }
-            if kept.len() < before {
-                survivors.keep(&kept, fetched);
-            }
-        }
-        local.order.adapt();
     }
 }
 
