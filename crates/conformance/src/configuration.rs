@@ -42,9 +42,13 @@ pub fn all() -> Vec<Configuration> {
         .iter()
         .map(|name| (*name, if *name == "join_order" { "written" } else { "off" }))
         .collect();
-    let techniques: Vec<(&str, &str)> =
-        [("dense_keys", "off"), ("predicates_on_codes", "off"), ("block_skipping", "off"), ("simd", "scalar")]
-            .to_vec();
+    let techniques: Vec<(&str, &str)> = [
+        ("dense_keys", "off"),
+        ("predicates_on_codes", "off"),
+        ("block_skipping", "off"),
+        ("simd", "scalar"),
+    ]
+    .to_vec();
     vec![
         standard(),
         Configuration::new("column store", 2, &[("layout", "column")]),

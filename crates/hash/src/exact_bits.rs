@@ -65,6 +65,15 @@ impl BitsFilling {
             place.store(place.load(Relaxed) | bits, Relaxed);
         }
     }
+    /// The codes that belong to the partition.
+    pub fn codes_of(&self, partition: u64) -> std::ops::Range<u64> {
+        let (first, end) = self.part(partition);
+        (first * 64).min(self.range)..end.saturating_mul(64).min(self.range)
+    }
+    /// Whether the code, which must be in range, was set before.
+    pub fn has(&self, code: u64) -> bool {
+        self.words[(code >> 6) as usize].load(Relaxed) >> (code & 63) & 1 == 1
+    }
     pub fn finish(self) -> ExactBits {
         ExactBits { words: self.words.freeze(), range: self.range }
     }
@@ -147,6 +156,13 @@ impl Ranks {
     }
 }
 
+/// `first[rank]` of each code in the set, `NO_ROW` for others. `first` has an entry for each rank and `NO_ROW` after them.
+pub(crate) fn find_first(bits: &ExactBits, ranks: &Ranks, first: &[u32], codes: &[u64], found: &mut [u32]) {
+    assert_eq!(ranks.ranks.len(), bits.words.len(), "ranks of other bits");
+    assert_eq!(first.len(), ranks.count as usize + 1, "an entry for each rank");
+    find_first_of(&bits.words, &ranks.ranks, first, bits.range, codes, found);
+}
+
 /// The word of `code` and its bit's place; codes outside fall on the zero bit at `range`.
 #[inline(always)]
 fn word_at(words: &[u64], range: u64, code: u64) -> (u64, u32) {
@@ -179,6 +195,28 @@ simd::dispatch! {
             let before = unsafe { *ranks.get_unchecked(((*code).min(range) >> 6) as usize) };
             let rank = before + (word & ((1u64 << bit) - 1)).count_ones();
             *found = rank | ((word >> bit) as u32 & 1).wrapping_sub(1);
+        }
+    }
+}
+
+simd::dispatch! {
+    fn find_first_of(
+        words: &[u64],
+        ranks: &[u32],
+        first: &[u32],
+        range: u64,
+        codes: &[u64],
+        found: &mut [u32],
+    ) {
+        let last = first.len() as u32 - 1;
+        for (code, found) in codes.iter().zip(found) {
+            let (word, bit) = word_at(words, range, *code);
+            // SAFETY: `ranks` is as long as `words` (asserted by the caller), see `word_at`.
+            let before = unsafe { *ranks.get_unchecked(((*code).min(range) >> 6) as usize) };
+            let rank = before + (word & ((1u64 << bit) - 1)).count_ones();
+            let rank = if word >> bit & 1 == 1 { rank } else { last };
+            // SAFETY: the rank of a code in the set is below their number, which is `last`.
+            *found = unsafe { *first.get_unchecked(rank.min(last) as usize) };
         }
     }
 }

@@ -30,14 +30,17 @@ pub struct KeyBounds {
     pub max: i64,
     /// Each value is greater than the one before, and none is NULL.
     pub ascending: bool,
+    /// No value is less than the one before, and none is NULL.
+    pub sorted: bool,
     pub has_null: bool,
 }
 
 impl KeyBounds {
     /// Of no rows at all: joins with anything without changing it.
-    pub const EMPTY: KeyBounds = KeyBounds { min: i64::MAX, max: i64::MIN, ascending: true, has_null: false };
+    pub const EMPTY: KeyBounds =
+        KeyBounds { min: i64::MAX, max: i64::MIN, ascending: true, sorted: true, has_null: false };
 
-    /// Of a flat vector of an integer type; `order` asks for `ascending` too.
+    /// Of a flat vector of an integer type; `order` asks for `ascending` and `sorted` too.
     pub fn of(vector: &Vector, order: bool) -> KeyBounds {
         if vector.is_empty() {
             return KeyBounds::EMPTY;
@@ -67,6 +70,7 @@ impl KeyBounds {
             min: self.min.min(next.min),
             max: self.max.max(next.max),
             ascending: self.ascending && next.ascending && self.max < next.min,
+            sorted: self.sorted && next.sorted && self.max <= next.min,
             has_null: self.has_null || next.has_null,
         }
     }
@@ -93,11 +97,14 @@ fn of_slice<T: Copy + Ord + Into<i64>>(values: &[T], nulls: Option<&NullBuffer>,
                 // Without early exit, so that it is vectorised.
                 ascending: order
                     && values.iter().zip(&values[1..]).fold(true, |rising, (a, b)| rising & (a < b)),
+                sorted: order
+                    && values.iter().zip(&values[1..]).fold(true, |rising, (a, b)| rising & (a <= b)),
                 has_null: false,
             },
         },
         Some(nulls) => {
-            let mut bounds = KeyBounds { ascending: false, has_null: true, ..KeyBounds::EMPTY };
+            let mut bounds =
+                KeyBounds { ascending: false, sorted: false, has_null: true, ..KeyBounds::EMPTY };
             for row in nulls.valid_indices() {
                 let value = values[row].into();
                 bounds.min = bounds.min.min(value);
@@ -280,11 +287,18 @@ mod tests {
     fn bounds_join() {
         let a = KeyBounds::of(&integers(&[Some(3), Some(5)]), true);
         let b = KeyBounds::of(&integers(&[Some(6), Some(9)]), true);
-        assert_eq!(a.then(b), KeyBounds { min: 3, max: 9, ascending: true, has_null: false });
-        assert!(!b.then(a).ascending);
+        assert_eq!(a.then(b), KeyBounds { min: 3, max: 9, ascending: true, sorted: true, has_null: false });
+        assert!(!b.then(a).ascending && !b.then(a).sorted);
+        let repeated = KeyBounds::of(&integers(&[Some(3), Some(3), Some(9)]), true);
+        assert!(!repeated.ascending && repeated.sorted);
+        let touching = repeated.then(KeyBounds::of(&integers(&[Some(9), Some(10)]), true));
+        assert!(!touching.ascending && touching.sorted);
         assert_eq!(KeyBounds::EMPTY.then(a), a);
         let with_null = KeyBounds::of(&integers(&[None, Some(-4)]), true);
-        assert_eq!(with_null, KeyBounds { min: -4, max: -4, ascending: false, has_null: true });
+        assert_eq!(
+            with_null,
+            KeyBounds { min: -4, max: -4, ascending: false, sorted: false, has_null: true }
+        );
         assert_eq!(KeyBounds { min: i64::MIN, max: i64::MAX, ..a }.range(), 1 << 64);
         assert_eq!(KeyBounds::EMPTY.range(), 0);
     }
@@ -325,7 +339,8 @@ mod tests {
 
     #[test]
     fn wide_ranges_are_refused() {
-        let all = KeyBounds { min: i64::MIN, max: i64::MAX, ascending: false, has_null: false };
+        let all =
+            KeyBounds { ascending: false, sorted: false, min: i64::MIN, max: i64::MAX, has_null: false };
         assert!(KeyCodes::new(&[all], false).is_none());
         let half = KeyBounds { min: 0, max: i64::MAX, ..all };
         let keys = KeyCodes::new(&[half], false).unwrap();

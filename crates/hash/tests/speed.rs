@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use hash::hashing::hash_i64;
-use hash::{JoinKeys, JoinShape, JoinTable, JoinTableKind};
+use hash::{JoinKeys, JoinShape, JoinTable, JoinTableKind, KeyOrder};
 
 const BATCH: usize = 4096;
 
@@ -82,7 +82,11 @@ fn tables() {
         for (name, kind, spread, ascending, codes) in cases {
             let hashed = spread == 0;
             let range = rows as u64 * spread;
-            let keys = if hashed { JoinKeys::Hashes } else { JoinKeys::Codes { range, ascending } };
+            let keys = if hashed {
+                JoinKeys::Hashes
+            } else {
+                JoinKeys::Codes { range, order: if ascending { KeyOrder::Ascending } else { KeyOrder::Any } }
+            };
             let make = |codes: &[u64]| -> Vec<u64> {
                 if hashed { codes.iter().map(|c| hash_i64(*c as i64)).collect() } else { codes.to_vec() }
             };

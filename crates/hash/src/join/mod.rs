@@ -6,6 +6,7 @@
 //! | --- | --- | --- |
 //! | row numbers | keys ascend without a gap | `code` itself |
 //! | ranked bits | keys ascend strictly, at most `RANK_SPREAD` codes a row | counting bits, `exact_bits.rs` |
+//! | ranked runs | the same with repetitions | counting bits, `runs.rs` |
 //! | array | at most `ARRAY_SPREAD` codes a row | `heads[code]`, `array.rs` |
 //! | slots | everything else, all hashed keys | hashing and probing, `slots.rs` |
 //! | bits | only existence is asked, at most `BITS_SPREAD` codes a row | a bit |
@@ -18,6 +19,7 @@
 //! no two rows share a key. Keys given as hashes chain all rows of one hash, and whoever probes compares the keys.
 
 mod array;
+mod runs;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,7 @@ use vector::gather::NO_ROW;
 use crate::exact_bits::{BitsFilling, ExactBits, Ranks, bits_bytes};
 use crate::zeroed::Words;
 use array::ArrayFilling;
+use runs::{Runs, RunsFilling};
 use slots::{Slots, SlotsFilling};
 
 /// Arrays this small are always used: half of a second-level cache's quarter.
@@ -55,16 +58,27 @@ pub const ROWS_MAX: usize = u32::MAX as usize - 2;
 /// What is known of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinKeys {
-    /// Codes below `range`, equal exactly when the keys are; `ascending`: strictly, in row order.
-    Codes { range: u64, ascending: bool },
+    /// Codes below `range`, equal exactly when the keys are, in this order from row to row.
+    Codes { range: u64, order: KeyOrder },
     /// Hashes: equal keys have equal hashes.
     Hashes,
+}
+
+/// How codes follow one another from row to row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrder {
+    Any,
+    /// Ascending, with repetitions.
+    Sorted,
+    /// Each greater than the one before.
+    Ascending,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinTableKind {
     RowNumbers,
     RankedBits,
+    RankedRuns,
     Array,
     Slots,
     Bits,
@@ -76,6 +90,7 @@ impl JoinTableKind {
         match self {
             JoinTableKind::RowNumbers => "row numbers",
             JoinTableKind::RankedBits => "ranked bits",
+            JoinTableKind::RankedRuns => "ranked runs",
             JoinTableKind::Array => "array",
             JoinTableKind::Slots => "hash",
             JoinTableKind::Bits => "bits",
@@ -112,16 +127,22 @@ impl JoinShape {
     /// Chooses the kind for `rows` rows, at most `ROWS_MAX`.
     pub fn choose(rows: usize, keys: JoinKeys, wants: JoinWants) -> JoinShape {
         let kind = match keys {
-            JoinKeys::Codes { range, ascending } if wants.dense || range == 0 => {
+            JoinKeys::Codes { range, order } if wants.dense || range == 0 => {
                 let spread = |codes: u64| range <= (rows as u64).saturating_mul(codes);
                 let bits = range <= BITS_RANGE_MAX;
+                let ranked = bits && (range <= BITS_RANGE_ALWAYS || spread(RANK_SPREAD));
+                let ascending = order == KeyOrder::Ascending;
                 if wants.existence_only && bits && (range <= BITS_RANGE_ALWAYS || spread(BITS_SPREAD)) {
                     JoinTableKind::Bits
                 } else if ascending && range == rows as u64 {
                     JoinTableKind::RowNumbers
-                } else if ascending && bits && (range <= BITS_RANGE_ALWAYS || spread(RANK_SPREAD)) {
+                } else if ascending && ranked {
                     JoinTableKind::RankedBits
-                } else if range <= ARRAY_RANGE_ALWAYS || spread(ARRAY_SPREAD) {
+                } else if range <= ARRAY_RANGE_ALWAYS {
+                    JoinTableKind::Array
+                } else if order == KeyOrder::Sorted && ranked {
+                    JoinTableKind::RankedRuns
+                } else if spread(ARRAY_SPREAD) {
                     JoinTableKind::Array
                 } else {
                     JoinTableKind::Slots
@@ -130,7 +151,8 @@ impl JoinShape {
             _ => JoinTableKind::Slots,
         };
         // Setting bits is too cheap to pass over the keys more often for less than this.
-        let bits = matches!(kind, JoinTableKind::Bits | JoinTableKind::RankedBits);
+        let bits =
+            matches!(kind, JoinTableKind::Bits | JoinTableKind::RankedBits | JoinTableKind::RankedRuns);
         let wanted = (rows / if bits { 8 * PARTITION_ROWS } else { PARTITION_ROWS }) as u64;
         // A power of two, because slots are partitioned by leading bits of the hash.
         let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
@@ -153,6 +175,9 @@ impl JoinShape {
             (JoinTableKind::RowNumbers, _) => 0,
             (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => bits_bytes(range),
             (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => bits_bytes(range) * 3 / 2,
+            (JoinTableKind::RankedRuns, JoinKeys::Codes { range, .. }) => {
+                bits_bytes(range) * 3 / 2 + rows * 8 + rows / 8
+            }
             (JoinTableKind::Array, JoinKeys::Codes { range, .. }) => range * 4 + rows * 4,
             _ => slots::bytes(self.rows, self.keys) + rows * 4,
         }
@@ -165,8 +190,12 @@ impl JoinShape {
             (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => {
                 Filling::Ranked(BitsFilling::new(range, self.partitions))
             }
-            (JoinTableKind::Array, JoinKeys::Codes { range, ascending }) => {
-                Filling::Array(ArrayFilling::new(range, self.rows, self.partitions, ascending))
+            (JoinTableKind::RankedRuns, JoinKeys::Codes { range, .. }) => {
+                Filling::Runs(RunsFilling::new(range, self.rows, self.partitions))
+            }
+            (JoinTableKind::Array, JoinKeys::Codes { range, order }) => {
+                let unique = order == KeyOrder::Ascending;
+                Filling::Array(ArrayFilling::new(range, self.rows, self.partitions, unique))
             }
             (JoinTableKind::RowNumbers, _) => Filling::RowNumbers,
             (_, keys) => Filling::Slots(SlotsFilling::new(self.rows, keys, self.partitions)),
@@ -179,6 +208,7 @@ enum Filling {
     RowNumbers,
     Bits(BitsFilling),
     Ranked(BitsFilling),
+    Runs(RunsFilling),
     Array(ArrayFilling),
     Slots(SlotsFilling),
 }
@@ -202,18 +232,20 @@ impl JoinFilling {
         match &self.table {
             Filling::RowNumbers => false,
             Filling::Bits(bits) | Filling::Ranked(bits) => bits.wants(partition, lowest, highest),
+            Filling::Runs(runs) => runs.wants(partition, lowest, highest),
             Filling::Array(array) => array.wants(partition, lowest, highest),
             Filling::Slots(_) => true,
         }
     }
     /// Takes the rows `base ..` of the given codes (or hashes); those of other partitions and `NO_CODE` are passed
-    /// over. Every batch is to be offered once to each partition; partitions may be filled at the same time. A shared
+    /// over. Every batch is to be offered once to each partition, in the order of the rows; partitions may be filled at the same time. A shared
     /// table takes every batch once, any number of them at the same time.
     pub fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         assert!(base as usize + codes.len() <= self.shape.rows, "more rows than were announced");
         match &self.table {
             Filling::RowNumbers => {}
             Filling::Bits(bits) | Filling::Ranked(bits) => bits.insert(partition, codes),
+            Filling::Runs(runs) => runs.insert(partition, base, codes),
             Filling::Array(array) => array.insert(partition, base, codes),
             Filling::Slots(slots) if self.shape.shared => slots.insert_shared(base, codes),
             Filling::Slots(slots) => slots.insert(partition, base, codes),
@@ -230,6 +262,10 @@ impl JoinFilling {
                 let bits = bits.finish();
                 let ranks = bits.ranks();
                 (Form::Ranked(Arc::new(bits), ranks), None)
+            }
+            Filling::Runs(runs) => {
+                let (bits, runs, next) = runs.finish();
+                (Form::Runs(Arc::new(bits), runs), next)
             }
             Filling::Array(array) => {
                 let (heads, next) = array.finish();
@@ -248,6 +284,7 @@ enum Form {
     RowNumbers { range: u64 },
     Bits(Arc<ExactBits>),
     Ranked(Arc<ExactBits>, Ranks),
+    Runs(Arc<ExactBits>, Runs),
     Array { heads: Words<u32>, range: u64 },
     Slots(Slots),
 }
@@ -277,7 +314,7 @@ impl JoinTable {
     /// The bits of the codes present, where the table has them.
     pub fn bits(&self) -> Option<&Arc<ExactBits>> {
         match &self.form {
-            Form::Bits(bits) | Form::Ranked(bits, _) => Some(bits),
+            Form::Bits(bits) | Form::Ranked(bits, _) | Form::Runs(bits, _) => Some(bits),
             _ => None,
         }
     }
@@ -286,6 +323,7 @@ impl JoinTable {
             Form::RowNumbers { .. } => 0,
             Form::Bits(bits) => bits.bytes(),
             Form::Ranked(bits, ranks) => bits.bytes() + ranks.bytes(),
+            Form::Runs(bits, runs) => bits.bytes() + runs.bytes(),
             Form::Array { heads, .. } => heads.len() * 4,
             Form::Slots(slots) => slots.bytes(),
         };
@@ -299,6 +337,7 @@ impl JoinTable {
             Form::RowNumbers { range } => row_numbers(*range, codes, found),
             Form::Bits(bits) => bits.find(codes, found),
             Form::Ranked(bits, ranks) => ranks.find(bits, codes, found),
+            Form::Runs(bits, runs) => runs.find(bits, codes, found),
             Form::Array { heads, range } => array::find(heads, *range, codes, found),
             Form::Slots(slots) => slots.find(codes, found),
         }

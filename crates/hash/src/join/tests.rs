@@ -71,7 +71,10 @@ fn every_kind_finds_what_a_map_finds() {
                 let mut asked = codes.clone();
                 asked.extend((0..500).map(|_| random(&mut state) % (range + 100)));
                 asked.extend([NO_CODE, range, range - 1, 0]);
-                let keys = JoinKeys::Codes { range, ascending: unique };
+                let keys = JoinKeys::Codes {
+                    range,
+                    order: if unique { KeyOrder::Ascending } else { KeyOrder::Any },
+                };
                 for existence_only in [false, true] {
                     for dense in [false, true] {
                         let wants = JoinWants { existence_only, dense, partitions_max: 4, shared: false };
@@ -80,7 +83,8 @@ fn every_kind_finds_what_a_map_finds() {
                         for partitions in [2, 8] {
                             check(JoinShape { partitions, ..shape }, &codes, &asked);
                         }
-                        let shared = JoinShape::choose(codes.len(), keys, JoinWants { shared: true, ..wants });
+                        let shared =
+                            JoinShape::choose(codes.len(), keys, JoinWants { shared: true, ..wants });
                         check(shared, &codes, &asked);
                     }
                 }
@@ -102,11 +106,37 @@ fn every_kind_finds_what_a_map_finds() {
 }
 
 #[test]
+fn runs_of_equal_keys_in_order() {
+    let mut state = 11;
+    for rows in [0usize, 1, 2, 699, 700, 701, 5000, 70_000] {
+        for range in [1u64, 3, 64, 1000, 1 << 20] {
+            let mut codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
+            codes.sort_unstable();
+            let asked: Vec<u64> =
+                (0..range.min(2000)).chain([range - 1, range, range + 64, NO_CODE]).collect();
+            for partitions in [1, 2, 8] {
+                let keys = JoinKeys::Codes { range, order: KeyOrder::Sorted };
+                let kind = JoinTableKind::RankedRuns;
+                check(JoinShape { kind, keys, rows, partitions, shared: false }, &codes, &asked);
+            }
+        }
+    }
+    let wants = JoinWants { existence_only: false, dense: true, partitions_max: 2, shared: false };
+    let keys = JoinKeys::Codes { range: 1 << 20, order: KeyOrder::Sorted };
+    assert_eq!(JoinShape::choose(100_000, keys, wants).kind, JoinTableKind::RankedRuns);
+}
+
+#[test]
 fn rows_without_a_code_are_passed_over() {
     let codes = [3, NO_CODE, 1, NO_CODE, 3];
     for kind in [JoinTableKind::Array, JoinTableKind::Bits, JoinTableKind::Slots] {
-        let shape =
-            JoinShape { kind, keys: JoinKeys::Codes { range: 4, ascending: false }, rows: 5, partitions: 1, shared: false };
+        let shape = JoinShape {
+            kind,
+            keys: JoinKeys::Codes { range: 4, order: KeyOrder::Any },
+            rows: 5,
+            partitions: 1,
+            shared: false,
+        };
         check(shape, &codes, &[0, 1, 2, 3, 4, NO_CODE]);
     }
 }
@@ -114,7 +144,7 @@ fn rows_without_a_code_are_passed_over() {
 #[test]
 fn row_numbers_need_no_table() {
     let wants = JoinWants { existence_only: false, dense: true, partitions_max: 4, shared: false };
-    let shape = JoinShape::choose(1000, JoinKeys::Codes { range: 1000, ascending: true }, wants);
+    let shape = JoinShape::choose(1000, JoinKeys::Codes { range: 1000, order: KeyOrder::Ascending }, wants);
     assert_eq!(shape.kind, JoinTableKind::RowNumbers);
     assert_eq!(shape.bytes(), 0);
     check(shape, &(0..1000).collect::<Vec<u64>>(), &[0, 999, 1000, NO_CODE]);
@@ -124,7 +154,13 @@ fn row_numbers_need_no_table() {
 fn hashes_that_crowd_start_again_in_one_partition() {
     // All in the first of 64 partitions, whose slots are too few.
     let hashes: Vec<u64> = (0..2000u64).map(|i| i << 32 | i).collect();
-    let shape = JoinShape { kind: JoinTableKind::Slots, keys: JoinKeys::Hashes, rows: 2000, partitions: 64, shared: false };
+    let shape = JoinShape {
+        kind: JoinTableKind::Slots,
+        keys: JoinKeys::Hashes,
+        rows: 2000,
+        partitions: 64,
+        shared: false,
+    };
     let filling = shape.allocate();
     (0..64).for_each(|p| filling.insert(p, 0, &hashes));
     let Err(again) = filling.finish() else {
@@ -136,7 +172,7 @@ fn hashes_that_crowd_start_again_in_one_partition() {
 
 #[test]
 fn many_rows_of_one_key_chain() {
-    for keys in [JoinKeys::Codes { range: 1 << 40, ascending: false }, JoinKeys::Hashes] {
+    for keys in [JoinKeys::Codes { range: 1 << 40, order: KeyOrder::Any }, JoinKeys::Hashes] {
         let wants = JoinWants { existence_only: false, dense: true, partitions_max: 1, shared: false };
         check(JoinShape::choose(100_000, keys, wants), &vec![12_345; 100_000], &[12_345, 12_346]);
     }
@@ -150,8 +186,13 @@ fn partitions_fill_at_the_same_time() {
         [(1 << 16, JoinTableKind::Array), (1 << 20, JoinTableKind::Slots), (1 << 40, JoinTableKind::Slots)]
     {
         let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
-        let shape =
-            JoinShape { kind, keys: JoinKeys::Codes { range, ascending: false }, rows, partitions: 4, shared: false };
+        let shape = JoinShape {
+            kind,
+            keys: JoinKeys::Codes { range, order: KeyOrder::Any },
+            rows,
+            partitions: 4,
+            shared: false,
+        };
         let filling = shape.allocate();
         std::thread::scope(|scope| {
             for partition in 0..4 {
@@ -175,7 +216,7 @@ fn a_shared_table_loses_no_row() {
         let mut state = 5;
         let rows = if cfg!(miri) { 400 } else { 40_000 };
         let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
-        let keys = JoinKeys::Codes { range, ascending: false };
+        let keys = JoinKeys::Codes { range, order: KeyOrder::Any };
         let shape = JoinShape { kind: JoinTableKind::Slots, keys, rows, partitions: 1, shared: true };
         let filling = shape.allocate();
         std::thread::scope(|scope| {

@@ -8,7 +8,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use hash::{ColumnFilling, JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes};
+use hash::{
+    ColumnFilling, JoinFilling, JoinKeys, JoinShape, JoinTableKind, JoinWants, KeyBounds, KeyCodes, KeyOrder,
+};
 use plan::{FilterId, NodeId};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
@@ -135,7 +137,11 @@ impl HashJoin {
             Some(codes) => JoinKeys::Codes {
                 range: codes.range(),
                 // NULL keys have no place in the order, and composite keys' order was not looked at.
-                ascending: bounds.len() == 1 && bounds[0].ascending && !self.null_equals_null,
+                order: match bounds.as_slice() {
+                    [bounds] if bounds.ascending && !self.null_equals_null => KeyOrder::Ascending,
+                    [bounds] if bounds.sorted && !self.null_equals_null => KeyOrder::Sorted,
+                    _ => KeyOrder::Any,
+                },
             },
             None => JoinKeys::Hashes,
         };
@@ -151,7 +157,10 @@ impl HashJoin {
         let mut filters = Vec::with_capacity(self.fills.len());
         for (id, key) in &self.fills {
             let of_table = self.key_types.len() == 1
-                && matches!(shape.kind, JoinTableKind::Bits | JoinTableKind::RankedBits);
+                && matches!(
+                    shape.kind,
+                    JoinTableKind::Bits | JoinTableKind::RankedBits | JoinTableKind::RankedRuns
+                );
             let filling = (!of_table)
                 .then(|| KeyFilterFilling::new(self.key_types[*key], rows, bounds.get(*key).copied()));
             bytes += filling.as_ref().map_or(0, KeyFilterFilling::bytes);
