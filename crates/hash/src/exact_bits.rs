@@ -117,9 +117,9 @@ impl ExactBits {
         retain(&self.words, self.range, values, min, rows);
     }
     /// And-s into `words` (one bit a row) whether `offset + step * value` is a code of the set.
-    pub fn and_into<T: Integer>(&self, values: &[T], offset: i64, step: i64, words: &mut [u64]) {
+    pub fn and_into<T: simd::Key>(&self, values: &[T], offset: i64, step: i64, words: &mut [u64]) {
         if step == 1 {
-            and_into(&self.words, self.range, values, offset, words);
+            simd::and_members(&self.words, values, offset, words);
         } else {
             and_stepped(&self.words, self.range, values, offset, step, words);
         }
@@ -238,16 +238,7 @@ simd::dispatch! {
 }
 
 simd::dispatch! {
-    fn and_into<T: Integer>(bits: &[u64], range: u64, values: &[T], offset: i64, words: &mut [u64]) {
-        and_where(values, words, |value| {
-            let (word, bit) = word_at(bits, range, value.wrapping_add(offset) as u64);
-            word >> bit & 1 == 1
-        });
-    }
-}
-
-simd::dispatch! {
-    fn and_stepped<T: Integer>(
+    fn and_stepped<T: simd::Key>(
         bits: &[u64],
         range: u64,
         values: &[T],

@@ -182,19 +182,6 @@ impl<T: Word> Words<T> {
     }
 }
 
-/// Asks for the cache line of `words[at]`; out of range is harmless.
-#[inline(always)]
-pub(crate) fn prefetch<T>(words: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let place = words.as_ptr().wrapping_add(at);
-        // SAFETY: a prefetch may be given any address; it reads nothing the program can see.
-        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (words, at);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -153,7 +153,7 @@ fn filters() {
         let into = best(values.len(), || {
             for values in values.chunks(BATCH) {
                 words.fill(u64::MAX);
-                bits.and_into(values, 0, &mut words);
+                bits.and_into(values, 0, 1, &mut words);
                 black_box(&words);
             }
         });

@@ -335,7 +335,7 @@ impl KeyFilter {
 }
 
 /// Integers that stand for keys: the codes of blocks and the values of vectors.
-pub trait KeyLane: Integer + simd::Lane {
+pub trait KeyLane: Integer + simd::Key {
     const LOWEST: i128;
     const HIGHEST: i128;
     /// The value, or the bound beyond which it lies.

@@ -11,6 +11,7 @@
 //! | `low <= x <= high` on integers or codes, and-ed into words | `and_range` |
 //! | the same on floats, in PostgreSQL's order | `and_float_range` |
 //! | code -> accepted? | `CodeTable`, `and_lookup` |
+//! | integer -> is its bit in a set? | `and_members` |
 //! | words -> row numbers | `append_indices`, `Bitmap::to_indices` |
 //! | min and max | `bounds`, `float_bounds` |
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
@@ -28,6 +29,8 @@ pub mod code;
 pub mod indices;
 pub mod level;
 pub mod lookup;
+pub mod members;
+pub mod prefetch;
 pub mod range;
 #[cfg(test)]
 mod tests;
@@ -41,5 +44,7 @@ pub use code::{Code, Float, Lane};
 pub use indices::append_indices;
 pub use level::{Kernel, Level, level, run, run_at, set_level};
 pub use lookup::{CodeTable, and_lookup};
+pub use members::{Key, and_members, is_sparse, retain_listed};
+pub use prefetch::prefetch;
 pub use range::{and_float_range, and_range, and_where};
 pub use widen::{narrow, widen, widen_rows};

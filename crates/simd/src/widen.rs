@@ -1,7 +1,7 @@
 //! From codes to values (`base + code * step`) and back.
 
 use crate::cast::Plain;
-use crate::{Code, dispatch};
+use crate::{Code, dispatch, prefetch};
 
 /// An integer that codes are taken from and widened to; arithmetic wraps, because the codec has proved the range.
 pub trait Wide: Plain {
@@ -63,13 +63,20 @@ dispatch! {
     }
 }
 
+/// Rows between asking for a code and using it: rows are far apart where few survive, and every code is a miss.
+const AHEAD: usize = 32;
+
 dispatch! {
     /// Appends `base + code * step` for the codes at `rows`.
     pub fn widen_rows<C: Code, W: Wide>(codes: &[C], rows: &[u32], base: W, step: W, out: &mut Vec<W>) {
+        let asked = rows.iter().enumerate().map(|(at, row)| {
+            prefetch(codes, rows[(at + AHEAD).min(rows.len() - 1)] as usize);
+            codes[*row as usize].to_u64()
+        });
         if step.is_one() {
-            out.extend(rows.iter().map(|r| base.add(W::from_code(codes[*r as usize].to_u64()))));
+            out.extend(asked.map(|code| base.add(W::from_code(code))));
         } else {
-            out.extend(rows.iter().map(|r| base.add(W::from_code(codes[*r as usize].to_u64()).multiply(step))));
+            out.extend(asked.map(|code| base.add(W::from_code(code).multiply(step))));
         }
     }
 }

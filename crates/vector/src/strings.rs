@@ -119,6 +119,13 @@ impl Strings {
     }
     /// The same strings with their bytes copied into buffers of their own, so that nothing else is kept alive.
     pub fn compact(&self) -> Self {
+        let held: usize = self.buffers.iter().map(Buffer::len).sum();
+        if held <= self.len() * size_of::<u128>() {
+            // Few bytes against the views, as when many rows share a few strings: copied as they are.
+            let buffers: Vec<Buffer> =
+                self.buffers.iter().map(|b| Buffer::from_slice_ref(b.as_slice())).collect();
+            return Strings::from_trusted(self.views.to_vec().into(), buffers.into());
+        }
         let mut builder = StringBuilder::with_capacity(self.len());
         for bytes in self.iter() {
             builder.push(bytes);

@@ -22,7 +22,8 @@ use vector::gather::NO_ROW;
 use super::JoinKeys;
 use crate::hashing::{fragment, hash_i64, slot};
 use crate::key_code::NO_CODE;
-use crate::zeroed::{AtomicWords, Words, prefetch};
+use crate::zeroed::{AtomicWords, Words};
+use simd::prefetch;
 
 /// Slots of a bucket: a cache line.
 const BUCKET: usize = 8;

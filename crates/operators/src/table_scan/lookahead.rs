@@ -303,7 +303,7 @@ mod tests {
             order.adapt();
         }
         assert_eq!(order.sequence(), [1, 2], "filter 0 drops 2 % and rests");
-        assert_eq!(order.take_totals(), [(8192, 192), (80_000, 72_000), (8_000, 4_000)]);
+        assert_eq!(order.take_totals(), [(81_920, 1_920), (80_000, 72_000), (8_000, 4_000)]);
         assert_eq!(order.take_totals(), [(0, 0); 3]);
     }
 
