@@ -11,9 +11,12 @@ use optimizer::{Sample, Statistics, TableInfo};
 use plan::{Expr, TableId};
 use vector::Batch;
 
-/// Blocks looked at, and rows of each, for one sample.
+/// Blocks looked at, and rows of all of them, for one sample.
 const SAMPLE_BLOCKS: usize = 4;
-const SAMPLE_ROWS_PER_BLOCK: usize = 512;
+const SAMPLE_ROWS: usize = 2048;
+/// Rows that distinct values are counted in, at most, and at least for the count to say anything.
+const DISTINCT_ROWS: usize = 512;
+const DISTINCT_ROWS_MIN: usize = 30;
 
 pub(crate) struct SnapshotStatistics<'a> {
     snapshot: &'a Arc<Snapshot>,
@@ -43,20 +46,27 @@ impl Statistics for SnapshotStatistics<'_> {
         Some(info)
     }
 
-    fn sample(&self, id: TableId, columns: &[usize], filters: &[Expr]) -> Option<Sample> {
+    fn sample(
+        &self,
+        id: TableId,
+        columns: &[usize],
+        filters: &[Expr],
+        distinct_of: &[usize],
+    ) -> Option<Sample> {
         let table = self.snapshot.table_by_id(catalog::TableId(id.0))?;
         let blocks = table.data.blocks();
+        let mut sample = Sample { filters_passed: vec![0; filters.len()], ..Sample::default() };
         if blocks.is_empty() {
-            return Some(Sample { filters_passed: vec![0; filters.len()], ..Sample::default() });
+            return Some(sample);
         }
         let predicates: Vec<Predicate> =
             filters.iter().map(Predicate::compile).collect::<Result<_, _>>().ok()?;
-        let mut sample = Sample { filters_passed: vec![0; filters.len()], ..Sample::default() };
+        let mut seen: Vec<Vec<u64>> = vec![Vec::new(); distinct_of.len()];
         let taken = SAMPLE_BLOCKS.min(blocks.len());
         for at in 0..taken {
             // Evenly spread, in the middle of each share.
             let block = &blocks[(2 * at + 1) * blocks.len() / (2 * taken)];
-            let stride = (block.rows() / SAMPLE_ROWS_PER_BLOCK).max(1);
+            let stride = (block.rows() * taken).div_ceil(SAMPLE_ROWS).max(1);
             let rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
             let batch = Batch::new(columns.iter().map(|c| block.fetch(*c, &rows)).collect(), rows.len());
             let mut all = Bitmap::full(rows.len());
@@ -74,7 +84,53 @@ impl Statistics for SnapshotStatistics<'_> {
             }
             sample.rows_tested += rows.len() as u64;
             sample.rows_passed += all.count() as u64;
+            let room = DISTINCT_ROWS.saturating_sub(seen.first().map_or(0, Vec::len));
+            let passed: Vec<usize> = (0..rows.len()).filter(|r| all.get(*r)).take(room).collect();
+            if !passed.is_empty() {
+                let mut hashes = vec![0; rows.len()];
+                for (column, seen) in distinct_of.iter().zip(&mut seen) {
+                    hash::hash_vector(&batch.columns[*column], &mut hashes);
+                    seen.extend(passed.iter().map(|r| hashes[*r]));
+                }
+            }
         }
+        let whole = sample.rows_tested == table.rows();
+        sample.distinct = seen.into_iter().map(|hashes| distinct(hashes, whole)).collect();
         Some(sample)
+    }
+}
+
+/// Distinct values to expect where a sample of the rows has these hashes, after Chao (1984): the values seen, and as
+/// many unseen as the values seen once or twice suggest. `whole`: the sample is all there is.
+fn distinct(mut hashes: Vec<u64>, whole: bool) -> Option<f64> {
+    if hashes.len() < DISTINCT_ROWS_MIN && !whole {
+        return None;
+    }
+    hashes.sort_unstable();
+    let (mut seen, mut once, mut twice) = (0.0, 0.0, 0.0);
+    for group in hashes.chunk_by(|a, b| a == b) {
+        seen += 1.0;
+        match group.len() {
+            1 => once += 1.0,
+            2 => twice += 1.0,
+            _ => {}
+        }
+    }
+    Some(if whole { seen } else { seen + once * (once - 1.0_f64).max(0.0) / (2.0 * (twice + 1.0)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct;
+
+    #[test]
+    fn unseen_values_are_guessed_from_rare_ones() {
+        // All of a few values seen many times: no more to come.
+        assert_eq!(distinct((0..500).map(|i| i % 5).collect(), false), Some(5.0));
+        // 60 draws of 1,000 values: nearly all different, so many more must exist.
+        let few = distinct((0..60u64).map(|i| i * 7919 % 1000).collect(), false);
+        assert!(few.is_some_and(|d| d > 500.0), "{few:?}");
+        assert_eq!(distinct(vec![1, 2, 3], true), Some(3.0));
+        assert_eq!(distinct(vec![1, 2, 3], false), None);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Planner<'a> {
     tables: HashMap<TableId, Option<Arc<TableInfo>>>,
     samples: Vec<Sampled>,
     filters_used: u32,
+    /// Predicates that follow from others, which are evaluated later in any case: a scan may leave them out.
+    pub(crate) partial_predicates: Vec<Expr>,
 }
 
 /// A sample that was taken: self-joins ask for the same one again.
@@ -25,6 +27,7 @@ struct Sampled {
     table: TableId,
     columns: Vec<usize>,
     filters: Vec<Expr>,
+    distinct_of: Vec<usize>,
     found: Option<Sample>,
 }
 
@@ -42,20 +45,29 @@ impl<'a> Planner<'a> {
             tables: HashMap::new(),
             samples: vec![],
             filters_used: 0,
+            partial_predicates: vec![],
         }
     }
     pub(crate) fn table(&mut self, table: TableId) -> Option<Arc<TableInfo>> {
         let statistics = self.statistics;
         self.tables.entry(table).or_insert_with(|| statistics.table(table)).clone()
     }
-    pub(crate) fn sample(&mut self, table: TableId, columns: &[usize], filters: Vec<Expr>) -> Option<Sample> {
-        let known =
-            self.samples.iter().find(|s| s.table == table && s.columns == columns && s.filters == filters);
+    pub(crate) fn sample(
+        &mut self,
+        table: TableId,
+        columns: &[usize],
+        filters: Vec<Expr>,
+        distinct_of: Vec<usize>,
+    ) -> Option<Sample> {
+        let known = self.samples.iter().find(|s| {
+            s.table == table && s.columns == columns && s.filters == filters && s.distinct_of == distinct_of
+        });
         if let Some(known) = known {
             return known.found.clone();
         }
-        let found = self.statistics.sample(table, columns, &filters);
-        self.samples.push(Sampled { table, columns: columns.to_vec(), filters, found: found.clone() });
+        let found = self.statistics.sample(table, columns, &filters, &distinct_of);
+        let columns = columns.to_vec();
+        self.samples.push(Sampled { table, columns, filters, distinct_of, found: found.clone() });
         found
     }
     pub(crate) fn facts(&self, id: ColumnId) -> &Facts {
@@ -67,6 +79,14 @@ impl<'a> Planner<'a> {
             self.facts.resize(at + 1, Facts::UNKNOWN);
         }
         &mut self.facts[at]
+    }
+    /// An expression with the columns' names, for remarks.
+    pub(crate) fn shown(&self, expr: &Expr) -> String {
+        let name = |kind: &plan::ExprKind| match kind {
+            plan::ExprKind::Column(id) => self.columns.get(*id).name.clone(),
+            _ => String::new(),
+        };
+        plan::print::expression(expr, &name)
     }
     pub(crate) fn next_filter(&mut self) -> FilterId {
         self.filters_used += 1;

@@ -97,6 +97,8 @@ settings! {
     build_side,
     /// Builds fill filters that scans below the probe side apply (LIP).
     runtime_filters,
+    /// Those filters go through aggregations too, so that only groups that are asked for are made (magic sets).
+    magic_sets,
     /// Decimals become 64-bit integers, and overflow checks go, where bounds prove that nothing can overflow.
     narrow_decimals,
     /// Selectivities come from evaluating filters on sampled blocks.

@@ -21,13 +21,16 @@ pub struct TableInfo {
 }
 
 /// How many of the sampled rows passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     pub rows_tested: u64,
     /// Rows that passed all filters.
     pub rows_passed: u64,
     /// Rows that passed each filter alone, in the order asked.
     pub filters_passed: Vec<u64>,
+    /// Distinct values to expect among all rows of the table that pass, by column asked for; `None` when too few
+    /// sampled rows passed to tell.
+    pub distinct: Vec<Option<f64>>,
 }
 
 pub trait Statistics {
@@ -35,8 +38,15 @@ pub trait Statistics {
     fn table(&self, table: TableId) -> Option<Arc<TableInfo>>;
 
     /// Evaluates `filters` (`Input(i)` is table column `columns[i]`) on a few blocks of the table. `None` when that
-    /// is not possible, or an evaluation failed.
-    fn sample(&self, table: TableId, columns: &[usize], filters: &[Expr]) -> Option<Sample>;
+    /// is not possible, or an evaluation failed. `distinct_of` are positions in `columns` of which the distinct values
+    /// among the rows that pass are wanted.
+    fn sample(
+        &self,
+        table: TableId,
+        columns: &[usize],
+        filters: &[Expr],
+        distinct_of: &[usize],
+    ) -> Option<Sample>;
 }
 
 /// Statistics of a database of which nothing is known; plans come out right, if not good.
@@ -47,7 +57,7 @@ impl Statistics for NoStatistics {
     fn table(&self, _: TableId) -> Option<Arc<TableInfo>> {
         None
     }
-    fn sample(&self, _: TableId, _: &[usize], _: &[Expr]) -> Option<Sample> {
+    fn sample(&self, _: TableId, _: &[usize], _: &[Expr], _: &[usize]) -> Option<Sample> {
         None
     }
 }

@@ -90,6 +90,7 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
     use PhysicalNode as N;
     match &plan.node {
         N::TableScan { name, .. } => Some(name.clone()),
+        N::Materialized { index, .. } => Some(format!("common subplan {index}")),
         N::Filter { input, .. } | N::Sort { input, .. } | N::Limit { input, .. } => origin(input, at),
         N::Project { input, expressions } => match expressions.get(at)?.kind {
             ExprKind::Input(below) => origin(input, below),

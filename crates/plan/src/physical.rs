@@ -65,6 +65,8 @@ pub struct RuntimeFilter {
     pub filter: FilterId,
     /// Position among the scan's fetched columns.
     pub column: usize,
+    /// The share of the scan's rows expected to pass, other filters left aside.
+    pub passing: f64,
 }
 
 #[derive(Clone, Debug)]

@@ -5,8 +5,10 @@
 //! column itself), not of the rows at hand: containment of keys is judged by domains.
 
 pub(crate) mod join;
+pub(crate) mod moments;
 pub(crate) mod selectivity;
 
+use moments::Moments;
 use types::datetime::MICROS_PER_DAY;
 use types::{Type, Value, cast};
 
@@ -19,10 +21,13 @@ pub(crate) struct Facts {
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     pub(crate) null_fraction: f64,
+    /// Mean and variance, in units of the type, where the values are expected to lie around a mean (aggregates).
+    pub(crate) moments: Option<Moments>,
 }
 
 impl Facts {
-    pub(crate) const UNKNOWN: Facts = Facts { distinct: None, low: None, high: None, null_fraction: 0.0 };
+    pub(crate) const UNKNOWN: Facts =
+        Facts { distinct: None, low: None, high: None, null_fraction: 0.0, moments: None };
 }
 
 /// A number that compares across types: decimals unscaled, dates and timestamps in days. `None` for text.

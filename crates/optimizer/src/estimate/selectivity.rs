@@ -94,6 +94,16 @@ impl Planner<'_> {
             (Some(d), None, _) | (None, Some(d), _) => 1.0 / d.max(1.0),
             _ => EQUAL,
         };
+        // As the text has it: `op` is of the column when the constant stands on the left.
+        let as_written = if left.as_literal().is_some() { op.flipped() } else { op };
+        let below = match as_written {
+            Comparison::Less | Comparison::LessOrEqual => self.below(left, right),
+            Comparison::Greater | Comparison::GreaterOrEqual => self.below(right, left),
+            _ => None,
+        };
+        if let Some(below) = below {
+            return below;
+        }
         match (op, constant) {
             (Comparison::Equal | Comparison::NotEqual, Some((value, ty))) => {
                 let outside = self
@@ -120,6 +130,19 @@ impl Planner<'_> {
                 }
             }
             _ => RANGE,
+        }
+    }
+
+    /// Whether the selectivity of `expr` is one value's share of a known number of values.
+    pub(crate) fn is_even_guess(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Compare { op: Comparison::Equal, left, right } => {
+                let column = if left.as_literal().is_some() { right } else { left };
+                (left.as_literal().is_some() || right.as_literal().is_some())
+                    && self.distinct(column).is_some()
+            }
+            ExprKind::InList { input, negated: false, .. } => self.distinct(input).is_some(),
+            _ => false,
         }
     }
 

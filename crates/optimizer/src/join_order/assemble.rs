@@ -155,7 +155,7 @@ impl Assembly<'_> {
                 below.add_expr(r);
             });
             attached.residual.iter().for_each(|r| below.add_expr(r));
-            let left = self.assemble(planner, left, &below)?;
+            let mut left = self.assemble(planner, left, &below)?;
             let dead_mark = attached.kind == JoinKind::LeftMark
                 && attached.mark.is_none_or(|m| !needed_after.contains(m))
                 && planner.settings.join_elimination
@@ -165,6 +165,8 @@ impl Assembly<'_> {
             }
             let right = self.assemble(planner, right, &below)?;
             if attached.kind == JoinKind::Left && drops_out(planner, &right, &attached.on, &needed_after) {
+                let remark = "an outer join dropped: its right side is unique on the key and gives no column";
+                left.plan.remarks.push(remark.to_owned());
                 return planner.filter(left, conditions);
             }
             let spec = JoinSpec {

@@ -172,21 +172,15 @@ impl Planner<'_> {
     }
 
     /// Pushes into each relation what follows for it from conditions over several.
-    fn derive(&self, region: &mut Region, classes: &[Equal], conditions: &[Condition]) {
+    fn derive(&mut self, region: &mut Region, classes: &[Equal], conditions: &[Condition]) {
         if !self.settings.filter_push_down {
             return;
         }
         let mut derived: Vec<(usize, Expr)> = Vec::new();
         if self.settings.partial_predicates {
-            for condition in conditions.iter().filter(|c| c.is_disjunction()) {
-                for at in bits(condition.mask) {
-                    let leaf = &region.leaves[at];
-                    if leaf.attached.is_none()
-                        && let Some(weaker) = implied(&condition.expr, &leaf.provides)
-                    {
-                        derived.push((at, simplify(weaker)));
-                    }
-                }
+            self.derive_partial(region, conditions, &mut derived);
+            for (_, predicate) in &derived {
+                predicate.clone().split_conjuncts(&mut self.partial_predicates);
             }
         }
         if self.settings.transitive_predicates {
@@ -195,6 +189,45 @@ impl Planner<'_> {
         for (at, predicate) in derived {
             if predicate.as_literal().and_then(types::Value::as_bool) != Some(true) {
                 self.push_into(&mut region.leaves[at].plan, vec![predicate]);
+            }
+        }
+    }
+
+    /// What disjunctions over several relations imply for each of them.
+    ///
+    /// A condition of the whole region holds in every row that survives, so each relation that is not padded with
+    /// NULLs may be restricted. The condition of an outer, semi-, anti- or mark join restricts its right side, whose
+    /// other rows match nothing; and the left side too if the join is a semi-join, which keeps rows that match. Not so
+    /// for NOT IN, where a comparison that is unknown counts.
+    fn derive_partial(&self, region: &Region, conditions: &[Condition], derived: &mut Vec<(usize, Expr)>) {
+        let mut add = |at: usize, weaker: Option<Expr>| {
+            let Some(weaker) = weaker.map(simplify) else { return };
+            if weaker.as_literal().is_none() && !derived.contains(&(at, weaker.clone())) {
+                derived.push((at, weaker));
+            }
+        };
+        for condition in conditions.iter().filter(|c| c.is_disjunction()) {
+            for at in bits(condition.mask) {
+                let leaf = &region.leaves[at];
+                if leaf.attached.is_none() {
+                    add(at, implied(&condition.expr, &leaf.provides));
+                }
+            }
+        }
+        for (at, leaf) in region.leaves.iter().enumerate() {
+            let Some(attached) = leaf.attached.as_ref().filter(|a| !a.null_aware) else { continue };
+            let mut parts = Vec::new();
+            attached.residual.clone().into_iter().for_each(|r| r.split_conjuncts(&mut parts));
+            for part in parts.iter().filter(|p| matches!(p.kind, ExprKind::Or(_))) {
+                add(at, implied(part, &ColumnSet::of_plan(&leaf.plan)));
+                if attached.kind == JoinKind::LeftSemi {
+                    for other in bits(region.relations(&ColumnSet::of(part)) & attached.left) {
+                        let left = &region.leaves[other];
+                        if left.attached.is_none() {
+                            add(other, implied(part, &left.provides));
+                        }
+                    }
+                }
             }
         }
     }

@@ -107,8 +107,13 @@ impl Region {
     }
 
     fn add_condition(&mut self, condition: Expr) {
-        let condition = self.resolve(condition);
-        condition.split_conjuncts(&mut self.conditions);
+        let mut parts = Vec::new();
+        self.resolve(condition).split_conjuncts(&mut parts);
+        for part in parts {
+            if !self.conditions.contains(&part) {
+                self.conditions.push(part);
+            }
+        }
     }
 
     /// `expr` over the leaves' columns alone.

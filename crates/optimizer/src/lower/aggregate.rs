@@ -35,6 +35,7 @@ impl Planner<'_> {
         }
         let mut input = self.lower(input, &below)?;
         if self.settings.distinct_removal && !had_aggregates && is_distinct(&input, &groups) {
+            input.plan.remarks.push("DISTINCT dropped: no two rows agree".to_owned());
             return self.pass_on(input, groups, needed);
         }
         let rows = self.group_count(&input, groups.iter().map(|(_, e)| e));
@@ -50,6 +51,8 @@ impl Planner<'_> {
 
         let (groups, determined) =
             if self.settings.group_key_reduction { reduce(groups, &input) } else { (groups, vec![]) };
+        let carried: Vec<ColumnId> =
+            determined.iter().map(|(id, _)| *id).filter(|id| needed.contains(*id)).collect();
         for (id, expr) in determined {
             if let Some(from) = expr.as_column() {
                 input.add_equality(id, from);
@@ -86,6 +89,9 @@ impl Planner<'_> {
         let mut calls: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
         let mut same = Vec::new();
         for (id, call) in aggregates {
+            if let Some(facts) = self.aggregate_facts(&call, input.rows(), rows) {
+                *self.facts_mut(id) = facts;
+            }
             let (call, column) = self.bind_call(id, call, &input)?;
             if let Some(at) = calls.iter().position(|known| *known == call) {
                 same.push((id, ids[group_ids.len() + at]));
@@ -98,6 +104,17 @@ impl Planner<'_> {
         let dependencies = std::mem::take(&mut input.dependencies);
         let node = PhysicalNode::Aggregate { input: Box::new(input.plan), groups: keys, aggregates: calls };
         let mut relation = Relation::new(PhysicalPlan::new(node, output, rows), ids);
+        if !carried.is_empty() {
+            let names = |ids: &[ColumnId]| {
+                ids.iter().map(|id| self.columns.get(*id).name.clone()).collect::<Vec<_>>().join(", ")
+            };
+            let remark = format!(
+                "group keys {} carried by {}, which determines them",
+                names(&carried),
+                names(&group_ids)
+            );
+            relation.plan.remarks.push(remark);
+        }
         relation.dependencies = dependencies;
         relation.same = same;
         relation.add_key(Key { columns: group_ids, nulls_repeat: false, distinct: rows });

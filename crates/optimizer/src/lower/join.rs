@@ -128,6 +128,7 @@ impl Planner<'_> {
                 }
             }
         }
+        let mut remarks = Vec::new();
         if self.settings.exact_filters
             && kind == JoinKind::Inner
             && physical == PhysicalJoinKind::Inner
@@ -135,6 +136,10 @@ impl Planner<'_> {
             && build_out.is_empty()
         {
             physical = PhysicalJoinKind::ProbeSemi;
+            remarks.push("semi-join: the build side is unique on the key and gives no column (exact filter)");
+        }
+        if kind == JoinKind::LeftSemi && physical == PhysicalJoinKind::Inner {
+            remarks.push("semi-join turned round: the smaller side is built, and no row meets it twice");
         }
 
         let narrow = self.settings.narrow_decimals;
@@ -203,9 +208,33 @@ impl Planner<'_> {
             result_keys.extend(pair_key(&probe, &build));
         }
 
+        if matches!(kind, JoinKind::Inner | JoinKind::LeftSemi) && !null_equals_null {
+            // Key values that survive occur on both sides.
+            let (from_left, from_right) =
+                if swap { (build.rows(), probe.rows()) } else { (probe.rows(), build.rows()) };
+            for (l, r) in &on {
+                let (Some(l), Some(r)) = (l.as_column(), r.as_column()) else { continue };
+                let of_left = self.facts(l).distinct.map(|d| d.min(from_left.max(1.0)));
+                let of_right = self.facts(r).distinct.map(|d| d.min(from_right.max(1.0)));
+                let both = of_left.zip(of_right).map(|(l, r)| l.min(r)).or(of_left).or(of_right);
+                self.facts_mut(l).distinct = both;
+                self.facts_mut(r).distinct = both;
+            }
+        }
+        // A side of few rows has few values in any of its columns.
+        for (id, source) in columns.iter().zip(&sources) {
+            let rows = match source {
+                JoinOutput::Probe(_) => probe.rows(),
+                JoinOutput::Build(_) => build.rows(),
+                JoinOutput::Mark => continue,
+            };
+            let facts = self.facts_mut(*id);
+            facts.distinct = facts.distinct.map(|d| d.min(rows.max(1.0)));
+        }
         let mut relation =
             Relation::new(PhysicalPlan::new(PhysicalNode::Values { rows: vec![] }, output, rows), columns);
         relation.keys = result_keys;
+        relation.plan.remarks = remarks.into_iter().map(str::to_owned).collect();
         let Relation {
             plan: mut probe_plan, keys: probe_own, dependencies: probe_fd, same: probe_same, ..
         } = probe;

@@ -166,7 +166,8 @@ impl Planner<'_> {
                 *self.facts_mut(id) = *self.facts(other);
                 input.add_equality(id, other);
             } else {
-                *self.facts_mut(id) = Facts { distinct, ..Facts::UNKNOWN };
+                let moments = self.moments(&expr);
+                *self.facts_mut(id) = Facts { distinct, moments, ..Facts::UNKNOWN };
                 let from: Vec<ColumnId> = expr.columns().into_iter().collect();
                 if !crate::cost::raises(&expr) {
                     // What raises no error is no library function either, so equal inputs give equal results.

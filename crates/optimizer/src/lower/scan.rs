@@ -13,6 +13,9 @@ use crate::estimate::{Facts, at_least_one, natural};
 use crate::planner::Planner;
 use crate::statistics::{Sample, TableInfo};
 
+/// Columns with more values than this have too many for a sample to count.
+const DISTINCT_COUNTED_MAX: f64 = 2_000.0;
+
 /// Rows assumed of a source that does not say.
 const ROWS_UNKNOWN: f64 = 10_000.0;
 
@@ -75,7 +78,7 @@ impl Planner<'_> {
                 distinct: source.distinct[*at].map(|d| d.min(source.rows.max(1.0))),
                 low: low.and_then(|v| natural(&v, column.ty)),
                 high: high.and_then(|v| natural(&v, column.ty)),
-                null_fraction: 0.0,
+                ..Facts::UNKNOWN
             };
             relation.plan.output[position] = column;
         }
@@ -106,6 +109,7 @@ impl Planner<'_> {
                 low: natural(&statistics.min, ty),
                 high: natural(&statistics.max, ty),
                 null_fraction: if rows > 0.0 { statistics.null_count as f64 / rows } else { 0.0 },
+                moments: None,
             };
         }
         rows
@@ -197,17 +201,51 @@ impl Planner<'_> {
         if conjuncts.iter().any(never_true) {
             return Ok(unfiltered);
         }
-        let estimate = self.scan_estimate(table, &unfiltered, &columns, &conjuncts)?;
+        // Few values at all, and wanted above: which of them the filters leave says how many groups there will be.
+        let counted: Vec<usize> = (0..ids.len())
+            .filter(|at| {
+                let few = self.facts(ids[*at]).distinct;
+                needed.contains(ids[*at]) && few.is_some_and(|d| (2.0..=DISTINCT_COUNTED_MAX).contains(&d))
+            })
+            .collect();
+        let estimate = self.scan_estimate(table, &unfiltered, &columns, &conjuncts, counted)?;
+        let (mut remarks, mut kept) = (Vec::new(), Vec::with_capacity(conjuncts.len()));
+        for (conjunct, share) in conjuncts.into_iter().zip(estimate.each.iter().copied()) {
+            if self.partial_predicates.contains(&conjunct) {
+                let pays = partial_pays(&conjunct, share);
+                let verdict = if pays { "pushed down" } else { "not worth testing" };
+                let percent = 100.0 * share;
+                remarks.push(format!(
+                    "partial predicate, {percent:.1} % expected to pass, {verdict}: {}",
+                    self.shown(&conjunct)
+                ));
+                if !pays {
+                    continue;
+                }
+            }
+            if let Some((id, _)) = extract(&conjunct)
+                && self.facts(id).low.is_none()
+            {
+                // Text has no bounds to measure a range by; values are as many as rows are.
+                let facts = self.facts_mut(id);
+                facts.distinct = facts.distinct.map(|d| (d * share).max(1.0));
+            }
+            kept.push((conjunct, share));
+        }
         let (predicates, rest) = if self.settings.block_predicates {
-            block_predicates(conjuncts, &estimate.each, &ids, &fetched)
+            block_predicates(kept, &ids, &fetched)
         } else {
-            (vec![], conjuncts.into_iter().zip(estimate.each.iter().copied()).collect())
+            (vec![], kept)
         };
         if predicates.iter().any(|(_, p)| is_never(p)) {
             return Ok(unfiltered);
         }
         for (at, predicate) in &predicates {
             self.restrict(ids[*at], &mut fetched[*at], predicate, total);
+        }
+        for (at, distinct) in &estimate.distinct {
+            let facts = self.facts_mut(ids[*at]);
+            facts.distinct = Some(facts.distinct.map_or(*distinct, |d| d.min(*distinct)).max(1.0));
         }
         let mut rest: Vec<(Expr, f64)> = rest;
         // `order_filters` asks by expression; the estimates are looked up by identity of the conjunct.
@@ -236,6 +274,7 @@ impl Planner<'_> {
         };
         let rows = if filtered { at_least_one(total * estimate.all).min(total) } else { total };
         let mut relation = Relation::new(PhysicalPlan::new(node, output, rows), out_ids);
+        relation.plan.remarks = remarks;
         if let Some(info) = info {
             add_keys(&mut relation, &all, info);
         }
@@ -303,11 +342,12 @@ impl Planner<'_> {
         unfiltered: &Relation,
         columns: &[usize],
         conjuncts: &[Expr],
+        counted: Vec<usize>,
     ) -> Result<ScanEstimate> {
         let guessed: Vec<f64> = conjuncts.iter().map(|c| self.selectivity(c)).collect();
         let all = self.all_of(conjuncts);
         if conjuncts.is_empty() || !self.settings.sampling {
-            return Ok(ScanEstimate { all, each: guessed });
+            return Ok(ScanEstimate { all, each: guessed, distinct: vec![] });
         }
         // A scalar subquery that has not run yet cannot be evaluated; its guess stands.
         let constant = |e: &Expr| {
@@ -324,12 +364,16 @@ impl Planner<'_> {
             }
         }
         if asked.is_empty() {
-            return Ok(ScanEstimate { all, each: guessed });
+            return Ok(ScanEstimate { all, each: guessed, distinct: vec![] });
         }
-        let Some(sample) = self.sample(table, columns, bound) else {
-            return Ok(ScanEstimate { all, each: guessed });
+        let Some(sample) = self.sample(table, columns, bound, counted.clone()) else {
+            return Ok(ScanEstimate { all, each: guessed, distinct: vec![] });
         };
-        Ok(from_sample(&sample, &asked, guessed))
+        let even: Vec<bool> = conjuncts.iter().map(|c| self.is_even_guess(c)).collect();
+        let mut estimate = from_sample(&sample, &asked, guessed, &even);
+        let found = counted.into_iter().zip(&sample.distinct);
+        estimate.distinct = found.filter_map(|(at, d)| d.map(|d| (at, d))).collect();
+        Ok(estimate)
     }
 }
 
@@ -337,49 +381,81 @@ struct ScanEstimate {
     all: f64,
     /// By conjunct.
     each: Vec<f64>,
+    /// Distinct values among the rows that pass, by position of the column.
+    distinct: Vec<(usize, f64)>,
+}
+
+/// Hits that a guess by distinct counts is worth beside a sample without hits; the more hits, the less it counts.
+const GUESS_HITS: f64 = 4.0;
+
+/// A share of `tested` rows, of which `passed` did, and which was expected to be `guess`. Rare values are the trouble
+/// of small samples: two hits in two thousand rows may stand for one or for four in a thousand.
+fn blend(passed: u64, tested: f64, guess: f64) -> f64 {
+    if guess <= 0.0 {
+        return passed as f64 / tested;
+    }
+    let hits = passed as f64;
+    let weight = GUESS_HITS / guess / (1.0 + hits / GUESS_HITS);
+    (hits + weight * guess) / (tested + weight)
 }
 
 /// Puts sampled fractions in the place of guesses. Where no sampled row passed, the truth lies somewhere below one row
-/// in the sample, and the product of the conjuncts' own fractions says roughly where.
-fn from_sample(sample: &Sample, asked: &[usize], guessed: Vec<f64>) -> ScanEstimate {
+/// in the sample, and the product of the conjuncts' own fractions says roughly where. `even` tells the conjuncts whose
+/// guess rests on distinct counts.
+fn from_sample(sample: &Sample, asked: &[usize], guessed: Vec<f64>, even: &[bool]) -> ScanEstimate {
     let tested = sample.rows_tested as f64;
     if tested < 1.0 {
         let all = guessed.iter().product();
-        return ScanEstimate { all, each: guessed };
+        return ScanEstimate { all, each: guessed, distinct: vec![] };
     }
     let mut each = guessed;
     let mut together = 1.0;
     for (filter, passed) in asked.iter().zip(&sample.filters_passed) {
-        let fraction = if *passed == 0 { each[*filter].min(0.5 / tested) } else { *passed as f64 / tested };
+        let fraction = if even[*filter] {
+            blend(*passed, tested, each[*filter])
+        } else if *passed == 0 {
+            each[*filter].min(0.5 / tested)
+        } else {
+            *passed as f64 / tested
+        };
         each[*filter] = fraction;
         together *= fraction;
     }
-    let mut all =
-        if sample.rows_passed == 0 { together.min(0.5 / tested) } else { sample.rows_passed as f64 / tested };
+    let mut all = match sample.rows_passed {
+        0 if !asked.iter().all(|f| even[*f]) => together.min(0.5 / tested),
+        passed if passed as f64 <= 4.0 * GUESS_HITS => blend(passed, tested, together),
+        passed => passed as f64 / tested,
+    };
     for (i, fraction) in each.iter().enumerate() {
         if !asked.contains(&i) {
             all *= fraction;
         }
     }
-    ScanEstimate { all, each }
+    ScanEstimate { all, each, distinct: vec![] }
+}
+
+/// A partial predicate that more rows than this pass is not worth testing.
+const PARTIAL_PASSING_MAX: f64 = 0.9;
+/// What a row dropped by a scan saves above it, in units of `cost`: it would be fetched, probed and compared.
+const DROPPED_ROW_SAVES: f64 = 100.0;
+
+/// Whether testing a predicate that is implied by a later one saves more than it costs.
+fn partial_pays(predicate: &Expr, passing: f64) -> bool {
+    passing <= PARTIAL_PASSING_MAX
+        && (1.0 - passing) * DROPPED_ROW_SAVES >= crate::cost::evaluation(predicate)
 }
 
 type Placed = (Vec<(usize, ColumnPredicate)>, Vec<(Expr, f64)>);
 
 /// Splits conjuncts into predicates for the blocks, most selective column first, and the rest.
-fn block_predicates(
-    conjuncts: Vec<Expr>,
-    each: &[f64],
-    ids: &[ColumnId],
-    fetched: &[OutputColumn],
-) -> Placed {
+fn block_predicates(conjuncts: Vec<(Expr, f64)>, ids: &[ColumnId], fetched: &[OutputColumn]) -> Placed {
     let mut merged: Vec<(usize, f64, Merged)> = Vec::new();
     let mut rest = Vec::new();
-    for (conjunct, selectivity) in conjuncts.into_iter().zip(each) {
+    for (conjunct, selectivity) in conjuncts {
         let found = extract(&conjunct)
             .and_then(|(id, predicates)| Some((ids.iter().position(|c| *c == id)?, predicates)));
         let Some((at, predicates)) = found else {
-            rest.push((conjunct, *selectivity));
+            rest.push((conjunct, selectivity));
             continue;
         };
         let slot = match merged.iter().position(|(column, ..)| *column == at) {

@@ -4,7 +4,9 @@
 //! *Partial predicates* (Patel et al., "Quickstep", PVLDB 2018, section on optimizations): for a condition made of
 //! ANDs and ORs over several relations, the weakest condition on one relation that it implies is found by replacing
 //! every part that uses another relation by TRUE. If the result is not TRUE it is pushed down; the original condition
-//! is still evaluated where all its columns meet. The nesting may have any depth.
+//! is still evaluated where all its columns meet. The nesting may have any depth. Which sides of outer, semi- and
+//! anti-joins may be restricted is said at `derive_partial` in `join_order`. A scan leaves a partial predicate out when
+//! its sample says that too many rows pass (`lower::scan`).
 //!
 //! *Transitive predicates*: where `a = b` holds in every row that survives, a comparison of `a` with constants holds
 //! for `b`.

@@ -3,7 +3,7 @@
 //!
 //! Where a conjunct may go:
 //! * through a projection, its columns replaced by what computes them;
-//! * through an aggregation, when it uses group keys only (and there are groups);
+//! * through an aggregation, when it uses group keys only (and there are groups), or what it implies for them;
 //! * into every input of a union; through a sort; never through LIMIT or top-k;
 //! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
 //!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
@@ -11,6 +11,7 @@
 use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan, ScanSource};
 use types::{Comparison, Value};
 
+use super::derived_predicates::implied;
 use super::null_rejection::{rejected, strict};
 use crate::Settings;
 use crate::columns::ColumnSet;
@@ -64,9 +65,14 @@ impl PushDown<'_> {
             }
             LogicalPlan::Aggregate { input, groups, aggregates } => {
                 let of_groups: ColumnSet = groups.iter().map(|(id, _)| *id).collect();
-                let (below, above): (Vec<Expr>, Vec<Expr>) = predicates
+                let (mut below, above): (Vec<Expr>, Vec<Expr>) = predicates
                     .into_iter()
                     .partition(|p| !groups.is_empty() && ColumnSet::of(p).is_subset(&of_groups));
+                if self.settings.partial_predicates && !groups.is_empty() {
+                    // Groups whose keys cannot satisfy a disjunction over keys and aggregates need not be made.
+                    let implied = above.iter().filter_map(|p| implied(p, &of_groups));
+                    below.extend(implied.map(super::simplify::simplify).filter(|p| p.as_literal().is_none()));
+                }
                 let key = |id: ColumnId| groups.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone());
                 let below = below.into_iter().map(|p| substitute(p, &key)).collect();
                 let mut known = ColumnSet::new();

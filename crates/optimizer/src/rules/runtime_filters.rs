@@ -2,7 +2,7 @@
 //! below the probe side drop rows whose key is not in it before anything else touches them.
 //!
 //! After Zhu, Potti, Saurabh, Patel, "Looking Ahead Makes Query Plans Robust" (PVLDB 2017). We go further down than
-//! they do: through joins on either side, aggregations (when the key is a group key) and unions.
+//! they do: through joins on either side, aggregations (when the key is a group key, and `magic_sets` is on) and unions.
 //!
 //! Sound when probe rows without a match leave no trace in the join's result, and when every node on the way down
 //! turns "these input rows are gone" into "the output rows with these key values are gone" and nothing else. So not
@@ -37,6 +37,7 @@ impl Planner<'_> {
         if !self.settings.runtime_filters || !drops_unmatched {
             return vec![];
         }
+        let magic = self.settings.magic_sets;
         let mut fills = Vec::new();
         for (at, (probe_key, build_key)) in probe_keys.iter().zip(build_keys).enumerate() {
             let ExprKind::Input(column) = probe_key.kind else { continue };
@@ -44,7 +45,7 @@ impl Planner<'_> {
                 continue;
             }
             let filter = self.next_filter();
-            if attach(probe, column, filter) {
+            if attach(probe, column, Attached { filter, passing: passing[at].clamp(0.0, 1.0), magic }) {
                 fills.push((filter, at));
             } else {
                 self.return_filter();
@@ -54,14 +55,34 @@ impl Planner<'_> {
     }
 }
 
-/// Puts the filter on `column` of `plan` to every scan below that it may reach; whether there was one.
-fn attach(plan: &mut PhysicalPlan, column: usize, filter: FilterId) -> bool {
+/// Puts the filter on `column` of `plan` to every scan below that it may reach; whether there was one. Rows that are
+/// gone from a scan are gone from everything above it, so the estimates on the way are scaled.
+fn attach(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> bool {
+    let any = attach_below(plan, column, filter);
+    if any {
+        plan.estimated_rows = crate::estimate::at_least_one(plan.estimated_rows * filter.passing);
+    }
+    any
+}
+
+/// A filter on its way down.
+#[derive(Clone, Copy)]
+struct Attached {
+    filter: FilterId,
+    passing: f64,
+    /// Whether it goes through aggregations.
+    magic: bool,
+}
+
+fn attach_below(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> bool {
     match &mut plan.node {
         PhysicalNode::TableScan { runtime_filters, projection, .. } => {
-            if plan.estimated_rows < PROBE_ROWS_MIN {
+            let others: f64 = runtime_filters.iter().map(|f| f.passing).product();
+            if plan.estimated_rows < PROBE_ROWS_MIN * others {
                 return false;
             }
-            runtime_filters.push(RuntimeFilter { filter, column: projection[column] });
+            let Attached { filter, passing, .. } = filter;
+            runtime_filters.push(RuntimeFilter { filter, column: projection[column], passing });
             true
         }
         PhysicalNode::Filter { input, .. } | PhysicalNode::Sort { input, limit: None, .. } => {
@@ -71,10 +92,19 @@ fn attach(plan: &mut PhysicalPlan, column: usize, filter: FilterId) -> bool {
             ExprKind::Input(below) => attach(input, below, filter),
             _ => false,
         },
-        PhysicalNode::Aggregate { input, groups, .. } => match groups.get(column).map(|g| &g.kind) {
-            Some(ExprKind::Input(below)) => attach(input, *below, filter),
-            _ => false,
-        },
+        PhysicalNode::Aggregate { input, groups, .. } if filter.magic => {
+            let restricted = match groups.get(column).map(|g| &g.kind) {
+                Some(ExprKind::Input(below)) => attach(input, *below, filter),
+                _ => false,
+            };
+            if restricted {
+                plan.remarks.push(format!(
+                    "only groups that filter {} lets through are made (magic set)",
+                    filter.filter.0
+                ));
+            }
+            restricted
+        }
         PhysicalNode::UnionAll { inputs } => {
             inputs.iter_mut().fold(false, |any, input| attach(input, column, filter) | any)
         }

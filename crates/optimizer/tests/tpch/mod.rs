@@ -184,7 +184,7 @@ impl Statistics for Stub {
     fn table(&self, table: TableId) -> Option<Arc<TableInfo>> {
         self.tables.get(table.0 as usize).cloned()
     }
-    fn sample(&self, _: TableId, _: &[usize], _: &[Expr]) -> Option<Sample> {
+    fn sample(&self, _: TableId, _: &[usize], _: &[Expr], _: &[usize]) -> Option<Sample> {
         None
     }
 }
