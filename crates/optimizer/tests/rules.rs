@@ -113,11 +113,11 @@ fn group_keys_that_others_determine_are_not_hashed() {
     same(&b.explain(plan, &output, &without("group_key_reduction")), "
         Project l_orderkey, revenue, o_orderdate, c_name  (rows 10)
           Top 10 by revenue, o_orderdate  (rows 10)
-            Aggregate by [l_orderkey, o_orderdate, o_shippriority, c_name] [sum(l_extendedprice)]  (rows 180467)
+            Aggregate by [l_orderkey, o_orderdate, o_shippriority, c_name] [sum(l_extendedprice)]  (rows 111073)
               HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
-                TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 3256528)
+                TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
                 HashJoin Inner o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
-                  TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 686033)
+                  TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
                   TableScan customer where c_mktsegment = BUILDING  (rows 30000)
         ");
 }
