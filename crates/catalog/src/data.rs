@@ -94,12 +94,30 @@ impl TableData {
     fn extend(&mut self, blocks: Vec<SealedBlock>) {
         let mut blocks: Vec<SealedBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
         let Some(last) = blocks.pop() else { return };
+        let some = !blocks.is_empty();
         blocks.into_iter().for_each(|sealed| self.push(sealed));
         self.before_tail = None;
         if last.block.rows() as u64 <= TAIL_ROWS_MAX / 2 {
+            if some {
+                self.count_distinct();
+            }
             self.before_tail = Some(Arc::new(self.clone()));
         }
         self.push(last);
+        self.count_distinct();
+    }
+
+    /// Distinct counts, once for all blocks that were added: an estimate looks at a whole sketch.
+    fn count_distinct(&mut self) {
+        let rows = self.rows();
+        for (column, total) in self.statistics.iter_mut().enumerate() {
+            let present = rows - total.null_count;
+            total.distinct = match self.blocks.as_slice() {
+                [only] => only.statistics(column).distinct,
+                _ if total.unique => present,
+                _ => self.sketches[column].estimate().min(present),
+            };
+        }
     }
 
     fn push(&mut self, sealed: SealedBlock) {
@@ -124,14 +142,6 @@ impl TableData {
             if total.max.is_null() || (!known.max.is_null() && known.max > total.max) {
                 total.max = known.max.clone();
             }
-            let present = rows_before + block.rows() as u64 - total.null_count;
-            total.distinct = if first {
-                known.distinct
-            } else if total.unique {
-                present
-            } else {
-                self.sketches[column].estimate().min(present)
-            };
             self.proven[column] = false;
         }
         self.unique_sets.clear();

@@ -15,7 +15,8 @@ pub use pool::{Pool, SealedBlock, out_of_memory};
 pub use writer::{BlockWriter, WriterOptions};
 
 /// Default size of a block. Large enough that per-block work (opening, translating predicates and dictionaries) is
-/// spread over some ten thousand rows, small enough that a block's hot columns fit the second-level cache.
+/// spread over some ten thousand rows, small enough that a block's hot columns fit the second-level cache. Measured end
+/// to end: docs/decisions/block-size.md.
 pub const BLOCK_BYTES_DEFAULT: usize = 4 << 20;
 /// Smallest size a table may ask for: what the arena hands out at least.
 pub const BLOCK_BYTES_MIN: usize = 64 << 10;
