@@ -17,7 +17,7 @@ SCALE := 1
 WORKERS :=
 ENGINES := quickstep,duckdb,hyper
 
-.PHONY: demo test bench build wheel tidy format lint fuzz clean setup environment
+.PHONY: demo test bench bench-ablation build wheel tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -74,6 +74,12 @@ bench: wheel
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	(cd bench && $(PYTHON) prepare.py --suite tpch --scale $(SCALE) && $(PYTHON) -m compare --suite tpch --scale $(SCALE) --threads 2 --engines $(ENGINES))
 	(cd bench && $(PYTHON) prepare.py --suite ssb --scale $(SCALE) && $(PYTHON) -m compare --suite ssb --scale $(SCALE) --threads 2 --engines $(ENGINES))
+
+# What each technique is worth, switched off and on: docs/results/ablation.md.
+bench-ablation: build environment
+	@$(PYTHON) -c 'import matplotlib' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	$(PYTHON) bench/ablation.py --quickstep $(RELEASE)/quickstep --scale $(SCALE) --data $(CACHE)/data
 
 clean:
 	rm -rf dist

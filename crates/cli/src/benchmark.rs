@@ -91,6 +91,8 @@ struct Measured {
     first_ms: f64,
     median_ms: f64,
     min_ms: f64,
+    /// Of the warm runs: from the text to the plan.
+    planning_ms: f64,
 }
 
 pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
@@ -117,7 +119,10 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
             loaded as f64 / 1e6,
             database.workers()
         );
-        println!("{:>6} {:>9} {:>11} {:>11} {:>11}", "query", "rows", "first ms", "median ms", "best ms");
+        println!(
+            "{:>6} {:>9} {:>11} {:>11} {:>11} {:>11}",
+            "query", "rows", "first ms", "median ms", "best ms", "planning ms"
+        );
     }
     memory::reset_peaks();
     let mut results = Vec::new();
@@ -126,8 +131,13 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
         let measured = measure(&session, name, &text, arguments.runs.max(1))?;
         if !quiet {
             println!(
-                "{:>6} {:>9} {:>11.3} {:>11.3} {:>11.3}",
-                measured.name, measured.rows, measured.first_ms, measured.median_ms, measured.min_ms
+                "{:>6} {:>9} {:>11.3} {:>11.3} {:>11.3} {:>11.3}",
+                measured.name,
+                measured.rows,
+                measured.first_ms,
+                measured.median_ms,
+                measured.min_ms,
+                measured.planning_ms
             );
         }
         results.push(measured);
@@ -141,12 +151,14 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
             .iter()
             .map(|m| {
                 format!(
-                    "{{\"query\": {}, \"rows\": {}, \"first_ms\": {:.3}, \"median_ms\": {:.3}, \"best_ms\": {:.3}}}",
+                    "{{\"query\": {}, \"rows\": {}, \"first_ms\": {:.3}, \"median_ms\": {:.3}, \"best_ms\": {:.3}, \
+                     \"planning_ms\": {:.3}}}",
                     json_text(&m.name),
                     m.rows,
                     m.first_ms,
                     m.median_ms,
-                    m.min_ms
+                    m.min_ms,
+                    m.planning_ms
                 )
             })
             .collect();
@@ -187,20 +199,25 @@ fn measure(session: &Session, name: &str, text: &str, runs: usize) -> Result<Mea
             eprintln!("query {name}: {}", error.render(text));
             Failed::Reported
         })?;
-        Ok::<_, Failed>((started.elapsed().as_secs_f64() * 1e3, result.rows()))
+        let planning = result.planning().as_secs_f64() * 1e3;
+        Ok::<_, Failed>((started.elapsed().as_secs_f64() * 1e3, result.rows(), planning))
     };
-    let (first_ms, rows) = once()?;
-    let mut times = Vec::with_capacity(runs);
+    let (first_ms, rows, _) = once()?;
+    let (mut times, mut planning) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
     for _ in 0..runs {
-        times.push(once()?.0);
+        let (time, _, planned) = once()?;
+        times.push(time);
+        planning.push(planned);
     }
     times.sort_by(f64::total_cmp);
+    planning.sort_by(f64::total_cmp);
     Ok(Measured {
         name: name.trim_start_matches('0').to_owned(),
         rows,
         first_ms,
         median_ms: times[times.len() / 2],
         min_ms: times[0],
+        planning_ms: planning[planning.len() / 2],
     })
 }
 
