@@ -27,6 +27,9 @@ pub struct Arguments {
     /// Print the time of every statement on standard error
     #[arg(long)]
     pub timing: bool,
+    /// Leave the start-up file out
+    #[arg(long)]
+    pub no_startup: bool,
     #[command(flatten)]
     pub engine: EngineArguments,
     #[command(subcommand)]
@@ -94,5 +97,12 @@ pub struct BenchmarkArguments {
 pub enum Format {
     Table,
     Csv,
+    Tsv,
     Json,
+    Ndjson,
+    Markdown,
+    Html,
+    /// Arrow IPC stream
+    Arrow,
+    Parquet,
 }

@@ -6,7 +6,7 @@ use engine::{Database, Session};
 
 use crate::Failed;
 use crate::arguments::{BenchmarkArguments, Format};
-use crate::output::json_text;
+use formats::write::json_text;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Suite {

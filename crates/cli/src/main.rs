@@ -7,7 +7,7 @@
 mod arguments;
 mod benchmark;
 mod output;
-mod prompt;
+mod shell;
 
 use std::io::{IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -18,6 +18,7 @@ use clap::Parser;
 use engine::{Database, Error, Session};
 
 use arguments::{Arguments, Command, Format};
+use output::{Layout, Style};
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
@@ -93,7 +94,7 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
         return Ok(());
     }
     if std::io::stdin().is_terminal() {
-        return prompt::run(&session, arguments);
+        return shell::run(&session, arguments);
     }
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
@@ -110,8 +111,9 @@ fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Resul
     let mut broken: Option<std::io::Error> = None;
     let outcome = session.execute_each(text, |result| {
         let elapsed = started.elapsed();
-        let mut out = std::io::stdout().lock();
-        let printed = output::print(&mut out, &result, format).and_then(|()| out.flush());
+        let mut out = std::io::BufWriter::new(std::io::stdout());
+        let style = Style { format, layout: Layout::default() };
+        let printed = output::print(&mut out, &result, style).and_then(|()| out.flush());
         if let Err(error) = printed {
             broken = Some(error);
             return Err(Error::new(engine::SqlState::IoError, "the output was closed"));

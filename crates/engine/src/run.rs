@@ -174,6 +174,8 @@ impl Session {
         if let Some(tick) = self.tick() {
             control = control.with_tick(move || tick());
         }
+        let control = Arc::new(control);
+        let _shown = self.progress.show(&control);
         shared.scheduler.run(composed.dag, &control).map_err(failure)?;
         let mut result = composed.result.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok(Run { result: std::mem::take(&mut *result), context })

@@ -11,6 +11,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::database::Database;
+use crate::progress::ProgressWatch;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
@@ -23,6 +24,7 @@ pub struct Session {
     settings: Mutex<Settings>,
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
+    pub(crate) progress: ProgressWatch,
 }
 
 impl Session {
@@ -32,6 +34,7 @@ impl Session {
             settings: Mutex::new(Settings::default()),
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
+            progress: ProgressWatch::default(),
         }
     }
 
@@ -48,6 +51,11 @@ impl Session {
     /// A hook called on the calling thread at least every 20 ms while a statement runs; `Break` cancels it.
     pub fn set_tick(&self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) {
         *self.tick.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(tick));
+    }
+
+    /// Looks at the running statement from outside: from the tick, or from another thread.
+    pub fn progress_watch(&self) -> ProgressWatch {
+        self.progress.clone()
     }
 
     pub(crate) fn tick(&self) -> Option<Tick> {
@@ -277,11 +285,30 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// Whether `text` ends with a complete statement: its last semicolon is outside quotes and comments.
+/// Whether `text` ends with a complete statement: its last semicolon is outside quotes and comments, and nothing but
+/// blanks and comments follows it.
 pub fn is_complete(text: &str) -> bool {
-    match sql::split(text) {
-        Ok(_) => text.trim_end().ends_with(';'),
+    let statements = |text: &str| sql::split(text).map(|s| s.len());
+    match (statements(text), statements(&format!("{text}\nx"))) {
+        // Another word begins a statement of its own rather than going on with the last one.
+        (Ok(before), Ok(after)) => after > before,
         // An unterminated string or comment: more is to come. Any other error is reported by running it.
-        Err(error) => text.trim_end().ends_with(';') && !error.message().contains("nterminated"),
+        (Err(error), _) => text.trim_end().ends_with(';') && !error.message().contains("nterminated"),
+        (Ok(_), Err(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_complete;
+
+    #[test]
+    fn a_statement_is_complete_with_its_semicolon() {
+        for text in ["SELECT 1;", "SELECT ';';\n", "SELECT 1; -- that was it", "SELECT 1; /* ; */", ";", "", "-- nothing"] {
+            assert!(is_complete(text), "{text}");
+        }
+        for text in ["SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT 1; SELECT 2", "SELECT /* ;", "SELECT $$ ;"] {
+            assert!(!is_complete(text), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Files in: Parquet, CSV, tbl and Arrow IPC read in parallel as batches.
+//! Files in: Parquet, CSV, tbl and Arrow IPC read in parallel as batches. Results out: `write`.
 //!
 //! `describe` looks at a file's metadata and says what it is as a relation; `open` makes a `Reader` whose units (row
 //! groups, byte ranges, record batches) are read independently by whoever claims them. A file is not trusted: whatever
@@ -14,6 +14,7 @@ mod parquet;
 mod tests;
 mod text;
 mod thrift;
+pub mod write;
 
 use std::sync::Arc;
 

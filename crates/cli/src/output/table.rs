@@ -1,0 +1,223 @@
+//! Aligned tables, cut to the terminal's width, and one line a value where rows are too wide to read.
+
+use std::io::{self, Write};
+
+use engine::{Field, ResultSet, Value};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{one_line, rows};
+
+/// The shape of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns of the terminal; none where a program reads.
+    pub width: Option<usize>,
+    /// One line a value.
+    pub expanded: bool,
+}
+
+/// Widths come from the first rows; a longer value further down only shifts its own line.
+const ROWS_MEASURED: usize = 1000;
+/// A column that has to give way keeps at least as much.
+const NARROWEST: usize = 8;
+
+pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout) -> io::Result<()> {
+    if layout.expanded {
+        return expanded(out, result);
+    }
+    let fields = result.schema().fields();
+    let mut widths: Vec<usize> = fields.iter().map(|f| f.name.width()).collect();
+    for row in rows(result).take(ROWS_MEASURED) {
+        for ((width, value), field) in widths.iter_mut().zip(&row).zip(fields) {
+            *width = (*width).max(one_line(value, field.ty).width());
+        }
+    }
+    let columns = match layout.width {
+        Some(terminal) => fit(&mut widths, terminal),
+        None => Columns { first: fields.len(), last: 0 },
+    };
+    let shown: Vec<Option<usize>> = columns.shown(fields.len());
+    let cut = layout.width.is_some();
+    let line = |cells: &dyn Fn(usize) -> String| {
+        let mut line = String::new();
+        for (at, column) in shown.iter().enumerate() {
+            if at > 0 {
+                line.push('|');
+            }
+            match column {
+                Some(column) => {
+                    let text = cells(*column);
+                    let text = if cut { shortened(&text, widths[*column]) } else { text };
+                    let padding = padding(&text, widths[*column]);
+                    if fields[*column].ty.is_numeric() {
+                        line.push_str(&format!(" {padding}{text} "));
+                    } else {
+                        line.push_str(&format!(" {text}{padding} "));
+                    }
+                }
+                None => line.push_str(" … "),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        line
+    };
+    // Headings stand left, whatever stands under them.
+    let heading: Vec<String> = shown
+        .iter()
+        .map(|column| match column {
+            Some(column) => {
+                let name = shortened(&fields[*column].name, widths[*column]);
+                format!(" {}{} ", name, padding(&name, widths[*column]))
+            }
+            None => " … ".to_owned(),
+        })
+        .collect();
+    writeln!(out, "{}", heading.join("|").trim_end())?;
+    let rule: Vec<String> =
+        shown.iter().map(|column| "-".repeat(column.map_or(1, |column| widths[column]) + 2)).collect();
+    writeln!(out, "{}", rule.join("+"))?;
+    for row in rows(result) {
+        out.write_all(line(&|column| one_line(&row[column], fields[column].ty)).as_bytes())?;
+    }
+    let count = result.rows();
+    let hidden = fields.len() - columns.first - columns.last;
+    let note = if hidden > 0 { format!(", {hidden} of {} columns hidden: \\x shows all", fields.len()) } else { String::new() };
+    writeln!(out, "({count} row{}{note})", if count == 1 { "" } else { "s" })
+}
+
+/// Which columns have room: the first and the last ones.
+struct Columns {
+    first: usize,
+    last: usize,
+}
+
+impl Columns {
+    /// The columns in order; one gap stands for all that are hidden.
+    fn shown(&self, all: usize) -> Vec<Option<usize>> {
+        let mut shown: Vec<Option<usize>> = (0..self.first).map(Some).collect();
+        if self.first + self.last < all {
+            shown.push(None);
+        }
+        shown.extend((all - self.last..all).map(Some));
+        shown
+    }
+}
+
+/// Narrows the widest columns until the line fits; hides columns from the middle where that is not enough.
+fn fit(widths: &mut [usize], terminal: usize) -> Columns {
+    let all = widths.len();
+    // Two blanks a column, and bars between them.
+    let frame = |columns: usize| 3 * columns - 1;
+    let mut columns = Columns { first: all, last: 0 };
+    let least = |at: usize, widths: &[usize]| widths[at].min(NARROWEST);
+    let gap = 4;
+    let needed: usize = (0..all).map(|at| least(at, widths)).sum::<usize>() + frame(all.max(1));
+    if needed > terminal && all > 1 {
+        // The first columns say which row it is, the last ones often what was asked for: take them in turn.
+        columns = Columns { first: 1, last: 0 };
+        let mut used = least(0, widths) + 2 + gap;
+        while columns.first + columns.last < all {
+            let from_end = columns.last < columns.first;
+            let next = if from_end { all - columns.last - 1 } else { columns.first };
+            used += least(next, widths) + 3;
+            if used > terminal {
+                break;
+            }
+            if from_end { columns.last += 1 } else { columns.first += 1 }
+        }
+    }
+    let shown: Vec<usize> = columns.shown(all).into_iter().flatten().collect();
+    let gap = if shown.len() < all { gap } else { 0 };
+    let room = terminal.saturating_sub(frame(shown.len().max(1)) + gap);
+    loop {
+        let total: usize = shown.iter().map(|at| widths[*at]).sum();
+        if total <= room {
+            return columns;
+        }
+        let Some(widest) = shown.iter().copied().max_by_key(|at| widths[*at]) else { return columns };
+        if widths[widest] <= NARROWEST {
+            return columns;
+        }
+        // All that are as wide come down to the next narrower one, or as far as is needed.
+        let next = shown.iter().map(|at| widths[*at]).filter(|w| *w < widths[widest]).max().unwrap_or(NARROWEST);
+        let together: Vec<usize> = shown.iter().copied().filter(|at| widths[*at] == widths[widest]).collect();
+        let over = (total - room).div_ceil(together.len());
+        let to = widths[widest].saturating_sub(over).max(next).max(NARROWEST);
+        together.iter().for_each(|at| widths[*at] = to);
+    }
+}
+
+/// At most `width` columns of the terminal, the last of them an ellipsis if something is missing.
+fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > width {
+            break;
+        }
+        shown.push(c);
+    }
+    shown.push('…');
+    shown
+}
+
+/// The blanks that fill a text up to a width. (A format string's own width ends at 65,535.)
+fn padding(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.width()))
+}
+
+fn expanded(out: &mut impl Write, result: &ResultSet) -> io::Result<()> {
+    let fields: &[Field] = result.schema().fields();
+    let width = fields.iter().map(|f| f.name.width()).max().unwrap_or(0);
+    for (at, row) in rows(result).enumerate() {
+        let title = format!("-[ row {} ]", at + 1);
+        writeln!(out, "{title}{}", "-".repeat((width + 3).saturating_sub(title.len())))?;
+        for (field, value) in fields.iter().zip(&row) {
+            let text = match value {
+                Value::Null => "NULL".to_owned(),
+                value => one_line(value, field.ty),
+            };
+            writeln!(out, "{}{} | {text}", field.name, padding(&field.name, width))?;
+        }
+    }
+    let count = result.rows();
+    writeln!(out, "({count} row{})", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_columns_give_way_first() {
+        let mut widths = [5, 40, 60];
+        let columns = fit(&mut widths, 80);
+        assert_eq!((columns.first, columns.last), (3, 0));
+        assert_eq!(widths, [5, 33, 33], "what is narrow stays");
+        assert!(widths.iter().sum::<usize>() + 8 <= 80);
+    }
+
+    #[test]
+    fn the_middle_is_hidden_where_nothing_else_helps() {
+        let mut widths = [20; 30];
+        let columns = fit(&mut widths, 80);
+        assert_eq!(columns.first + columns.last, 6);
+        let shown = columns.shown(30);
+        assert_eq!(shown[columns.first], None);
+        let line: usize = shown.iter().map(|c| c.map_or(1, |c| widths[c]) + 2).sum::<usize>() + shown.len() - 1;
+        assert!(line <= 80, "{line}");
+        // A terminal too narrow for anything still shows one column.
+        assert_eq!(fit(&mut [20; 3], 4).first, 1);
+    }
+
+    #[test]
+    fn wide_characters_count_twice() {
+        assert_eq!(shortened("漢字漢字", 5), "漢字…");
+        assert_eq!(padding("漢字", 6), "  ");
+    }
+}

@@ -1,0 +1,67 @@
+//! Arrow IPC streams and Parquet files, by the libraries' writers.
+
+use std::io::{self, Write};
+
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use types::Schema;
+use vector::Batch;
+use vector::arrow::{arrow_schema, to_record_batch};
+
+use super::{BatchWriter, as_io};
+
+pub(super) struct ArrowStream<W: Write> {
+    writer: StreamWriter<W>,
+    schema: SchemaRef,
+}
+
+impl<W: Write> ArrowStream<W> {
+    pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
+        let schema = arrow_schema(schema);
+        let writer = StreamWriter::try_new(out, &schema).map_err(io::Error::other)?;
+        Ok(ArrowStream { writer, schema })
+    }
+}
+
+impl<W: Write> BatchWriter for ArrowStream<W> {
+    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let batch = to_record_batch(batch, &self.schema).map_err(|e| as_io(&e))?;
+        self.writer.write(&batch).map_err(io::Error::other)
+    }
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.writer.finish().map_err(io::Error::other)?;
+        self.writer.get_mut().flush()
+    }
+}
+
+pub(super) struct ParquetFile<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    schema: SchemaRef,
+}
+
+impl<W: Write + Send> ParquetFile<W> {
+    pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
+        let schema = arrow_schema(schema);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("quickstep ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let writer =
+            ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(io::Error::other)?;
+        Ok(ParquetFile { writer, schema })
+    }
+}
+
+impl<W: Write + Send> BatchWriter for ParquetFile<W> {
+    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let batch = to_record_batch(batch, &self.schema).map_err(|e| as_io(&e))?;
+        self.writer.write(&batch).map_err(io::Error::other)
+    }
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.writer.close().map_err(io::Error::other)?;
+        Ok(())
+    }
+}

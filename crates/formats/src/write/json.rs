@@ -1,0 +1,95 @@
+//! JSON: one array, or an object a line. Numbers and truth values stand bare, everything else is text; a number that
+//! JSON has no form for (infinity, NaN) is text too.
+
+use std::io::{self, Write};
+
+use types::{Schema, Type, Value};
+use vector::Batch;
+
+use super::BatchWriter;
+
+pub(super) struct Json<W> {
+    out: W,
+    /// Key with its colon, and type, of each column.
+    columns: Vec<(String, Type)>,
+    lines: bool,
+    rows: u64,
+}
+
+impl<W: Write> Json<W> {
+    pub(super) fn array(schema: &Schema, out: W) -> Self {
+        Self::new(schema, out, false)
+    }
+    pub(super) fn lines(schema: &Schema, out: W) -> Self {
+        Self::new(schema, out, true)
+    }
+    fn new(schema: &Schema, out: W, lines: bool) -> Self {
+        let columns = schema.fields().iter().map(|f| (format!("{}: ", quoted(&f.name)), f.ty)).collect();
+        Json { out, columns, lines, rows: 0 }
+    }
+}
+
+impl<W: Write> BatchWriter for Json<W> {
+    fn write(&mut self, batch: &Batch) -> io::Result<()> {
+        let mut text = String::new();
+        for row in 0..batch.rows {
+            text.clear();
+            match (self.lines, self.rows) {
+                (true, _) => {}
+                (false, 0) => text.push_str("[\n  "),
+                (false, _) => text.push_str(",\n  "),
+            }
+            self.rows += 1;
+            text.push('{');
+            for (at, ((key, ty), column)) in self.columns.iter().zip(&batch.columns).enumerate() {
+                if at > 0 {
+                    text.push_str(", ");
+                }
+                text.push_str(key);
+                push_value(&column.value(row), *ty, &mut text);
+            }
+            text.push('}');
+            if self.lines {
+                text.push('\n');
+            }
+            self.out.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        if !self.lines {
+            self.out.write_all(if self.rows == 0 { b"[\n]\n" } else { b"\n]\n" })?;
+        }
+        self.out.flush()
+    }
+}
+
+fn push_value(value: &Value, ty: Type, text: &mut String) {
+    let shown = value.display(ty);
+    match (value, ty) {
+        (Value::Null, _) => text.push_str("null"),
+        (Value::F32(_) | Value::F64(_), _) if value.as_f64().is_some_and(f64::is_finite) => text.push_str(&shown),
+        (Value::Bool(_), _) => text.push_str(&shown),
+        (_, ty) if ty.is_integer() || ty.is_decimal() => text.push_str(&shown),
+        _ => text.push_str(&quoted(&shown)),
+    }
+}
+
+/// A JSON string, its quotes included.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
