@@ -93,7 +93,7 @@ pub struct BenchmarkArguments {
     pub engine: EngineArguments,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Table,
     Csv,

@@ -304,10 +304,20 @@ mod tests {
 
     #[test]
     fn a_statement_is_complete_with_its_semicolon() {
-        for text in ["SELECT 1;", "SELECT ';';\n", "SELECT 1; -- that was it", "SELECT 1; /* ; */", ";", "", "-- nothing"] {
+        for text in [
+            "SELECT 1;",
+            "SELECT ';';\n",
+            "SELECT 1; -- that was it",
+            "SELECT 1; /* ; */",
+            ";",
+            "",
+            "-- nothing",
+        ] {
             assert!(is_complete(text), "{text}");
         }
-        for text in ["SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT 1; SELECT 2", "SELECT /* ;", "SELECT $$ ;"] {
+        for text in
+            ["SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT 1; SELECT 2", "SELECT /* ;", "SELECT $$ ;"]
+        {
             assert!(!is_complete(text), "{text}");
         }
     }

@@ -82,7 +82,11 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout) ->
     }
     let count = result.rows();
     let hidden = fields.len() - columns.first - columns.last;
-    let note = if hidden > 0 { format!(", {hidden} of {} columns hidden: \\x shows all", fields.len()) } else { String::new() };
+    let note = if hidden > 0 {
+        format!(", {hidden} of {} columns hidden: \\x shows all", fields.len())
+    } else {
+        String::new()
+    };
     writeln!(out, "({count} row{}{note})", if count == 1 { "" } else { "s" })
 }
 
@@ -140,7 +144,8 @@ fn fit(widths: &mut [usize], terminal: usize) -> Columns {
             return columns;
         }
         // All that are as wide come down to the next narrower one, or as far as is needed.
-        let next = shown.iter().map(|at| widths[*at]).filter(|w| *w < widths[widest]).max().unwrap_or(NARROWEST);
+        let next =
+            shown.iter().map(|at| widths[*at]).filter(|w| *w < widths[widest]).max().unwrap_or(NARROWEST);
         let together: Vec<usize> = shown.iter().copied().filter(|at| widths[*at] == widths[widest]).collect();
         let over = (total - room).div_ceil(together.len());
         let to = widths[widest].saturating_sub(over).max(next).max(NARROWEST);
@@ -209,7 +214,8 @@ mod tests {
         assert_eq!(columns.first + columns.last, 6);
         let shown = columns.shown(30);
         assert_eq!(shown[columns.first], None);
-        let line: usize = shown.iter().map(|c| c.map_or(1, |c| widths[c]) + 2).sum::<usize>() + shown.len() - 1;
+        let line: usize =
+            shown.iter().map(|c| c.map_or(1, |c| widths[c]) + 2).sum::<usize>() + shown.len() - 1;
         assert!(line <= 80, "{line}");
         // A terminal too narrow for anything still shows one column.
         assert_eq!(fit(&mut [20; 3], 4).first, 1);

@@ -33,7 +33,8 @@ fn a_terminal_gets_lines_that_fit() {
 
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
-    let text = shown("SELECT 'a' || chr(27) || '[31mred' || chr(10) || 'b' AS t", Format::Table, Layout::default());
+    let text =
+        shown("SELECT 'a' || chr(27) || '[31mred' || chr(10) || 'b' AS t", Format::Table, Layout::default());
     assert!(text.contains("a\\u{1b}[31mred\\nb"), "{text:?}");
 }
 
@@ -45,7 +46,10 @@ fn markup_escapes_what_it_uses_itself() {
         "| x\\|y | n | d |\n| --- | --- | ---: |\n| a\\|b&lt;i> | NULL | 1.5 |\n"
     );
     let html = shown(sql, Format::Html, Layout::default());
-    assert!(html.contains("<td>a|b&lt;i&gt;</td><td class=\"null\"></td><td align=\"right\">1.5</td>"), "{html}");
+    assert!(
+        html.contains("<td>a|b&lt;i&gt;</td><td class=\"null\"></td><td align=\"right\">1.5</td>"),
+        "{html}"
+    );
 }
 
 #[test]
@@ -64,12 +68,14 @@ fn binary_formats_are_read_back_by_the_engine() {
     let folder = std::env::temp_dir().join(format!("quickstep-output-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let sql = "SELECT * FROM (VALUES (1, 'a', DATE '2024-02-29', 1.50), (2, NULL, NULL, -0.25)) AS t(k, v, d, n) ORDER BY k";
-    for (format, name) in [(Format::Parquet, "t.parquet"), (Format::Arrow, "t.arrow"), (Format::Csv, "t.csv")] {
+    for (format, name) in [(Format::Parquet, "t.parquet"), (Format::Arrow, "t.arrow"), (Format::Csv, "t.csv")]
+    {
         let path = folder.join(name);
         let mut file = std::fs::File::create(&path).unwrap();
         print(&mut file, &result(sql), Style { format, layout: Layout::default() }).unwrap();
         drop(file);
-        let again = shown(&format!("SELECT * FROM '{}' ORDER BY k", path.display()), Format::Csv, Layout::default());
+        let again =
+            shown(&format!("SELECT * FROM '{}' ORDER BY k", path.display()), Format::Csv, Layout::default());
         assert_eq!(again, "k,v,d,n\n1,a,2024-02-29,1.50\n2,,,-0.25\n", "{name}");
     }
     std::fs::remove_dir_all(folder).unwrap();

@@ -15,9 +15,18 @@ pub enum Command {
     Pager(Option<bool>),
     Format(Option<String>),
     /// The statement's text; none for the last one. With `analyze` it is run.
-    Explain { text: Option<String>, analyze: bool },
-    CopyIn { table: String, path: String },
-    CopyOut { query: String, path: String },
+    Explain {
+        text: Option<String>,
+        analyze: bool,
+    },
+    CopyIn {
+        table: String,
+        path: String,
+    },
+    CopyOut {
+        query: String,
+        path: String,
+    },
     Run(String),
 }
 
@@ -40,9 +49,17 @@ const COMMANDS: [Description; 12] = [
     described("\\x", "[on|off]", "one line a value, for wide rows"),
     described("\\pager", "[on|off]", "long results go through $QUICKSTEP_PAGER, $PAGER or less"),
     described("\\format", "[FORMAT]", "table, csv, tsv, json, ndjson, markdown or html"),
-    described("\\explain", "[STATEMENT]", "run a statement (or the last one again) and show its plan with what was measured"),
+    described(
+        "\\explain",
+        "[STATEMENT]",
+        "run a statement (or the last one again) and show its plan with what was measured",
+    ),
     described("\\plan", "[STATEMENT]", "the plan alone, without running it"),
-    described("\\copy", "TABLE FROM 'FILE'; or TABLE or (QUERY) TO 'FILE'", "files in and out; the name's end says the format: csv, tsv, json, ndjson, arrow, parquet"),
+    described(
+        "\\copy",
+        "TABLE FROM 'FILE'; or TABLE or (QUERY) TO 'FILE'",
+        "files in and out; the name's end says the format: csv, tsv, json, ndjson, arrow, parquet",
+    ),
     described("\\i", "FILE", "run the statements and commands of a file"),
 ];
 
@@ -51,7 +68,8 @@ pub fn names() -> Vec<String> {
 }
 
 pub fn help(about: Option<&str>) -> Result<String> {
-    let width = COMMANDS.iter().filter(|c| c.arguments.len() < 16).map(|c| c.name.len() + c.arguments.len()).max();
+    let width =
+        COMMANDS.iter().filter(|c| c.arguments.len() < 16).map(|c| c.name.len() + c.arguments.len()).max();
     let width = width.unwrap_or(0) + 3;
     let line = |c: &Description| {
         let head = format!("{} {}", c.name, c.arguments);
@@ -94,7 +112,9 @@ pub fn parse(line: &str) -> Result<Command> {
         None => Ok(None),
         Some("on") => Ok(Some(true)),
         Some("off") => Ok(Some(false)),
-        Some(other) => Err(Error::new(SqlState::SyntaxError, format!("{name} takes on or off, not \"{other}\""))),
+        Some(other) => {
+            Err(Error::new(SqlState::SyntaxError, format!("{name} takes on or off, not \"{other}\"")))
+        }
     };
     Ok(match name {
         "\\help" | "\\h" | "\\?" => Command::Help(argument),
@@ -114,7 +134,8 @@ pub fn parse(line: &str) -> Result<Command> {
 }
 
 fn missing(command: &str, what: &str) -> Error {
-    Error::new(SqlState::SyntaxError, format!("{command} wants {what}")).with_hint(format!("\\help {command}"))
+    Error::new(SqlState::SyntaxError, format!("{command} wants {what}"))
+        .with_hint(format!("\\help {command}"))
 }
 
 /// The last FROM or TO outside of quotes and brackets decides.
@@ -210,7 +231,11 @@ pub fn list_tables(database: &Database) -> String {
     let snapshot = database.catalog().snapshot();
     let mut rows = vec![["table", "rows", "columns", "memory", "blocks"].map(str::to_owned)];
     rows.extend(snapshot.tables().map(|t| {
-        let name = if t.schema == engine::DEFAULT_SCHEMA { t.name.clone() } else { format!("{}.{}", t.schema, t.name) };
+        let name = if t.schema == engine::DEFAULT_SCHEMA {
+            t.name.clone()
+        } else {
+            format!("{}.{}", t.schema, t.name)
+        };
         [
             name,
             t.rows().to_string(),
@@ -222,7 +247,8 @@ pub fn list_tables(database: &Database) -> String {
     if rows.len() == 1 {
         return "No tables. CALL tpch(scale => 0.1); makes some to try.\n".to_owned();
     }
-    let widths: Vec<usize> = (0..5).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> =
+        (0..5).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
     rows.iter()
         .map(|r| {
             let numbers: Vec<String> = (1..5).map(|c| format!("{:>w$}", r[c], w = widths[c])).collect();
@@ -232,7 +258,11 @@ pub fn list_tables(database: &Database) -> String {
 }
 
 fn megabytes(bytes: u64) -> String {
-    if bytes < 1 << 20 { format!("{} kB", bytes.div_ceil(1 << 10)) } else { format!("{:.1} MB", bytes as f64 / (1 << 20) as f64) }
+    if bytes < 1 << 20 {
+        format!("{} kB", bytes.div_ceil(1 << 10))
+    } else {
+        format!("{:.1} MB", bytes as f64 / (1 << 20) as f64)
+    }
 }
 
 #[cfg(test)]

@@ -33,8 +33,11 @@ impl Hinter for SqlHelper {
 impl Validator for SqlHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
-        let blank = text.trim().is_empty();
-        if blank || super::is_command(text) || engine::is_complete(text) {
+        if text.trim().is_empty()
+            || super::leaves(text)
+            || super::is_command(text)
+            || engine::is_complete(text)
+        {
             Ok(ValidationResult::Valid(None))
         } else {
             Ok(ValidationResult::Incomplete)
@@ -77,22 +80,31 @@ impl Highlighter for SqlHelper {
 impl Completer for SqlHelper {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, pos: usize, context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+    fn complete(
+        &self,
+        line: &str,
+        pos: usize,
+        _context: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = &line[..pos];
         let pieces = tokens(before);
         // Inside quotes stands a file's name, or nothing that is known.
         if let Some(Token { kind: Kind::Text, range }) = pieces.last()
             && (range.len() == 1 || !before.ends_with('\''))
         {
-            let (start, files) = self.files.complete_path_unsorted(&before[range.start + 1..], pos - range.start - 1)?;
+            let (start, files) =
+                self.files.complete_path_unsorted(&before[range.start + 1..], pos - range.start - 1)?;
             return Ok((range.start + 1 + start, files));
         }
-        let _ = context;
         let (start, candidates) = self.candidates(before, line, &pieces);
         let typed = &before[start..];
         let mut matching: Vec<String> = candidates
             .into_iter()
-            .filter(|c| c.len() >= typed.len() && c.is_char_boundary(typed.len()) && c[..typed.len()].eq_ignore_ascii_case(typed))
+            .filter(|c| {
+                c.len() >= typed.len()
+                    && c.is_char_boundary(typed.len())
+                    && c[..typed.len()].eq_ignore_ascii_case(typed)
+            })
             .collect();
         matching.sort_unstable();
         matching.dedup();
@@ -128,7 +140,9 @@ impl SqlHelper {
         let tables = snapshot.tables().map(|t| named(&t.name));
         let schemas = snapshot.schemas().keys().map(|s| named(s));
         let after_command = super::is_command(before);
-        if after_command || matches!(last.as_str(), "FROM" | "JOIN" | "INTO" | "TABLE" | "COPY" | "REFERENCES") {
+        if after_command
+            || matches!(last.as_str(), "FROM" | "JOIN" | "INTO" | "TABLE" | "COPY" | "REFERENCES")
+        {
             return (start, tables.chain(schemas).collect());
         }
         // A keyword is completed in the case in which it was begun.
@@ -160,7 +174,9 @@ impl SqlHelper {
             [table, r#as, alias] if r#as.eq_ignore_ascii_case("as") && alias.eq_ignore_ascii_case(name) => {
                 snapshot.find(None, table)
             }
-            [_, table, alias] | [table, alias, _] if alias.eq_ignore_ascii_case(name) => snapshot.find(None, table),
+            [_, table, alias] | [table, alias, _] if alias.eq_ignore_ascii_case(name) => {
+                snapshot.find(None, table)
+            }
             _ => None,
         });
         let table = snapshot.find(None, &name.to_ascii_lowercase()).or(aliased);
@@ -170,9 +186,10 @@ impl SqlHelper {
 
 /// A name as it has to be typed.
 fn named(name: &str) -> String {
-    let plain = name.chars().enumerate().all(|(at, c)| {
-        c == '_' || c.is_ascii_lowercase() || (at > 0 && c.is_ascii_digit())
-    });
+    let plain = name
+        .chars()
+        .enumerate()
+        .all(|(at, c)| c == '_' || c.is_ascii_lowercase() || (at > 0 && c.is_ascii_digit()));
     if plain && !name.is_empty() { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
@@ -184,7 +201,9 @@ mod tests {
     fn completions(line: &str) -> Vec<String> {
         let database = Database::in_memory(engine::Options::default()).unwrap();
         let session = database.session();
-        session.execute("CREATE TABLE orders (o_id INTEGER, \"Odd Name\" TEXT); CREATE TABLE other (x INTEGER)").unwrap();
+        session
+            .execute("CREATE TABLE orders (o_id INTEGER, \"Odd Name\" TEXT); CREATE TABLE other (x INTEGER)")
+            .unwrap();
         let helper = SqlHelper::new(database, true);
         let history = DefaultHistory::new();
         let (start, pairs) = helper.complete(line, line.len(), &Context::new(&history)).unwrap();
@@ -197,11 +216,14 @@ mod tests {
         assert_eq!(completions("SEL"), ["SELECT"]);
         assert_eq!(completions("SELECT * FROM o"), ["SELECT * FROM orders", "SELECT * FROM other"]);
         assert_eq!(completions("SELECT * FROM orders q WHERE q.o"), ["SELECT * FROM orders q WHERE q.o_id"]);
-        assert_eq!(completions("SELECT * FROM orders AS q WHERE q."), [
-            "SELECT * FROM orders AS q WHERE q.\"Odd Name\"",
-            "SELECT * FROM orders AS q WHERE q.o_id"
-        ]);
-        assert!(completions("SELECT o FROM orders WHERE o_").contains(&"SELECT o FROM orders WHERE o_id".to_owned()));
+        assert_eq!(
+            completions("SELECT * FROM orders AS q WHERE q."),
+            ["SELECT * FROM orders AS q WHERE q.\"Odd Name\"", "SELECT * FROM orders AS q WHERE q.o_id"]
+        );
+        assert!(
+            completions("SELECT o FROM orders WHERE o_")
+                .contains(&"SELECT o FROM orders WHERE o_id".to_owned())
+        );
         assert_eq!(completions("SET statement_t"), ["SET statement_timeout"]);
         assert_eq!(completions("\\ti"), ["\\timing"]);
         assert_eq!(completions("\\d ord"), ["\\d orders"]);

@@ -38,6 +38,11 @@ fn is_command(text: &str) -> bool {
     text.trim_start().starts_with('\\')
 }
 
+/// The words that leave other shells.
+fn leaves(text: &str) -> bool {
+    matches!(text.trim().trim_end_matches(';').trim_end(), "quit" | "exit")
+}
+
 struct Shell<'a> {
     session: &'a Session,
     format: Format,
@@ -123,14 +128,12 @@ impl Shell<'_> {
                     if text.is_empty() {
                         continue;
                     }
-                    // A history that is full or cannot grow is no reason to stop.
-                    let _ = editor.add_history_entry(text);
-                    match self.take(text) {
-                        Ok(Next::GoOn) => {}
-                        Ok(Next::Leave) => return Ok(()),
-                        // The message has been printed; the shell goes on.
-                        Err(Failed::Reported | Failed::Interrupted) => {}
+                    // Leaving is not worth remembering; the message of an error has been printed.
+                    if let Ok(Next::Leave) = self.take(text) {
+                        return Ok(());
                     }
+                    // A history that cannot grow is no reason to stop.
+                    let _ = editor.add_history_entry(text);
                 }
                 Err(ReadlineError::Interrupted) => println!("(type \\q or Ctrl-D to leave)"),
                 Err(ReadlineError::Eof) => return Ok(()),
@@ -145,7 +148,7 @@ impl Shell<'_> {
     /// A command, or statements.
     fn take(&mut self, text: &str) -> Result<Next, Failed> {
         INTERRUPTED.store(false, Ordering::SeqCst);
-        if matches!(text.trim_end_matches(';').trim_end(), "quit" | "exit") {
+        if leaves(text) {
             return Ok(Next::Leave);
         }
         if is_command(text) {
@@ -207,27 +210,35 @@ impl Shell<'_> {
         if let Some(name) = name {
             self.format = match Format::from_str(name, true) {
                 Ok(Format::Arrow | Format::Parquet) => {
-                    let error = Error::new(SqlState::InvalidParameterValue, format!("{name} is nothing for a screen"))
-                        .with_hint("\\copy (QUERY) TO 'FILE' writes it to a file");
+                    let error = Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("{name} is nothing for a screen"),
+                    )
+                    .with_hint("\\copy (QUERY) TO 'FILE' writes it to a file");
                     return Err(reported(&error, ""));
                 }
                 Ok(format) => format,
                 Err(_) => {
-                    let error = Error::new(SqlState::InvalidParameterValue, format!("there is no format \"{name}\""))
-                        .with_hint("table, csv, tsv, json, ndjson, markdown, html");
+                    let error =
+                        Error::new(SqlState::InvalidParameterValue, format!("there is no format \"{name}\""))
+                            .with_hint("table, csv, tsv, json, ndjson, markdown, html");
                     return Err(reported(&error, ""));
                 }
             };
         }
-        println!("format is {}", self.format.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned()));
+        println!(
+            "format is {}",
+            self.format.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
+        );
         Ok(())
     }
 
     /// Writes a query's result to a file that appears when it is complete.
     fn copy_out(&self, query: &str, path: &str) -> Result<(), Failed> {
         let Some(format) = WriteFormat::of_path(path) else {
-            let error = Error::new(SqlState::InvalidParameterValue, format!("cannot tell the format of \"{path}\""))
-                .with_hint("end its name with .csv, .tsv, .json, .ndjson, .arrow or .parquet");
+            let error =
+                Error::new(SqlState::InvalidParameterValue, format!("cannot tell the format of \"{path}\""))
+                    .with_hint("end its name with .csv, .tsv, .json, .ndjson, .arrow or .parquet");
             return Err(reported(&error, ""));
         };
         let started = Instant::now();
@@ -236,17 +247,28 @@ impl Shell<'_> {
         progress::end();
         let result = result.map_err(|e| reported(&e, query))?;
         if !result.has_rows() {
-            return Err(reported(&Error::new(SqlState::SyntaxError, "the statement returns no rows to write"), query));
+            return Err(reported(
+                &Error::new(SqlState::SyntaxError, "the statement returns no rows to write"),
+                query,
+            ));
         }
         let unfinished = format!("{path}.unfinished");
         let written = std::fs::File::create(&unfinished)
             .and_then(|file| {
-                write_all(format, result.schema(), result.batches(), std::io::BufWriter::with_capacity(1 << 18, file))
+                write_all(
+                    format,
+                    result.schema(),
+                    result.batches(),
+                    std::io::BufWriter::with_capacity(1 << 18, file),
+                )
             })
             .and_then(|()| std::fs::rename(&unfinished, path));
         if let Err(error) = written {
             let _ = std::fs::remove_file(&unfinished);
-            return Err(reported(&Error::new(SqlState::IoError, format!("cannot write \"{path}\": {error}")), ""));
+            return Err(reported(
+                &Error::new(SqlState::IoError, format!("cannot write \"{path}\": {error}")),
+                "",
+            ));
         }
         println!("COPY {}", result.rows());
         self.say_time(started.elapsed());

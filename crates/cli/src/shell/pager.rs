@@ -19,9 +19,9 @@ impl Screen {
         let chosen = ["QUICKSTEP_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
         let line = chosen.filter(|c| !c.trim().is_empty()).unwrap_or_else(|| "less -SFRX".to_owned());
         let mut words = line.split_whitespace();
-        let pager = words.next().and_then(|program| {
-            Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok()
-        });
+        let pager = words
+            .next()
+            .and_then(|program| Command::new(program).args(words).stdin(Stdio::piped()).spawn().ok());
         Screen { pager }
     }
 

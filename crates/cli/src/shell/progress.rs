@@ -95,8 +95,14 @@ mod tests {
 
     #[test]
     fn the_line_says_how_far_it_is_and_how_long_it_will_take() {
-        let progress =
-            Progress { segments: 1, segments_finished: 0, orders: 5, rows: 10, units_done: 30, units_total: 120 };
+        let progress = Progress {
+            segments: 1,
+            segments_finished: 0,
+            orders: 5,
+            rows: 10,
+            units_done: 30,
+            units_total: 120,
+        };
         let line = line(&progress, Duration::from_secs(2));
         assert!(line.starts_with(" 25 % [██████··"), "{line}");
         assert!(line.ends_with("30 of 120 work orders known, 2.0 s, about 6.0 s left"), "{line}");

@@ -49,8 +49,7 @@ impl<W: Write + Send> ParquetFile<W> {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("quickstep ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let writer =
-            ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(io::Error::other)?;
+        let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(io::Error::other)?;
         Ok(ParquetFile { writer, schema })
     }
 }

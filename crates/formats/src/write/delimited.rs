@@ -22,7 +22,12 @@ impl<W: Write> Delimited<W> {
     pub(super) fn tsv(schema: &Schema, out: W) -> io::Result<Self> {
         Self::new(schema, out, '\t', tsv_cell)
     }
-    fn new(schema: &Schema, out: W, separator: char, cell: fn(Option<&str>, &mut String)) -> io::Result<Self> {
+    fn new(
+        schema: &Schema,
+        out: W,
+        separator: char,
+        cell: fn(Option<&str>, &mut String),
+    ) -> io::Result<Self> {
         let types = schema.fields().iter().map(|f| f.ty).collect();
         let mut this = Delimited { out, types, separator, cell, line: String::new() };
         this.row(schema.fields().iter().map(|f| Some(f.name.clone())))?;

@@ -68,7 +68,9 @@ fn push_value(value: &Value, ty: Type, text: &mut String) {
     let shown = value.display(ty);
     match (value, ty) {
         (Value::Null, _) => text.push_str("null"),
-        (Value::F32(_) | Value::F64(_), _) if value.as_f64().is_some_and(f64::is_finite) => text.push_str(&shown),
+        (Value::F32(_) | Value::F64(_), _) if value.as_f64().is_some_and(f64::is_finite) => {
+            text.push_str(&shown)
+        }
         (Value::Bool(_), _) => text.push_str(&shown),
         (_, ty) if ty.is_integer() || ty.is_decimal() => text.push_str(&shown),
         _ => text.push_str(&quoted(&shown)),
