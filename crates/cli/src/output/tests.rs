@@ -67,7 +67,7 @@ fn lines_of_json_and_tabs() {
 fn binary_formats_are_read_back_by_the_engine() {
     let folder = std::env::temp_dir().join(format!("quickstep-output-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let sql = "SELECT * FROM (VALUES (1, 'a', DATE '2024-02-29', 1.50), (2, NULL, NULL, -0.25)) AS t(k, v, d, n) ORDER BY k";
+    let sql = "SELECT * FROM (VALUES (1, 'a', DATE '2024-02-29', 1.75), (2, NULL, NULL, -0.25)) AS t(k, v, d, n) ORDER BY k";
     for (format, name) in [(Format::Parquet, "t.parquet"), (Format::Arrow, "t.arrow"), (Format::Csv, "t.csv")]
     {
         let path = folder.join(name);
@@ -76,7 +76,7 @@ fn binary_formats_are_read_back_by_the_engine() {
         drop(file);
         let again =
             shown(&format!("SELECT * FROM '{}' ORDER BY k", path.display()), Format::Csv, Layout::default());
-        assert_eq!(again, "k,v,d,n\n1,a,2024-02-29,1.50\n2,,,-0.25\n", "{name}");
+        assert_eq!(again, "k,v,d,n\n1,a,2024-02-29,1.75\n2,,,-0.25\n", "{name}");
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
