@@ -1,3 +1,5 @@
+//! What each format prints, and that the binary ones are read back.
+
 use engine::{Database, Options, ResultSet};
 
 use super::*;
