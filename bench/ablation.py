@@ -25,8 +25,10 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+STARTED = time.monotonic()
 REPOSITORY = Path(__file__).resolve().parent.parent
 RESULTS = REPOSITORY / "docs" / "results"
 
@@ -71,6 +73,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--quickstep", default="quickstep", help="the program")
     parser.add_argument("--data", help="folder with SUITE-sfSCALE/TABLE.parquet; made on the fly without")
     parser.add_argument("--prefix", default="", help="a command to measure under, such as `taskset -c 0,1`")
+    parser.add_argument("--resume", help="a file to keep measurements in, and to go on from")
+    parser.add_argument("--budget", type=float, default=math.inf, help="stop measuring after so many seconds")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one process")
     return parser.parse_args()
 
@@ -141,13 +145,21 @@ Times = dict[tuple[str, str], dict[str, float]]
 
 def run(options: argparse.Namespace, suite: str) -> Times:
     wanted = configurations(suite, switches(options.quickstep))
+    kept = Path(options.resume) if options.resume else None
+    done: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     times: Times = {key: {} for key in wanted}
     for round_number in range(options.rounds):
         for key, (settings, queries) in wanted.items():
-            measured = measure(options, suite, settings, queries)
-            for query, milliseconds in measured.items():
+            name = " | ".join([suite, options.scale, str(round_number), *key])
+            if name not in done:
+                if time.monotonic() - STARTED > options.budget:
+                    sys.exit("the time is up; run again to go on")
+                done[name] = measure(options, suite, settings, queries)
+                if kept:
+                    kept.write_text(json.dumps(done))
+            for query, milliseconds in done[name].items():
                 times[key][query] = min(times[key].get(query, math.inf), milliseconds)
-            mean = geometric_mean(list(measured.values()))
+            mean = geometric_mean(list(done[name].values()))
             print(f"{suite} round {round_number}: {' '.join(key)}: {mean:.2f} ms", flush=True)
     return times
 
@@ -247,7 +259,9 @@ def main() -> None:
     text = (
         "# What each technique is worth\n"
         "Written by `make bench-ablation` (`bench/ablation.py`, where the series are explained). Milliseconds are "
-        "medians of warm runs, text to result, planning included; what counts is the ratio within one run.\n\n"
+        "medians of warm runs, text to result, planning included; what counts is the ratio within one run. "
+        f"Warm runs in a process: {options.runs}; processes for each configuration: {options.rounds}. "
+        "With a single process, differences under a tenth are noise.\n\n"
     )
     for suite in options.suite or ["tpch", "ssb"]:
         text += report(options, suite, run(options, suite))
