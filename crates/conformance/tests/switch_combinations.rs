@@ -17,6 +17,8 @@ fn switches() -> Vec<(String, String)> {
         let text = |column| all.value(row, column).display(types::Type::Text);
         match (text(0).as_str(), text(1).as_str()) {
             ("join_order", _) => found.push(("join_order".to_owned(), "written".to_owned())),
+            ("join_table", _) => found.push(("join_table".to_owned(), "shared".to_owned())),
+            ("simd", _) => found.push(("simd".to_owned(), "scalar".to_owned())),
             (name, "on") => found.push((name.to_owned(), "off".to_owned())),
             _ => {}
         }

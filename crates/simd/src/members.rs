@@ -277,11 +277,13 @@ mod tests {
     use crate::tests::Random;
 
     fn check<T: Key + std::fmt::Debug>(random: &mut Random, bits: &[u64], values: &[T], offset: i64) {
+        // Few rows in most words, so that they are listed, or many.
+        let few = random.below(2) == 0;
         let words: Vec<u64> = (0..values.len().div_ceil(64))
-            .map(|_| match random.below(4) {
+            .map(|_| match random.below(if few { 20 } else { 4 }) {
                 0 => u64::MAX,
                 1 => random.next(),
-                2 => random.next() & random.next() & random.next() & random.next(),
+                2 | 4..8 => random.next() & random.next() & random.next() & random.next(),
                 _ => 0,
             })
             .collect();

@@ -22,6 +22,7 @@
 mod assemble;
 mod build;
 mod build_rows;
+mod compared;
 mod keys;
 pub(crate) mod output;
 mod pairs;

@@ -2,7 +2,7 @@
 
 use expr::{Predicate, Selected};
 use plan::{Expr, ExprKind};
-use types::Result;
+use types::{Comparison, Result};
 use vector::gather::NO_ROW;
 use vector::{Batch, Vector};
 
@@ -65,6 +65,34 @@ pub(super) fn rows_found(found: &[u32], wanted: bool, rows: &mut Vec<u32>) {
 pub(crate) struct Residual {
     predicate: Predicate,
     inputs: Vec<PairInput>,
+    comparison: Option<PairComparison>,
+}
+
+/// A residual that compares a probe column with a build column (position among the kept ones).
+#[derive(Clone, Copy)]
+pub(super) struct PairComparison {
+    pub op: Comparison,
+    pub probe: usize,
+    pub build: usize,
+}
+
+impl PairComparison {
+    fn of(condition: &Expr, place: &dyn Fn(usize) -> Result<PairInput>) -> Result<Option<PairComparison>> {
+        let ExprKind::Compare { op, left, right } = &condition.kind else { return Ok(None) };
+        let (ExprKind::Input(l), ExprKind::Input(r)) = (&left.kind, &right.kind) else { return Ok(None) };
+        if !left.ty.same_representation(right.ty) {
+            return Ok(None);
+        }
+        Ok(match (place(*l)?, place(*r)?) {
+            (PairInput::Probe(probe), PairInput::Build(build)) => {
+                Some(PairComparison { op: *op, probe, build })
+            }
+            (PairInput::Build(build), PairInput::Probe(probe)) => {
+                Some(PairComparison { op: op.flipped(), probe, build })
+            }
+            _ => None,
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -82,19 +110,23 @@ impl Residual {
         kept: &dyn Fn(usize) -> Result<usize>,
     ) -> Result<Self> {
         let used: Vec<usize> = condition.inputs().into_iter().collect();
-        let inputs = used
-            .iter()
-            .map(|input| match input.checked_sub(probe_columns) {
-                None => Ok(PairInput::Probe(*input)),
-                Some(build) => Ok(PairInput::Build(kept(build)?)),
-            })
-            .collect::<Result<Vec<PairInput>>>()?;
+        let place = |input: usize| match input.checked_sub(probe_columns) {
+            None => Ok(PairInput::Probe(input)),
+            Some(build) => Ok(PairInput::Build(kept(build)?)),
+        };
+        let inputs = used.iter().map(|input| place(*input)).collect::<Result<Vec<PairInput>>>()?;
+        let comparison = PairComparison::of(condition, &place)?;
         let compact = condition.clone().transform(&mut |e| match e.kind {
             // `used` holds every input of the condition.
             ExprKind::Input(i) => Expr::input(used.binary_search(&i).unwrap_or(0), e.ty),
             _ => e,
         });
-        Ok(Residual { predicate: Predicate::compile(&compact)?, inputs })
+        Ok(Residual { predicate: Predicate::compile(&compact)?, inputs, comparison })
+    }
+
+    /// The condition as a comparison of two columns, if it is one.
+    pub(super) fn comparison(&self) -> Option<PairComparison> {
+        self.comparison
     }
 
     /// Keeps the pairs for which the condition is TRUE.

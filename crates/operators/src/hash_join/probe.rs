@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | exact, any | existence, no residual | `existence`: a look-up a row |
 //! | exact, unique | rows, no residual | `unique`: a look-up a row, probe columns kept when every row matched |
+//! | exact, any | partners by an integer comparison | `compared.rs`: chains walked, no pairs made |
 //! | all else | | `expand`: pairs by following chains, compared, filtered, at most a batch at a time |
 
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use vector::{Batch, Vector};
 
 use super::HashJoin;
 use super::build::null_rows;
+use super::compared::{Judged, judge};
 use super::keys::retain_equal;
-use super::pairs::{Pairs, rows_found};
+use super::pairs::{Pairs, Residual, rows_found};
 use super::state::Built;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
@@ -169,6 +171,20 @@ impl Probing<'_> {
         let stops_at_match = self.join.asks_existence();
         buffers.matched.clear();
         buffers.matched.resize(if judges_probe { rows } else { 0 }, false);
+        if self.join.only_compares(self.built)
+            && let Some(comparison) = self.join.residual.as_ref().and_then(Residual::comparison)
+        {
+            let judged = match &self.built.matched {
+                Some(marks) => Judged::Build(marks),
+                None => Judged::Probe(&mut buffers.matched),
+            };
+            let (probe, build) =
+                (&self.batch.columns[comparison.probe], &self.built.columns[comparison.build]);
+            if judge(comparison.op, probe, build, &buffers.found, next, judged) {
+                self.work.check()?;
+                return self.emit_judged(buffers, push);
+            }
+        }
         if next.is_none() {
             // One candidate a row: the whole batch at once.
             buffers.pairs.set_found(&buffers.found);

@@ -305,7 +305,11 @@ fn side(keys: &[Type], rows: usize, draw: Draw, nulls: bool, build: bool, random
                     key(*ty, if *ty == Type::SmallInt { number % 30_000 } else { number })
                 })
                 .collect();
-            row.push(if random.chance(10) { Value::Null } else { Value::I32(random.below(8) as i32) });
+            row.push(if nulls && random.chance(10) {
+                Value::Null
+            } else {
+                Value::I32(random.below(8) as i32)
+            });
             row.push(Value::text(&format!("{} row {at} of the side", if build { "build" } else { "probe" })));
             row
         })
@@ -317,6 +321,7 @@ fn side(keys: &[Type], rows: usize, draw: Draw, nulls: bool, build: bool, random
 struct Case {
     kind: Kind,
     residual: bool,
+    op: Comparison,
     null_equals_null: bool,
     null_aware: bool,
     dense_keys: bool,
@@ -340,19 +345,24 @@ fn compare_keys(count: usize, null_equals_null: bool) -> impl Fn(&Row, &Row) -> 
     }
 }
 
-fn less(p: &Row, b: &Row, at: usize) -> bool {
-    matches!((&p[at], &b[at]), (Value::I32(p), Value::I32(b)) if p < b)
+fn holds(op: Comparison, p: &Row, b: &Row, at: usize) -> bool {
+    matches!((&p[at], &b[at]), (Value::I32(p), Value::I32(b)) if op.holds(p.cmp(b)))
 }
+
+const OPS: [Comparison; 6] = [
+    Comparison::Less,
+    Comparison::LessOrEqual,
+    Comparison::Equal,
+    Comparison::NotEqual,
+    Comparison::GreaterOrEqual,
+    Comparison::Greater,
+];
 
 fn join_plan(case: Case, keys: usize, probe: &Side, build: &Side) -> PhysicalPlan {
     let width = keys + 2;
     let key_inputs = |side: &Side| (0..keys).map(|k| Expr::input(k, side.types[k])).collect::<Vec<_>>();
     let residual = case.residual.then(|| {
-        Expr::compare(
-            Comparison::Less,
-            Expr::input(keys, Type::Integer),
-            Expr::input(width + keys, Type::Integer),
-        )
+        Expr::compare(case.op, Expr::input(keys, Type::Integer), Expr::input(width + keys, Type::Integer))
     });
     let (output, columns) = output(case.kind, probe, build);
     let node = PhysicalNode::HashJoin {
@@ -392,7 +402,7 @@ fn check(case: Case, keys: &[Type], probe: &Side, build: &Side, what: &str, rand
     };
     let actual = run(&parts, &query, probe, build, random);
     let compare = compare_keys(keys.len(), case.null_equals_null);
-    let residual = |p: &Row, b: &Row| !case.residual || less(p, b, keys.len());
+    let residual = |p: &Row, b: &Row| !case.residual || holds(case.op, p, b, keys.len());
     let wanted = expected(case.kind, case.null_aware, probe, build, &compare, &residual);
     assert_same(actual, wanted, &format!("{what} {case:?} {keys:?}"));
     // Filters keep every probe row that has a partner.
@@ -447,6 +457,7 @@ fn every_kind_key_and_table_agrees_with_nested_loops() {
                             let case = Case {
                                 kind,
                                 residual,
+                                op: OPS[random.below(6) as usize],
                                 null_equals_null,
                                 null_aware: false,
                                 dense_keys: random.chance(70),
@@ -477,6 +488,7 @@ fn not_in_and_in_follow_three_valued_logic() {
                         let case = Case {
                             kind,
                             residual,
+                            op: OPS[random.below(6) as usize],
                             null_equals_null: false,
                             null_aware: true,
                             dense_keys: random.chance(50),
@@ -501,6 +513,7 @@ fn empty_sides_and_one_key() {
                     let case = Case {
                         kind,
                         residual,
+                        op: OPS[random.below(6) as usize],
                         null_equals_null: false,
                         null_aware: false,
                         dense_keys: true,

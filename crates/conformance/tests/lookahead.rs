@@ -1,0 +1,102 @@
+//! What EXPLAIN ANALYZE tells of runtime filters, join tables and instruction sets, and that their switches work.
+
+use conformance::configuration;
+use engine::Session;
+
+/// 200,000 facts clustered by `event`, ten to each; `visitor` is scattered. A tenth of the visitors is chosen.
+fn star() -> Session {
+    let session = configuration::standard().open().unwrap();
+    for statement in [
+        "CREATE TABLE facts AS SELECT CAST(n / 10 AS INTEGER) AS event, CAST(n * 7919 % 1000 AS INTEGER) AS visitor, \
+         n AS amount FROM generate_series(0, 199999) AS t(n)",
+        "CREATE TABLE visitors AS SELECT CAST(n AS INTEGER) AS visitor, CAST(n % 10 AS INTEGER) AS kind \
+         FROM generate_series(0, 999) AS t(n)",
+        "CREATE TABLE events AS SELECT CAST(n AS INTEGER) AS event, CAST(n / 100 AS INTEGER) AS day \
+         FROM generate_series(0, 19999) AS t(n)",
+    ] {
+        session.query(statement).unwrap_or_else(|e| panic!("{}", e.render(statement)));
+    }
+    session
+}
+
+fn text(session: &Session, statement: &str) -> String {
+    let result = session.query(statement).unwrap_or_else(|e| panic!("{}", e.render(statement)));
+    (0..result.rows()).map(|row| result.value(row, 0).display(types::Type::Text) + "\n").collect()
+}
+
+const OF_KIND: &str = "SELECT count(*), sum(amount) FROM facts JOIN visitors USING (visitor) WHERE kind = 3";
+const OF_DAY: &str = "SELECT count(*), sum(amount) FROM facts JOIN events USING (event) WHERE day = 150";
+
+#[test]
+fn filters_tell_what_they_tested_and_dropped() {
+    let session = star();
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {OF_KIND}"));
+    assert!(plan.contains("tested 200,000, dropped 180,000"), "{plan}");
+    session.query("SET runtime_filters = off").unwrap();
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {OF_KIND}"));
+    assert!(!plan.contains("tested"), "{plan}");
+}
+
+#[test]
+fn bounds_of_a_build_side_prune_probe_blocks() {
+    let session = star();
+    session.query("SET block_size = '64KB'").unwrap();
+    session.query("CREATE TABLE small_blocks AS SELECT * FROM facts").unwrap();
+    let query = OF_DAY.replace("facts", "small_blocks");
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+    assert!(plan.contains("blocks skipped"), "{plan}");
+    session.query("SET block_skipping = off").unwrap();
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+    assert!(!plan.contains("blocks skipped"), "{plan}");
+}
+
+#[test]
+fn a_filter_that_drops_nothing_is_left_out() {
+    let session = star();
+    // A gap in the keys, so that the filter has to look; and no sample that tells how little it drops.
+    session.query("INSERT INTO visitors VALUES (5000, 3)").unwrap();
+    session.query("SET sampling = off").unwrap();
+    let query = "SELECT count(*) FROM facts JOIN visitors USING (visitor) \
+                 WHERE abs(kind) < 100 AND abs(kind - 1) < 100";
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+    let tested = plan.lines().find_map(|line| line.split("tested ").nth(1));
+    let tested = tested.and_then(|rest| rest.split(", dropped").next()).unwrap_or_else(|| panic!("{plan}"));
+    let tested: u64 = tested.replace(',', "").parse().unwrap();
+    assert!(tested < 200_000, "tested to the end: {plan}");
+}
+
+#[test]
+fn clustered_builds_and_shared_tables() {
+    let session = star();
+    let query = "SELECT count(*) FROM events JOIN (SELECT event, amount FROM facts WHERE amount < 100000) AS f \
+                 ON events.event = f.event WHERE f.amount % 3 = 0";
+    // The facts are built because the text has them on the right, and no side is swapped.
+    session.query("SET join_order = 'written'").unwrap();
+    session.query("SET build_side = off").unwrap();
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+    assert!(plan.contains("ranked runs") || plan.contains("table array"), "{plan}");
+    let answer = session.query(query).unwrap().value(0, 0);
+    session.query("SET dense_keys = off").unwrap();
+    session.query("SET join_table = 'shared'").unwrap();
+    let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+    assert!(plan.contains("hash, shared"), "{plan}");
+    assert_eq!(session.query(query).unwrap().value(0, 0), answer);
+    let error = session.query("SET join_table = 'latched'").unwrap_err();
+    assert_eq!(error.state(), types::SqlState::InvalidParameterValue);
+}
+
+#[test]
+fn instruction_sets_are_lowered_and_restored() {
+    let session = star();
+    let best = text(&session, "SHOW simd");
+    let answers: Vec<String> = ["scalar", "avx2", "avx512", "auto"]
+        .iter()
+        .map(|level| {
+            session.query(&format!("SET simd = '{level}'")).unwrap();
+            format!("{:?}{:?}", session.query(OF_KIND).unwrap().value(0, 1), text(&session, OF_DAY))
+        })
+        .collect();
+    assert!(answers.iter().all(|answer| answer == &answers[0]), "{answers:?}");
+    assert_eq!(text(&session, "SHOW simd"), best);
+    assert!(session.query("SET simd = 'mmx'").is_err());
+}
