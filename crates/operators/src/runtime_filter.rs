@@ -273,9 +273,10 @@ impl KeyFilter {
     pub fn test_ns(&self) -> f64 {
         match &self.set {
             KeySet::Nothing | KeySet::Range { .. } => 0.1,
-            // By the level of the cache that holds them.
+            // By the level of the cache that holds them; and of two in the nearest, the smaller one leaves more of it to
+            // the keys.
             KeySet::Bits { bits, .. } => match bits.bytes() {
-                ..=0x8000 => 0.5,
+                near @ ..=0x8000 => 0.4 + 0.1 * near as f64 / 32_768.0,
                 ..=0x8_0000 => 0.8,
                 _ => 1.6,
             },
