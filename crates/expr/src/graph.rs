@@ -194,6 +194,14 @@ impl Graph {
     pub(crate) fn intern(&mut self, operation: Operation, ty: Type, operands: Vec<NodeId>) -> NodeId {
         let mut hasher = DefaultHasher::new();
         (std::mem::discriminant(&operation), ty, &operands).hash(&mut hasher);
+        // Leaves differ in nothing else: a long list of literals would be one long list under one key.
+        match &operation {
+            Operation::Input(at) => at.hash(&mut hasher),
+            Operation::Literal(value) => value.hash(&mut hasher),
+            Operation::Like { pattern, .. } => pattern.text().hash(&mut hasher),
+            Operation::Library(call) => call.name().hash(&mut hasher),
+            _ => {}
+        }
         let key = hasher.finish();
         for id in self.by_key.get(&key).into_iter().flatten() {
             let node = &self.nodes[*id];

@@ -56,7 +56,7 @@ impl AggregateFunction {
 /// One aggregate of an aggregation. `ty` is the result's type: counts are BIGINT; SUM of SMALLINT, INTEGER and BIGINT
 /// is BIGINT (overflow is an error), of DECIMAL(p,s) DECIMAL(38,s), of REAL and DOUBLE DOUBLE; AVG of integers and
 /// floats is DOUBLE, of DECIMAL(p,s) DECIMAL(38, s+4) at most scale 38; standard deviations are DOUBLE.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
     /// Absent for `count(*)`.

@@ -8,6 +8,7 @@
 //! * decimal `/`: the result's scale is the node's, rounded half away from zero;
 //! * DATE, TIME and TIMESTAMP with intervals, and their differences: as the types say.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use types::{Comparison, LikePattern, Type, Value};
@@ -206,6 +207,46 @@ impl PartialEq for ExprKind {
         }
     }
 }
+
+/// Equal expressions hash alike, so that long lists of them can be searched without comparing each with each.
+impl Hash for ExprKind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        use ExprKind as K;
+        std::mem::discriminant(self).hash(state);
+        match self {
+            K::Column(id) => id.hash(state),
+            K::Input(at) => at.hash(state),
+            K::Literal(value) => value.hash(state),
+            K::Compare { op, .. } => op.hash(state),
+            K::NotDistinct { negated, .. } | K::IsNull { negated, .. } => negated.hash(state),
+            K::And(_) | K::Or(_) | K::Not(_) | K::Negate(_) => {}
+            K::IsBoolean { value, negated, .. } => (value, negated).hash(state),
+            K::Arithmetic { op, checked, .. } => (op, checked).hash(state),
+            K::Cast { lenient, .. } => lenient.hash(state),
+            K::Case { branches, otherwise } => (branches.len(), otherwise.is_some()).hash(state),
+            K::Like { pattern, negated, case_insensitive, .. } => {
+                (pattern.text(), negated, case_insensitive).hash(state);
+            }
+            K::InList { values, has_null, negated, .. } => (values, has_null, negated).hash(state),
+            K::Function { function, .. } => function.hash(state),
+            K::Library { name, .. } => name.hash(state),
+            K::ScalarSubquery(id) => id.hash(state),
+        }
+    }
+}
+
+impl Hash for Expr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.kind, self.ty).hash(state);
+        let children = self.children();
+        children.len().hash(state);
+        children.into_iter().for_each(|child| child.hash(state));
+    }
+}
+
+/// `Value` compares by total order, so equality is an equivalence.
+impl Eq for ExprKind {}
+impl Eq for Expr {}
 
 impl Expr {
     pub fn new(kind: ExprKind, ty: Type) -> Self {

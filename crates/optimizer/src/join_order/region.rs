@@ -7,6 +7,8 @@
 //! rewritten. Everything else (full joins, set operations, aggregations, limits) is a relation of the region, opaque
 //! to it.
 
+use std::collections::HashMap;
+
 use plan::{ColumnId, Expr, JoinKind, LogicalPlan};
 use types::Comparison;
 
@@ -42,6 +44,8 @@ pub(crate) struct Region {
     pub(crate) conditions: Vec<Expr>,
     /// Each may use those before it only through substitution: they are all over the leaves' columns.
     pub(crate) definitions: Vec<(ColumnId, Expr)>,
+    /// Where a column's definition is.
+    defined: HashMap<ColumnId, usize>,
 }
 
 impl Region {
@@ -67,6 +71,7 @@ impl Region {
                 let tree = self.flatten(*input, room);
                 for (id, expr) in expressions {
                     let expr = self.resolve(expr);
+                    self.defined.entry(id).or_insert(self.definitions.len());
                     self.definitions.push((id, expr));
                 }
                 tree
@@ -121,7 +126,7 @@ impl Region {
         if self.definitions.is_empty() {
             return expr;
         }
-        substitute(expr, &|id| self.definitions.iter().find(|(own, _)| *own == id).map(|(_, e)| e.clone()))
+        substitute(expr, &|id| self.defined.get(&id).map(|at| self.definitions[*at].1.clone()))
     }
 
     /// The relations whose columns `expr` uses.

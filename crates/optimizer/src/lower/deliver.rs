@@ -29,7 +29,8 @@ impl Planner<'_> {
         if same_types && in_order {
             return Ok(plan);
         }
-        let repeated = (1..positions.len()).any(|i| positions[..i].contains(&positions[i]));
+        let mut seen = vec![false; plan.output.len()];
+        let repeated = positions.iter().any(|at| std::mem::replace(&mut seen[*at], true));
         if same_types && !repeated && permute(&mut plan, &positions) {
             return Ok(plan);
         }

@@ -13,6 +13,7 @@ use types::{Comparison, Value};
 
 use super::derived_predicates::implied;
 use super::null_rejection::{rejected, strict};
+use super::simplify::distinct;
 use crate::Settings;
 use crate::columns::ColumnSet;
 
@@ -42,12 +43,8 @@ impl PushDown<'_> {
                 self.push(*input, predicates, non_null)
             }
             LogicalPlan::Scan { source, columns, mut filters } => {
-                predicates.into_iter().for_each(|p| {
-                    if !filters.contains(&p) {
-                        filters.push(p);
-                    }
-                });
-                LogicalPlan::Scan { source, columns, filters }
+                filters.extend(predicates);
+                LogicalPlan::Scan { source, columns, filters: distinct(filters) }
             }
             LogicalPlan::Project { input, expressions } => {
                 let computed = |id: ColumnId| expressions.iter().find(|(own, _)| *own == id).map(|(_, e)| e);

@@ -1,10 +1,13 @@
 //! Projections in normal form: columns that are only renamed or passed on lose their projection.
 //!
-//! Column ids are unique in a query, so `Project [b := a]` can go if every use of `b` becomes a use of `a`. After this
-//! pass a projection consists of computed expressions only, and its input's columns are understood to pass through
-//! it; which columns really leave a node is settled by what is needed above, when the plan is lowered.
+//! Column ids are unique in a query, but for groups and aggregates that pass a column on under its own id; so
+//! `Project [b := a]` can go if every use of `b` becomes a use of `a`. After this pass a projection consists of computed
+//! expressions only, and its input's columns are understood to pass through it; which columns really leave a node is
+//! settled by what is needed above, when the plan is lowered.
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan};
+
+use crate::columns::ColumnSet;
 
 /// For each renamed column, the one it stands for.
 #[derive(Default)]
@@ -57,6 +60,20 @@ fn walk(mut plan: LogicalPlan, renames: &mut Renames) -> LogicalPlan {
                 }
             }
             if computed.is_empty() { *input } else { LogicalPlan::Project { input, expressions: computed } }
+        }
+        // A group that passes a column on does so under the column's own id, which may just have been renamed.
+        LogicalPlan::Aggregate { input, groups, aggregates } => {
+            let mut known = ColumnSet::new();
+            let mut resolved = |id: ColumnId| {
+                let to = renames.resolve(id);
+                // Columns that were two names of one are one now.
+                let first = !known.contains(to);
+                known.insert(to);
+                first.then_some(to)
+            };
+            let groups = groups.into_iter().filter_map(|(id, e)| Some((resolved(id)?, e))).collect();
+            let aggregates = aggregates.into_iter().filter_map(|(id, c)| Some((resolved(id)?, c))).collect();
+            LogicalPlan::Aggregate { input, groups, aggregates }
         }
         LogicalPlan::Union { mut inputs, columns } => {
             inputs.iter_mut().flat_map(|(_, own)| own).for_each(|id| *id = renames.resolve(*id));

@@ -9,6 +9,7 @@
 //! All rewrites hold in three-valued logic, not just as filters. An expression that would raise an error when folded
 //! is left as it is: it may never be evaluated.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use plan::{Arithmetic, Expr, ExprKind, Function, LogicalPlan, bounds};
@@ -115,22 +116,32 @@ fn flatten(parts: Vec<Expr>, inner: impl Fn(ExprKind) -> Result<Vec<Expr>, ExprK
     let mut flat: Vec<Expr> = Vec::with_capacity(parts.len());
     for Expr { kind, ty } in parts {
         match inner(kind) {
-            Ok(nested) => {
-                for part in nested {
-                    if !flat.contains(&part) {
-                        flat.push(part);
-                    }
-                }
-            }
-            Err(kind) => {
-                let part = Expr::new(kind, ty);
-                if !flat.contains(&part) {
-                    flat.push(part);
-                }
-            }
+            Ok(nested) => flat.extend(nested),
+            Err(kind) => flat.push(Expr::new(kind, ty)),
         }
     }
-    flat
+    distinct(flat)
+}
+
+/// Operands up to which comparing each with each is cheaper than hashing them.
+const COMPARED_MAX: usize = 16;
+
+/// The first of every set of equal expressions, in order.
+pub(crate) fn distinct(parts: Vec<Expr>) -> Vec<Expr> {
+    if parts.len() <= COMPARED_MAX {
+        let mut kept: Vec<Expr> = Vec::with_capacity(parts.len());
+        for part in parts {
+            if !kept.contains(&part) {
+                kept.push(part);
+            }
+        }
+        return kept;
+    }
+    let first: Vec<bool> = {
+        let mut seen = HashSet::with_capacity(parts.len());
+        parts.iter().map(|part| seen.insert(part)).collect()
+    };
+    parts.into_iter().zip(first).filter_map(|(part, first)| first.then_some(part)).collect()
 }
 
 fn conjunction(parts: Vec<Expr>) -> Expr {
@@ -158,13 +169,27 @@ fn disjunction(parts: Vec<Expr>) -> Expr {
 /// `x = 1 OR x IN (2, 3)` as one list.
 fn join_equalities(parts: Vec<Expr>) -> Vec<Expr> {
     let mut lists: Vec<(Expr, Vec<Value>)> = Vec::new();
+    let mut places: HashMap<Expr, usize> = HashMap::new();
     let mut kept = Vec::with_capacity(parts.len());
     for part in parts {
         match as_list(part) {
-            Ok((input, values)) => match lists.iter_mut().find(|(known, _)| *known == input) {
-                Some((_, all)) => all.extend(values),
-                None => lists.push((input, values)),
-            },
+            Ok((input, values)) => {
+                let known = if places.is_empty() {
+                    lists.iter().position(|(known, _)| *known == input)
+                } else {
+                    places.get(&input).copied()
+                };
+                if let Some((_, all)) = known.and_then(|at| lists.get_mut(at)) {
+                    all.extend(values);
+                    continue;
+                }
+                lists.push((input, values));
+                // From here on every list is in `places`.
+                if lists.len() > COMPARED_MAX {
+                    let missing = places.len()..lists.len();
+                    places.extend(missing.map(|at| (lists[at].0.clone(), at)));
+                }
+            }
             Err(other) => kept.push(other),
         }
     }
