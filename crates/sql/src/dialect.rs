@@ -1,9 +1,15 @@
-//! PostgreSQL's grammar as the parser knows it, with one correction.
+//! PostgreSQL's grammar as the parser knows it, with two corrections.
 //!
 //! The parser reads everything after IS [NOT] DISTINCT FROM as its right operand, so that `a IS DISTINCT FROM b AND c`
 //! compares with `b AND c`. Here the operand ends before AND and OR, as it should.
 
+//!
+//! Where the parser fails at one reading of a text it goes back and tries another, nested readings each time anew, so
+//! that some texts (deeply nested calls with a fault inside) would take it exponential time. Here the expressions it
+//! may begin are counted, and beyond a multiple of the tokens the statement is refused.
+
 use std::any::TypeId;
+use std::cell::Cell;
 
 use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
@@ -11,20 +17,51 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 
 #[derive(Debug)]
-pub(crate) struct Grammar(pub PostgreSqlDialect);
+pub(crate) struct Grammar {
+    postgresql: PostgreSqlDialect,
+    /// Expressions that may still be begun.
+    budget: Cell<usize>,
+}
+
+/// Readings of one token, on average, that are let through; a nested bracket after FROM doubles those inside it.
+const READINGS_MAX: usize = 200;
+const READINGS_BASE: usize = 20_000;
+
+impl Grammar {
+    pub fn new() -> Self {
+        Grammar { postgresql: PostgreSqlDialect {}, budget: Cell::new(READINGS_BASE) }
+    }
+
+    /// Allows for a text of so many tokens.
+    pub fn allow_for(&self, tokens: usize) {
+        self.budget.set(READINGS_BASE + READINGS_MAX * tokens);
+    }
+}
 
 /// What PostgreSQL's dialect answers, answered by asking it.
 macro_rules! as_postgresql {
     ($($question:ident),* $(,)?) => {
         $(fn $question(&self) -> bool {
-            self.0.$question()
+            self.postgresql.$question()
         })*
     };
 }
 
 impl Dialect for Grammar {
     fn dialect(&self) -> TypeId {
-        self.0.dialect()
+        self.postgresql.dialect()
+    }
+
+    /// A name before `=>` is a plain name: as an expression it would be read twice, and so would whatever it nests.
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let left = self.budget.get();
+        self.budget.set(left.saturating_sub(1));
+        // The one error that makes the parser give up all its readings at once.
+        (left == 0).then_some(Err(ParserError::RecursionLimitExceeded))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
@@ -52,28 +89,30 @@ impl Dialect for Grammar {
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
-        self.0.identifier_quote_style(identifier)
+        self.postgresql.identifier_quote_style(identifier)
     }
     fn is_delimited_identifier_start(&self, character: char) -> bool {
-        self.0.is_delimited_identifier_start(character)
+        self.postgresql.is_delimited_identifier_start(character)
     }
     fn is_identifier_start(&self, character: char) -> bool {
-        self.0.is_identifier_start(character)
+        self.postgresql.is_identifier_start(character)
     }
     fn is_identifier_part(&self, character: char) -> bool {
-        self.0.is_identifier_part(character)
+        self.postgresql.is_identifier_part(character)
     }
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
-        self.0.is_reserved_for_identifier(keyword)
+        // PostgreSQL reserves these; taken for names where they fail, they would be read twice.
+        matches!(keyword, Keyword::CASE | Keyword::CAST | Keyword::NOT)
+            || self.postgresql.is_reserved_for_identifier(keyword)
     }
     fn is_custom_operator_part(&self, character: char) -> bool {
-        self.0.is_custom_operator_part(character)
+        self.postgresql.is_custom_operator_part(character)
     }
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        self.0.get_next_precedence(parser)
+        self.postgresql.get_next_precedence(parser)
     }
     fn prec_value(&self, precedence: Precedence) -> u8 {
-        self.0.prec_value(precedence)
+        self.postgresql.prec_value(precedence)
     }
 
     as_postgresql!(
@@ -90,7 +129,6 @@ impl Dialect for Grammar {
         supports_comment_on,
         supports_load_extension,
         supports_named_fn_args_with_colon_operator,
-        supports_named_fn_args_with_expr_name,
         supports_empty_projections,
         supports_nested_comments,
         supports_string_escape_constant,

@@ -1,7 +1,7 @@
 //! From a statement's text to the parser's syntax tree, and from the parser's errors to ours.
 
-use sqlparser::ast::Statement;
-use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::ast::{Ident, Statement};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
@@ -13,9 +13,16 @@ use crate::{place, stack};
 /// count: they are parsed in a loop.
 const RECURSION_MAX: usize = 400;
 
+/// A statement's syntax tree, and what PostgreSQL's grammar has that the parser's tree has no place for.
+pub(crate) struct Parsed {
+    pub statement: Statement,
+    /// `CREATE TABLE t (a, b) AS ...`: the names in brackets.
+    pub column_names: Vec<Ident>,
+}
+
 /// Parses exactly one statement.
-pub(crate) fn statement(text: &str) -> Result<Statement> {
-    let dialect = Grammar(PostgreSqlDialect {});
+pub(crate) fn statement(text: &str) -> Result<Parsed> {
+    let dialect = Grammar::new();
     let mut tokens = Vec::with_capacity(text.len() / 4 + 8);
     Tokenizer::new(&dialect, text).tokenize_with_location_into_buf(&mut tokens).map_err(|e| {
         let error = Error::new(SqlState::SyntaxError, e.message.clone());
@@ -25,12 +32,14 @@ pub(crate) fn statement(text: &str) -> Result<Statement> {
         }
     })?;
     refuse_exponential(text, &tokens)?;
+    let column_names = take_column_names(&mut tokens);
+    dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(statement);
+        return Ok(Parsed { statement, column_names });
     }
     Err(place::at(
         Error::new(
@@ -46,9 +55,21 @@ pub(crate) fn statement(text: &str) -> Result<Statement> {
 /// time doubles with every directly nested bracket. Nobody writes a dozen of them.
 fn refuse_exponential(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     const NESTED_MAX: usize = 12;
+    /// Parts of one name; the parser takes quadratic time over them, and no name has more than four.
+    const PARTS_MAX: usize = 100;
     let mut run = 0;
+    let (mut parts, mut after_word) = (0, false);
     let mut after_from = false;
     for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => {}
+            Token::Period => (parts, after_word) = (parts + 1, false),
+            Token::Word(_) if !after_word => after_word = true,
+            _ => (parts, after_word) = (0, false),
+        }
+        if parts > PARTS_MAX {
+            return Err(place::at(stack::too_deep(), text, token.span));
+        }
         match &token.token {
             Token::LParen => {
                 run += 1;
@@ -72,6 +93,52 @@ fn refuse_exponential(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes the bare names out of `CREATE TABLE t (a, b) AS`, where the parser expects types with them.
+fn take_column_names(tokens: &mut Vec<TokenWithSpan>) -> Vec<Ident> {
+    let mut significant =
+        tokens.iter().enumerate().filter(|(_, t)| !matches!(t.token, Token::Whitespace(_))).peekable();
+    let is = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(w) if w.keyword == keyword && w.quote_style.is_none());
+    // CREATE is the first word, or stands right behind EXPLAIN and its options.
+    if significant.by_ref().take(20).find(|(_, t)| is(t, Keyword::CREATE)).is_none()
+        || significant.by_ref().take(4).find(|(_, t)| is(t, Keyword::TABLE)).is_none()
+    {
+        return vec![];
+    }
+    let mut open = None;
+    for (at, token) in significant.by_ref().take(8) {
+        match &token.token {
+            Token::Word(_) | Token::Period => {}
+            Token::LParen => {
+                open = Some(at);
+                break;
+            }
+            _ => return vec![],
+        }
+    }
+    let Some(open) = open else { return vec![] };
+    let mut names = Vec::new();
+    loop {
+        let (Some((_, name)), Some((at, after))) = (significant.next(), significant.next()) else {
+            return vec![];
+        };
+        let Token::Word(word) = &name.token else { return vec![] };
+        names.push(Ident { value: word.value.clone(), quote_style: word.quote_style, span: name.span });
+        match after.token {
+            Token::Comma => {}
+            Token::RParen => {
+                let queried =
+                    significant.next().is_some_and(|(_, t)| is(t, Keyword::AS) || is(t, Keyword::WITH));
+                if !queried {
+                    return vec![];
+                }
+                tokens.drain(open..=at);
+                return names;
+            }
+            _ => return vec![],
+        }
+    }
 }
 
 fn syntax_error(text: &str, error: ParserError) -> Error {

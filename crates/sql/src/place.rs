@@ -37,6 +37,12 @@ pub(crate) fn end(text: &str) -> Position {
     at_offset(text, text.len())
 }
 
+/// Where a quoted literal stands first, for those that the parser gives no place.
+pub(crate) fn of_quoted(text: &str, literal: &str) -> Option<Position> {
+    let quoted = format!("'{}'", literal.replace('\'', "''"));
+    text.find(&quoted).map(|at| at_offset(text, at))
+}
+
 pub(crate) fn at_offset(text: &str, offset: usize) -> Position {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -244,7 +244,7 @@ impl Nesting {
         }
     }
     fn word(&mut self, word: &[u8]) {
-        const DEEPENING: [&str; 19] = [
+        const DEEPENING: [&str; 20] = [
             "and",
             "or",
             "not",
@@ -262,6 +262,7 @@ impl Nesting {
             "collate",
             "at",
             "exists",
+            "explain",
             "any",
             "all",
         ];
@@ -309,6 +310,7 @@ mod tests {
         assert!(depth(&format!("select {}1{}", "(".repeat(500), ")".repeat(500))) >= 500);
         assert!(depth(&format!("select 1{}", " + 1".repeat(500))) >= 500);
         assert!(depth(&format!("select x in (1{})", ", -1".repeat(10_000))) < 20);
+        assert!(depth(&format!("{}select 1", "explain ".repeat(500))) >= 500);
         assert!(depth("case end end ) ) select 1") < 10);
     }
 }

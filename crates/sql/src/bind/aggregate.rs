@@ -22,7 +22,9 @@ const AVERAGE_EXTRA_SCALE: u8 = 4;
 
 /// The aggregate calls of one SELECT.
 #[derive(Default)]
-pub(crate) struct Aggregates {
+pub(crate) struct Aggregates<'a> {
+    /// Group expressions with subqueries in them, as written: binding them again would give other columns.
+    pub grouped: Vec<(&'a Ast, Expr)>,
     pub calls: Vec<(ColumnId, AggregateCall)>,
     /// Subqueries inside arguments: they belong below the aggregation.
     pub below: Vec<Pending>,
@@ -293,7 +295,7 @@ impl Grouping {
 
     /// An expression over the input as one over groups: group expressions become their columns. A column that is left
     /// over must depend on the groups, or it is an error.
-    pub fn rewrite(&self, binder: &Binder<'_>, calls: &mut Aggregates, expr: Expr) -> Result<Expr> {
+    pub fn rewrite(&self, binder: &Binder<'_>, calls: &mut Aggregates<'_>, expr: Expr) -> Result<Expr> {
         if let Some((_, id)) = self.by_expression.iter().find(|(e, _)| *e == expr) {
             return Ok(Expr::column(*id, expr.ty));
         }
@@ -310,7 +312,7 @@ impl Grouping {
     }
 
     /// Checks that a column may be used above the aggregation, and makes it available there.
-    pub fn admit(&self, binder: &Binder<'_>, calls: &mut Aggregates, id: ColumnId) -> Result<()> {
+    pub fn admit(&self, binder: &Binder<'_>, calls: &mut Aggregates<'_>, id: ColumnId) -> Result<()> {
         if !self.hidden.contains_key(&id) || calls.calls.iter().any(|(c, _)| *c == id) {
             return Ok(());
         }

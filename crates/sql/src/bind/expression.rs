@@ -58,7 +58,7 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub scope: Rc<Scope>,
     pub clause: Clause,
     /// Where aggregate calls go; `None` where they are not allowed.
-    pub aggregates: Option<Aggregates>,
+    pub aggregates: Option<Aggregates<'a>>,
     /// Subqueries found, to be joined to the plan that the expression is evaluated over.
     pub pending: Vec<Pending>,
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
@@ -105,7 +105,12 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         ) {
             self.positive = false;
         }
-        let result = self.dispatch(ast);
+        let grouped =
+            self.aggregates.as_ref().and_then(|a| a.grouped.iter().find(|(group, _)| *group == ast));
+        let result = match grouped {
+            Some((_, expr)) => Ok(Bound::typed(expr.clone(), Span::empty())),
+            None => self.dispatch(ast),
+        };
         self.positive = positive;
         self.depth -= 1;
         result
@@ -266,7 +271,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             }
             let (l, r) = (self.bind(left)?, self.bind(right)?);
             let span = l.span.union(&r.span);
-            return Ok(Bound::typed(operator::comparison(comparison, l, r, self.text())?, span));
+            let compared = operator::comparison(comparison, l, r, self.text())?;
+            return Ok(Bound::typed(operator::literal_right(compared), span));
         }
         let arithmetic = match op {
             B::Plus => Arithmetic::Add,
@@ -693,12 +699,13 @@ fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
         match types::cast::cast_value(value, from, ty) {
             Ok(value) => return Ok(Expr::literal(value, ty)),
             // What a quoted literal says is checked at once, the rest when it is evaluated.
-            Err(error) if bound.untyped || error.state() == SqlState::DatatypeMismatch => return Err(error),
+            Err(error) if bound.untyped => return Err(error),
+            // No such cast: said below. What the value does not allow is said when it is evaluated.
             Err(_) => {}
         }
     }
     if !castable(from, ty) {
-        return Err(Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {ty}")));
+        return Err(Error::new(SqlState::CannotCoerce, format!("cannot cast type {from} to {ty}")));
     }
     if from == ty {
         return Ok(bound.expr);

@@ -18,7 +18,7 @@ use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
-use crate::RelationInfo;
+use crate::{RelationInfo, place};
 
 /// Rows that generate_series may give: they are made while planning.
 const SERIES_ROWS_MAX: i128 = 1_000_000;
@@ -346,7 +346,11 @@ impl<'a> Binder<'a> {
         let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
         let span = Span::union_iter(idents.iter().map(|i| i.span));
         if let [Ident { value, quote_style: Some('\''), .. }] = idents.as_slice() {
-            let source = self.relations.file(value, &[]).map_err(|e| self.error_at(e, span))?;
+            let place = place::of_quoted(self.text, value);
+            let source = self.relations.file(value, &[]).map_err(|e| match place {
+                Some(place) if e.position().is_none() => e.at(place),
+                _ => e,
+            })?;
             return Ok((self.file(source), file_stem(value)));
         }
         let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
@@ -380,7 +384,9 @@ impl<'a> Binder<'a> {
         if let Some(near) = nearest(table, known) {
             return error.with_hint(format!("did you mean \"{near}\"?"));
         }
-        if table.contains(['.', '/']) {
+        let extension = schema.is_some()
+            && ["parquet", "csv", "tsv", "tbl", "arrow", "json", "ipc", "feather"].contains(&table);
+        if extension || table.contains(['.', '/']) {
             return error.with_hint("a file's path stands in single quotes");
         }
         error

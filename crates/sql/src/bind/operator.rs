@@ -46,6 +46,18 @@ pub(crate) fn comparison(op: Comparison, left: Bound, right: Bound, text: &str) 
     Ok(fold::fold(Expr::compare(op, left, right)))
 }
 
+/// `24 > n` as `n < 24`, which is the form that later stages look for.
+pub(crate) fn literal_right(expr: Expr) -> Expr {
+    match expr.kind {
+        ExprKind::Compare { op, left, right }
+            if left.as_literal().is_some() && right.as_literal().is_none() =>
+        {
+            Expr::compare(op.flipped(), *right, *left)
+        }
+        kind => Expr { kind, ..expr },
+    }
+}
+
 /// IS [NOT] DISTINCT FROM.
 pub(crate) fn not_distinct(left: Bound, right: Bound, negated: bool, text: &str) -> Result<Expr> {
     let span = left.span.union(&right.span);

@@ -56,9 +56,10 @@ impl<'a> Binder<'a> {
             let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
-        let groups = self.bind_groups(&mut plan, select, &scope)?;
+        let mut grouped = Vec::new();
+        let groups = self.bind_groups(&mut plan, select, &scope, &mut grouped)?;
 
-        let mut aggregates = Some(Aggregates::default());
+        let mut aggregates = Some(Aggregates { grouped, ..Aggregates::default() });
         let having = match &select.having {
             Some(condition) => self.conjuncts(condition, &scope, Clause::Having, &mut aggregates)?,
             None => Conjuncts::default(),
@@ -129,7 +130,7 @@ impl<'a> Binder<'a> {
         condition: &'a Ast,
         scope: &Rc<Scope>,
         clause: Clause,
-        aggregates: &mut Option<Aggregates>,
+        aggregates: &mut Option<Aggregates<'a>>,
     ) -> Result<Conjuncts> {
         let mut parts = Vec::new();
         operands(condition, true, &mut parts);
@@ -164,12 +165,13 @@ impl<'a> Binder<'a> {
         Ok(plan)
     }
 
-    /// GROUP BY's expressions; subqueries in them are joined to `plan` at once.
+    /// GROUP BY's expressions; subqueries in them are joined to `plan` at once, and such expressions go to `grouped`.
     fn bind_groups(
         &mut self,
         plan: &mut LogicalPlan,
         select: &'a Select,
         scope: &Rc<Scope>,
+        grouped: &mut Vec<(&'a Ast, Expr)>,
     ) -> Result<Option<Vec<Expr>>> {
         let list = match &select.group_by {
             GroupByExpr::Expressions(list, modifiers) if modifiers.is_empty() => list,
@@ -190,10 +192,15 @@ impl<'a> Binder<'a> {
             let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
             let expr = binder.value(ast)?;
             let pending = std::mem::take(&mut binder.pending);
+            let subqueries = !pending.is_empty();
             let (joined, found) =
                 self.attach(std::mem::replace(plan, LogicalPlan::placeholder()), pending)?;
             *plan = joined;
-            groups.push(replace(expr, &found));
+            let expr = replace(expr, &found);
+            if subqueries {
+                grouped.push((strip(ast), expr.clone()));
+            }
+            groups.push(expr);
         }
         Ok(Some(groups))
     }
@@ -227,7 +234,7 @@ impl<'a> Binder<'a> {
         &mut self,
         plan: LogicalPlan,
         groups: Vec<Expr>,
-        mut aggregates: Aggregates,
+        mut aggregates: Aggregates<'a>,
         scope: &Scope,
         above: &mut Above,
     ) -> Result<LogicalPlan> {
@@ -312,17 +319,19 @@ impl<'a> Binder<'a> {
     ) -> Result<Relation> {
         let mut expressions: Vec<(ColumnId, Expr)> = Vec::with_capacity(items.len());
         let mut columns = Vec::with_capacity(items.len());
+        let mut known = HashSet::with_capacity(items.len());
         for item in &items {
             let id = self.own_column_for(made, &item.name, &item.expr);
             if item.untyped {
                 self.untyped.insert(id);
             }
-            if !expressions.iter().any(|(e, _)| *e == id) {
+            if known.insert(id) {
                 expressions.push((id, item.expr.clone()));
             }
             columns.push((item.name.clone(), id));
         }
         let mut sort: Vec<SortKey> = Vec::with_capacity(keys.len());
+        let mut sorted = HashSet::with_capacity(keys.len());
         for ((key, span), ast) in keys.into_iter().zip(order) {
             let id = match key {
                 Order::Item(at) => columns[at].1,
@@ -339,7 +348,7 @@ impl<'a> Binder<'a> {
                         }
                         None => {
                             let id = self.own_column_for(made, "sort key", &expr);
-                            if !expressions.iter().any(|(e, _)| *e == id) {
+                            if known.insert(id) {
                                 expressions.push((id, expr));
                             }
                             id
@@ -347,10 +356,9 @@ impl<'a> Binder<'a> {
                     }
                 }
             };
-            let key = sort_key(self.column(id), ast);
             // Sorting twice by one column changes nothing.
-            if !sort.iter().any(|s| s.expr == key.expr) {
-                sort.push(key);
+            if sorted.insert(id) {
+                sort.push(sort_key(self.column(id), ast));
             }
         }
         let mut plan = plan;
@@ -358,12 +366,12 @@ impl<'a> Binder<'a> {
             plan = LogicalPlan::Project { input: Box::new(plan), expressions };
         }
         if distinct {
-            let mut groups: Vec<(ColumnId, Expr)> = Vec::with_capacity(columns.len());
-            for (_, id) in &columns {
-                if !groups.iter().any(|(g, _)| g == id) {
-                    groups.push((*id, self.column(*id)));
-                }
-            }
+            let mut seen = HashSet::with_capacity(columns.len());
+            let groups = columns
+                .iter()
+                .filter(|(_, id)| seen.insert(*id))
+                .map(|(_, id)| (*id, self.column(*id)))
+                .collect();
             plan = LogicalPlan::Aggregate { input: Box::new(plan), groups, aggregates: vec![] };
         }
         // A constant orders nothing.

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use plan::{AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
-use sqlparser::ast::{SetExpr, SetOperator, SetQuantifier};
+use sqlparser::ast::{SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned};
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
@@ -46,19 +46,22 @@ impl<'a> Binder<'a> {
         while let Some(step) = steps.next() {
             let right = self.bind_branch(step.right, outer.clone())?;
             if step.operator != SetOperator::Union {
-                left = self.intersect_or_except(left, right, step.operator, step.all)?;
+                left =
+                    self.intersect_or_except((left, first), (right, step.right), step.operator, step.all)?;
                 continue;
             }
             // Neighbours become one union: with a distinct one among them, all those before it are distinct too.
             let mut inputs = vec![left, right];
+            let mut bodies = vec![first, step.right];
             let mut distinct = !step.all;
             while let Some(next) =
                 steps.next_if(|n| n.operator == SetOperator::Union && (!n.all || !distinct))
             {
                 inputs.push(self.bind_branch(next.right, outer.clone())?);
+                bodies.push(next.right);
                 distinct = !next.all;
             }
-            left = self.union(inputs)?;
+            left = self.union(inputs, &bodies)?;
             if distinct {
                 left = self.distinct(left);
             }
@@ -82,8 +85,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn union(&mut self, mut inputs: Vec<Relation>) -> Result<Relation> {
-        self.same_types(&mut inputs, "UNION")?;
+    fn union(&mut self, mut inputs: Vec<Relation>, bodies: &[&SetExpr]) -> Result<Relation> {
+        self.same_types(&mut inputs, bodies, "UNION")?;
         let width = inputs[0].columns.len();
         let mut columns = Vec::with_capacity(width);
         for at in 0..width {
@@ -116,14 +119,14 @@ impl<'a> Binder<'a> {
 
     fn intersect_or_except(
         &mut self,
-        left: Relation,
-        right: Relation,
+        (left, left_body): (Relation, &SetExpr),
+        (right, right_body): (Relation, &SetExpr),
         operator: SetOperator,
         all: bool,
     ) -> Result<Relation> {
         let name = if operator == SetOperator::Intersect { "INTERSECT" } else { "EXCEPT" };
         let mut sides = vec![left, right];
-        self.same_types(&mut sides, name)?;
+        self.same_types(&mut sides, &[left_body, right_body], name)?;
         let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
             return Err(Error::internal("a set operation without sides"));
         };
@@ -143,41 +146,55 @@ impl<'a> Binder<'a> {
     }
 
     /// Brings the columns of several relations to common types, position by position.
-    fn same_types(&mut self, relations: &mut [Relation], what: &str) -> Result<()> {
+    fn same_types(&mut self, relations: &mut [Relation], bodies: &[&SetExpr], what: &str) -> Result<()> {
         let width = relations[0].columns.len();
-        if relations.iter().any(|r| r.columns.len() != width) {
-            return Err(Error::new(
+        if let Some(odd) = relations.iter().position(|r| r.columns.len() != width) {
+            let error = Error::new(
                 SqlState::SyntaxError,
                 format!("each {what} query must have the same number of columns"),
-            ));
+            );
+            let at = span_of(bodies, odd, width);
+            return Err(self.error_at(error, at));
         }
         for at in 0..width {
             let ids: Vec<ColumnId> = relations.iter().map(|r| r.columns[at].1).collect();
             let mut common = Type::Null;
             let mut some_text = false;
-            for id in &ids {
+            for (number, id) in ids.iter().enumerate() {
                 let ty = self.columns.get(*id).ty;
                 if self.untyped.contains(id) && ty == Type::Text {
                     some_text = true;
                     continue;
                 }
-                common = common_type(common, ty).ok_or_else(|| {
-                    Error::new(
+                let Some(next) = common_type(common, ty) else {
+                    // A literal further left that is not of the type so far is the fault that is met first.
+                    for (before, (relation, id)) in relations[..number].iter_mut().zip(&ids).enumerate() {
+                        if self.untyped.contains(id) && common != Type::Null {
+                            self.retype(&mut relation.plan, *id, common, span_of(bodies, before, at))?;
+                        }
+                    }
+                    let error = Error::new(
                         SqlState::DatatypeMismatch,
                         format!("{what} types {common} and {ty} cannot be matched"),
-                    )
-                })?;
+                    );
+                    let span = span_of(bodies, number, at);
+                    return Err(self.error_at(error, span));
+                };
+                common = next;
             }
             if common == Type::Null && some_text {
                 common = Type::Text;
             }
             let mut still_untyped = true;
-            for (relation, id) in relations.iter_mut().zip(ids) {
+            for (number, (relation, id)) in relations.iter_mut().zip(ids).enumerate() {
                 let ty = self.columns.get(id).ty;
                 still_untyped &= ty == Type::Null || self.untyped.contains(&id);
                 let same = ty == common || (ty.is_text() && common.is_text());
                 let literal = ty == Type::Null || self.untyped.contains(&id);
-                if same || (literal && self.retype(&mut relation.plan, id, common, Span::empty())?) {
+                if same
+                    || (literal
+                        && self.retype(&mut relation.plan, id, common, span_of(bodies, number, at))?)
+                {
                     continue;
                 }
                 self.cast_column(relation, at, common);
@@ -219,7 +236,7 @@ impl<'a> Binder<'a> {
     fn by_copies(&mut self, left: Relation, right: Relation, operator: SetOperator) -> Result<Relation> {
         let (left, right) = (self.tagged(left, 1, 0), self.tagged(right, 0, 1));
         let names: Vec<Rc<str>> = left.columns.iter().map(|(n, _)| n.clone()).collect();
-        let both = self.union(vec![left, right])?;
+        let both = self.union(vec![left, right], &[])?;
         let width = names.len() - 2;
         let ids: Vec<ColumnId> = both.columns.iter().map(|(_, id)| *id).collect();
         let groups = ids[..width].iter().map(|id| (*id, self.column(*id))).collect();
@@ -302,6 +319,20 @@ impl<'a> Binder<'a> {
             unit *= COPIES_BASE;
         }
         plan
+    }
+}
+
+/// Where the item `at` of a branch's select list stands; the branch itself where it has no such item.
+fn span_of(bodies: &[&SetExpr], branch: usize, at: usize) -> Span {
+    match bodies.get(branch) {
+        Some(SetExpr::Select(select)) => match select.projection.get(at) {
+            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr.span(),
+            _ => select.select_token.0.span,
+        },
+        Some(SetExpr::Values(values)) => {
+            values.rows.first().map_or(Span::empty(), |row| row.opening_token.0.span)
+        }
+        _ => Span::empty(),
     }
 }
 

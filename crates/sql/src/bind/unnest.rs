@@ -199,10 +199,10 @@ impl Domain<'_> {
                 self.with_empty_groups(input, groups, aggregates, &map, columns)
             }
             LogicalPlan::Join { left, right, kind, on, residual, null_equals_null, null_aware, mark } => {
-                if null_equals_null || null_aware {
-                    return Err(unsupported("a set operation or NOT IN"));
+                let parts = JoinParts { on, residual, mark, null_equals_null, null_aware };
+                if kind == JoinKind::Full {
+                    return self.unnest_full_join(*left, *right, parts, columns);
                 }
-                let parts = JoinParts { on, residual, mark };
                 self.unnest_join(*left, *right, kind, parts, columns)
             }
             LogicalPlan::Sort { input, limit: None, .. } => self.unnest(*input, columns),
@@ -275,9 +275,6 @@ impl Domain<'_> {
         let (on_left, on_right) = (self.concerns(&left), self.concerns(&right));
         let left_kept = matches!(kind, J::Left | J::LeftSemi | J::LeftAnti | J::LeftMark);
         let right_kept = matches!(kind, J::Right | J::RightSemi | J::RightAnti);
-        if kind == J::Full {
-            return Err(unsupported("FULL JOIN"));
-        }
         // The side whose rows are kept must know the domain, or unmatched rows would not.
         let left_needed = on_left || left_kept || (!on_right && !right_kept);
         let right_needed = on_right || right_kept;
@@ -297,34 +294,91 @@ impl Domain<'_> {
         };
         let map = if right_kept { right_map.as_ref() } else { left_map.as_ref().or(right_map.as_ref()) };
         let Some(map) = map.cloned() else { return Err(Error::internal("a join lost the domain")) };
-        let mut residual: Vec<Expr> = Vec::new();
+        let both = left_map.is_some() && right_map.is_some();
+        let made = made_columns(&right);
+        let is_right = |id: ColumnId| made.contains(&id);
+        let within: Vec<(Expr, Expr)> =
+            parts.on.into_iter().map(|(l, r)| (inside(l, &map, columns), inside(r, &map, columns))).collect();
+        let mut residual: Vec<Expr> = parts.residual.map(|r| inside(r, &map, columns)).into_iter().collect();
         let mut on = Vec::new();
-        for (l, r) in parts.on {
-            let (l, r) = (inside(l, &map, columns), inside(r, &map, columns));
-            residual.push(Expr::compare(types::Comparison::Equal, l, r));
-        }
-        residual.extend(parts.residual.map(|r| inside(r, &map, columns)));
-        let both = match (&left_map, &right_map) {
-            (Some(l), Some(r)) => {
-                on.extend(self.outer.iter().map(|o| (columns.expr(l[o]), columns.expr(r[o]))));
-                true
+        // NULLs are equal in the domain. Keys that are strict can join it there, if a condition beside them drops the
+        // pairs of NULLs.
+        let null_equals_null = parts.null_equals_null || both;
+        // NOT IN over all of the right side stays as it is. Over its part for one row of the domain it is a condition.
+        let null_aware = parts.null_aware && !right_needed;
+        for (l, r) in within {
+            let spans = side(&l, &is_right) == Some(false) && side(&r, &is_right) == Some(true);
+            if parts.null_aware && !null_aware {
+                let equal = Expr::compare(types::Comparison::Equal, l, r);
+                let not_false = ExprKind::IsBoolean { input: Box::new(equal), value: false, negated: true };
+                residual.push(Expr::new(not_false, Type::Boolean));
+            } else if parts.null_equals_null && !spans {
+                let kind = ExprKind::NotDistinct { left: Box::new(l), right: Box::new(r), negated: false };
+                residual.push(Expr::new(kind, Type::Boolean));
+            } else if parts.null_equals_null || null_aware {
+                on.push((l, r));
+            } else {
+                if both && spans {
+                    on.push((l.clone(), r.clone()));
+                }
+                residual.push(Expr::compare(types::Comparison::Equal, l, r));
             }
-            _ => false,
-        };
-        if !both {
+        }
+        if let (Some(l), Some(r)) = (&left_map, &right_map) {
+            on.extend(self.outer.iter().map(|o| (columns.expr(l[o]), columns.expr(r[o]))));
+        } else if !parts.null_equals_null && !parts.null_aware {
             // No domain on both sides: the join's own equalities can be its keys again.
-            let made = made_columns(&right);
-            let (keys, rest) = split_equalities(residual, &|id| made.contains(&id));
+            let (keys, rest) = split_equalities(residual, &is_right);
             on = keys;
             residual = rest;
         }
         let residual = if residual.is_empty() { None } else { Some(Expr::and(residual)) };
         let mut joined = join(left, right, kind, on, residual);
-        if let LogicalPlan::Join { mark, null_equals_null, .. } = &mut joined {
+        if let LogicalPlan::Join { mark, null_equals_null: equal, null_aware: aware, .. } = &mut joined {
             *mark = parts.mark;
-            *null_equals_null = both;
+            *equal = null_equals_null;
+            *aware = null_aware;
         }
         Ok((joined, map))
+    }
+
+    /// Both sides of a FULL join keep their rows, so both know the domain; a row without a partner has it from the side
+    /// that it comes from.
+    fn unnest_full_join(
+        &self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        parts: JoinParts,
+        columns: &mut ColumnTable,
+    ) -> Result<(LogicalPlan, Renaming)> {
+        let (left, left_map) = self.unnest(left, columns)?;
+        let (right, right_map) = self.unnest(right, columns)?;
+        let mut on: Vec<(Expr, Expr)> =
+            self.outer.iter().map(|o| (columns.expr(left_map[o]), columns.expr(right_map[o]))).collect();
+        let mut residual = Vec::new();
+        for (l, r) in parts.on {
+            // Conditions hold within one row of the domain, whichever side it is taken from.
+            let (l, r) = (inside(l, &left_map, columns), inside(r, &right_map, columns));
+            if !parts.null_equals_null {
+                residual.push(Expr::compare(types::Comparison::Equal, l.clone(), r.clone()));
+            }
+            on.push((l, r));
+        }
+        residual.extend(parts.residual.map(|r| inside(r, &left_map, columns)));
+        let residual = if residual.is_empty() { None } else { Some(Expr::and(residual)) };
+        let joined = null_safe(join(left, right, JoinKind::Full, on, residual));
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            joined.output().into_iter().map(|id| (id, columns.expr(id))).collect();
+        let mut map = Renaming::new();
+        for o in &self.outer {
+            let info = columns.get(*o).clone();
+            let arguments = vec![columns.expr(left_map[o]), columns.expr(right_map[o])];
+            let kind = ExprKind::Function { function: Function::Coalesce, arguments };
+            let id = columns.add(info.name, info.ty, info.nullable);
+            expressions.push((id, Expr::new(kind, info.ty)));
+            map.insert(*o, id);
+        }
+        Ok((LogicalPlan::Project { input: Box::new(joined), expressions }, map))
     }
 
     fn concerns(&self, plan: &LogicalPlan) -> bool {
@@ -337,6 +391,8 @@ struct JoinParts {
     on: Vec<(Expr, Expr)>,
     residual: Option<Expr>,
     mark: Option<ColumnId>,
+    null_equals_null: bool,
+    null_aware: bool,
 }
 
 fn unsupported(what: &str) -> Error {

@@ -1,5 +1,7 @@
 //! CREATE TABLE and CREATE TABLE AS.
 
+use std::collections::HashSet;
+
 use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
@@ -11,6 +13,24 @@ use super::{Context, word};
 use crate::bind::{Binder, folded};
 use crate::data_type;
 use crate::place::Placed;
+
+/// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
+const COLUMNS_MAX: usize = 10_000;
+
+/// The first name that has been there before.
+fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let mut seen = HashSet::new();
+    let mut names = names;
+    names.find(|name| !seen.insert(*name))
+}
+
+fn check_width(columns: usize) -> Result<()> {
+    if columns <= COLUMNS_MAX {
+        return Ok(());
+    }
+    let message = format!("a table has at most {COLUMNS_MAX} columns, not {columns}");
+    Err(Error::new(SqlState::StatementTooComplex, message))
+}
 
 impl Context<'_> {
     pub(super) fn create_table(&self, create: &CreateTable) -> Result<Statement> {
@@ -37,30 +57,36 @@ impl Context<'_> {
                 return Err(Error::unsupported("constraints in CREATE TABLE AS are not supported")
                     .with_hint("create the table first, then INSERT INTO it"));
             }
+            if let Some(column) = create.columns.first() {
+                let error =
+                    Error::new(SqlState::SyntaxError, "CREATE TABLE AS takes column names without types")
+                        .with_hint("the query's columns have types already; cast them there");
+                return Err(self.at(error, column.name.span));
+            }
             let mut query = Binder::new(self.text, self.relations).query(query)?;
-            if create.columns.len() > query.output.len() {
-                return Err(Error::new(
-                    SqlState::SyntaxError,
-                    "CREATE TABLE AS has more column names than columns",
-                ));
+            if let Some(extra) = self.column_names.get(query.output.len()) {
+                let error =
+                    Error::new(SqlState::SyntaxError, "CREATE TABLE AS has more column names than columns");
+                return Err(self.at(error, extra.span));
             }
-            for (column, (_, heading)) in create.columns.iter().zip(&mut query.output) {
-                *heading = folded(&column.name);
+            for (name, (_, heading)) in self.column_names.iter().zip(&mut query.output) {
+                *heading = folded(name);
             }
-            for (at, (_, name)) in query.output.iter().enumerate() {
-                if query.output[..at].iter().any(|(_, other)| other == name) {
-                    return Err(duplicate(name).with_hint("give one of them an alias"));
-                }
+            check_width(query.output.len())?;
+            if let Some(name) = repeated(query.output.iter().map(|(_, name)| name.as_str())) {
+                return Err(duplicate(name).with_hint("give one of them an alias"));
             }
             return Ok(Statement::CreateTableAs { name, query, options });
         }
         if create.columns.is_empty() {
             return Err(Error::unsupported("a table needs at least one column"));
         }
+        check_width(create.columns.len())?;
         let mut columns: Vec<Field> = Vec::with_capacity(create.columns.len());
+        let mut seen = HashSet::with_capacity(create.columns.len());
         for column in &create.columns {
             let field = self.column(column, &mut options)?;
-            if columns.iter().any(|f| f.name == field.name) {
+            if !seen.insert(field.name.clone()) {
                 return Err(self.at(duplicate(&field.name), column.name.span));
             }
             columns.push(field);

@@ -76,7 +76,7 @@ impl Context<'_> {
         let idents: Vec<&Ident> = columns.iter().collect();
         let targets = self.columns(&info, &idents)?;
         let options = copy_options(options, legacy)?;
-        let place = path_place(self.text, filename);
+        let place = place::of_quoted(self.text, filename);
         // Text is read straight into the table's types, not into what it looks like.
         let filled = Schema::new(targets.iter().map(|at| info.columns.fields()[*at].clone()).collect());
         let file = self.relations.file_as(filename, &options, &filled).map_err(|e| match place {
@@ -109,10 +109,6 @@ fn single(name: &NameSyntax) -> Option<&Ident> {
         [part] => part.as_ident(),
         _ => None,
     }
-}
-
-fn path_place(text: &str, path: &str) -> Option<types::Position> {
-    text.find(&format!("'{path}'")).map(|at| place::at_offset(text, at))
 }
 
 /// Options in the words that `Relations::file` takes.

@@ -13,53 +13,62 @@ use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState};
 
 use crate::bind::{Binder, folded};
+use crate::parse::Parsed;
 use crate::{RelationInfo, Relations, place};
 
 /// Plans one parsed statement.
-pub(crate) fn plan(text: &str, syntax: &Syntax, relations: &dyn Relations) -> Result<Statement> {
-    let context = Context { text, relations };
-    match syntax {
-        Syntax::Query(query) => Ok(Statement::Query(Binder::new(text, relations).query(query)?)),
-        Syntax::CreateTable(create) => context.create_table(create),
-        Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
-            let SchemaName::Simple(name) = schema_name else {
-                return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
-            };
-            Ok(Statement::CreateSchema { name: context.simple_name(name)?, if_not_exists: *if_not_exists })
-        }
-        Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
-            context.drop(object_type, *if_exists, names, *cascade)
-        }
-        Syntax::Insert(insert) => context.insert(insert),
-        Syntax::Copy { source, to, target, options, legacy_options, .. } => {
-            context.copy(source, *to, target, options, legacy_options)
-        }
-        Syntax::Explain { analyze, verbose: _, statement, format, options, .. } => {
-            context.explain(*analyze, statement, format.as_ref(), options.as_deref().unwrap_or_default())
-        }
-        Syntax::Set(set) => context.set(set),
-        Syntax::Reset(reset) => context.reset(reset),
-        Syntax::ShowVariable { variable } => context.show(variable),
-        Syntax::ShowTables { .. } => Ok(Statement::Show { name: Some("tables".into()) }),
-        Syntax::Call(call) => context.call(call),
-        Syntax::StartTransaction { .. } => Ok(Statement::Transaction { keyword: "begin".into() }),
-        Syntax::Commit { .. } => Ok(Statement::Transaction { keyword: "commit".into() }),
-        Syntax::Rollback { savepoint: None, .. } => Ok(Statement::Transaction { keyword: "rollback".into() }),
-        other => {
-            let shown = other.to_string();
-            let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
-            Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
-        }
-    }
+pub(crate) fn plan(text: &str, parsed: &Parsed, relations: &dyn Relations) -> Result<Statement> {
+    let context = Context { text, relations, column_names: &parsed.column_names };
+    context.plan(&parsed.statement)
 }
 
 /// What planning any statement needs.
 struct Context<'a> {
     text: &'a str,
     relations: &'a dyn Relations,
+    column_names: &'a [Ident],
 }
 
 impl Context<'_> {
+    fn plan(&self, syntax: &Syntax) -> Result<Statement> {
+        let (text, relations) = (self.text, self.relations);
+        match syntax {
+            Syntax::Query(query) => Ok(Statement::Query(Binder::new(text, relations).query(query)?)),
+            Syntax::CreateTable(create) => self.create_table(create),
+            Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
+                let SchemaName::Simple(name) = schema_name else {
+                    return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
+                };
+                Ok(Statement::CreateSchema { name: self.simple_name(name)?, if_not_exists: *if_not_exists })
+            }
+            Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
+                self.drop(object_type, *if_exists, names, *cascade)
+            }
+            Syntax::Insert(insert) => self.insert(insert),
+            Syntax::Copy { source, to, target, options, legacy_options, .. } => {
+                self.copy(source, *to, target, options, legacy_options)
+            }
+            Syntax::Explain { analyze, verbose: _, statement, format, options, .. } => {
+                self.explain(*analyze, statement, format.as_ref(), options.as_deref().unwrap_or_default())
+            }
+            Syntax::Set(set) => self.set(set),
+            Syntax::Reset(reset) => self.reset(reset),
+            Syntax::ShowVariable { variable } => self.show(variable),
+            Syntax::ShowTables { .. } => Ok(Statement::Show { name: Some("tables".into()) }),
+            Syntax::Call(call) => self.call(call),
+            Syntax::StartTransaction { .. } => Ok(Statement::Transaction { keyword: "begin".into() }),
+            Syntax::Commit { .. } => Ok(Statement::Transaction { keyword: "commit".into() }),
+            Syntax::Rollback { savepoint: None, .. } => {
+                Ok(Statement::Transaction { keyword: "rollback".into() })
+            }
+            other => {
+                let shown = other.to_string();
+                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
+                Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
+            }
+        }
+    }
+
     fn at(&self, error: Error, span: Span) -> Error {
         place::at(error, self.text, span)
     }
@@ -180,7 +189,7 @@ impl Context<'_> {
         if matches!(statement, Syntax::Explain { .. }) {
             return Err(Error::new(SqlState::SyntaxError, "EXPLAIN of EXPLAIN is not possible"));
         }
-        let planned = plan(self.text, statement, self.relations)?;
+        let planned = self.plan(statement)?;
         match planned {
             Statement::Query(_)
             | Statement::Insert { .. }

@@ -65,11 +65,6 @@ impl Context<'_> {
                     FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
                         (Some(folded(name)), value)
                     }
-                    FunctionArg::ExprNamed {
-                        name: Ast::Identifier(name),
-                        arg: FunctionArgExpr::Expr(value),
-                        ..
-                    } => (Some(folded(name)), value),
                     FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (None, value),
                     other => {
                         let error =
