@@ -11,7 +11,6 @@ use types::{Field, Type, Value};
 
 /// Fifteen seconds of seeds, or `FUZZ_SECONDS`.
 #[test]
-#[ignore = "open: correlated derived tables still fail; run with --ignored"]
 fn fuzz_smoke() {
     let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(15);
     let options = Options { queries: 30, reduce: true, ..Options::default() };

@@ -221,7 +221,6 @@ fn mutate(random: &mut Random, seeds: &[String]) -> String {
 }
 
 #[test]
-#[ignore = "open: some mutations still give internal errors; run with --ignored"]
 fn sql_text() {
     let mut target = Target::new();
     target.session.query("CALL tpch(scale => 0.001)").expect("TPC-H data");
@@ -260,7 +259,6 @@ fn sql_of_random_characters() {
 }
 
 #[test]
-#[ignore = "open: some of the largest texts plan in more than linear time; run with --ignored"]
 fn sql_that_is_deep_long_or_large() {
     let mut target = Target::new();
     let wrap = |open: &str, inside: &str, close: &str, n: usize| {

@@ -110,6 +110,6 @@ fn fuzz(arguments: &Arguments) -> bool {
             break;
         }
     }
-    println!("{} s: {total}", started.elapsed().as_secs());
+    println!("{} s: {total}\n{}", started.elapsed().as_secs(), total.refusals());
     broken || total.different > 0
 }

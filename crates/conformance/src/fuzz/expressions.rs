@@ -32,6 +32,9 @@ pub struct Generator<'a> {
     pub plain: bool,
 }
 
+/// Queries inside queries.
+const DEPTH_MAX: usize = 4;
+
 const FAMILIES: [Family; 7] = [
     Family::Boolean,
     Family::Whole,
@@ -121,7 +124,7 @@ impl Generator<'_> {
         if self.random.chance(18) {
             return self.choice(family, below);
         }
-        if !self.plain && self.nesting < 3 && self.random.chance(4) {
+        if !self.plain && self.nesting < DEPTH_MAX && self.random.chance(4) {
             return self.scalar_subquery(family);
         }
         match family {
@@ -188,7 +191,7 @@ impl Generator<'_> {
 
     fn condition(&mut self, depth: usize) -> Expr {
         let b = Family::Boolean;
-        let subqueries = !self.plain && self.nesting < 3;
+        let subqueries = !self.plain && self.nesting < DEPTH_MAX;
         match self.random.weighted(&[30, 12, 10, 10, 8, 8, 8, 6, 3, 3, if subqueries { 14 } else { 0 }]) {
             0 => self.comparison(depth),
             1 => {
@@ -244,6 +247,22 @@ impl Generator<'_> {
 
     fn in_list(&mut self, depth: usize) -> Expr {
         let family = self.any_family();
+        if self.random.chance(15) {
+            // Items that are no constants: a disjunction.
+            let not = *self.random.pick(&["", "NOT "]);
+            return self.fill(
+                Family::Boolean,
+                &format!("({{}} {not}IN ({{}}, {{}}))"),
+                &[family; 3],
+                depth.min(1),
+            );
+        }
+        if self.random.chance(8) {
+            let other = self.any_family();
+            let operator = *self.random.pick(&["=", "<>"]);
+            let template = format!("(({{}}, {{}}) {operator} ({{}}, {{}}))");
+            return self.fill(Family::Boolean, &template, &[family, other, family, other], 0);
+        }
         let mut values: Vec<String> =
             (0..1 + self.random.below(4)).map(|_| self.literal_of(family).to_string()).collect();
         if self.random.chance(12) {

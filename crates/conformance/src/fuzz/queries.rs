@@ -57,7 +57,7 @@ impl Generator<'_> {
     fn as_cte(&mut self, query: &mut Query) {
         let Some(item) = query.first.from.first_mut() else { return };
         let Relation::Query(inner) = &item.relation else { return };
-        let name = "w".to_owned();
+        let name = format!("w{}", self.nesting);
         query.ctes.push((name.clone(), (**inner).clone()));
         item.relation = Relation::Table(name.clone());
         if self.random.chance(50) {
@@ -75,6 +75,7 @@ impl Generator<'_> {
                 relation: Relation::Table(name),
                 alias,
                 on,
+                using: None,
             });
         }
     }
@@ -91,6 +92,10 @@ impl Generator<'_> {
                 let operator = *self.random.pick(&operators);
                 query.rest.push((operator, self.select(&wanted).0));
             }
+        }
+        // In a subquery too, hiding that of the query around it.
+        if self.nesting > 1 && query.rest.is_empty() && self.random.chance(6) {
+            self.as_cte(&mut query);
         }
         self.nesting -= 1;
         (query, found)
@@ -251,11 +256,17 @@ impl Generator<'_> {
                 join = *self.random.pick(&[" LEFT JOIN ", " CROSS JOIN ", " JOIN "]);
             }
             let conditional = at > 0 && !matches!(join, " CROSS JOIN " | ", ");
-            let on = conditional.then(|| self.on(&columns, items.last().is_some_and(|l| l.join == ", ")));
+            // Two plain tables share the column `a`; with more of them it would be ambiguous.
+            let plain = matches!(relation, Relation::Table(_))
+                && items.iter().all(|i| matches!(i.relation, Relation::Table(_)));
+            let using = conditional && at == 1 && plain && self.random.chance(8);
+            let on = (conditional && !using)
+                .then(|| self.on(&columns, items.last().is_some_and(|l| l.join == ", ")));
             if let Some(scope) = self.scopes.last_mut() {
                 scope.extend(columns);
             }
-            items.push(FromItem { join: if at == 0 { "" } else { join }, relation, alias, on });
+            let using = using.then_some("a");
+            items.push(FromItem { join: if at == 0 { "" } else { join }, relation, alias, on, using });
         }
         // An ON clause sees only its own side of a comma.
         for item in &mut items {
@@ -268,7 +279,7 @@ impl Generator<'_> {
 
     fn relation(&mut self, alias: &str, may_be_lateral: bool) -> (Relation, Vec<Column>) {
         if self.nesting < 3 && self.random.chance(22) {
-            let lateral = may_be_lateral && self.random.chance(15);
+            let lateral = may_be_lateral && self.random.chance(30);
             // Without LATERAL the query sees none of its neighbours, nor what is further out through them.
             let hidden = if lateral { None } else { self.scopes.pop() };
             let width = 1 + self.random.below(3);
@@ -357,6 +368,13 @@ impl Generator<'_> {
         }
         let family = self.any_family();
         let left = self.expr(family, depth.min(1));
+        if self.random.chance(12) {
+            let other = self.any_family();
+            let second = self.expr(other, 0);
+            let (query, _) = self.query(&[Some(family), Some(other)]);
+            let holes = vec![left.into(), second.into(), query.into()];
+            return Expr::new(b, &format!("(({{}}, {{}}) {not}IN ({{}}))"), holes);
+        }
         let (query, _) = self.query(&[Some(family)]);
         let template = if self.random.chance(75) {
             format!("({{}} {not}IN ({{}}))")

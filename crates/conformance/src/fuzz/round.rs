@@ -1,5 +1,7 @@
 //! One seed: its tables in a database per configuration, its queries through all of them and the reference.
 
+use std::collections::BTreeMap;
+
 use engine::{ResultSet, Session};
 use plan::Statement;
 use types::{Error, Result, SqlState, Type, Value};
@@ -55,6 +57,8 @@ pub struct Counts {
     pub rows: usize,
     pub with_rows: usize,
     pub with_error: usize,
+    /// Why queries were not planned, values left out, and how often.
+    pub refusals: BTreeMap<String, usize>,
 }
 
 impl Counts {
@@ -70,6 +74,16 @@ impl Counts {
         self.rows += other.rows;
         self.with_rows += other.with_rows;
         self.with_error += other.with_error;
+        for (reason, count) in &other.refusals {
+            *self.refusals.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// The most frequent refusals, a line each.
+    pub fn refusals(&self) -> String {
+        let mut all: Vec<(&String, &usize)> = self.refusals.iter().collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        all.iter().take(12).map(|(reason, count)| format!("   {count} x {reason}\n")).collect()
     }
 }
 
@@ -178,6 +192,12 @@ pub fn judge(session: &Session, query: &Query, known: &Outcome, types: &[Type]) 
     compare(known, &actual(session, &query.to_string(), types), types, !query.order.is_empty())
 }
 
+/// A message without what is quoted in it.
+fn general(message: &str) -> String {
+    let parts = message.split('"').enumerate();
+    parts.map(|(at, part)| if at % 2 == 0 { part } else { "\"...\"" }).collect()
+}
+
 /// All of one seed. Cases are reduced before `report` gets them.
 pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> Result<Counts> {
     let mut random = Random::new(seed);
@@ -208,6 +228,8 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
         let (known, types) = match expected(&query.to_string(), &tables, options.steps) {
             Expected::NotPlanned(error) => {
                 counts.not_planned += 1;
+                let reason = format!("{} {}", error.state().code(), general(error.message()));
+                *counts.refusals.entry(reason).or_default() += 1;
                 if error.state() == SqlState::Internal {
                     let configuration = options.configurations[0].clone();
                     let difference = format!("the front end fails: {error}");

@@ -133,6 +133,8 @@ pub struct FromItem {
     pub relation: Relation,
     pub alias: String,
     pub on: Option<Expr>,
+    /// The column both sides are joined by, in place of `on`.
+    pub using: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -195,6 +197,9 @@ impl fmt::Display for Select {
             }
             if let (Some(on), 1..) = (&item.on, at) {
                 write!(f, " ON {on}")?;
+            }
+            if let (Some(column), 1..) = (item.using, at) {
+                write!(f, " USING ({column})")?;
             }
         }
         if let Some(filter) = &self.filter {
@@ -291,7 +296,7 @@ impl Select {
                 with(&|s| {
                     s.from.remove(at);
                     if at == 0 {
-                        s.from[0].on = None;
+                        (s.from[0].on, s.from[0].using) = (None, None);
                     }
                 });
             }
