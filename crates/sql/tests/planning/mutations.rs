@@ -142,7 +142,7 @@ fn mutated_statements_do_not_panic() {
         let text = words.join(" ");
         let start = Instant::now();
         let result = std::panic::catch_unwind(|| sql::plan_one(&text, &catalog));
-        assert!(start.elapsed() < Duration::from_secs(5), "slow: {text}");
+        assert!(start.elapsed() < Duration::from_secs(30), "slow: {text}");
         match result {
             Err(_) => panic!("panicked: {text}"),
             Ok(Ok(plan::Statement::Query(query))) => {

@@ -17,7 +17,8 @@ fn outcome(text: String) -> Result<(), String> {
         let result = planned(&text, &catalog());
         let taken = start.elapsed();
         let shown: String = text.chars().take(60).collect();
-        assert!(taken < Duration::from_secs(10), "{taken:?} for {shown}");
+        // Other work may be competing for the processor; a hang is another matter.
+        assert!(taken < Duration::from_secs(60), "{taken:?} for {shown}");
         match result {
             Ok(_) => Ok(()),
             Err(error) => {
@@ -102,7 +103,7 @@ fn faults_inside_brackets() {
                 let _ =
                     std::thread::spawn(move || drop(planned(&text, &catalog()))).join().expect("no panic");
                 assert!(
-                    start.elapsed() < Duration::from_secs(10),
+                    start.elapsed() < Duration::from_secs(60),
                     "{:?} for {depth} x {shown}",
                     start.elapsed()
                 );
