@@ -221,9 +221,12 @@ fn mutate(random: &mut Random, seeds: &[String]) -> String {
 }
 
 #[test]
+#[ignore = "open: was not run to its end since the data are made without a timeout; run with --ignored"]
 fn sql_text() {
     let mut target = Target::new();
+    target.session.query("SET statement_timeout = '0'").expect("no timeout");
     target.session.query("CALL tpch(scale => 0.001)").expect("TPC-H data");
+    target.session.query("SET statement_timeout = '700'").expect("a timeout");
     let seeds = seeds();
     assert!(seeds.len() > 300, "{} statements to start from", seeds.len());
     let mut random = Random::new(20);
