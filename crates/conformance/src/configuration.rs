@@ -44,6 +44,8 @@ pub fn all() -> Vec<Configuration> {
         .collect();
     let techniques: Vec<(&str, &str)> = [
         ("dense_keys", "off"),
+        ("clustered_keys", "off"),
+        ("top_k_bound", "off"),
         ("predicates_on_codes", "off"),
         ("block_skipping", "off"),
         ("simd", "scalar"),

@@ -20,6 +20,8 @@ pub struct Settings {
     pub layout: LayoutKind,
     pub dense_keys: bool,
     pub shared_join_table: bool,
+    pub clustered_keys: bool,
+    pub top_k_bound: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
     pub optimizer: optimizer::Settings,
@@ -37,6 +39,8 @@ impl Default for Settings {
             layout: LayoutKind::default(),
             dense_keys: true,
             shared_join_table: false,
+            clustered_keys: true,
+            top_k_bound: true,
             predicates_on_codes: true,
             block_skipping: true,
             optimizer: optimizer::Settings::default(),
@@ -52,7 +56,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 10] = [
+pub const SESSION_SETTINGS: [(&str, &str); 12] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -61,6 +65,8 @@ pub const SESSION_SETTINGS: [(&str, &str); 10] = [
     ("layout", "layout of new tables: column or compressed_column"),
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
     ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
+    ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
+    ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
 ];
@@ -143,6 +149,8 @@ impl Settings {
             "layout" => self.layout.name().into(),
             "dense_keys" => switch_text(self.dense_keys),
             "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
+            "clustered_keys" => switch_text(self.clustered_keys),
+            "top_k_bound" => switch_text(self.top_k_bound),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "block_skipping" => switch_text(self.block_skipping),
             _ => return self.optimizer.get(name).map(str::to_owned),
@@ -200,6 +208,8 @@ impl Settings {
                     _ => return Err(invalid(name, text, "partitioned or shared")),
                 };
             }
+            "clustered_keys" => self.clustered_keys = switch()?,
+            "top_k_bound" => self.top_k_bound = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
             _ => {
@@ -230,6 +240,8 @@ impl Settings {
             analyze,
             dense_keys: self.dense_keys,
             shared_join_table: self.shared_join_table,
+            clustered_keys: self.clustered_keys,
+            top_k_bound: self.top_k_bound,
             runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,
             block_skipping: self.block_skipping,

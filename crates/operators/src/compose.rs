@@ -18,7 +18,7 @@ use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result};
 use workorder::{Dag, EdgeKind, SegmentId, UnitOfTransfer};
 
-use crate::aggregate::Aggregate;
+use crate::aggregate::{Aggregate, Clustered};
 use crate::collect::{Collect, Discard, QueryResult};
 use crate::context::QueryContext;
 use crate::file_scan::FileScan;
@@ -248,7 +248,22 @@ impl Composer<'_> {
             }
             PhysicalNode::Aggregate { input, .. } => {
                 let aggregate = Aggregate::new(plan, self.query)?;
-                let flowing = self.flow(input)?;
+                let mut flowing = self.flow(input)?;
+                if let ([_], Some(clustered)) =
+                    (flowing.branches.as_slice(), Clustered::of(&aggregate, plan, self.query)?)
+                {
+                    let done = Arc::new(Mutex::new(Vec::new()));
+                    for branch in &mut flowing.branches {
+                        branch.became.push(done.clone());
+                    }
+                    self.append(&mut flowing, clustered.transform(), "clustered groups", &[]);
+                    let mut rest = self.open_shared(clustered.rest(), "other groups".to_owned(), &[]);
+                    for branch in &mut rest.branches {
+                        branch.waits.push(Waits::Branch(done.clone()));
+                    }
+                    flowing.branches.append(&mut rest.branches);
+                    return Ok(flowing);
+                }
                 let segments = self.close(flowing, aggregate.sink());
                 let merged = self.step("merge groups", aggregate.merge_step(), &segments);
                 Ok(self.open_shared(aggregate.source(), "groups".to_owned(), &[merged]))

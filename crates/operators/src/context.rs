@@ -2,15 +2,16 @@
 //! runtime filters that joins fill and scans apply.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memory::Budget;
-use plan::{FilterId, TableId};
+use plan::{FilterId, NodeId, TableId};
 use types::{Error, Result, SqlState};
 use workorder::{UnitOfTransfer, WorkContext};
 
 use crate::metrics::Metrics;
 use crate::runtime_filter::KeyFilter;
+use crate::sort::bound::{ScanBounds, TopBound};
 
 /// The settings that execution looks at.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct ExecutionSettings {
     pub dense_keys: bool,
     /// Hash tables of joins are filled by all workers together, without latches, instead of in partitions.
     pub shared_join_table: bool,
+    pub clustered_keys: bool,
+    pub top_k_bound: bool,
     pub runtime_filters: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
@@ -40,6 +43,8 @@ impl Default for ExecutionSettings {
             analyze: false,
             dense_keys: true,
             shared_join_table: false,
+            clustered_keys: true,
+            top_k_bound: true,
             runtime_filters: true,
             predicates_on_codes: true,
             block_skipping: true,
@@ -67,6 +72,7 @@ pub struct QueryContext {
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
+    scan_bounds: Mutex<ScanBounds>,
 }
 
 impl QueryContext {
@@ -97,6 +103,7 @@ impl QueryContext {
             metrics: Metrics::new(nodes),
             materialized: vec![],
             filters,
+            scan_bounds: Mutex::default(),
         }
     }
 
@@ -115,6 +122,18 @@ impl QueryContext {
     /// The filter, once its join's build side is complete and if it is worth applying.
     pub fn filter(&self, id: FilterId) -> Option<&Arc<KeyFilter>> {
         self.filters.get(&id).and_then(OnceLock::get)
+    }
+
+    /// The scan `node` is to drop rows that a top-k above it has no use for, by its fetched column `column`.
+    pub fn bound_scan(&self, node: NodeId, column: usize, bound: Arc<TopBound>) {
+        let mut bounds = self.scan_bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds.entry(node).or_default().push((column, bound));
+    }
+
+    /// The bounds of the scan `node`; asked once, when it is made.
+    pub fn scan_bounds(&self, node: NodeId) -> Vec<(usize, Arc<TopBound>)> {
+        let bounds = self.scan_bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        bounds.get(&node).cloned().unwrap_or_default()
     }
 
     /// Asks for room before a large allocation.

@@ -172,3 +172,75 @@ pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
     }
     written
 }
+
+/// Adds every value to the sum of its group, for `G` groups; others are left out.
+///
+/// # Safety
+/// `groups` and `values` are of one length; `sums` has `G`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn sum_groups<const G: usize>(groups: &[u32], values: &[i64], sums: &mut [i64]) {
+    debug_assert!(groups.len() == values.len() && sums.len() == G);
+    let rows = values.len();
+    let mut totals = [_mm512_setzero_si512(); G];
+    let add = |totals: &mut [__m512i; G], group: __m256i, value: __m512i| {
+        for (number, total) in totals.iter_mut().enumerate() {
+            let mask = _mm256_cmpeq_epi32_mask(group, _mm256_set1_epi32(number as i32));
+            *total = _mm512_mask_add_epi64(*total, mask, *total, value);
+        }
+    };
+    let mut at = 0;
+    while at + 8 <= rows {
+        // SAFETY: eight rows are left.
+        let (group, value) = unsafe {
+            (
+                _mm256_loadu_si256(groups.as_ptr().add(at).cast()),
+                _mm512_loadu_si512(values.as_ptr().add(at).cast()),
+            )
+        };
+        add(&mut totals, group, value);
+        at += 8;
+    }
+    if at < rows {
+        let mask = (1u8 << (rows - at)) - 1;
+        // SAFETY: only the rows that are left are read.
+        let (group, value) = unsafe {
+            (
+                _mm256_maskz_loadu_epi32(mask, groups.as_ptr().add(at).cast()),
+                _mm512_maskz_loadu_epi64(mask, values.as_ptr().add(at)),
+            )
+        };
+        // Rows past the end count as zeros of group 0.
+        add(&mut totals, group, value);
+    }
+    for (sum, total) in sums.iter_mut().zip(totals) {
+        *sum = sum.wrapping_add(_mm512_reduce_add_epi64(total));
+    }
+}
+
+/// A word for each 64 rows from row 64 on, `whole` words counting the one before: whether a value differs from its
+/// predecessor. Returns whether none is less.
+///
+/// # Safety
+/// There are at least `64 * whole` values.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64>) -> bool {
+    debug_assert!(values.len() >= whole * 64);
+    let mut descents = 0u8;
+    for word in 1..whole {
+        let mut bits = 0u64;
+        for part in 0..8 {
+            let at = word * 64 + part * 8;
+            // SAFETY: `at` is at least 64 and `at + 8` at most `64 * whole`.
+            let (value, before) = unsafe {
+                (
+                    _mm512_loadu_si512(values.as_ptr().add(at).cast()),
+                    _mm512_loadu_si512(values.as_ptr().add(at - 1).cast()),
+                )
+            };
+            bits |= u64::from(_mm512_cmpneq_epi64_mask(value, before)) << (part * 8);
+            descents |= _mm512_cmplt_epi64_mask(value, before);
+        }
+        words.push(bits);
+    }
+    descents == 0
+}

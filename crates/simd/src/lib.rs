@@ -15,6 +15,8 @@
 //! | words -> row numbers | `append_indices`, `Bitmap::to_indices` |
 //! | min and max | `bounds`, `float_bounds` |
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
+//! | sums of a few groups | `sum_few_groups` |
+//! | where a run of equal values begins | `differing_neighbours` |
 //! | a checksum at memory speed | `checksum` |
 
 #[cfg(target_arch = "x86_64")]
@@ -26,6 +28,7 @@ pub mod bounds;
 pub mod cast;
 pub mod checksum;
 pub mod code;
+pub mod groups;
 pub mod indices;
 pub mod level;
 pub mod lookup;
@@ -41,6 +44,7 @@ pub use bounds::{bounds, float_bounds};
 pub use cast::{Plain, as_bytes, typed, typed_mut};
 pub use checksum::checksum;
 pub use code::{Code, Float, Lane};
+pub use groups::{FEW_GROUPS, differing_neighbours, sum_few_groups};
 pub use indices::append_indices;
 pub use level::{Kernel, Level, level, run, run_at, set_level};
 pub use lookup::{CodeTable, and_lookup};

@@ -287,3 +287,61 @@ fn kernels_run_at_every_level() {
         assert_eq!(run_at(level, Sum(&[1, 2, 3])), 6);
     }
 }
+
+#[test]
+fn sums_of_few_groups() {
+    use crate::groups::sum_few_groups_at;
+    let mut random = Random(57);
+    for level in Level::available() {
+        for rows in lengths() {
+            for count in 0..=FEW_GROUPS {
+                // Some rows are of groups without a sum: they are left out.
+                let groups: Vec<u32> = (0..rows).map(|_| random.below(count as u64 + 3) as u32).collect();
+                let values: Vec<i64> = (0..rows).map(|_| random.next() as i64).collect();
+                let start: Vec<i64> = (0..count).map(|_| random.next() as i64).collect();
+                let mut got = start.clone();
+                sum_few_groups_at(level, &groups, &values, &mut got);
+                let mut expected = start;
+                for (group, value) in groups.iter().zip(&values) {
+                    if let Some(sum) = expected.get_mut(*group as usize) {
+                        *sum = sum.wrapping_add(*value);
+                    }
+                }
+                assert_eq!(got, expected, "{level:?} {rows} rows, {count} groups");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_that_differ() {
+    use crate::groups::differing_neighbours_at;
+    let mut random = Random(58);
+    let mut words = vec![];
+    for level in Level::available() {
+        for rows in lengths() {
+            for kind in 0..3 {
+                let mut last = -5i64;
+                let mut values: Vec<i64> = Vec::new();
+                for _ in 0..rows {
+                    last += (random.below(3) == 0) as i64 * random.below(9) as i64;
+                    values.push(last);
+                }
+                if kind == 1 && rows > 0 {
+                    // One descent, anywhere.
+                    let at = random.below(rows as u64) as usize;
+                    values[at] = i64::MIN;
+                }
+                let before = if kind == 2 { i64::MAX } else { -5 };
+                let previous = |i: usize| if i == 0 { before } else { values[i - 1] };
+                let ascending = differing_neighbours_at(level, before, &values, &mut words);
+                assert_eq!(ascending, (0..rows).all(|i| previous(i) <= values[i]), "{level:?} {rows}");
+                assert_eq!(words.len(), rows.div_ceil(64));
+                for i in 0..rows {
+                    let bit = words[i / 64] >> (i % 64) & 1 == 1;
+                    assert_eq!(bit, previous(i) != values[i], "{level:?} {rows} row {i}");
+                }
+            }
+        }
+    }
+}

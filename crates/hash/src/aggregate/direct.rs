@@ -28,67 +28,78 @@ impl DirectMap {
     }
     /// The group of each row into `groups`; rows that begin a group are put into `new`, which get the numbers from
     /// `next` on. False when a value lies out of bounds: nothing is changed then.
-    pub fn find(
-        &mut self,
-        key: &Vector,
-        rows: Option<&[u32]>,
-        next: usize,
-        groups: &mut Vec<u32>,
-        new: &mut Vec<u32>,
-    ) -> bool {
+    pub fn find(&mut self, key: &Vector, next: usize, groups: &mut Vec<u32>, new: &mut Vec<u32>) -> bool {
+        new.clear();
+        groups.clear();
         match key.data() {
-            Data::I16(v) => self.find_in(|row| i64::from(v[row]), key, rows, next, groups, new),
-            Data::I32(v) => self.find_in(|row| i64::from(v[row]), key, rows, next, groups, new),
-            Data::I64(v) => self.find_in(|row| v[row], key, rows, next, groups, new),
-            _ => self.find(&key.flatten(), rows, next, groups, new),
+            Data::I16(v) => self.find_in(v, key, next, groups, new),
+            Data::I32(v) => self.find_in(v, key, next, groups, new),
+            Data::I64(v) => self.find_in(v, key, next, groups, new),
+            _ => self.find(&key.flatten(), next, groups, new),
         }
     }
-    #[inline(always)]
-    fn find_in(
+    fn find_in<T: Copy + Ord + Into<i64>>(
         &mut self,
-        value: impl Fn(usize) -> i64,
+        keys: &[T],
         key: &Vector,
-        rows: Option<&[u32]>,
         next: usize,
         groups: &mut Vec<u32>,
         new: &mut Vec<u32>,
     ) -> bool {
         let values = self.map.len() - 1;
-        let count = rows.map_or(key.len(), <[u32]>::len);
         let low = self.low;
-        new.clear();
-        groups.clear();
-        let nulls = key.has_nulls();
-        let place = |at: usize| {
-            let row = rows.map_or(at, |r| r[at] as usize);
-            if nulls && key.is_null(row) { values } else { value(row).wrapping_sub(low) as u64 as usize }
-        };
-        let mut outside = false;
-        for at in 0..count {
-            let place = place(at);
-            outside |= place > values || (place == values && !nulls);
+        let place = |key: T| key.into().wrapping_sub(low) as u64 as usize;
+        if let Some(validity) = key.validity().filter(|v| v.null_count() > 0) {
+            // A NULL row's value is any: only the others are asked whether they lie within.
+            if validity.valid_indices().any(|row| place(keys[row]) >= values) {
+                return false;
+            }
+            let place = |row: usize| if validity.is_null(row) { values } else { place(keys[row]) };
+            groups.extend((0..keys.len()).map(|row| self.map[place(row)].wrapping_sub(1)));
+            return self.number_new(place, next, groups, new);
         }
-        // With NULLs in the batch the value just above the bounds would be taken for one.
-        if nulls && !outside {
-            outside = (0..count).any(|at| {
-                let row = rows.map_or(at, |r| r[at] as usize);
-                place(at) == values && !key.is_null(row)
-            });
-        }
-        if outside {
+        if !all_below(keys, low, values) {
             return false;
         }
-        groups.reserve(count);
-        for at in 0..count {
-            let place = place(at);
-            let mut entry = self.map[place];
-            if entry == 0 {
-                entry = (next + new.len() + 1) as u32;
-                self.map[place] = entry;
-                new.push(rows.map_or(at as u32, |r| r[at]));
+        let map = &self.map[..];
+        let mut all_seen = true;
+        groups.extend(keys.iter().map(|key| {
+            let entry = map[place(*key)];
+            all_seen &= entry != 0;
+            entry.wrapping_sub(1)
+        }));
+        all_seen || self.number_new(|row| place(keys[row]), next, groups, new)
+    }
+    /// Numbers the groups that rows without one begin.
+    fn number_new(
+        &mut self,
+        place: impl Fn(usize) -> usize,
+        next: usize,
+        groups: &mut [u32],
+        new: &mut Vec<u32>,
+    ) -> bool {
+        for (row, group) in groups.iter_mut().enumerate() {
+            if *group == NONE {
+                let entry = &mut self.map[place(row)];
+                if *entry == 0 {
+                    new.push(row as u32);
+                    *entry = (next + new.len()) as u32;
+                }
+                *group = *entry - 1;
             }
-            groups.push(entry - 1);
         }
         true
     }
+}
+
+/// What a row has for a group while its key has none.
+const NONE: u32 = u32::MAX;
+
+/// Whether all keys lie in `[low, low + values)`: one pass that the compiler vectorises.
+fn all_below<T: Copy + Into<i64>>(keys: &[T], low: i64, values: usize) -> bool {
+    let mut within = true;
+    for key in keys {
+        within &= ((*key).into().wrapping_sub(low) as u64) < values as u64;
+    }
+    within
 }

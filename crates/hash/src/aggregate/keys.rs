@@ -144,8 +144,12 @@ impl KeyStore {
     /// Appends the key in `row` of `keys`.
     #[inline]
     pub fn push(&mut self, keys: &Keys<'_>, row: usize) {
-        let width = self.layout.width;
-        self.words.extend_from_slice(&keys.words[row * width..(row + 1) * width]);
+        match self.layout.width {
+            1 => self.words.push(keys.words[row]),
+            2 => self.words.extend_from_slice(&keys.words.as_chunks::<2>().0[row]),
+            3 => self.words.extend_from_slice(&keys.words.as_chunks::<3>().0[row]),
+            width => self.words.extend_from_slice(&keys.words[row * width..(row + 1) * width]),
+        }
         if !self.texts.is_empty() {
             self.push_texts(keys, row);
         }
@@ -166,9 +170,38 @@ impl KeyStore {
     }
     /// Appends the keys of `rows`.
     pub fn append(&mut self, keys: &Keys<'_>, rows: &[u32]) {
+        if self.layout.width == 1 && self.texts.is_empty() {
+            self.words.extend(rows.iter().map(|row| keys.words[*row as usize]));
+            self.len += rows.len();
+            return;
+        }
+        self.words.reserve(rows.len() * self.layout.width);
         for row in rows {
             self.push(keys, *row as usize);
         }
+    }
+    /// Appends keys of one integer column without NULLs: a word each.
+    pub fn append_integers(&mut self, values: impl ExactSizeIterator<Item = i64>) {
+        assert!(self.layout.width == 1 && self.texts.is_empty(), "one word a key");
+        self.len += values.len();
+        self.words.extend(values.map(|value| value as u64));
+    }
+    /// Replaces the first word of every key, given its row and the word.
+    pub fn renumber(&mut self, mut number: impl FnMut(usize, u64) -> u64) {
+        let width = self.layout.width.max(1);
+        for (row, word) in self.words.iter_mut().step_by(width).enumerate() {
+            *word = number(row, *word);
+        }
+    }
+    /// The first word of every key, as a number.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().step_by(self.layout.width.max(1)).map(|word| *word as u32)
+    }
+    /// Forgets all keys and keeps the room.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.texts = (0..self.layout.texts).map(|_| TextColumn::default()).collect();
+        self.len = 0;
     }
     /// The hashes of all keys.
     pub fn hashes(&self) -> Vec<u64> {
@@ -199,6 +232,29 @@ impl KeyStore {
     pub fn freeze(self) -> FrozenKeys {
         let texts = self.texts.into_iter().map(TextColumn::freeze).collect();
         FrozenKeys { layout: self.layout, words: self.words, texts, len: self.len }
+    }
+}
+
+/// Appends to `whole`, whose layout is that of `groups` with further columns, a key for each of `numbered`: the key of
+/// the group that its first word names, then its other words. Texts of the further columns come along.
+pub fn extend_numbered(whole: &mut KeyStore, groups: &KeyStore, numbered: &KeyStore) {
+    let (width, more) = (groups.layout.width, numbered.layout.width - 1);
+    assert_eq!(whole.layout.width, width + more, "the group's words and the value's");
+    let mut words = vec![0u64; width + more];
+    for row in 0..numbered.len() {
+        let pair = &numbered.words[row * (more + 1)..][..more + 1];
+        let group = pair[0] as usize;
+        words[..width].copy_from_slice(&groups.words[group * width..][..width]);
+        words[width..].copy_from_slice(&pair[1..]);
+        let (texts, values) = whole.texts.split_at_mut(groups.texts.len());
+        for (target, source) in texts.iter_mut().zip(&groups.texts) {
+            target.push(source.get(group));
+        }
+        for (target, source) in values.iter_mut().zip(&numbered.texts) {
+            target.push(source.get(row));
+        }
+        whole.words.extend_from_slice(&words);
+        whole.len += 1;
     }
 }
 

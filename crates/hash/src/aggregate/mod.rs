@@ -27,7 +27,7 @@ pub mod text;
 
 pub use codes::SmallCodes;
 pub use direct::DirectMap;
-pub use keys::{FrozenKeys, KeyBatch, KeyStore};
+pub use keys::{FrozenKeys, KeyBatch, KeyStore, extend_numbered};
 pub use layout::{KeyColumn, KeyLayout};
 pub use results::{Finish, Spread};
 pub use rows::{RowGroups, Runs};

@@ -6,7 +6,7 @@ use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 use super::states::{Accumulator, States};
-use super::sums::FloatSums;
+use super::sums::{FloatSums, IntegerSums};
 
 /// Which measure of spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl States {
                         check_overflow(sums, start, end)?;
                         return Ok(float_vector(ty, sums.sums[start..end].to_vec(), validity));
                     }
-                    Accumulator::Integers(sums) => integer_data(ty, (start..end).map(|g| Some(sums.get(g))))?,
+                    Accumulator::Integers(sums) => integer_sums(sums, ty, start, end)?,
                     Accumulator::WideIntegers(sums) => {
                         if sums.overflowed {
                             return Err(Error::out_of_range(&ty));
@@ -234,6 +234,28 @@ fn float_vector(ty: Type, values: Vec<f64>, validity: Option<NullBuffer>) -> Vec
         Data::F64(values.into())
     };
     Vector::new(ty, data, validity)
+}
+
+/// The sums of the groups `[start, end)`. Where their bound proves that `ty` holds them all, none is looked at.
+fn integer_sums(sums: &IntegerSums, ty: Type, start: usize, end: usize) -> Result<Data> {
+    if let Some(narrow) = sums.narrow_below(limit(ty)) {
+        match ty.physical() {
+            Physical::I64 => return Ok(Data::I64(narrow[start..end].to_vec().into())),
+            Physical::I128 => {
+                return Ok(Data::I128(narrow[start..end].iter().map(|v| i128::from(*v)).collect()));
+            }
+            _ => {}
+        }
+    }
+    integer_data(ty, (start..end).map(|g| Some(sums.get(g))))
+}
+
+/// No magnitude below this is out of the type's range.
+fn limit(ty: Type) -> u128 {
+    match ty {
+        Type::Decimal { precision, .. } => power_of_ten(precision).unsigned_abs(),
+        _ => i64::MAX as u128,
+    }
 }
 
 /// Integers in the form of `ty`; `None`, and what `ty` cannot hold, is an error.

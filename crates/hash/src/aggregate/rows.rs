@@ -29,6 +29,27 @@ impl Runs {
         };
         self.starts.truncate(count);
     }
+    /// The runs of keys that ascend from `before` on: whether the first run has that key. `None` when they do not
+    /// ascend; the runs are undefined then. `words` is room for a bit a row.
+    pub fn find_ascending(
+        &mut self,
+        before: Option<i64>,
+        keys: &[i64],
+        words: &mut Vec<u64>,
+    ) -> Option<bool> {
+        let first = *keys.first()?;
+        if !simd::differing_neighbours(before.unwrap_or(first), keys, words) {
+            return None;
+        }
+        self.rows = keys.len();
+        self.each.take();
+        self.groups.clear();
+        self.starts.clear();
+        // The first row begins a run of this batch, be it a new key or not.
+        words[0] |= 1;
+        simd::append_indices(words, 0, &mut self.starts);
+        Some(before == Some(first))
+    }
     pub fn len(&self) -> usize {
         self.starts.len()
     }

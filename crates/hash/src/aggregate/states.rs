@@ -289,6 +289,25 @@ impl States {
     pub fn groups(&self) -> usize {
         self.groups
     }
+    /// Forgets all groups; `spec` is the one the states were made with. Room for common ones is kept.
+    pub fn reset(&mut self, spec: &StateSpec) {
+        self.groups = 0;
+        if let Some(rows) = &mut self.rows {
+            rows.clear();
+        }
+        for (argument, spec) in self.arguments.iter_mut().zip(&spec.arguments) {
+            argument.missing.clear();
+            if let Some(counts) = &mut argument.counts {
+                counts.clear();
+            }
+            for (accumulator, kind) in argument.accumulators.iter_mut().zip(&spec.accumulators) {
+                match accumulator {
+                    Accumulator::Integers(sums) => sums.clear(),
+                    other => *other = Accumulator::new(kind, spec.ty, spec.distinct),
+                }
+            }
+        }
+    }
     pub fn bytes(&self) -> usize {
         let rows = self.rows.as_ref().map_or(0, |r| r.capacity() * 8);
         rows + self

@@ -6,7 +6,7 @@
 //! | groups so far | loop |
 //! | --- | --- |
 //! | one | a plain vectorised sum |
-//! | up to 4 | for each group the values masked by "is of this group", vectorised |
+//! | up to 8 | for each group the values masked by "is of this group": `simd::sum_few_groups` |
 //! | up to `COPIES_GROUPS_MAX` | four copies of the sums, so that a row need not wait for the one before it |
 //! | more | the sums themselves |
 //! | runs | one running total; a run's sum is the difference of two of its values |
@@ -26,7 +26,7 @@ dispatch! {
         match counts.len() {
             0 => assert!(groups.is_empty(), "group numbers are in range"),
             1 => counts[0] += groups.len() as i64,
-            2..=4 if groups.len() >= COPIES_ROWS_MIN => {
+            2..=simd::FEW_GROUPS if groups.len() >= COPIES_ROWS_MIN => {
                 for (group, count) in counts.iter_mut().enumerate() {
                     let group = group as u32;
                     let mut found = 0u32;
@@ -73,39 +73,6 @@ dispatch! {
             }
         }
         sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
-    }
-}
-
-dispatch! {
-    fn sum_masked_two(groups: &[u32], values: &[i64], sums: &mut [i64]) {
-        masked::<2>(groups, values, sums);
-    }
-}
-
-dispatch! {
-    fn sum_masked_four(groups: &[u32], values: &[i64], sums: &mut [i64]) {
-        masked::<4>(groups, values, sums);
-    }
-}
-
-#[inline(always)]
-fn masked<const G: usize>(groups: &[u32], values: &[i64], sums: &mut [i64]) {
-    let mut lanes = [[0i64; 8]; G];
-    let (group_chunks, group_rest) = groups.as_chunks::<8>();
-    let (value_chunks, value_rest) = values.as_chunks::<8>();
-    for (chunk, values) in group_chunks.iter().zip(value_chunks) {
-        for group in 0..G {
-            for lane in 0..8 {
-                let hit = chunk[lane] == group as u32;
-                lanes[group][lane] += if hit { values[lane] } else { 0 };
-            }
-        }
-    }
-    for group in 0..G.min(sums.len()) {
-        sums[group] += lanes[group].iter().sum::<i64>();
-    }
-    for (group, value) in group_rest.iter().zip(value_rest) {
-        sums[*group as usize] += *value;
     }
 }
 
@@ -186,6 +153,8 @@ pub struct IntegerSums {
     is_wide: bool,
     bound: u128,
     scratch: Vec<i64>,
+    /// Running totals of a batch of runs.
+    totals: Vec<i64>,
 }
 
 impl IntegerSums {
@@ -198,6 +167,17 @@ impl IntegerSums {
     #[inline]
     pub fn get(&self, group: usize) -> i128 {
         if self.is_wide { self.wide[group] } else { i128::from(self.narrow[group]) }
+    }
+    /// The sums, if every magnitude is proved to be below `limit` and to fit 64 bits.
+    pub(super) fn narrow_below(&self, limit: u128) -> Option<&[i64]> {
+        (!self.is_wide && self.bound < limit).then_some(&self.narrow[..])
+    }
+    /// Forgets all groups and keeps the room.
+    pub fn clear(&mut self) {
+        self.narrow.clear();
+        self.wide.clear();
+        self.is_wide = false;
+        self.bound = 0;
     }
     fn raise_bound(&mut self, by: u128) {
         self.bound = self.bound.saturating_add(by);
@@ -213,7 +193,7 @@ impl IntegerSums {
         let batch_bound = (u128::from(magnitudes(values)) + 1) * values.len() as u128;
         self.raise_bound(batch_bound);
         if !self.is_wide {
-            return add_narrow(groups, values, &mut self.narrow);
+            return add_narrow(groups, values, &mut self.narrow, &mut self.totals);
         }
         let batch_fits = batch_bound <= i64::MAX as u128;
         let few = self.wide.len() <= values.len() / 4;
@@ -226,7 +206,7 @@ impl IntegerSums {
                 let mut scratch = std::mem::take(&mut self.scratch);
                 scratch.clear();
                 scratch.resize(self.wide.len(), 0);
-                add_narrow(groups, values, &mut scratch);
+                add_narrow(groups, values, &mut scratch, &mut self.totals);
                 for (sum, part) in self.wide.iter_mut().zip(&scratch) {
                     *sum += i128::from(*part);
                 }
@@ -252,23 +232,22 @@ impl IntegerSums {
     }
 }
 
-fn add_narrow(groups: RowGroups<'_>, values: &[i64], sums: &mut [i64]) {
+fn add_narrow(groups: RowGroups<'_>, values: &[i64], sums: &mut [i64], totals: &mut Vec<i64>) {
     match groups {
         RowGroups::Single(_) => sums[0] += sum_i64(values),
         RowGroups::Each(each) => {
             assert_eq!(each.len(), values.len());
             match sums.len() {
                 1 => sums[0] += sum_i64(values),
-                2 if each.len() >= COPIES_ROWS_MIN => sum_masked_two(each, values, sums),
-                3 | 4 if each.len() >= COPIES_ROWS_MIN => sum_masked_four(each, values, sums),
+                2..=simd::FEW_GROUPS => simd::sum_few_groups(each, values, sums),
                 _ => add_each(each, |row| values[row], sums),
             }
         }
-        RowGroups::Runs(runs) => add_runs(runs, values, sums),
+        RowGroups::Runs(runs) => add_runs(runs, values, sums, totals),
     }
 }
 
-fn add_runs(runs: &Runs, values: &[i64], sums: &mut [i64]) {
+fn add_runs(runs: &Runs, values: &[i64], sums: &mut [i64], totals: &mut Vec<i64>) {
     // Long runs are summed one by one; short ones, whose lengths a branch would mispredict, by differences of the
     // running total, which may wrap: the differences are right all the same.
     if values.len() > runs.len() * 16 {
@@ -277,15 +256,16 @@ fn add_runs(runs: &Runs, values: &[i64], sums: &mut [i64]) {
         }
         return;
     }
-    let mut totals = vec![0i64; values.len() + 1];
+    totals.clear();
     let mut total = 0i64;
-    for (slot, value) in totals[1..].iter_mut().zip(values) {
+    totals.extend(values.iter().map(|value| {
         total = total.wrapping_add(*value);
-        *slot = total;
-    }
+        total
+    }));
     let mut before = 0i64;
     for (run, group) in runs.groups.iter().enumerate() {
-        let until = totals[runs.end(run)];
+        // A run has at least one row.
+        let until = totals[runs.end(run) - 1];
         sums[*group as usize] += until.wrapping_sub(before);
         before = until;
     }

@@ -1,13 +1,23 @@
-//! DISTINCT arguments: a set of (groups, value) pairs for each, deduplicated before their values are added up.
+//! DISTINCT arguments: a set of (group, value) pairs for each, deduplicated before their values are added up.
 //!
-//! Every worker keeps a set of its own and empties it into partitions when it grows. Partitions are told by the hash
-//! of the whole pair when groups are few, so that one group's values spread over all of them; by the hash of the
-//! group when groups are many, so that a partition of pairs belongs to a partition of groups. All workers do the
-//! same: whoever needs to know first decides.
+//! ```text
+//!  numbered pairs   | number of the group in the worker's table | value |      most queries: no group key is copied
+//!  whole pairs      | words of the group key ...                | value |      few groups with very many values
+//! ```
+//! Every worker keeps a set of its own. Numbered pairs leave together with the groups whose numbers they bear: into
+//! the same partitions, where the number becomes the group's place in the partition. So a group key is hashed and
+//! compared once for each row and once in the merge, however many DISTINCT values it has, and texts of keys are
+//! copied once a group.
+//!
+//! When groups are few but a worker's pairs overflow, one partition could not hold the pairs of its groups: then
+//! pairs become whole ones and are partitioned by the hash of the whole pair, so that one group's values spread over
+//! all partitions. All workers do the same: whoever needs to know first decides.
 
 use arrow_buffer::BooleanBuffer;
-use hash::aggregate::{GroupTable, KeyBatch, KeyLayout, KeyStore, RowGroups, States};
-use types::{Result, Value};
+use hash::aggregate::{
+    GroupTable, KeyBatch, KeyColumn, KeyLayout, KeyStore, RowGroups, States, extend_numbered,
+};
+use types::{Result, Type, Value};
 use vector::{Data, Vector};
 
 use super::Aggregate;
@@ -16,11 +26,32 @@ use super::partition::{PARTITIONS, by_partition};
 /// From this many groups on, pairs are partitioned by group.
 const MANY_GROUPS: usize = 1024;
 
+/// A DISTINCT argument: its number, and the layouts of its pairs.
+pub(super) struct PairLayout {
+    pub argument: usize,
+    /// The words of the group key, then the value.
+    pub whole: KeyLayout,
+    /// The group's number, then the value.
+    pub numbered: KeyLayout,
+}
+
+impl PairLayout {
+    pub fn new(argument: usize, groups: &KeyLayout, ty: Type) -> Self {
+        let value = KeyColumn { ty, nullable: false };
+        let number = KeyColumn { ty: Type::BigInt, nullable: false };
+        let numbered = KeyLayout::new(&[number]).extended(value);
+        PairLayout { argument, whole: groups.extended(value), numbered }
+    }
+}
+
 pub(super) struct Pairs {
-    argument: usize,
-    layout: KeyLayout,
+    /// Which of the aggregation's pairs these are.
+    at: usize,
+    /// Pairs bear group numbers; otherwise they are whole.
+    numbered: bool,
     pub table: GroupTable,
-    /// Empty or `PARTITIONS`.
+    /// Whole pairs emptied from the table, or numbered ones whose groups are in the worker's partitions; empty or
+    /// `PARTITIONS`.
     pub partitions: Vec<KeyStore>,
     keys: KeyBatch,
     found: Vec<u32>,
@@ -35,11 +66,13 @@ impl Aggregate {
 }
 
 impl Pairs {
-    pub fn new(argument: usize, layout: &KeyLayout) -> Self {
+    pub fn new(aggregate: &Aggregate, at: usize) -> Self {
+        let numbered = !aggregate.groups.is_empty();
+        let layout = &aggregate.pairs[at];
         Pairs {
-            argument,
-            layout: layout.clone(),
-            table: GroupTable::new(layout),
+            at,
+            numbered,
+            table: GroupTable::new(if numbered { &layout.numbered } else { &layout.whole }),
             partitions: vec![],
             keys: KeyBatch::default(),
             found: vec![],
@@ -49,19 +82,24 @@ impl Pairs {
     pub fn bytes(&self) -> usize {
         self.table.bytes() + self.partition_bytes
     }
-    /// Adds a batch's pairs: of the rows that pass the filter and have a value.
+    pub fn is_numbered(&self) -> bool {
+        self.numbered
+    }
+    /// Adds a batch's pairs: of the rows that pass the filter and have a value. `numbers` are the rows' groups.
     pub fn consume(
         &mut self,
         aggregate: &Aggregate,
         groups: &[Vector],
+        numbers: RowGroups<'_>,
         vectors: &[Vector],
-        rows: usize,
-        groups_seen: usize,
     ) -> Result<()> {
-        let input = &aggregate.arguments[self.argument];
+        let rows = numbers.rows();
+        let layout = &aggregate.pairs[self.at];
+        let input = &aggregate.arguments[layout.argument];
         let Some(value) = input.value.map(|at| &vectors[at]) else { return Ok(()) };
         let kept = kept_rows(value, input.filter.map(|at| &vectors[at]), rows);
-        let mut columns: Vec<Vector> = groups.to_vec();
+        let mut columns: Vec<Vector> =
+            if self.numbered { vec![number_vector(numbers)] } else { groups.to_vec() };
         columns.push(value.clone());
         let mut count = rows;
         if let Some(kept) = kept {
@@ -74,25 +112,64 @@ impl Pairs {
                 *last = last.clone().with_validity(None);
             }
         }
-        self.layout.encode(&columns, count, &mut self.keys)?;
+        let layout = if self.numbered { &layout.numbered } else { &layout.whole };
+        layout.encode(&columns, count, &mut self.keys)?;
         self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
-        if self.table.len() >= aggregate.strategies.groups_max {
-            self.flush(aggregate, aggregate.pairs_by_group(groups_seen));
-        }
         Ok(())
     }
-    /// Moves the pairs into the partitions.
-    pub fn flush(&mut self, aggregate: &Aggregate, by_group: bool) {
-        let keys = std::mem::replace(&mut self.table, GroupTable::new(&self.layout)).keys;
-        if self.partitions.is_empty() {
-            self.partitions.extend((0..PARTITIONS).map(|_| KeyStore::new(&self.layout)));
+    /// Numbered pairs become whole ones: `groups` are the keys of their groups.
+    pub fn make_whole(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
+        if !self.numbered {
+            return;
         }
-        let hashes = if by_group { keys.prefix_hashes(aggregate.layout.width()) } else { keys.hashes() };
-        for (partition, rows) in self.partitions.iter_mut().zip(by_partition(&hashes)) {
+        let layout = &aggregate.pairs[self.at];
+        let numbered = std::mem::replace(&mut self.table, GroupTable::new(&layout.whole)).keys;
+        let mut whole = KeyStore::new(&layout.whole);
+        extend_numbered(&mut whole, groups, &numbered);
+        self.table = GroupTable::from_keys(whole);
+        self.numbered = false;
+    }
+    /// Moves whole pairs into partitions, told by the hash of the pair.
+    pub fn flush_whole(&mut self, aggregate: &Aggregate) {
+        let layout = &aggregate.pairs[self.at].whole;
+        let keys = std::mem::replace(&mut self.table, GroupTable::new(layout)).keys;
+        if self.partitions.is_empty() {
+            self.partitions.extend((0..PARTITIONS).map(|_| KeyStore::new(layout)));
+        }
+        for (partition, rows) in self.partitions.iter_mut().zip(by_partition(&keys.hashes())) {
             partition.append(&keys.view(&[]), &rows);
         }
         self.partition_bytes = self.partitions.iter().map(KeyStore::bytes).sum();
     }
+    /// Moves numbered pairs into the partitions of their groups: `places[group]` is the group's partition and its
+    /// place there.
+    pub fn flush_numbered(&mut self, aggregate: &Aggregate, places: &[(u32, u32)]) {
+        let layout = &aggregate.pairs[self.at].numbered;
+        let mut keys = std::mem::replace(&mut self.table, GroupTable::new(layout)).keys;
+        if self.partitions.is_empty() {
+            self.partitions.extend((0..PARTITIONS).map(|_| KeyStore::new(layout)));
+        }
+        let mut rows: Vec<Vec<u32>> = vec![vec![]; PARTITIONS];
+        keys.renumber(|row, group| {
+            let (partition, place) = places[group as usize];
+            rows[partition as usize].push(row as u32);
+            u64::from(place)
+        });
+        for (partition, rows) in self.partitions.iter_mut().zip(rows) {
+            partition.append(&keys.view(&[]), &rows);
+        }
+        self.partition_bytes = self.partitions.iter().map(KeyStore::bytes).sum();
+    }
+}
+
+/// Group numbers as a column of keys.
+fn number_vector(numbers: RowGroups<'_>) -> Vector {
+    let each: Vec<i64> = match numbers {
+        RowGroups::Single(rows) => vec![0; rows],
+        RowGroups::Each(each) => each.iter().map(|g| i64::from(*g)).collect(),
+        RowGroups::Runs(runs) => runs.each().iter().map(|g| i64::from(*g)).collect(),
+    };
+    Vector::from_i64(Type::BigInt, each)
 }
 
 /// The pairs of several stores, each once.
@@ -108,8 +185,8 @@ pub(super) fn deduplicated(mut stores: Vec<KeyStore>) -> Option<KeyStore> {
     Some(table.keys)
 }
 
-/// Adds the values of `pairs`, each of which occurs once, to the states of their groups; `table` numbers those.
-pub(super) fn add_pairs(
+/// Adds the values of whole `pairs`, each of which occurs once, to the states of their groups; `table` numbers those.
+pub(super) fn add_whole(
     aggregate: &Aggregate,
     argument: usize,
     pairs: KeyStore,
@@ -135,6 +212,17 @@ pub(super) fn add_pairs(
     let groups =
         if aggregate.groups.is_empty() { RowGroups::Single(count) } else { RowGroups::Each(&groups) };
     states.update_distinct(argument, groups, &values)
+}
+
+/// Adds the values of numbered `pairs`, each of which occurs once, to the states of the groups they name.
+pub(super) fn add_numbered(argument: usize, pairs: KeyStore, states: &mut States) -> Result<()> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let count = pairs.len();
+    let groups: Vec<u32> = pairs.numbers().collect();
+    let values = pairs.freeze().column(1, 0, count);
+    states.update_distinct(argument, RowGroups::Each(&groups), &values)
 }
 
 /// The rows with a value that pass the filter; `None` for all.

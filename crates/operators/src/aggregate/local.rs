@@ -45,6 +45,8 @@ pub(super) struct LocalGroups {
     groups: Vec<u32>,
     unseen: Vec<u32>,
     found: Vec<u32>,
+    /// Where the groups of the last flush went.
+    places: Vec<(u32, u32)>,
     /// Rows since the table was empty.
     rows: u64,
     groups_max: usize,
@@ -69,7 +71,7 @@ impl LocalGroups {
             table: GroupTable::new(&aggregate.layout),
             states,
             partitions: vec![],
-            pairs: aggregate.pairs.iter().map(|(argument, layout)| Pairs::new(*argument, layout)).collect(),
+            pairs: (0..aggregate.pairs.len()).map(|at| Pairs::new(aggregate, at)).collect(),
             codes: SmallCodes::new(strategies.codes),
             runs: Runs::default(),
             runless: 0,
@@ -77,6 +79,7 @@ impl LocalGroups {
             groups: vec![],
             unseen: vec![],
             found: vec![],
+            places: vec![],
             rows: 0,
             groups_max: strategies.groups_max,
             reservation: None,
@@ -126,10 +129,11 @@ impl LocalGroups {
             }
         }
         for pairs in &mut self.pairs {
-            pairs.consume(aggregate, &keys, &vectors, batch.rows, self.table.len())?;
+            pairs.consume(aggregate, &keys, groups, &vectors)?;
         }
         self.rows += batch.rows as u64;
         self.limit(aggregate);
+        self.limit_pairs(aggregate);
         self.charge(work.query)
     }
 
@@ -150,7 +154,7 @@ impl LocalGroups {
                     self.leave_ordered(aggregate)?;
                 }
                 Index::Direct(map) => {
-                    if map.find(&keys[0], None, next, &mut self.groups, &mut self.unseen) {
+                    if map.find(&keys[0], next, &mut self.groups, &mut self.unseen) {
                         if !self.unseen.is_empty() {
                             let new = [keys[0].gather(&self.unseen)];
                             aggregate.layout.encode(&new, self.unseen.len(), &mut self.keys)?;
@@ -232,7 +236,7 @@ impl LocalGroups {
             let rows: Vec<u32> = (0..keys.len() as u32).collect();
             let frozen = keys.freeze();
             let column = key_column(&frozen);
-            if map.find(&column, None, 0, &mut self.groups, &mut self.unseen) {
+            if map.find(&column, 0, &mut self.groups, &mut self.unseen) {
                 aggregate.layout.encode(&[column], rows.len(), &mut self.keys)?;
                 self.table.keys.append(&self.keys.view(), &self.unseen);
             } else {
@@ -271,11 +275,39 @@ impl LocalGroups {
         self.flush(aggregate);
     }
 
-    /// Moves the table's groups into the partitions.
+    /// Empties sets of pairs that are full: numbered ones together with their groups.
+    fn limit_pairs(&mut self, aggregate: &Aggregate) {
+        let limit = aggregate.strategies.groups_max;
+        if self.pairs.iter().all(|p| p.table.len() < limit) {
+            return;
+        }
+        if !aggregate.groups.is_empty() && aggregate.pairs_by_group(self.table.len()) {
+            self.flush(aggregate);
+            return;
+        }
+        for pairs in &mut self.pairs {
+            pairs.make_whole(aggregate, &self.table.keys);
+            if pairs.table.len() >= limit {
+                pairs.flush_whole(aggregate);
+            }
+        }
+    }
+
+    /// Moves the table's groups into the partitions, and the pairs that bear their numbers.
     pub fn flush(&mut self, aggregate: &Aggregate) {
         let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
         let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
-        scatter(&table.keys, &states, &aggregate.layout, &aggregate.spec, &mut self.partitions);
+        if self.pairs.iter().any(Pairs::is_numbered) && !aggregate.pairs_by_group(table.len()) {
+            for pairs in &mut self.pairs {
+                pairs.make_whole(aggregate, &table.keys);
+            }
+        }
+        let numbered = self.pairs.iter().any(Pairs::is_numbered);
+        let places = numbered.then_some(&mut self.places);
+        scatter(&table.keys, &states, &aggregate.layout, &aggregate.spec, &mut self.partitions, places);
+        for pairs in self.pairs.iter_mut().filter(|p| p.is_numbered()) {
+            pairs.flush_numbered(aggregate, &self.places);
+        }
         self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
         self.rows = 0;
         self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();

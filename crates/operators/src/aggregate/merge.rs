@@ -11,7 +11,6 @@
 //! Tables that are still full when the sink ends are emptied into partitions by the first orders of the step, one
 //! table each; an order waits until the last is done, which takes a fraction of a millisecond.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use hash::aggregate::{GroupTable, KeyStore, States};
@@ -19,7 +18,7 @@ use plan::NodeId;
 use types::Result;
 
 use super::Aggregate;
-use super::distinct::{add_pairs, deduplicated};
+use super::distinct::{add_numbered, add_whole, deduplicated};
 use super::local::{Index, LocalGroups};
 use super::ordered::chain;
 use super::partition::{Groups, PARTITIONS};
@@ -131,7 +130,7 @@ impl Aggregate {
         // The output is made once.
         let _ = self.output.set(parts);
     }
-    fn publish_groups(&self, keys: KeyStore, states: States) {
+    pub(super) fn publish_groups(&self, keys: KeyStore, states: States) {
         let mut parts = vec![];
         parts_of(&Finished::new(Some(keys), states), &mut parts);
         self.publish(parts);
@@ -174,7 +173,8 @@ impl<'a> Merged<'a> {
     }
     /// Adds whole workers, none of which has partitions.
     fn add_locals(&mut self, locals: Vec<LocalGroups>) -> Result<()> {
-        let mut stores: HashMap<usize, Vec<KeyStore>> = HashMap::new();
+        let mut whole: Vec<Vec<KeyStore>> = self.aggregate.pairs.iter().map(|_| vec![]).collect();
+        let mut numbered: Vec<Vec<KeyStore>> = self.aggregate.pairs.iter().map(|_| vec![]).collect();
         for local in locals {
             if matches!(local.index, Index::Single) {
                 self.states.merge(&local.states, None, &[0]);
@@ -182,23 +182,41 @@ impl<'a> Merged<'a> {
                 self.add(&local.table.keys, &local.states);
             }
             for (at, pairs) in local.pairs.into_iter().enumerate() {
-                stores.entry(at).or_default().push(pairs.table.keys);
+                let is_numbered = pairs.is_numbered();
+                let mut keys = pairs.table.keys;
+                if is_numbered {
+                    keys.renumber(|_, group| u64::from(self.found[group as usize]));
+                    numbered[at].push(keys);
+                } else {
+                    whole[at].push(keys);
+                }
             }
         }
-        for (at, stores) in stores {
-            self.add_distinct(at, stores, true)?;
+        for (at, stores) in whole.into_iter().enumerate() {
+            self.add_whole(at, stores, true)?;
+        }
+        for (at, stores) in numbered.into_iter().enumerate() {
+            self.add_numbered(at, stores)?;
         }
         Ok(())
     }
-    /// Adds the pairs of the `at`-th DISTINCT argument. A pair may be in several stores, and in a partition's store
-    /// several times.
-    fn add_distinct(&mut self, at: usize, mut stores: Vec<KeyStore>, each_unique: bool) -> Result<()> {
+    /// Adds pairs that bear the numbers of groups here; one may be there several times.
+    fn add_numbered(&mut self, at: usize, mut stores: Vec<KeyStore>) -> Result<()> {
+        stores.retain(|s| !s.is_empty());
+        match deduplicated(stores) {
+            Some(pairs) => add_numbered(self.aggregate.pairs[at].argument, pairs, &mut self.states),
+            None => Ok(()),
+        }
+    }
+    /// Adds the whole pairs of the `at`-th DISTINCT argument. A pair may be in several stores, and in a partition's
+    /// store several times.
+    fn add_whole(&mut self, at: usize, mut stores: Vec<KeyStore>, each_unique: bool) -> Result<()> {
         stores.retain(|s| !s.is_empty());
         let only = if stores.len() == 1 && each_unique { stores.pop() } else { None };
         match only.or_else(|| deduplicated(stores)) {
             Some(pairs) => {
-                let argument = self.aggregate.pairs[at].0;
-                add_pairs(self.aggregate, argument, pairs, &mut self.table, &mut self.states)
+                let argument = self.aggregate.pairs[at].argument;
+                add_whole(self.aggregate, argument, pairs, &mut self.table, &mut self.states)
             }
             None => Ok(()),
         }
@@ -264,13 +282,19 @@ struct MergedPartition {
 pub(super) struct Partitions {
     waiting: Mutex<Waiting>,
     scattered: Condvar,
-    /// By partition: groups of all workers.
-    groups: Vec<Mutex<Vec<Groups>>>,
-    /// By DISTINCT argument and partition.
+    /// By partition: groups of all workers, each with the numbered pairs of its groups by DISTINCT argument.
+    groups: Vec<Mutex<Vec<GroupsAndPairs>>>,
+    /// By DISTINCT argument and partition: whole pairs.
     pairs: Vec<Vec<Mutex<Vec<KeyStore>>>>,
     /// Pairs lie in the partition of their group. Otherwise groups are few and merged at the end.
     by_group: bool,
     done: Vec<Mutex<Option<MergedPartition>>>,
+}
+
+/// A worker's share of a partition.
+struct GroupsAndPairs {
+    groups: Groups,
+    pairs: Vec<KeyStore>,
 }
 
 /// Workers' states that are not in partitions yet.
@@ -326,17 +350,26 @@ impl Partitions {
             // The one group is merged at the end, as if it were a partition's.
             let mut groups = Groups::new(&aggregate.layout, &aggregate.spec);
             std::mem::swap(&mut groups.states, &mut local.states);
-            lock(&self.groups[0]).push(groups);
+            lock(&self.groups[0]).push(GroupsAndPairs { groups, pairs: vec![] });
         } else {
             local.flush(aggregate);
+            let mut numbered: Vec<_> = local
+                .pairs
+                .iter_mut()
+                .map(|p| if p.is_numbered() { p.partitions.drain(..) } else { p.partitions.drain(..0) })
+                .collect();
             for (slot, groups) in self.groups.iter().zip(local.partitions.drain(..)) {
+                let pairs = numbered.iter_mut().filter_map(Iterator::next).collect();
                 if !groups.keys.is_empty() {
-                    lock(slot).push(groups);
+                    lock(slot).push(GroupsAndPairs { groups, pairs });
                 }
             }
         }
         for (slots, pairs) in self.pairs.iter().zip(&mut local.pairs) {
-            pairs.flush(aggregate, self.by_group);
+            if pairs.is_numbered() {
+                continue;
+            }
+            pairs.flush_whole(aggregate);
             for (slot, keys) in slots.iter().zip(pairs.partitions.drain(..)) {
                 if !keys.is_empty() {
                     lock(slot).push(keys);
@@ -349,11 +382,12 @@ impl Partitions {
     fn run(&self, aggregate: &Aggregate, partition: usize, work: &Work<'_>) -> Result<()> {
         self.scatter_all(aggregate)?;
         let groups = std::mem::take(&mut *lock(&self.groups[partition]));
-        let count: usize = groups.iter().map(|g| g.keys.len()).sum();
-        let bytes: usize = groups.iter().map(Groups::bytes).sum();
+        let count: usize = groups.iter().map(|g| g.groups.keys.len()).sum();
+        let bytes: usize = groups.iter().map(|g| g.groups.bytes()).sum();
         let _room = if bytes > 1 << 20 { Some(work.query.reserve(bytes)?) } else { None };
         let mut merged = Merged::new(aggregate, count.min(expected_groups(aggregate, count)));
-        for part in groups {
+        let mut numbered: Vec<Vec<KeyStore>> = aggregate.pairs.iter().map(|_| vec![]).collect();
+        for GroupsAndPairs { groups: part, pairs } in groups {
             work.check()?;
             if aggregate.groups.is_empty() {
                 merged.states.resize(1);
@@ -361,10 +395,17 @@ impl Partitions {
             } else {
                 merged.add(&part.keys, &part.states);
             }
+            for (stores, mut pairs) in numbered.iter_mut().zip(pairs) {
+                pairs.renumber(|_, place| u64::from(merged.found[place as usize]));
+                stores.push(pairs);
+            }
+        }
+        for (at, stores) in numbered.into_iter().enumerate() {
+            merged.add_numbered(at, stores)?;
         }
         for (at, slots) in self.pairs.iter().enumerate() {
             work.check()?;
-            merged.add_distinct(at, std::mem::take(&mut *lock(&slots[partition])), false)?;
+            merged.add_whole(at, std::mem::take(&mut *lock(&slots[partition])), false)?;
         }
         *lock(&self.done[partition]) = Some(MergedPartition { table: merged.table, states: merged.states });
         Ok(())

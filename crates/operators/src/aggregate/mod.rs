@@ -5,6 +5,7 @@
 //!  no groups: one state    -> merged at once                   -> one row
 //!  few or dense keys       -> merged by key, or by key range   -> units of some thousand groups
 //!  ascending keys          -> segments put in order, touching groups merged
+//!  clustered key           -> (in the pipeline, block by block: `clustered`)
 //!  many groups             -> partitions, each merged by itself
 //! ```
 //! Keys become group numbers (`local`), states are columns by group number (crate hash, `aggregate`). A worker starts
@@ -17,6 +18,7 @@
 //! will evict them one by one while the sink runs and read each back when its merge begins.
 
 mod calls;
+mod clustered;
 mod distinct;
 mod local;
 mod merge;
@@ -36,6 +38,7 @@ use types::{Error, Physical, Result, Type};
 use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step};
 use calls::{ArgumentInput, Calls};
+pub use clustered::Clustered;
 
 /// The array of a direct map is not larger than this, and than so many times the rows expected.
 const DIRECT_VALUES_MAX: i128 = 1 << 27;
@@ -78,8 +81,8 @@ pub struct Aggregate {
     spec: StateSpec,
     finishes: Vec<(Finish, Type)>,
     layout: KeyLayout,
-    /// For each DISTINCT argument: its number and the layout of groups and value together.
-    pairs: Vec<(usize, KeyLayout)>,
+    /// One for each DISTINCT argument.
+    pairs: Vec<distinct::PairLayout>,
     /// Lowest value and number of values of the only key, if dense.
     direct: Option<(i64, usize)>,
     strategies: Strategies,
@@ -103,13 +106,13 @@ impl Aggregate {
         let columns: Vec<KeyColumn> =
             groups.iter().map(|e| KeyColumn { ty: e.ty, nullable: may_be_null(e, input) }).collect();
         let layout = KeyLayout::new(&columns);
-        let pairs: Vec<(usize, KeyLayout)> = calls
+        let pairs: Vec<distinct::PairLayout> = calls
             .states
             .arguments
             .iter()
             .enumerate()
             .filter(|(_, a)| a.distinct)
-            .map(|(at, a)| (at, layout.extended(KeyColumn { ty: a.ty, nullable: false })))
+            .map(|(at, a)| distinct::PairLayout::new(at, &layout, a.ty))
             .collect();
         let direct = match groups.as_slice() {
             [key] if strategies.direct && pairs.is_empty() => direct_bounds(key, input),

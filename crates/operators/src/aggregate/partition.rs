@@ -37,18 +37,29 @@ pub(super) fn by_partition(hashes: &[u64]) -> Vec<Vec<u32>> {
     rows
 }
 
-/// Empties `keys` and `states` into partitions.
+/// Empties `keys` and `states` into partitions. With `places`, tells every group's partition and its place there.
 pub(super) fn scatter(
     keys: &KeyStore,
     states: &States,
     layout: &KeyLayout,
     spec: &StateSpec,
     into: &mut Vec<Groups>,
+    mut places: Option<&mut Vec<(u32, u32)>>,
 ) {
     if into.is_empty() {
         into.extend((0..PARTITIONS).map(|_| Groups::new(layout, spec)));
     }
-    for (partition, rows) in into.iter_mut().zip(by_partition(&keys.hashes())) {
+    if let Some(places) = &mut places {
+        places.clear();
+        places.resize(keys.len(), (0, 0));
+    }
+    for (number, (partition, rows)) in into.iter_mut().zip(by_partition(&keys.hashes())).enumerate() {
+        if let Some(places) = &mut places {
+            let base = partition.keys.len() as u32;
+            for (at, row) in rows.iter().enumerate() {
+                places[*row as usize] = (number as u32, base + at as u32);
+            }
+        }
         if !rows.is_empty() {
             partition.append(keys, states, &rows);
         }

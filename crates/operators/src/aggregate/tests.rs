@@ -8,7 +8,8 @@ use types::{SqlState, Type, Value};
 use vector::Batch;
 use workorder::WorkContext;
 
-use super::{Aggregate, Strategies};
+use super::clustered::own_keys;
+use super::{Aggregate, Clustered, Strategies};
 use crate::context::ExecutionSettings;
 use crate::hash_join::tests::{Random, Row, Side, query};
 use crate::pipeline::{Flow, Local, Work};
@@ -108,28 +109,83 @@ impl Case {
         groups.into_iter().map(|(k, rows)| (k, calls.iter().map(|c| oracle(c, &rows)).collect())).collect()
     }
     fn check(&self, strategies: Strategies, batch_rows: usize, random: &mut Random) {
-        let mut expected = self.expected();
         let rows = self.run(strategies, batch_rows, random).unwrap_or_else(|e| panic!("{e} {strategies:?}"));
+        self.compare(rows, &format!("{strategies:?} {batch_rows}"));
+    }
+    fn compare(&self, rows: Vec<Row>, under: &str) {
+        let mut expected = self.expected();
         let seen = rows.len();
         for row in rows {
             let (key, values) = row.split_at(self.groups.len());
-            let wanted = expected.remove(key).unwrap_or_else(|| {
-                panic!("group {key:?} twice or never; {strategies:?} {batch_rows} {seen}")
-            });
+            let wanted = expected
+                .remove(key)
+                .unwrap_or_else(|| panic!("group {key:?} twice or never; {under} {seen}"));
             for ((value, wanted), call) in values.iter().zip(&wanted).zip(&self.aggregates) {
                 assert!(
                     same(value, wanted),
-                    "{key:?} {}{}: {value:?} is not {wanted:?}; {strategies:?} {batch_rows}",
+                    "{key:?} {}{}: {value:?} is not {wanted:?}; {under}",
                     call.function.name(),
                     if call.distinct { " distinct" } else { "" },
                 );
             }
         }
-        assert!(
-            expected.is_empty(),
-            "{} groups missing of {seen}; {strategies:?} {batch_rows}",
-            expected.len()
-        );
+        assert!(expected.is_empty(), "{} groups missing of {seen}; {under}", expected.len());
+    }
+    /// By `Clustered`: units of `unit_rows` rows, of which two in three take their keys in order. Also the number of
+    /// groups that left at the end of a unit.
+    fn run_clustered(&self, unit_rows: usize, batch_rows: usize, random: &mut Random) -> (Vec<Row>, usize) {
+        let plan = self.plan();
+        let query = query(ExecutionSettings { batch_rows, ..Default::default() }, &plan);
+        let aggregate = Aggregate::with_strategies(&plan, EVERYTHING).unwrap();
+        let mut units: Vec<Side> = self
+            .input
+            .rows
+            .chunks(unit_rows)
+            .map(|rows| Side { types: self.input.types.clone(), rows: rows.to_vec() })
+            .collect();
+        let key = |row: &Row| row[0].as_i128().unwrap() as i64;
+        let ranges: Vec<Option<(i64, i64)>> = units
+            .iter()
+            .map(|u| Some((u.rows.iter().map(key).min()?, u.rows.iter().map(key).max()?)))
+            .collect();
+        let own = own_keys(&ranges).unwrap_or_else(|| vec![None; ranges.len()]);
+        let clustered = Clustered::new(aggregate, own);
+        let context = WorkContext::detached();
+        let work = Work { query: &query, context: &context };
+        let transform = clustered.transform();
+        let mut locals: Vec<Local> = (0..3).map(|_| transform.local()).collect();
+        let mut rows: Vec<Row> = vec![];
+        let mut push = |batch: Batch| {
+            assert!(batch.rows > 0 && batch.rows <= batch_rows);
+            for (column, expected) in batch.columns.iter().zip(&plan.output) {
+                assert_eq!(column.ty(), expected.ty);
+            }
+            rows.extend((0..batch.rows).map(|r| batch.columns.iter().map(|c| c.value(r)).collect::<Row>()));
+            Ok(Flow::More)
+        };
+        for (unit, side) in units.iter_mut().enumerate() {
+            if random.chance(33) {
+                for at in (1..side.rows.len()).rev() {
+                    side.rows.swap(at, random.below(at as u64 + 1) as usize);
+                }
+            }
+            let local = &mut locals[random.below(3) as usize];
+            for batch in side.batches(batch_rows, random) {
+                transform.transform(batch, local, &work, &mut push).unwrap();
+            }
+            transform.end_unit(local, crate::pipeline::tag(1, unit as u64), &work, &mut push).unwrap();
+        }
+        let early = rows.len();
+        let mut push = |batch: Batch| {
+            rows.extend((0..batch.rows).map(|r| batch.columns.iter().map(|c| c.value(r)).collect::<Row>()));
+            Ok(Flow::More)
+        };
+        let rest = clustered.rest();
+        let mut local = rest.local();
+        for unit in 0..rest.start(&query).unwrap() {
+            rest.run(unit, &mut local, &work, &mut push).unwrap();
+        }
+        (rows, early)
     }
 }
 
@@ -401,6 +457,46 @@ fn ascending_keys_are_chained_and_merged_where_units_touch() {
             case.check(Strategies { merged_at_once: 0, ..EVERYTHING }, batch_rows, &mut random);
         }
     }
+}
+
+#[test]
+fn clustered_keys_are_finished_unit_by_unit() {
+    let mut random = Random(21);
+    for key in [Type::BigInt, Type::Integer, Type::SmallInt, Type::Date] {
+        for domain in [5, 300, 4000] {
+            let mut side = input(&[key], 3000, domain, 10, true, &mut random);
+            let keys = input(&[key], 3000, domain, 0, true, &mut random);
+            for (row, of_key) in side.rows.iter_mut().zip(keys.rows) {
+                row[0] = of_key[0].clone();
+            }
+            let mut aggregates = all_calls(1, &side.types, false, &mut random);
+            aggregates.retain(|call| !matches!(call.function, F::StringAgg { .. }));
+            let case = Case { input: side, bounds: None, groups: vec![0], aggregates };
+            for (unit_rows, batch_rows) in [(1, 1), (7, 3), (100, 64), (1000, 4096), (5000, 200)] {
+                let (rows, early) = case.run_clustered(unit_rows, batch_rows, &mut random);
+                assert!(domain < 4000 || unit_rows < 100 || early * 2 > rows.len(), "{early} early");
+                case.compare(rows, &format!("units of {unit_rows}, batches of {batch_rows}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_owns_the_keys_that_no_other_block_has() {
+    let own = |ranges: &[(i64, i64)]| own_keys(&ranges.iter().map(|r| Some(*r)).collect::<Vec<_>>());
+    assert_eq!(
+        own(&[(1, 40), (40, 75), (76, 90)]),
+        Some(vec![Some((1, 39)), Some((41, 75)), Some((76, 90))])
+    );
+    assert_eq!(own(&[(76, 90), (1, 40)]), Some(vec![Some((76, 90)), Some((1, 40))]));
+    assert_eq!(own(&[(i64::MIN, i64::MAX)]), Some(vec![Some((i64::MIN, i64::MAX))]));
+    // A block inside another, and keys that are spread over all blocks.
+    assert_eq!(own(&[(0, 100), (10, 20), (101, 400), (401, 700), (701, 800)]).map(|o| (o[0], o[1])), None);
+    assert_eq!(own(&[(0, 99), (1, 98), (0, 97)]), None);
+    let spread = own(&[(0, 100), (90, 95), (101, 400), (401, 700), (701, 800)]).unwrap();
+    assert_eq!((spread[0], spread[1], spread[2]), (Some((0, 89)), None, Some((101, 400))));
+    assert_eq!(own_keys(&[None, None]), None);
+    assert_eq!(own_keys(&[None, Some((3, 4))]), Some(vec![None, Some((3, 4))]));
 }
 
 #[test]

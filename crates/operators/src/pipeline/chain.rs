@@ -122,8 +122,25 @@ impl Chain {
             {
                 return Ok(Flow::Enough);
             }
+            if self.end_unit(at, tag, &mut local.stages[at..], work)? == Flow::Enough {
+                return Ok(Flow::Enough);
+            }
         }
         Ok(Flow::More)
+    }
+
+    fn end_unit(&self, at: usize, tag: u64, stages: &mut [Stage], work: &Work<'_>) -> Result<Flow> {
+        let (Some(transform), Some((stage, below))) = (self.transforms.get(at), stages.split_first_mut())
+        else {
+            return Ok(Flow::More);
+        };
+        let started = work.query.settings.analyze.then(Instant::now);
+        let flow = transform
+            .end_unit(&mut stage.local, tag, work, &mut |out| self.push(at + 1, out, tag, below, work));
+        if let Some(started) = started {
+            stage.inclusive_ns += started.elapsed().as_nanos() as u64;
+        }
+        flow
     }
 
     /// Forgets what is held back: the query wants no more.

@@ -85,6 +85,16 @@ pub trait Transform: Send + Sync {
         work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow>;
+    /// Everything of the unit with `tag` has come: what was held back for it leaves now.
+    fn end_unit(
+        &self,
+        _local: &mut Local,
+        _tag: u64,
+        _work: &Work<'_>,
+        _push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        Ok(Flow::More)
+    }
     /// Small input batches are worth merging before this stage (it has a cost per batch).
     fn wants_full_batches(&self) -> bool {
         true

@@ -80,22 +80,14 @@ impl Keys {
                 order.into_iter().map(|(_, row)| row).collect()
             }
             Keys::Wide { heap, ends } => {
-                // The first eight bytes beside the row number decide most comparisons without a look at the heap.
-                let prefix = |row: usize| {
-                    let key = Self::wide(heap, ends, row);
-                    let mut bytes = [0u8; 8];
-                    let taken = key.len().min(8);
-                    bytes[..taken].copy_from_slice(&key[..taken]);
-                    u64::from_be_bytes(bytes)
-                };
-                let mut order: Vec<(u64, u32)> =
-                    (0..ends.len()).map(|row| (prefix(row), row as u32)).collect();
+                let key = |row: usize| Self::wide(heap, ends, row);
+                // Sixteen bytes behind what all keys have in common decide most comparisons without a look at the
+                // heap.
+                let common = common_prefix((0..ends.len()).map(key));
+                let mut order: Vec<(u128, u32)> =
+                    (0..ends.len()).map(|row| (prefix(&key(row)[common..]), row as u32)).collect();
                 order.sort_unstable_by(|a, b| {
-                    a.0.cmp(&b.0)
-                        .then_with(|| {
-                            Self::wide(heap, ends, a.1 as usize).cmp(Self::wide(heap, ends, b.1 as usize))
-                        })
-                        .then(a.1.cmp(&b.1))
+                    a.0.cmp(&b.0).then_with(|| key(a.1 as usize).cmp(key(b.1 as usize))).then(a.1.cmp(&b.1))
                 });
                 order.into_iter().map(|(_, row)| row).collect()
             }
@@ -127,6 +119,31 @@ impl Keys {
             Keys::Wide { heap, ends } => heap.len() + ends.len() * 8,
         }
     }
+}
+
+/// Bytes that all keys begin with.
+fn common_prefix<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
+    let Some(first) = keys.next() else { return 0 };
+    let mut common = first.len();
+    for key in keys {
+        // Nearly always the same bytes as before: compared at once.
+        if key.len() >= common && key[..common] == first[..common] {
+            continue;
+        }
+        common = first.iter().zip(key).take(common).take_while(|(a, b)| a == b).count();
+        if common == 0 {
+            break;
+        }
+    }
+    common
+}
+
+/// The first sixteen bytes as a number, zeros behind the end.
+fn prefix(key: &[u8]) -> u128 {
+    let mut bytes = [0u8; 16];
+    let taken = key.len().min(16);
+    bytes[..taken].copy_from_slice(&key[..taken]);
+    u128::from_be_bytes(bytes)
 }
 
 fn markers(key: &SortKey) -> (u8, u8) {
@@ -186,11 +203,16 @@ fn append_wide(column: &Vector, key: &SortKey, row: usize, heap: &mut Vec<u8>) {
         Data::F32(v) => heap.extend(ordered_f32(v[row]).to_be_bytes()),
         Data::F64(v) => heap.extend(ordered_f64(v[row]).to_be_bytes()),
         Data::Bytes(s) => {
-            for byte in s.get(row) {
-                heap.push(*byte);
-                if *byte == 0 {
-                    heap.push(0xFF);
+            let text = s.get(row);
+            if text.contains(&0) {
+                for byte in text {
+                    heap.push(*byte);
+                    if *byte == 0 {
+                        heap.push(0xFF);
+                    }
                 }
+            } else {
+                heap.extend_from_slice(text);
             }
             heap.extend([0, 0]);
         }

@@ -5,8 +5,9 @@
 //! lists of batches with an order beside them, so spilling one is writing its batches out in that order.
 //!
 //! A top-k keeps, per worker, little more than k rows and the k-th key seen so far, which drops most rows on arrival
-//! (`top`). Rows with equal keys stand in the order of the input in both cases.
+//! (`top`), and tells the scan that the first key comes from (`bound`). Rows with equal keys stand in the order of the input in both cases.
 
+pub mod bound;
 mod full;
 pub mod keys;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use vector::{Batch, Vector};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step};
+use bound::TopBound;
 use keys::{Keys, Shape};
 
 /// Above this many rows a top-k is a full sort that stops early.
@@ -34,15 +36,25 @@ pub struct Sort {
     program: Program,
     shape: Shape,
     limit: Option<u64>,
+    /// Known to the scan too, when the first key is one of its columns.
+    bound: Option<Arc<TopBound>>,
     full: full::FullState,
     top: top::TopState,
 }
 
 impl Sort {
-    pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<Sort>> {
-        let PhysicalNode::Sort { keys, limit, .. } = &plan.node else {
+    /// To be made before the scans below it: it leaves its bound for them.
+    pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<Sort>> {
+        let PhysicalNode::Sort { input, keys, limit } = &plan.node else {
             return Err(Error::internal("not a sort"));
         };
+        let is_top = limit.is_some_and(|k| k <= TOP_ROWS_MAX);
+        let scan = bound::scan_of(input, keys).filter(|_| is_top && query.settings.top_k_bound);
+        let bound = scan.map(|(scan, column)| {
+            let bound = Arc::new(TopBound::new(keys.first().is_some_and(|k| k.descending)));
+            query.bound_scan(scan, column, bound.clone());
+            bound
+        });
         let expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();
         Ok(Arc::new(Sort {
             node: plan.id,
@@ -50,6 +62,7 @@ impl Sort {
             shape: keys::shape(keys),
             keys: keys.clone(),
             limit: *limit,
+            bound,
             full: full::FullState::default(),
             top: top::TopState::default(),
         }))

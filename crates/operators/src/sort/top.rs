@@ -37,6 +37,19 @@ pub struct TopMerge(pub Arc<Sort>);
 pub struct TopRows(pub Arc<Sort>);
 
 impl Sort {
+    /// Tells the scan of the last of `rows`, if they are as many as are wanted.
+    fn share_bound(&self, rows: &Batch) -> Result<()> {
+        let Some(bound) = &self.bound else { return Ok(()) };
+        if rows.rows < self.top_rows() || rows.rows == 0 {
+            return Ok(());
+        }
+        let last = self.program.evaluate(&rows.gather(&[rows.rows as u32 - 1]))?;
+        let key = last.first().and_then(|key| key.value(0).as_i128());
+        if let Some(Ok(key)) = key.map(i64::try_from) {
+            bound.tighten(key);
+        }
+        Ok(())
+    }
     fn top_rows(&self) -> usize {
         self.limit.unwrap_or(0) as usize
     }
@@ -101,6 +114,7 @@ impl Sink for TopSink {
         kept.batches.push(batch);
         if kept.rows > 2 * k + SURPLUS_ROWS {
             let (rows, tags, bound) = sort.first(kept)?;
+            sort.share_bound(&rows)?;
             kept.rows = rows.rows;
             kept.bound = bound;
             // What was dropped may have shared string buffers with what stays.

@@ -21,6 +21,7 @@ use types::{ColumnPredicate, Error, Result};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
+use crate::sort::bound::TopBound;
 use lookahead::FilterOrder;
 
 pub struct TableScan {
@@ -34,6 +35,8 @@ pub struct TableScan {
     projection: Vec<usize>,
     /// Ordinals of the blocks that are read: the units.
     blocks: OnceLock<Vec<u32>>,
+    /// Of top-ks above: by fetched column.
+    bounds: Vec<(usize, Arc<TopBound>)>,
 }
 
 /// A conjunct over fetched columns, compiled over just the columns it needs.
@@ -63,6 +66,7 @@ impl TableScan {
             runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
             projection: projection.clone(),
             blocks: OnceLock::new(),
+            bounds: query.scan_bounds(plan.id),
         })
     }
 }

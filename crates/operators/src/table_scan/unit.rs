@@ -14,6 +14,7 @@ use super::{ScanLocal, TableScan};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
+use crate::sort::bound::TopBound;
 
 impl TableScan {
     pub(super) fn scan_block(
@@ -25,6 +26,12 @@ impl TableScan {
     ) -> Result<Flow> {
         let rows = block.rows();
         if rows == 0 {
+            return Ok(Flow::More);
+        }
+        let behind =
+            |(column, b): &(usize, Arc<TopBound>)| b.excludes(block.statistics(self.columns[*column]));
+        if work.query.settings.block_skipping && self.bounds.iter().any(behind) {
+            work.query.metrics.count(self.node, "blocks skipped", 1);
             return Ok(Flow::More);
         }
         local.selection.reset_full(rows);
@@ -49,7 +56,7 @@ impl TableScan {
             let kept = local.selection.count_range(at..end);
             if kept == end - at && list.is_empty() {
                 let survivors = Survivors::range(at..end);
-                if self.deliver(block, survivors, &evaluated, push)? == Flow::Enough {
+                if self.deliver(block, survivors, &evaluated, work, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
                 }
             } else if kept > 0 {
@@ -57,7 +64,7 @@ impl TableScan {
                 while list.len() >= batch_rows {
                     let rest = list.split_off(batch_rows);
                     let survivors = Survivors::list(std::mem::replace(&mut list, rest));
-                    if self.deliver(block, survivors, &evaluated, push)? == Flow::Enough {
+                    if self.deliver(block, survivors, &evaluated, work, push)? == Flow::Enough {
                         return Ok(Flow::Enough);
                     }
                 }
@@ -67,7 +74,7 @@ impl TableScan {
         if list.is_empty() {
             return Ok(Flow::More);
         }
-        self.deliver(block, Survivors::list(list), &evaluated, push)
+        self.deliver(block, Survivors::list(list), &evaluated, work, push)
     }
 
     /// Those of its runtime filters that were published, which is all unless they are switched off.
@@ -158,9 +165,23 @@ impl TableScan {
         block: &Block,
         mut survivors: Survivors,
         evaluated: &[bool],
+        work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let mut fetched: Vec<Option<Vector>> = vec![None; self.columns.len()];
+        for (column, bound) in &self.bounds {
+            let keys = self.fetch(block, *column, &survivors, &mut fetched);
+            if let Some(kept) = bound.retain(&keys) {
+                if work.query.settings.analyze {
+                    let dropped = survivors.len() - kept.len();
+                    work.query.metrics.count(self.node, "top-k bound dropped", dropped as u64);
+                }
+                if kept.is_empty() {
+                    return Ok(Flow::More);
+                }
+                survivors.keep(&kept, &mut fetched);
+            }
+        }
         for (filter, done) in self.filters.iter().zip(evaluated) {
             if survivors.is_empty() {
                 return Ok(Flow::More);
