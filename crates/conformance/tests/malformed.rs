@@ -221,7 +221,6 @@ fn mutate(random: &mut Random, seeds: &[String]) -> String {
 }
 
 #[test]
-#[ignore = "open: was not run to its end since the data are made without a timeout; run with --ignored"]
 fn sql_text() {
     let mut target = Target::new();
     target.session.query("SET statement_timeout = '0'").expect("no timeout");
