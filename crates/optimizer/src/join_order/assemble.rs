@@ -149,15 +149,6 @@ impl Assembly<'_> {
             let attached = attached.clone();
             let mut needed_after = needed.clone();
             conditions.iter().for_each(|c| needed_after.add_expr(c));
-            let dead_mark = attached.kind == JoinKind::LeftMark
-                && attached.mark.is_none_or(|m| !needed_after.contains(m))
-                && planner.settings.join_elimination
-                && planner.settings.projection_push_down;
-            if dead_mark {
-                // Its keys may be columns that nothing else uses: they are not even made.
-                let left = self.assemble(planner, left, &needed_after)?;
-                return planner.filter(left, conditions);
-            }
             let mut below = needed_after.clone();
             attached.on.iter().for_each(|(l, r)| {
                 below.add_expr(l);
@@ -165,6 +156,13 @@ impl Assembly<'_> {
             });
             attached.residual.iter().for_each(|r| below.add_expr(r));
             let mut left = self.assemble(planner, left, &below)?;
+            let dead_mark = attached.kind == JoinKind::LeftMark
+                && attached.mark.is_none_or(|m| !needed_after.contains(m))
+                && planner.settings.join_elimination
+                && planner.settings.projection_push_down;
+            if dead_mark {
+                return planner.filter(left, conditions);
+            }
             let right = self.assemble(planner, right, &below)?;
             if attached.kind == JoinKind::Left && drops_out(planner, &right, &attached.on, &needed_after) {
                 let remark = "an outer join dropped: its right side is unique on the key and gives no column";

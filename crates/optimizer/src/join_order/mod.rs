@@ -88,11 +88,13 @@ impl Planner<'_> {
         if self.settings.join_elimination && self.settings.projection_push_down {
             // Decided on the columns used; whether rows may repeat is known once the relation is lowered.
             for leaf in &mut region.leaves {
-                let dead_mark = leaf
-                    .attached
-                    .as_ref()
-                    .is_some_and(|a| a.kind == JoinKind::LeftMark && !leaf.provides.intersects(&used_inside));
-                if dead_mark {
+                if let Some(attached) = &mut leaf.attached
+                    && attached.kind == JoinKind::LeftMark
+                    && !leaf.provides.intersects(&used_inside)
+                {
+                    // Nothing may be derived from its condition for a side that is not there any more.
+                    attached.on.clear();
+                    attached.residual = None;
                     leaf.plan = LogicalPlan::placeholder();
                 }
             }
