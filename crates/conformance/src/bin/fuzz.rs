@@ -18,6 +18,11 @@ use conformance::configuration;
 use conformance::fuzz::emit::emit_round;
 use conformance::fuzz::{Counts, Options, run_round};
 
+/// Counted, as in the product: a query that would take all of the machine's memory ends with an error of its own.
+#[global_allocator]
+static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
+    memory::CountingAllocator(mimalloc::MiMalloc);
+
 struct Arguments {
     seconds: u64,
     seed: u64,
