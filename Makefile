@@ -67,6 +67,7 @@ lint:
 test: wheel
 	cargo test --release --workspace --exclude python
 	(cd crates/python && $(PYTHON) -m pytest -q tests)
+	(cd crates/cli && $(PYTHON) -m pytest -q tests)
 	(cd bench && $(PYTHON) -m pytest -q tests)
 
 bench: wheel
