@@ -60,16 +60,12 @@ impl Session {
             return Err(crate::define::already_exists(table)
                 .with_hint("drop it, or make the suite's tables in a database of their own"));
         }
-        let tick = self.tick();
-        let cancel = self.cancel_token();
-        let prepared = source.prepare(|| {
-            if tick.as_ref().is_some_and(|tick| tick().is_break()) {
-                cancel.cancel();
-            }
-            if cancel.check_clock().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let prepared = source.prepare(|| match self.go_on() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         });
         if prepared.is_break() {
-            return Err(Error::new(SqlState::QueryCanceled, "canceling statement"));
+            self.go_on()?;
         }
         let mut made = Vec::new();
         let outcome = self.generate_tables(suite, scale, &source, &mut made);

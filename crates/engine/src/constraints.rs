@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use block::{Bitmap, Block};
 use hash::aggregate::{GroupTable, KeyBatch, KeyColumn, KeyLayout};
+use hash::{Bloom, BloomFilling};
 use types::{Error, Physical, Result, Schema, SqlState, Type, Value};
 use vector::{Data, Vector};
 
@@ -19,6 +20,10 @@ use vector::{Data, Vector};
 const RUN_ROWS_MAX: usize = 256;
 /// Bits a value bitmap may have per row.
 const BITS_PER_ROW_MAX: i128 = 64;
+
+/// Asked before each block: an error ends the check. A block is some milliseconds of work.
+pub(crate) type GoOn<'a> = &'a dyn Fn() -> Result<()>;
+
 /// Rows looked at together: their keys stay in the first- and second-level caches.
 const STEP_ROWS: usize = 4096;
 
@@ -30,12 +35,13 @@ pub(crate) fn check_unique(
     columns: &[usize],
     old: &[Arc<Block>],
     new: &[Arc<Block>],
+    go_on: GoOn<'_>,
 ) -> Result<()> {
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     if rows == 0 || columns.is_empty() {
         return Ok(());
     }
-    match find_duplicate(table, columns, old, new, PASS_ROWS_MAX)? {
+    match find_duplicate(table, columns, old, new, PASS_ROWS_MAX, go_on)? {
         None => Ok(()),
         Some(values) => Err(Error::new(
             SqlState::UniqueViolation,
@@ -58,12 +64,13 @@ fn find_duplicate(
     old: &[Arc<Block>],
     new: &[Arc<Block>],
     pass_rows: usize,
+    go_on: GoOn<'_>,
 ) -> Result<Option<Vec<Value>>> {
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
     let near: Vec<&Arc<Block>> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
     if near.is_empty() {
-        match check_clustered(columns, new) {
+        match check_clustered(columns, new, go_on)? {
             Clustered::Unique => return Ok(None),
             Clustered::Duplicate(values) => return Ok(Some(values)),
             Clustered::No => {}
@@ -72,6 +79,7 @@ fn find_duplicate(
     if let ([column], Some((min, values))) = (columns, small_range(&bounds, rows)) {
         let mut seen = Bitmap::empty(values);
         for block in new {
+            go_on()?;
             let found = find_integer(*column, block, min, values, |at| {
                 let before = seen.get(at);
                 seen.set(at);
@@ -82,6 +90,7 @@ fn find_duplicate(
             }
         }
         for block in near {
+            go_on()?;
             if let Some(row) = find_integer(*column, block, min, values, |at| seen.get(at)) {
                 return Ok(Some(key_values(columns, block, row)));
             }
@@ -94,6 +103,7 @@ fn find_duplicate(
     for pass in 0..passes {
         let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
         for block in new {
+            go_on()?;
             let found = keys.each_step(block, columns, |keys, present| {
                 let mut known = keys.table.len();
                 keys.find(Some(present));
@@ -103,7 +113,7 @@ fn find_duplicate(
                     }
                     known += 1;
                 }
-                keys.filter.add(present.iter().map(|row| keys.batch.hashes()[*row as usize]));
+                keys.remember(present);
                 None
             })?;
             if let Some(row) = found {
@@ -111,9 +121,11 @@ fn find_duplicate(
             }
         }
         let known = keys.table.len();
+        let filter = keys.take_filter();
         for block in &near {
+            go_on()?;
             let found = keys.each_step(block, columns, |keys, present| {
-                let candidates = keys.candidates(present);
+                let candidates = keys.candidates(&filter, present);
                 keys.find(Some(&candidates));
                 let at = keys.groups.iter().position(|group| (*group as usize) < known);
                 at.map(|at| candidates[at] as usize)
@@ -182,18 +194,19 @@ enum Clustered {
 }
 
 /// One pass in row order: while the first column never decreases, duplicates can only stand in one run.
-fn check_clustered(columns: &[usize], blocks: &[Arc<Block>]) -> Clustered {
+fn check_clustered(columns: &[usize], blocks: &[Arc<Block>], go_on: GoOn<'_>) -> Result<Clustered> {
     let width = columns.len();
     // Keys of the run, one after another.
     let mut run: Vec<i64> = Vec::new();
     let mut last: Option<i64> = None;
     let mut values: Vec<Vec<i64>> = vec![Vec::new(); width];
     for block in blocks.iter().filter(|b| b.rows() > 0) {
+        go_on()?;
         // The block's statistics may prove it without a look at its rows.
         let statistics = block.statistics(columns[0]);
         if statistics.sorted && statistics.unique && statistics.null_count == 0 {
             let (Some(min), Some(max)) = (statistics.min.as_i64(), statistics.max.as_i64()) else {
-                return Clustered::No;
+                return Ok(Clustered::No);
             };
             if last.is_none_or(|l| l < min) {
                 last = Some(max);
@@ -203,7 +216,7 @@ fn check_clustered(columns: &[usize], blocks: &[Arc<Block>]) -> Clustered {
                     columns.iter().map(|c| block.fetch(*c, &[at][..]).value(0).as_i64()).collect();
                 match key {
                     Some(key) => run.extend(key),
-                    None => return Clustered::No,
+                    None => return Ok(Clustered::No),
                 }
                 continue;
             }
@@ -211,29 +224,29 @@ fn check_clustered(columns: &[usize], blocks: &[Arc<Block>]) -> Clustered {
         for range in steps(block.rows()) {
             for (column, values) in columns.iter().zip(&mut values) {
                 if !integers(&block.fetch(*column, range.clone()), values) {
-                    return Clustered::No;
+                    return Ok(Clustered::No);
                 }
             }
             for row in 0..range.len() {
                 let first = values[0][row];
                 match last {
-                    Some(l) if first < l => return Clustered::No,
+                    Some(l) if first < l => return Ok(Clustered::No),
                     Some(l) if first == l => {}
                     _ => run.clear(),
                 }
                 last = Some(first);
                 let same = |key: &[i64]| key.iter().zip(&values).all(|(k, v)| *k == v[row]);
                 if run.chunks_exact(width).any(same) {
-                    return Clustered::Duplicate(key_values(columns, block, range.start + row));
+                    return Ok(Clustered::Duplicate(key_values(columns, block, range.start + row)));
                 }
                 if run.len() >= RUN_ROWS_MAX * width {
-                    return Clustered::No;
+                    return Ok(Clustered::No);
                 }
                 run.extend(values.iter().map(|v| v[row]));
             }
         }
     }
-    Clustered::Unique
+    Ok(Clustered::Unique)
 }
 
 fn key_values(columns: &[usize], block: &Block, row: usize) -> Vec<Value> {
@@ -316,7 +329,7 @@ struct KeySet {
     types: Vec<Type>,
     layout: KeyLayout,
     table: GroupTable,
-    filter: HashFilter,
+    filter: BloomFilling,
     batch: KeyBatch,
     groups: Vec<u32>,
     pass: (u64, u64),
@@ -331,7 +344,7 @@ impl KeySet {
             types: types.to_vec(),
             table: GroupTable::with_capacity(&layout, rows),
             layout,
-            filter: HashFilter::new(rows),
+            filter: BloomFilling::new(rows),
             batch: KeyBatch::default(),
             groups: Vec::new(),
             pass,
@@ -377,36 +390,23 @@ impl KeySet {
         self.table.find_or_insert(&self.batch.view(), rows, &mut self.groups);
     }
 
-    /// Of `rows` of the batch those that may be among the keys that were added to the filter.
-    fn candidates(&self, rows: &[u32]) -> Vec<u32> {
+    /// Enters rows of the batch into the filter.
+    fn remember(&self, rows: &[u32]) {
         let hashes = self.batch.hashes();
-        rows.iter().copied().filter(|row| self.filter.may_hold(hashes[*row as usize])).collect()
+        let entered: Vec<u64> = rows.iter().map(|row| hashes[*row as usize]).collect();
+        self.filter.insert(&entered);
     }
-}
 
-/// A bit for some bits of each hash, so that most keys that are not in the table are never looked for.
-struct HashFilter {
-    bits: Bitmap,
-}
+    /// The filter over all that was entered, so that most keys that are not in the table are never looked for.
+    fn take_filter(&mut self) -> Bloom {
+        std::mem::replace(&mut self.filter, BloomFilling::new(0)).finish()
+    }
 
-impl HashFilter {
-    /// Bits a key: one in sixteen of others passes.
-    const BITS_PER_KEY: usize = 16;
-
-    fn new(keys: usize) -> HashFilter {
-        HashFilter { bits: Bitmap::empty((keys * Self::BITS_PER_KEY).next_power_of_two().max(1024)) }
-    }
-    fn place(&self, hash: u64) -> usize {
-        (hash >> 7) as usize & (self.bits.len() - 1)
-    }
-    fn add(&mut self, hashes: impl Iterator<Item = u64>) {
-        for hash in hashes {
-            let place = self.place(hash);
-            self.bits.set(place);
-        }
-    }
-    fn may_hold(&self, hash: u64) -> bool {
-        self.bits.get(self.place(hash))
+    /// Of `rows` of the batch those that may be among the keys of the filter.
+    fn candidates(&self, filter: &Bloom, rows: &[u32]) -> Vec<u32> {
+        let mut candidates = rows.to_vec();
+        filter.retain(self.batch.hashes(), &mut candidates);
+        candidates
     }
 }
 
@@ -451,11 +451,22 @@ pub(crate) struct Keyed<'a> {
 }
 
 /// Fails when a row of `child` refers to no row of `parent`.
-pub(crate) fn check_foreign_key(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>) -> Result<()> {
-    check_references(constraint, child, parent, PASS_ROWS_MAX)
+pub(crate) fn check_foreign_key(
+    constraint: &str,
+    child: Keyed<'_>,
+    parent: Keyed<'_>,
+    go_on: GoOn<'_>,
+) -> Result<()> {
+    check_references(constraint, child, parent, PASS_ROWS_MAX, go_on)
 }
 
-fn check_references(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>, pass_rows: usize) -> Result<()> {
+fn check_references(
+    constraint: &str,
+    child: Keyed<'_>,
+    parent: Keyed<'_>,
+    pass_rows: usize,
+    go_on: GoOn<'_>,
+) -> Result<()> {
     let missing = |values: &[Value]| {
         Error::new(
             SqlState::ForeignKeyViolation,
@@ -481,12 +492,14 @@ fn check_references(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>, pass_
     if let ([column], Some((min, values))) = (child.columns, small_range(&bounds, rows)) {
         let mut wanted = Bitmap::empty(values);
         for block in child.blocks {
+            go_on()?;
             find_integer(*column, block, min, values, |at| {
                 wanted.set(at);
                 false
             });
         }
         for block in near {
+            go_on()?;
             find_integer(parent.columns[0], block, min, values, |at| {
                 wanted.clear(at);
                 false
@@ -495,6 +508,7 @@ fn check_references(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>, pass_
         let Some(orphan) = wanted.next_set(0) else { return Ok(()) };
         let orphan = min + orphan as i128;
         for block in child.blocks {
+            go_on()?;
             let distance = find_integer(*column, block, orphan, 1, |_| true);
             if let Some(row) = distance {
                 return Err(missing(&key_values(child.columns, block, row)));
@@ -516,23 +530,26 @@ fn check_references(constraint: &str, child: Keyed<'_>, parent: Keyed<'_>, pass_
         // Where each distinct key was first seen.
         let mut places: Vec<(u32, u32)> = Vec::new();
         for (ordinal, block) in child.blocks.iter().enumerate() {
+            go_on()?;
             let mut begin = 0;
             keys.each_step(block, child.columns, |keys, present| {
                 keys.find(Some(present));
                 for (group, row) in keys.groups.iter().zip(present) {
                     if *group as usize == places.len() {
                         places.push((ordinal as u32, (begin + *row as usize) as u32));
-                        keys.filter.add(std::iter::once(keys.batch.hashes()[*row as usize]));
                     }
                 }
+                keys.remember(present);
                 begin += STEP_ROWS;
                 None
             })?;
         }
         let mut found = Bitmap::empty(places.len());
+        let filter = keys.take_filter();
         for block in &near {
+            go_on()?;
             keys.each_step(block, parent.columns, |keys, present| {
-                let candidates = keys.candidates(present);
+                let candidates = keys.candidates(&filter, present);
                 keys.find(Some(&candidates));
                 for group in keys.groups.iter().filter(|group| (**group as usize) < places.len()) {
                     found.set(*group as usize);
@@ -662,7 +679,7 @@ mod tests {
             let cut = 1 + random.below(40) as usize;
             let (old, new) = (blocks(&pool, &schema, &old, cut), blocks(&pool, &schema, &new, cut));
             let pass_rows = [PASS_ROWS_MAX, 7][random.below(2) as usize];
-            let got = find_duplicate(&schema, &columns, &old, &new, pass_rows).unwrap();
+            let got = find_duplicate(&schema, &columns, &old, &new, pass_rows, &|| Ok(())).unwrap();
             assert_eq!(got.is_some(), expected, "round {round}, {types:?}: {got:?}");
             if let Some(key) = got {
                 assert!(all.contains(&key), "round {round}: {key:?}");
@@ -727,6 +744,7 @@ mod tests {
                 keyed("child", &child_schema, &child),
                 keyed("parent", &parent_schema, &parent),
                 pass_rows,
+                &|| Ok(()),
             );
             assert_eq!(got.is_err(), expected, "round {round}, {child_types:?}");
             if let Err(error) = got {
@@ -737,5 +755,38 @@ mod tests {
             }
         }
         assert!(broken > 80 && sound > 80, "{broken} broken, {sound} sound");
+    }
+
+    #[test]
+    fn a_check_that_shall_stop_does_so_at_the_next_block() {
+        let pool = Pool::new(memory::Budget::unlimited());
+        // Clustered, a bit a value, packed: the three ways to prove a key.
+        let clustered: Rows = (0..100).map(|i| vec![Value::I32(i)]).collect();
+        let scattered: Rows = (0..100).map(|i| vec![Value::I32(i * 37 % 101)]).collect();
+        let texts: Rows = (0..100).map(|i| vec![Value::text(&format!("{}", i * 37 % 101))]).collect();
+        for (ty, rows) in [(Type::Integer, clustered), (Type::Integer, scattered), (Type::Text, texts)] {
+            let schema = schema(&[ty]);
+            let new = blocks(&pool, &schema, &rows, 10);
+            let asked = std::cell::Cell::new(0);
+            let stop_at = |block: usize| {
+                asked.set(0);
+                let asked = &asked;
+                move || {
+                    asked.set(asked.get() + 1);
+                    if asked.get() > block {
+                        Err(Error::new(SqlState::QueryCanceled, "stopped"))
+                    } else {
+                        Ok(())
+                    }
+                }
+            };
+            for block in [0, 4] {
+                let error = check_unique(&schema, "k", &[0], &[], &new, &stop_at(block)).unwrap_err();
+                assert_eq!((error.state(), asked.get()), (SqlState::QueryCanceled, block + 1), "{ty}");
+                let keyed = |name| Keyed { name, schema: &schema, columns: &[0], blocks: &new };
+                let error = check_foreign_key("k", keyed("c"), keyed("p"), &stop_at(block)).unwrap_err();
+                assert_eq!((error.state(), asked.get()), (SqlState::QueryCanceled, block + 1), "{ty}");
+            }
+        }
     }
 }

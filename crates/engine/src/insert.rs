@@ -124,7 +124,7 @@ impl Session {
         let old = table.data.blocks();
         for key in &table.keys {
             let name = key_name(&table.name, &table.columns, key);
-            check_unique(&table.columns, &name, &key.columns, old, &fresh)?;
+            check_unique(&table.columns, &name, &key.columns, old, &fresh, &|| self.go_on())?;
         }
         for key in &table.foreign_keys {
             let parent = snapshot
@@ -146,7 +146,7 @@ impl Session {
                 columns: &key.parent_columns,
                 blocks: &blocks,
             };
-            check_foreign_key(&name, child, parent)?;
+            check_foreign_key(&name, child, parent, &|| self.go_on())?;
         }
         Ok(())
     }
@@ -182,7 +182,14 @@ impl Session {
             self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
         let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
         for key in &new.keys {
-            check_unique(&new.columns, &key_name(&new.name, &new.columns, key), &key.columns, &[], &all)?;
+            check_unique(
+                &new.columns,
+                &key_name(&new.name, &new.columns, key),
+                &key.columns,
+                &[],
+                &all,
+                &|| self.go_on(),
+            )?;
         }
         if !new.foreign_keys.is_empty() {
             return Err(Error::unsupported("foreign keys of CREATE TABLE AS")

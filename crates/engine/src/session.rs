@@ -58,6 +58,15 @@ impl Session {
         self.progress.clone()
     }
 
+    /// For work on the calling thread that no work order does: calls the tick, and fails once the statement has been
+    /// stopped.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        if self.tick().is_some_and(|tick| tick().is_break()) {
+            self.cancel.cancel();
+        }
+        self.cancel.check_clock().map_or(Ok(()), |reason| Err(crate::run::cancelled(reason)))
+    }
+
     pub(crate) fn tick(&self) -> Option<Tick> {
         self.tick.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
