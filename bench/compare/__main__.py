@@ -47,6 +47,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--runs", type=positive_count, default=5, help="timed rounds (default: 5)")
     parser.add_argument(
+        "--loads",
+        type=positive_count,
+        default=3,
+        help="times that each engine loads everything, each in a new process (default: 3)",
+    )
+    parser.add_argument(
         "--warm-ups",
         type=count,
         default=1,
@@ -137,6 +143,7 @@ def main(arguments: list[str]) -> int:
         threads=asked.threads,
         memory_bytes=asked.memory,
         runs=asked.runs,
+        loads=asked.loads,
         warm_ups=asked.warm_ups,
         timeout_seconds=asked.timeout,
         schedule=asked.schedule,

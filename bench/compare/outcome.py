@@ -37,7 +37,8 @@ class EngineOutcome:
     version: str = ""
     description: str = ""
     settings: dict[str, str] = field(default_factory=dict)
-    load_seconds: dict[str, float] = field(default_factory=dict)
+    loads: list[dict[str, float]] = field(default_factory=list)
+    """Seconds by table, a dictionary for each time everything was loaded."""
     started_bytes: int = 0
     loaded_bytes: int = 0
     load_peak_bytes: int = 0
@@ -50,7 +51,13 @@ class EngineOutcome:
     error: str | None = None
 
     def load_total_seconds(self) -> float:
-        return sum(self.load_seconds.values())
+        """Median over the loads of what all tables took together."""
+        return median([sum(load.values()) for load in self.loads]) if self.loads else 0.0
+
+    def load_seconds(self) -> dict[str, float]:
+        """Median over the loads, by table."""
+        tables = self.loads[0] if self.loads else {}
+        return {table: median([load[table] for load in self.loads]) for table in tables}
 
     def medians(self) -> dict[str, float]:
         """Seconds by query, for the queries that ran to the end of the run."""

@@ -42,6 +42,7 @@ def append_record(
             "threads": options.threads,
             "memory_bytes": options.memory_bytes,
             "runs": options.runs,
+            "loads": options.loads,
             "warm_ups": options.warm_ups,
             "schedule": schedule,
         },
@@ -64,8 +65,9 @@ def engine_record(outcome: EngineOutcome) -> dict[str, Any]:
         "error": outcome.error,
         "load_ms": rounded(outcome.load_total_seconds()),
         "load_ms_by_table": {
-            table: rounded(seconds) for table, seconds in outcome.load_seconds.items()
+            table: rounded(seconds) for table, seconds in outcome.load_seconds().items()
         },
+        "load_runs_ms": [rounded(sum(load.values())) for load in outcome.loads],
         "started_bytes": outcome.started_bytes,
         "loaded_bytes": outcome.loaded_bytes,
         "load_peak_bytes": outcome.load_peak_bytes,

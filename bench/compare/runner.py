@@ -44,6 +44,7 @@ class Options:
     threads: int
     memory_bytes: int
     runs: int
+    loads: int = 1
     warm_ups: int = 1
     timeout_seconds: float = 300.0
     schedule: str = AUTOMATIC
@@ -89,6 +90,12 @@ def read_into_page_cache(suite: Suite) -> None:
                 pass
 
 
+def rotated(outcomes: Sequence[EngineOutcome], turn: int) -> Sequence[EngineOutcome]:
+    """Another engine begins each time."""
+    shift = turn % max(1, len(outcomes))
+    return (*outcomes[shift:], *outcomes[:shift])
+
+
 class Runner:
     """A group of engines that live at the same time."""
 
@@ -103,8 +110,12 @@ class Runner:
 
     def run(self, outcomes: Sequence[EngineOutcome]) -> None:
         try:
+            for load_number in range(self._options.loads):
+                last = load_number + 1 == self._options.loads
+                for outcome in rotated(outcomes, load_number):
+                    self._load(outcome, keep=last)
             for outcome in outcomes:
-                self._load(outcome)
+                self._report_load(outcome)
             loaded = [outcome for outcome in outcomes if outcome.error is None]
             for round_number in range(self._options.runs + 1):
                 self._round(loaded, round_number)
@@ -114,8 +125,14 @@ class Runner:
             for process in self._processes.values():
                 process.close()
 
-    def _load(self, outcome: EngineOutcome) -> None:
-        """Starts an engine, loads every table, measures, and stops it."""
+    def _load(self, outcome: EngineOutcome, keep: bool) -> None:
+        """Starts an engine, loads every table, measures, and stops or ends it.
+
+        How fast a process gets its memory depends on what the machine did just
+        before: one load would say as much about that as about the engine.
+        """
+        if outcome.error is not None:
+            return
         process = EngineProcess(outcome.name, self._options.timeout_seconds)
         self._processes[outcome.name] = process
         try:
@@ -126,12 +143,15 @@ class Runner:
             outcome.description = reply["description"]
             outcome.started_bytes = process.tree.resident_bytes()
             process.tree.reset_peak()
-            for table, file in self._suite.tables.items():
-                outcome.load_seconds[table] = process.load(table, file)
+            tables = self._suite.tables.items()
+            outcome.loads.append({table: process.load(table, file) for table, file in tables})
         except EngineError as error:
             outcome.error = str(error)
             process.close()
             self._report(f"{outcome.name}: {error}")
+            return
+        if not keep:
+            process.close()
             return
         process.tree.refresh()
         outcome.load_peak_bytes = process.tree.peak_resident_bytes()
@@ -139,18 +159,20 @@ class Runner:
         outcome.loaded_bytes = process.tree.resident_bytes()
         outcome.peak_includes_load = not process.tree.reset_peak()
         process.pause()
-        self._report(
-            f"{outcome.name} {outcome.version}: loaded in "
-            f"{outcome.load_total_seconds():.2f} s, "
-            f"{outcome.loaded_bytes / 2**30:.2f} GiB"
-        )
+
+    def _report_load(self, outcome: EngineOutcome) -> None:
+        if outcome.error is None:
+            times = ", ".join(f"{sum(load.values()):.2f}" for load in outcome.loads)
+            self._report(
+                f"{outcome.name} {outcome.version}: loaded in {times} s, "
+                f"{outcome.loaded_bytes / 2**30:.2f} GiB"
+            )
 
     def _round(self, outcomes: Sequence[EngineOutcome], round_number: int) -> None:
         """Round 0 is the first execution of all: not timed as warm."""
         started = time.perf_counter()
         for query_number, query in enumerate(self._suite.queries):
-            shift = (round_number + query_number) % max(1, len(outcomes))
-            for outcome in (*outcomes[shift:], *outcomes[:shift]):
+            for outcome in rotated(outcomes, round_number + query_number):
                 self._turn(outcome, query, first=round_number == 0)
         name = "first round" if round_number == 0 else f"round {round_number}"
         self._report(f"{name}: {time.perf_counter() - started:.1f} s")

@@ -131,6 +131,20 @@ class TestRuns:
         assert records[0]["machine"]["cpu"] and records[0]["commit"]["id"]
         assert records[0]["engines"][1]["queries"]["q1"]["answer"] == "same"
 
+    def test_every_load_is_in_a_new_process_and_the_median_counts(self, tmp_path: Path) -> None:
+        options = self.options(TOY, "toy_engines:SlowToyEngine", loads=3)
+        suite = self.suite(tmp_path, {"q1": "tables"})
+        schedule, outcomes = compare_engines(suite, options, print)
+        toy = outcomes[TOY]
+        # Had a process loaded twice, it would know two tables.
+        assert [len(outcome.loads) for outcome in outcomes.values()] == [3, 3]
+        assert toy.queries["q1"].rows == 1
+        toy.loads = [{"t": 5.0}, {"t": 1.0}, {"t": 2.0}]
+        assert (toy.load_total_seconds(), toy.load_seconds()) == (2.0, {"t": 2.0})
+        file = append_record(tmp_path, suite, options, schedule, outcomes)
+        engine = json.loads(file.read_text())["engines"][0]
+        assert (engine["load_ms"], engine["load_runs_ms"]) == (2000.0, [5000.0, 1000.0, 2000.0])
+
     def test_a_planted_wrong_answer_is_found(self, tmp_path: Path) -> None:
         wrong = "toy_engines:WrongToyEngine"
         _, outcomes = compare_engines(
