@@ -37,6 +37,7 @@ use crate::sort::Sort;
 use crate::table_scan::TableScan;
 use crate::transfer::transfer;
 use crate::values::Values;
+use crate::window::Window;
 
 /// The query's segments and where its result will be.
 pub struct Composed {
@@ -280,6 +281,13 @@ impl Composer<'_> {
                 let flowing = self.flow(input)?;
                 let segments = self.close(flowing, Arc::new(sink));
                 Ok(self.open(source, "limited".to_owned(), &segments))
+            }
+            PhysicalNode::Window { input, .. } => {
+                let window = Window::new(plan)?;
+                let flowing = self.flow(input)?;
+                let segments = self.close(flowing, window.sink());
+                let evaluated = self.step("evaluate windows", window.evaluate_step(), &segments);
+                Ok(self.open_shared(window.source(), "windows".to_owned(), &[evaluated]))
             }
             PhysicalNode::UnionAll { inputs } => {
                 let mut branches = Vec::new();

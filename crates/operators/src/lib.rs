@@ -28,6 +28,7 @@ pub mod sort;
 pub mod table_scan;
 pub mod transfer;
 pub mod values;
+mod window;
 
 pub use collect::QueryResult;
 pub use compose::compose;

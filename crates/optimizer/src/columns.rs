@@ -86,6 +86,10 @@ impl ColumnSet {
             LogicalPlan::Filter { input, .. }
             | LogicalPlan::Sort { input, .. }
             | LogicalPlan::Limit { input, .. } => self.add_plan(input),
+            LogicalPlan::Window { input, calls, .. } => {
+                self.extend(calls.iter().map(|(id, _)| *id));
+                self.add_plan(input);
+            }
             LogicalPlan::Join { left, right, kind, mark, .. } => {
                 use plan::JoinKind as J;
                 if !matches!(kind, J::RightSemi | J::RightAnti) {

@@ -47,6 +47,7 @@ fn gather(plan: &PhysicalPlan, metrics: &dyn Fn(NodeId) -> NodeMetrics, found: &
         plan.node,
         PhysicalNode::Limit { .. }
             | PhysicalNode::Sort { .. }
+            | PhysicalNode::Window { .. }
             | PhysicalNode::Project { .. }
             | PhysicalNode::Values { .. }
             | PhysicalNode::Insert { .. }
@@ -92,6 +93,7 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
         N::TableScan { name, .. } => Some(name.clone()),
         N::Materialized { index, .. } => Some(format!("common subplan {index}")),
         N::Filter { input, .. } | N::Sort { input, .. } | N::Limit { input, .. } => origin(input, at),
+        N::Window { input, .. } if at < input.output.len() => origin(input, at),
         N::Project { input, expressions } => match expressions.get(at)?.kind {
             ExprKind::Input(below) => origin(input, below),
             _ => None,

@@ -14,6 +14,7 @@ pub mod logical;
 pub mod physical;
 pub mod print;
 pub mod statement;
+pub mod window;
 
 pub use aggregate::{AggregateCall, AggregateFunction};
 pub use bounds::expr_bounds;
@@ -26,3 +27,4 @@ pub use physical::{
     FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan, RuntimeFilter,
 };
 pub use statement::Statement;
+pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

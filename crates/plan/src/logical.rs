@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{Type, Value};
 
-use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, SortKey};
+use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, SortKey, WindowCall};
 
 /// A table of the catalog, by its never reused number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,6 +144,13 @@ pub enum LogicalPlan {
         offset: u64,
         count: Option<u64>,
     },
+    /// The input's columns and one a call, evaluated over each partition in its order.
+    Window {
+        input: Box<LogicalPlan>,
+        partition: Vec<Expr>,
+        order: Vec<SortKey>,
+        calls: Vec<(ColumnId, WindowCall)>,
+    },
     /// UNION ALL: `inputs[i].1` are that input's columns that become `columns`.
     Union {
         inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
@@ -161,6 +168,11 @@ impl LogicalPlan {
                 input.output()
             }
             Self::Project { expressions, .. } => expressions.iter().map(|(id, _)| *id).collect(),
+            Self::Window { input, calls, .. } => {
+                let mut ids = input.output();
+                ids.extend(calls.iter().map(|(id, _)| *id));
+                ids
+            }
             Self::Join { left, right, kind, mark, .. } => match kind {
                 JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full => {
                     let mut ids = left.output();
@@ -187,6 +199,7 @@ impl LogicalPlan {
             | Self::Project { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
+            | Self::Window { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
             Self::Union { inputs, .. } => inputs.iter().map(|(p, _)| p).collect(),
@@ -199,6 +212,7 @@ impl LogicalPlan {
             | Self::Project { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
+            | Self::Window { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
             Self::Union { inputs, .. } => inputs.iter_mut().map(|(p, _)| p).collect(),
@@ -222,6 +236,11 @@ impl LogicalPlan {
                 .chain(aggregates.iter().flat_map(|(_, a)| a.argument.iter().chain(&a.filter)))
                 .collect(),
             Self::Sort { keys, .. } => keys.iter().map(|k| &k.expr).collect(),
+            Self::Window { partition, order, calls, .. } => partition
+                .iter()
+                .chain(order.iter().map(|k| &k.expr))
+                .chain(calls.iter().flat_map(|(_, c)| c.expressions()))
+                .collect(),
         }
     }
     pub fn expressions_mut(&mut self) -> Vec<&mut Expr> {
@@ -239,6 +258,11 @@ impl LogicalPlan {
                 .chain(aggregates.iter_mut().flat_map(|(_, a)| a.argument.iter_mut().chain(&mut a.filter)))
                 .collect(),
             Self::Sort { keys, .. } => keys.iter_mut().map(|k| &mut k.expr).collect(),
+            Self::Window { partition, order, calls, .. } => partition
+                .iter_mut()
+                .chain(order.iter_mut().map(|k| &mut k.expr))
+                .chain(calls.iter_mut().flat_map(|(_, c)| c.expressions_mut()))
+                .collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{ColumnPredicate, Type, Value};
 
-use crate::{AggregateCall, Expr, FileSource, SortKey, TableId};
+use crate::{AggregateCall, Expr, FileSource, SortKey, TableId, WindowCall};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -160,6 +160,15 @@ pub enum PhysicalNode {
         offset: u64,
         count: Option<u64>,
     },
+    /// Output: the input's columns, then the calls. Rows come out partition by partition, each in its order.
+    Window {
+        input: Box<PhysicalPlan>,
+        partition: Vec<Expr>,
+        order: Vec<SortKey>,
+        calls: Vec<WindowCall>,
+        /// The input comes in the order of `order`, and there is one partition.
+        sorted: bool,
+    },
     UnionAll {
         inputs: Vec<PhysicalPlan>,
     },
@@ -188,6 +197,7 @@ impl PhysicalPlan {
             | N::Aggregate { input, .. }
             | N::Sort { input, .. }
             | N::Limit { input, .. }
+            | N::Window { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter().collect(),
@@ -206,6 +216,7 @@ impl PhysicalPlan {
             | N::Aggregate { input, .. }
             | N::Sort { input, .. }
             | N::Limit { input, .. }
+            | N::Window { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter_mut().collect(),

@@ -7,6 +7,7 @@ use types::{ColumnPredicate, Type};
 use crate::{
     ColumnTable, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId, PhysicalNode, PhysicalPlan,
     ScanSource, SortKey,
+    window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall},
 };
 
 /// Prints an expression; `name` gives columns and inputs their names.
@@ -116,6 +117,67 @@ fn aggregate_call(call: &crate::AggregateCall, name: &dyn Fn(&ExprKind) -> Strin
     text
 }
 
+/// `over [partition keys; order]: calls`.
+fn window(
+    partition: &[Expr],
+    order: &[SortKey],
+    calls: &[&WindowCall],
+    name: &dyn Fn(&ExprKind) -> String,
+) -> String {
+    let keys = partition.iter().map(|e| expression(e, name)).collect::<Vec<_>>().join(", ");
+    let calls = calls.iter().map(|c| window_call(c, order.len(), name)).collect::<Vec<_>>().join(", ");
+    let mut over = Vec::new();
+    if !keys.is_empty() {
+        over.push(format!("partition by {keys}"));
+    }
+    if !order.is_empty() {
+        over.push(format!("order by {}", sort_keys(order, name)));
+    }
+    format!("Window [{}] [{calls}]", over.join(" "))
+}
+
+fn window_call(call: &WindowCall, keys: usize, name: &dyn Fn(&ExprKind) -> String) -> String {
+    let arguments = call.arguments.iter().map(|a| expression(a, name)).collect::<Vec<_>>().join(", ");
+    let mut text = format!("{}({arguments})", call.function.name().trim_end_matches("(*)"));
+    if call.ignore_nulls {
+        text.push_str(" IGNORE NULLS");
+    }
+    if let Some(filter) = &call.filter {
+        let _ = write!(text, " FILTER ({})", expression(filter, name));
+    }
+    if call.function.uses_frame() {
+        if call.peers < keys {
+            let _ = write!(text, " peers by {} keys", call.peers);
+        }
+        if call.frame != Frame::standard() {
+            let _ = write!(text, " {}", frame(&call.frame, name));
+        }
+    }
+    text
+}
+
+fn frame(frame: &Frame, name: &dyn Fn(&ExprKind) -> String) -> String {
+    let unit = match frame.unit {
+        FrameUnit::Rows => "ROWS",
+        FrameUnit::Range => "RANGE",
+        FrameUnit::Groups => "GROUPS",
+    };
+    let bound = |bound: &FrameBound, side: &str| match bound {
+        FrameBound::Unbounded => format!("UNBOUNDED {side}"),
+        FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
+        FrameBound::Offset(n) if *n < 0 => format!("{} PRECEDING", n.unsigned_abs()),
+        FrameBound::Offset(n) => format!("{n} FOLLOWING"),
+        FrameBound::Value { bound, .. } => expression(bound, name),
+    };
+    let exclusion = match frame.exclusion {
+        Exclusion::NoOthers => "",
+        Exclusion::CurrentRow => " EXCLUDE CURRENT ROW",
+        Exclusion::Group => " EXCLUDE GROUP",
+        Exclusion::Ties => " EXCLUDE TIES",
+    };
+    format!("{unit} {} TO {}{exclusion}", bound(&frame.start, "PRECEDING"), bound(&frame.end, "FOLLOWING"))
+}
+
 /// A logical plan, one node a line, children indented by two.
 pub fn logical(plan: &LogicalPlan, columns: &ColumnTable) -> String {
     let mut out = String::new();
@@ -181,6 +243,9 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
             None => format!("Sort by {}", sort_keys(keys, &name)),
         },
         LogicalPlan::Limit { offset, count, .. } => limit_text(*offset, *count),
+        LogicalPlan::Window { partition, order, calls, .. } => {
+            window(partition, order, &calls.iter().map(|(_, c)| c).collect::<Vec<_>>(), &name)
+        }
         LogicalPlan::Union { .. } => "Union".to_owned(),
     };
     let _ = writeln!(out, "{:indent$}{line}", "", indent = depth * 2);
@@ -363,6 +428,10 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             }
         }
         N::Limit { offset, count, .. } => limit_text(*offset, *count),
+        N::Window { input, partition, order, calls, .. } => {
+            let show = name_in(input_names(input));
+            window(partition, order, &calls.iter().collect::<Vec<_>>(), &show)
+        }
         N::UnionAll { .. } => "UnionAll".to_owned(),
         N::Insert { name, .. } => format!("Insert into {name}"),
     }

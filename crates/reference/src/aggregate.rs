@@ -90,7 +90,7 @@ impl Context<'_> {
 }
 
 /// The aggregate of values of type `from` that are not NULL.
-fn finish(function: &AggregateFunction, values: &[Value], from: Type, ty: Type) -> Result<Value> {
+pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type, ty: Type) -> Result<Value> {
     use AggregateFunction as A;
     let none_is_null = |value: Option<Value>| Ok(value.unwrap_or(Value::Null));
     match function {

@@ -17,6 +17,7 @@ mod relation;
 mod temporal;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -70,6 +70,9 @@ impl Context<'_> {
                 input.rows = input.rows.into_iter().skip(skip).take(take).collect();
                 input
             }
+            LogicalPlan::Window { input, partition, order, calls } => {
+                self.window(self.relation(input)?, partition, order, calls)?
+            }
             LogicalPlan::Union { inputs, columns } => {
                 let mut rows = Vec::new();
                 for (input, taken) in inputs {
@@ -138,7 +141,7 @@ impl Context<'_> {
     }
 }
 
-fn compare(a: &Value, b: &Value, key: &SortKey) -> Ordering {
+pub(crate) fn compare(a: &Value, b: &Value, key: &SortKey) -> Ordering {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ordering::Equal,
         (true, false) if key.nulls_first => Ordering::Less,

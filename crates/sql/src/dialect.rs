@@ -52,6 +52,11 @@ impl Dialect for Grammar {
         self.postgresql.dialect()
     }
 
+    /// `first_value(x IGNORE NULLS)`, beside the standard's place behind the bracket.
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
     /// A name before `=>` is a plain name: as an expression it would be read twice, and so would whatever it nests.
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
         false

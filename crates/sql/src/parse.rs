@@ -1,5 +1,6 @@
 //! From a statement's text to the parser's syntax tree, and from the parser's errors to ours.
 
+use plan::Exclusion;
 use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -18,6 +19,8 @@ pub(crate) struct Parsed {
     pub statement: Statement,
     /// `CREATE TABLE t (a, b) AS ...`: the names in brackets.
     pub column_names: Vec<Ident>,
+    /// EXCLUDE at the end of frames, by the place of the function, or of the window's name, that the frame belongs to.
+    pub exclusions: Vec<(Location, Exclusion)>,
 }
 
 /// Parses exactly one statement.
@@ -33,13 +36,14 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     })?;
     refuse_exponential(text, &tokens)?;
     let column_names = take_column_names(&mut tokens);
+    let exclusions = take_exclusions(&mut tokens);
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(Parsed { statement, column_names });
+        return Ok(Parsed { statement, column_names, exclusions });
     }
     Err(place::at(
         Error::new(
@@ -138,6 +142,86 @@ fn take_column_names(tokens: &mut Vec<TokenWithSpan>) -> Vec<Ident> {
             }
             _ => return vec![],
         }
+    }
+}
+
+/// Takes EXCLUDE out of window frames: the parser's tree has no place for it.
+fn take_exclusions(tokens: &mut Vec<TokenWithSpan>) -> Vec<(Location, Exclusion)> {
+    let word = |token: &TokenWithSpan, word: &str| matches!(&token.token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    let mut found = Vec::new();
+    let mut significant: Vec<usize> = (0..tokens.len())
+        .filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF))
+        .collect();
+    let mut at = 1;
+    while at < significant.len() {
+        let is =
+            |ahead: usize, name: &str| significant.get(at + ahead).is_some_and(|t| word(&tokens[*t], name));
+        if !is(0, "exclude") {
+            at += 1;
+            continue;
+        }
+        let (exclusion, words) = if is(1, "current") && is(2, "row") {
+            (Exclusion::CurrentRow, 3)
+        } else if is(1, "no") && is(2, "others") {
+            (Exclusion::NoOthers, 3)
+        } else if is(1, "group") {
+            (Exclusion::Group, 2)
+        } else if is(1, "ties") {
+            (Exclusion::Ties, 2)
+        } else {
+            at += 1;
+            continue;
+        };
+        let closed = significant.get(at + words).is_some_and(|t| matches!(tokens[*t].token, Token::RParen));
+        let after_star = matches!(tokens[significant[at - 1]].token, Token::Mul);
+        let owner = if closed && !after_star { frame_owner(tokens, &significant[..at]) } else { None };
+        let Some(owner) = owner else {
+            at += 1;
+            continue;
+        };
+        found.push((tokens[owner].span.start, exclusion));
+        for taken in significant.drain(at..at + words) {
+            tokens[taken].token = Token::Whitespace(sqlparser::tokenizer::Whitespace::Space);
+        }
+    }
+    found
+}
+
+/// The function's or the window's name, for a frame that ends behind the tokens `before`.
+fn frame_owner(tokens: &[TokenWithSpan], before: &[usize]) -> Option<usize> {
+    let word = |at: usize, word: &str| matches!(&tokens[at].token, Token::Word(w) if w.value.eq_ignore_ascii_case(word));
+    // The place in `before` of the bracket that the one at `from`, or the frame itself, is inside of.
+    let opening = |from: usize| {
+        let mut depth = 1;
+        (0..from).rev().find(|at| {
+            match tokens[before[*at]].token {
+                Token::RParen => depth += 1,
+                Token::LParen => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })
+    };
+    let mut at = opening(before.len())?.checked_sub(1)?;
+    if word(before[at], "as") {
+        return Some(before[at.checked_sub(1)?]);
+    }
+    if !word(before[at], "over") {
+        return None;
+    }
+    at = at.checked_sub(1)?;
+    loop {
+        if word(before[at], "nulls") {
+            at = at.checked_sub(2)?;
+        }
+        if !matches!(tokens[before[at]].token, Token::RParen) {
+            return None;
+        }
+        at = opening(at)?.checked_sub(1)?;
+        if !word(before[at], "filter") {
+            return Some(before[at]);
+        }
+        at = at.checked_sub(1)?;
     }
 }
 

@@ -11,8 +11,11 @@
 use std::cmp::Ordering;
 
 use plan::SortKey;
-use types::Physical;
+use types::{Physical, Result};
 use vector::{Data, Vector};
+
+/// Rows sorted or merged between two looks at a signal.
+const CHECKED_ROWS: usize = 128 * 1024;
 
 /// How the rows' keys are held; the same for every batch of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +95,53 @@ impl Keys {
                 order.into_iter().map(|(_, row)| row).collect()
             }
         }
+    }
+    /// As `sorted`, looking at `check` every hundred thousand rows or so.
+    pub fn sorted_checked(&self, check: &dyn Fn() -> Result<()>) -> Result<Vec<u32>> {
+        let rows = self.len();
+        if rows <= CHECKED_ROWS {
+            return Ok(self.sorted());
+        }
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        let compare = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
+        for run in order.chunks_mut(CHECKED_ROWS) {
+            check()?;
+            run.sort_unstable_by(compare);
+        }
+        let mut merged = Vec::with_capacity(rows);
+        let mut width = CHECKED_ROWS;
+        while width < rows {
+            merged.clear();
+            for pair in order.chunks(2 * width) {
+                let (mut a, mut b) = pair.split_at(width.min(pair.len()));
+                while let (Some(x), Some(y)) = (a.first(), b.first()) {
+                    if merged.len() % CHECKED_ROWS == 0 {
+                        check()?;
+                    }
+                    if compare(x, y).is_lt() {
+                        merged.push(*x);
+                        a = &a[1..];
+                    } else {
+                        merged.push(*y);
+                        b = &b[1..];
+                    }
+                }
+                merged.extend_from_slice(a);
+                merged.extend_from_slice(b);
+            }
+            std::mem::swap(&mut order, &mut merged);
+            width *= 2;
+        }
+        Ok(order)
+    }
+    pub fn len(&self) -> usize {
+        match self {
+            Keys::Narrow(keys) => keys.len(),
+            Keys::Wide { ends, .. } => ends.len(),
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
     /// Order of a row of this and a row of another, encoded in the same shape.
     pub fn compare(&self, row: usize, other: &Keys, other_row: usize) -> Ordering {

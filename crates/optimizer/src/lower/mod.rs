@@ -10,6 +10,7 @@ pub(crate) mod join;
 mod predicate;
 mod relation;
 mod scan;
+mod window;
 
 use plan::{ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey};
 use types::{Result, Value};
@@ -50,6 +51,9 @@ impl Planner<'_> {
                 }
                 let rows = (input.rows() - offset as f64).max(0.0).min(count.map_or(f64::MAX, |c| c as f64));
                 Ok(wrap(input, rows, |input| PhysicalNode::Limit { input, offset, count }))
+            }
+            LogicalPlan::Window { input, partition, order, calls } => {
+                self.lower_window(*input, partition, order, calls, needed)
             }
             LogicalPlan::Union { inputs, columns } => self.lower_union(inputs, &columns, needed),
         }

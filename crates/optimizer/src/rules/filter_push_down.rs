@@ -5,6 +5,7 @@
 //! * through a projection, its columns replaced by what computes them;
 //! * through an aggregation, when it uses group keys only (and there are groups), or what it implies for them;
 //! * into every input of a union; through a sort; never through LIMIT or top-k;
+//! * through a window node, when it uses partition keys only: it keeps or drops whole partitions;
 //! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
 //!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
 
@@ -92,6 +93,16 @@ impl PushDown<'_> {
             LogicalPlan::Limit { input, offset, count } => {
                 let input = Box::new(self.push(*input, vec![], &ColumnSet::new()));
                 filtered(LogicalPlan::Limit { input, offset, count }, predicates)
+            }
+            LogicalPlan::Window { input, partition, order, calls } => {
+                // A predicate on partition keys keeps or drops whole partitions.
+                let keys: ColumnSet = partition.iter().filter_map(Expr::as_column).collect();
+                let (below, above): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(|p| {
+                    let used = ColumnSet::of(p);
+                    !used.is_empty() && used.is_subset(&keys)
+                });
+                let input = Box::new(self.push(*input, below, &ColumnSet::new()));
+                filtered(LogicalPlan::Window { input, partition, order, calls }, above)
             }
             LogicalPlan::Union { inputs, columns } => {
                 let inputs = inputs

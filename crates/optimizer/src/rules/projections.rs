@@ -75,6 +75,10 @@ fn walk(mut plan: LogicalPlan, renames: &mut Renames) -> LogicalPlan {
             let aggregates = aggregates.into_iter().filter_map(|(id, c)| Some((resolved(id)?, c))).collect();
             LogicalPlan::Aggregate { input, groups, aggregates }
         }
+        LogicalPlan::Window { input, partition, order, calls } => {
+            let calls = calls.into_iter().map(|(id, c)| (renames.resolve(id), c)).collect();
+            LogicalPlan::Window { input, partition, order, calls }
+        }
         LogicalPlan::Union { mut inputs, columns } => {
             inputs.iter_mut().flat_map(|(_, own)| own).for_each(|id| *id = renames.resolve(*id));
             LogicalPlan::Union { inputs, columns }

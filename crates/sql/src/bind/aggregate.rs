@@ -31,7 +31,7 @@ pub(crate) struct Aggregates<'a> {
 }
 
 /// The function of that name; `None` when it is no aggregate.
-fn function_named(name: &str) -> Option<AggregateFunction> {
+pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
     use AggregateFunction as A;
     Some(match name {
         "count" => A::Count,
@@ -52,7 +52,7 @@ fn function_named(name: &str) -> Option<AggregateFunction> {
 }
 
 /// Aggregates that others have, so that the refusal can say what is meant.
-const UNSUPPORTED: [&str; 24] = [
+const UNSUPPORTED: [&str; 22] = [
     "array_agg",
     "median",
     "mode",
@@ -74,8 +74,6 @@ const UNSUPPORTED: [&str; 24] = [
     "regr_count",
     "regr_r2",
     "grouping",
-    "first_value",
-    "last_value",
     "approx_percentile_cont",
 ];
 
@@ -121,7 +119,7 @@ impl<'a> ExprBinder<'_, 'a> {
         bound
     }
 
-    fn aggregate_call(
+    pub(super) fn aggregate_call(
         &mut self,
         name: &str,
         function: AggregateFunction,
@@ -143,6 +141,7 @@ impl<'a> ExprBinder<'_, 'a> {
             match clause {
                 // The order of rows matters to none of the others.
                 FunctionArgumentClause::OrderBy(_) if !matches!(function, A::StringAgg { .. }) => {}
+                FunctionArgumentClause::IgnoreOrRespectNulls(_) if call.over.is_some() => {}
                 other => {
                     return Err(refuse(Error::unsupported(format!(
                         "{other} inside {name} is not supported"

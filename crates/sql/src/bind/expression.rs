@@ -17,6 +17,7 @@ use super::coerce::{self, Bound};
 use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
+use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator};
 use crate::data_type::{self, TypeName};
 use crate::place::Placed;
@@ -30,6 +31,7 @@ pub(crate) enum Clause {
     GroupBy,
     Having,
     OrderBy,
+    Qualify,
     On,
     Values,
     Limit,
@@ -44,6 +46,7 @@ impl Clause {
             Clause::GroupBy => "GROUP BY",
             Clause::Having => "HAVING",
             Clause::OrderBy => "ORDER BY",
+            Clause::Qualify => "QUALIFY",
             Clause::On => "JOIN conditions",
             Clause::Values => "VALUES",
             Clause::Limit => "LIMIT",
@@ -59,6 +62,12 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub clause: Clause,
     /// Where aggregate calls go; `None` where they are not allowed.
     pub aggregates: Option<Aggregates<'a>>,
+    /// Where window calls go; `None` where they are not allowed.
+    pub windows: Option<Windows<'a>>,
+    /// Inside a window call.
+    pub in_window: bool,
+    /// Names of the select list, which QUALIFY may use.
+    pub aliases: Vec<(Rc<str>, Bound)>,
     /// Subqueries found, to be joined to the plan that the expression is evaluated over.
     pub pending: Vec<Pending>,
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
@@ -68,7 +77,18 @@ pub(crate) struct ExprBinder<'b, 'a> {
 
 impl<'b, 'a> ExprBinder<'b, 'a> {
     pub fn new(binder: &'b mut Binder<'a>, scope: Rc<Scope>, clause: Clause) -> Self {
-        ExprBinder { binder, scope, clause, aggregates: None, pending: Vec::new(), positive: false, depth: 0 }
+        ExprBinder {
+            binder,
+            scope,
+            clause,
+            aggregates: None,
+            windows: None,
+            in_window: false,
+            aliases: Vec::new(),
+            pending: Vec::new(),
+            positive: false,
+            depth: 0,
+        }
     }
 
     fn text(&self) -> &'a str {
@@ -221,6 +241,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         match self.scope.find(schema, table, name).placed(self.text(), span)? {
             Some(id) => Ok(Bound::typed(self.binder.column(id), span)),
             None => {
+                if let (None, Some((_, item))) =
+                    (table, self.aliases.iter().find(|(alias, _)| **alias == **name))
+                {
+                    return Ok(Bound { span, ..item.clone() });
+                }
                 let reserved = idents.iter().find_map(reserved);
                 let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
                 Err(place::at(error, self.text(), span))

@@ -13,7 +13,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
-use super::{aggregate, fold, folded, library, literal, operator};
+use super::{aggregate, fold, folded, library, literal, operator, window};
 use crate::place;
 
 /// Names known here, for "did you mean".
@@ -52,8 +52,17 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
             return Err(refuse(error));
         }
-        if call.over.is_some() {
-            return Err(refuse(Error::unsupported("window functions are not supported yet")));
+        if let Some(over) = &call.over {
+            return self.window(&name, call, over, span);
+        }
+        if window::is_window_function(&name) {
+            return Err(refuse(
+                Error::new(
+                    SqlState::WindowingError,
+                    format!("window function {name} requires an OVER clause"),
+                )
+                .with_hint(format!("write {name}(...) OVER (...)")),
+            ));
         }
         if aggregate::is_aggregate(&name) {
             return self.aggregate(&name, call, span);

@@ -1,7 +1,7 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
 //! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT; `from`: tables and joins
-//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `literal`, `coerce`, `fold`: expressions
+//! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`: expressions
 //! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
 //!
 //! Two properties hold throughout. A node that passes a column on keeps its id, so an id means one value wherever it
@@ -25,14 +25,15 @@ mod set_operation;
 mod subquery;
 mod unnest;
 mod values;
+pub(crate) mod window;
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::logical::ColumnTable;
-use plan::{ColumnId, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
+use plan::{ColumnId, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
 use sqlparser::ast::{Ident, Query};
-use sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, Schema, Type, Value};
 
 use crate::{Relations, place, stack};
@@ -76,6 +77,8 @@ pub(crate) struct Binder<'a> {
     /// Columns that are quoted literals whose context may still give them a type.
     untyped: HashSet<ColumnId>,
     instances: usize,
+    /// EXCLUDE clauses of frames, by the place of the function or window name they belong to.
+    exclusions: &'a [(Location, Exclusion)],
 }
 
 impl<'a> Binder<'a> {
@@ -89,7 +92,13 @@ impl<'a> Binder<'a> {
             keys: Vec::new(),
             untyped: HashSet::new(),
             instances: 0,
+            exclusions: &[],
         }
+    }
+
+    pub fn with_exclusions(mut self, exclusions: &'a [(Location, Exclusion)]) -> Self {
+        self.exclusions = exclusions;
+        self
     }
 
     /// A whole query, with its result's headings.

@@ -12,12 +12,14 @@ use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Value};
 
 use super::aggregate::{Aggregates, Grouping};
+use super::coerce::Bound;
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
 use super::query::sort_key;
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{free_columns, made_columns};
+use super::window::{BoundWindow, Windows};
 use super::{Binder, Relation, fold, folded};
 
 /// A WHERE or HAVING: conditions, and the memberships among its conjuncts.
@@ -66,6 +68,7 @@ impl<'a> Binder<'a> {
         };
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
         binder.aggregates = aggregates;
+        binder.windows = Some(Windows { named: &select.named_window, calls: vec![] });
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
             binder.bind_item(item, &mut items)?;
@@ -75,17 +78,50 @@ impl<'a> Binder<'a> {
         for key in order {
             keys.push(binder.bind_order(key, &items)?);
         }
+        let qualify = match &select.qualify {
+            Some(condition) => binder.qualify(condition, &items)?,
+            None => Conjuncts::default(),
+        };
         let pending = std::mem::take(&mut binder.pending);
         let aggregates = binder.aggregates.take().unwrap_or_default();
+        let windows = binder.windows.take().unwrap_or_default().calls;
 
         let grouped = groups.is_some() || select.having.is_some() || !aggregates.calls.is_empty();
-        let mut above = Above { having, items, keys, pending };
+        let mut above = Above { having, qualify, items, keys, windows, pending };
         if grouped {
             plan = self.aggregate(plan, groups.unwrap_or_default(), aggregates, &scope, &mut above)?;
         }
-        let Above { having, mut items, keys, pending } = above;
+        let Above { having, mut qualify, mut items, keys, mut windows, pending } = above;
         plan = self.apply_conjuncts(plan, having)?;
-        let (plan, found) = self.attach(plan, pending)?;
+        // A subquery that a window call's value is compared with comes after the call.
+        let (late, early): (Vec<Pending>, Vec<Pending>) = pending.into_iter().partition(|p| match &p.kind {
+            PendingKind::Scalar { .. } => false,
+            PendingKind::Mark { conditions } => conditions
+                .iter()
+                .any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used))),
+        });
+        let (mut plan, mut found) = self.attach(plan, early)?;
+        for expr in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
+            let taken = std::mem::replace(expr, Expr::boolean(false));
+            *expr = replace(taken, &found);
+        }
+        plan = self.windows(plan, windows);
+        if !late.is_empty() {
+            let (joined, more) = self.attach(plan, late)?;
+            plan = joined;
+            found.extend(more);
+        }
+        for filter in &mut qualify.filters {
+            let taken = std::mem::replace(filter, Expr::boolean(false));
+            *filter = replace(taken, &found);
+        }
+        for membership in &mut qualify.memberships {
+            for condition in &mut membership.conditions {
+                let taken = std::mem::replace(condition, Expr::boolean(false));
+                *condition = replace(taken, &found);
+            }
+        }
+        let plan = self.apply_conjuncts(plan, qualify)?;
         for item in &mut items {
             let expr = std::mem::replace(&mut item.expr, Expr::boolean(false));
             item.expr = replace(expr, &found);
@@ -109,9 +145,6 @@ impl<'a> Binder<'a> {
         }
         if select.into.is_some() {
             return Err(refuse("SELECT INTO").with_hint("use CREATE TABLE AS"));
-        }
-        if select.qualify.is_some() || !select.named_window.is_empty() {
-            return Err(refuse("a window clause"));
         }
         let odd = !select.lateral_views.is_empty()
             || select.prewhere.is_some()
@@ -263,15 +296,19 @@ impl<'a> Binder<'a> {
                 rewrite(self, expr, *span)?;
             }
         }
-        for filter in &mut above.having.filters {
+        for filter in above.having.filters.iter_mut().chain(&mut above.qualify.filters) {
             rewrite(self, filter, Span::empty())?;
         }
-        for membership in &mut above.having.memberships {
+        for expr in above.windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
+            rewrite(self, expr, Span::empty())?;
+        }
+        for membership in above.having.memberships.iter_mut().chain(&mut above.qualify.memberships) {
             for condition in &mut membership.conditions {
                 rewrite(self, condition, Span::empty())?;
             }
         }
-        let mut subqueries: Vec<&LogicalPlan> = above.having.memberships.iter().map(|m| &m.plan).collect();
+        let mut subqueries: Vec<&LogicalPlan> =
+            above.having.memberships.iter().chain(&above.qualify.memberships).map(|m| &m.plan).collect();
         for pending in above.pending.iter_mut().chain(&mut above.having.pending) {
             if let PendingKind::Mark { conditions } = &mut pending.kind {
                 for condition in conditions {
@@ -385,8 +422,10 @@ impl<'a> Binder<'a> {
 /// What is evaluated above an aggregation.
 struct Above {
     having: Conjuncts,
+    qualify: Conjuncts,
     items: Vec<Item>,
     keys: Vec<(Order, Span)>,
+    windows: Vec<BoundWindow>,
     pending: Vec<Pending>,
 }
 
@@ -445,6 +484,31 @@ impl<'a> ExprBinder<'_, 'a> {
         let (untyped, span) = (bound.untyped, bound.span);
         items.push(Item { name, expr: bound.expr, untyped, span });
         Ok(())
+    }
+
+    /// QUALIFY: a condition over window calls and the select list's names. Its subqueries go with the others.
+    fn qualify(&mut self, condition: &'a Ast, items: &[Item]) -> Result<Conjuncts> {
+        self.clause = Clause::Qualify;
+        self.aliases = items
+            .iter()
+            .map(|i| {
+                let bound = Bound { expr: i.expr.clone(), untyped: i.untyped, span: i.span };
+                (i.name.clone(), bound)
+            })
+            .collect();
+        let mut parts = Vec::new();
+        operands(condition, true, &mut parts);
+        let mut out = Conjuncts::default();
+        for part in parts {
+            match self.membership(part)? {
+                Some(membership) => out.memberships.push(membership),
+                None => {
+                    self.positive = true;
+                    out.filters.push(self.condition(part, "QUALIFY")?);
+                }
+            }
+        }
+        Ok(out)
     }
 
     fn star_item(&self, entry: &Entry, span: Span) -> Item {

@@ -77,6 +77,7 @@ fn made_here(node: &LogicalPlan, made: &mut HashSet<ColumnId>) {
             made.extend(aggregates.iter().filter(|(id, c)| !passes(*id, &c.argument)).map(|(id, _)| *id));
         }
         LogicalPlan::Join { mark, .. } => made.extend(*mark),
+        LogicalPlan::Window { calls, .. } => made.extend(calls.iter().map(|(id, _)| *id)),
         LogicalPlan::Filter { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => {}
     }
 }
@@ -117,6 +118,7 @@ fn rename(plan: &mut LogicalPlan, renamed: &HashMap<ColumnId, ColumnId>) {
             inputs.iter_mut().for_each(|(_, ids)| ids.iter_mut().for_each(new));
             columns.iter_mut().for_each(new);
         }
+        LogicalPlan::Window { calls, .. } => calls.iter_mut().for_each(|(id, _)| new(id)),
         LogicalPlan::Filter { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => {}
     }
     for expr in plan.expressions_mut() {
@@ -204,6 +206,28 @@ impl Domain<'_> {
                     return self.unnest_full_join(*left, *right, parts, columns);
                 }
                 self.unnest_join(*left, *right, kind, parts, columns)
+            }
+            LogicalPlan::Window { input, partition, order, calls } => {
+                // Each row of the domain has partitions of its own.
+                let (input, map) = self.unnest(*input, columns)?;
+                let mut partition: Vec<Expr> =
+                    partition.into_iter().map(|e| inside(e, &map, columns)).collect();
+                partition.extend(self.outer.iter().map(|o| columns.expr(map[o])));
+                let order = order
+                    .into_iter()
+                    .map(|key| plan::SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
+                    .collect();
+                let calls = calls
+                    .into_iter()
+                    .map(|(id, mut call)| {
+                        for expr in call.expressions_mut() {
+                            let taken = std::mem::replace(expr, Expr::boolean(false));
+                            *expr = inside(taken, &map, columns);
+                        }
+                        (id, call)
+                    })
+                    .collect();
+                Ok((LogicalPlan::Window { input: Box::new(input), partition, order, calls }, map))
             }
             LogicalPlan::Sort { input, limit: None, .. } => self.unnest(*input, columns),
             LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => Err(unsupported("LIMIT")),

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use types::{Error, Field, Result, SqlState};
 
 use super::{Context, word};
-use crate::bind::{Binder, folded};
+use crate::bind::folded;
 use crate::data_type;
 use crate::place::Placed;
 
@@ -63,7 +63,7 @@ impl Context<'_> {
                         .with_hint("the query's columns have types already; cast them there");
                 return Err(self.at(error, column.name.span));
             }
-            let mut query = Binder::new(self.text, self.relations).query(query)?;
+            let mut query = self.binder().query(query)?;
             if let Some(extra) = self.column_names.get(query.output.len()) {
                 let error =
                     Error::new(SqlState::SyntaxError, "CREATE TABLE AS has more column names than columns");

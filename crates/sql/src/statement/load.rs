@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
-use crate::bind::{Binder, folded};
+use crate::bind::folded;
 use crate::place;
 
 impl Context<'_> {
@@ -51,7 +51,7 @@ impl Context<'_> {
                 targets.truncate(first.content.len());
             }
         }
-        let query = Binder::new(self.text, self.relations).query_into(query, &info.columns, &targets)?;
+        let query = self.binder().query_into(query, &info.columns, &targets)?;
         Ok(Statement::Insert { table: info.id, name, query })
     }
 
@@ -97,7 +97,7 @@ impl Context<'_> {
                 None => error,
             });
         }
-        let mut binder = Binder::new(self.text, self.relations);
+        let mut binder = self.binder();
         let relation = binder.file(file.clone());
         let relation = binder.assigned(relation, &info.columns, &targets)?;
         Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })

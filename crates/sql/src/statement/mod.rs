@@ -4,12 +4,13 @@ mod create;
 mod load;
 mod session;
 
+use plan::Exclusion;
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
-use sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, SqlState};
 
 use crate::bind::{Binder, folded};
@@ -18,7 +19,8 @@ use crate::{RelationInfo, Relations, place};
 
 /// Plans one parsed statement.
 pub(crate) fn plan(text: &str, parsed: &Parsed, relations: &dyn Relations) -> Result<Statement> {
-    let context = Context { text, relations, column_names: &parsed.column_names };
+    let context =
+        Context { text, relations, column_names: &parsed.column_names, exclusions: &parsed.exclusions };
     context.plan(&parsed.statement)
 }
 
@@ -27,13 +29,17 @@ struct Context<'a> {
     text: &'a str,
     relations: &'a dyn Relations,
     column_names: &'a [Ident],
+    exclusions: &'a [(Location, Exclusion)],
 }
 
 impl Context<'_> {
+    fn binder(&self) -> Binder<'_> {
+        Binder::new(self.text, self.relations).with_exclusions(self.exclusions)
+    }
+
     fn plan(&self, syntax: &Syntax) -> Result<Statement> {
-        let (text, relations) = (self.text, self.relations);
         match syntax {
-            Syntax::Query(query) => Ok(Statement::Query(Binder::new(text, relations).query(query)?)),
+            Syntax::Query(query) => Ok(Statement::Query(self.binder().query(query)?)),
             Syntax::CreateTable(create) => self.create_table(create),
             Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
                 let SchemaName::Simple(name) = schema_name else {
@@ -99,8 +105,7 @@ impl Context<'_> {
         match found {
             Some(info) => Ok((name, info)),
             None => {
-                let unknown =
-                    Binder::new(self.text, self.relations).unknown_table(name.schema.as_deref(), &name.name);
+                let unknown = self.binder().unknown_table(name.schema.as_deref(), &name.name);
                 Err(self.at(unknown, span))
             }
         }

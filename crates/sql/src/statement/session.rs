@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use types::{Error, Result, SqlState};
 
 use super::{Context, word};
-use crate::bind::{Binder, folded};
+use crate::bind::folded;
 use crate::place;
 
 impl Context<'_> {
@@ -57,7 +57,7 @@ impl Context<'_> {
     /// `CALL tpch(scale => 1)`.
     pub(super) fn call(&self, call: &Function) -> Result<Statement> {
         let (name, span) = self.object_name(&call.name)?;
-        let mut binder = Binder::new(self.text, self.relations);
+        let mut binder = self.binder();
         let mut arguments = Vec::new();
         if let FunctionArguments::List(list) = &call.args {
             for argument in &list.args {

@@ -1,0 +1,124 @@
+//! Window functions: every row with what the calls say of the rows around it.
+//!
+//! ```text
+//!  sink (per worker)                step, one order a hash partition              source
+//!  batches, rows numbered by   -->  gather > sort by partition and order keys >   one unit a
+//!  hash of the PARTITION BY keys    segments and peers > frames > calls           hash partition
+//! ```
+//! Rows of one partition meet in one hash partition; all calls of the node share its sort (`partition`). A window
+//! without PARTITION BY has one partition, whose input comes sorted by the sort operator, in parallel. Which rows a
+//! call sees is told by two columns of row numbers (`frames`); from there on every call is linear or, for aggregates
+//! over frames whose start moves, takes a logarithm of the frame's length a row (`aggregates`, after Leis, Kundhikanjana,
+//! Kemper, Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015, section 4).
+//!
+//! Rows come out partition by partition in the window's order; ties stand in the order of the input, so a result does
+//! not depend on the number of workers.
+
+mod aggregates;
+mod frames;
+mod partition;
+mod ranks;
+mod sink;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod values;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use expr::Program;
+use plan::{Expr, FrameBound, NodeId, PhysicalNode, PhysicalPlan, SortKey, WindowCall};
+use types::{Error, Result};
+use vector::Batch;
+
+use crate::pipeline::{Sink, Source, Step};
+use crate::sort::keys::{self, Shape};
+
+/// Hash partitions of an input with PARTITION BY: enough that workers stay busy when partitions are of unlike size.
+const HASH_PARTITIONS: usize = 64;
+
+pub struct Window {
+    node: NodeId,
+    /// Partition keys as sort keys, then the order keys.
+    keys: Vec<SortKey>,
+    /// How many of `keys` are partition keys.
+    parts: usize,
+    shape: Shape,
+    key_program: Program,
+    /// Arguments, filters and frame bounds of all calls; over the input's columns.
+    argument_program: Program,
+    calls: Vec<Call>,
+    sorted: bool,
+    hash_partitions: usize,
+    input: OnceLock<sink::Collected>,
+    output: Mutex<Vec<Option<Batch>>>,
+}
+
+/// A call with its expressions as positions among the argument program's results.
+struct Call {
+    call: WindowCall,
+    arguments: Vec<usize>,
+    filter: Option<usize>,
+    /// Key and bound of a RANGE frame's ends.
+    start: Option<(usize, usize)>,
+    end: Option<(usize, usize)>,
+}
+
+impl Window {
+    pub fn new(plan: &PhysicalPlan) -> Result<Arc<Window>> {
+        let PhysicalNode::Window { partition, order, calls, sorted, .. } = &plan.node else {
+            return Err(Error::internal("not a window node"));
+        };
+        let mut keys: Vec<SortKey> = partition
+            .iter()
+            .map(|expr| SortKey { expr: expr.clone(), descending: false, nulls_first: false })
+            .collect();
+        let parts = keys.len();
+        keys.extend(order.iter().cloned());
+        let key_expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();
+        let mut expressions = Vec::new();
+        let mut add = |expr: &Expr| {
+            expressions.push(expr.clone());
+            expressions.len() - 1
+        };
+        let calls = calls
+            .iter()
+            .map(|call| {
+                let mut bound = |bound: &FrameBound| match bound {
+                    FrameBound::Value { key, bound } => Some((add(key), add(bound))),
+                    _ => None,
+                };
+                let (start, end) = (bound(&call.frame.start), bound(&call.frame.end));
+                Call {
+                    arguments: call.arguments.iter().map(&mut add).collect(),
+                    filter: call.filter.as_ref().map(&mut add),
+                    start,
+                    end,
+                    call: call.clone(),
+                }
+            })
+            .collect();
+        Ok(Arc::new(Window {
+            node: plan.id,
+            shape: keys::shape(&keys),
+            key_program: Program::compile(&key_expressions)?,
+            argument_program: Program::compile(&expressions)?,
+            hash_partitions: if parts == 0 { 1 } else { HASH_PARTITIONS },
+            keys,
+            parts,
+            calls,
+            sorted: *sorted,
+            input: OnceLock::new(),
+            output: Mutex::default(),
+        }))
+    }
+    pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
+        Arc::new(sink::WindowSink(self.clone()))
+    }
+    pub fn evaluate_step(self: &Arc<Self>) -> Arc<dyn Step> {
+        Arc::new(partition::WindowEvaluate(self.clone()))
+    }
+    pub fn source(self: &Arc<Self>) -> Arc<dyn Source> {
+        Arc::new(partition::WindowRows(self.clone()))
+    }
+}

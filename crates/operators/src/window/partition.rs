@@ -1,0 +1,262 @@
+//! One hash partition at a time: gathered, sorted, cut into partitions and peers, and every call evaluated.
+
+use std::sync::{Arc, PoisonError};
+
+use expr::Program;
+use plan::{NodeId, SortKey, WindowFunction};
+use types::Result;
+use vector::interleave::{Pick, interleave};
+use vector::{Batch, Vector};
+
+use super::frames::Frames;
+use super::{Call, Window, aggregates, ranks, values};
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Push, Source, Step, Work};
+use crate::sort::keys::{Keys, shape};
+use crate::values::slices;
+
+/// Rows between two looks at the signal that stops a statement.
+const PACE_ROWS: u32 = 16_384;
+/// Rows over which expressions are evaluated at once.
+const SLICE_ROWS: usize = 65_536;
+
+/// Looks at the cancel signal and the budget once every so many rows.
+pub(super) struct Pace<'w> {
+    work: &'w Work<'w>,
+    left: u32,
+}
+
+impl<'w> Pace<'w> {
+    pub(super) fn new(work: &'w Work<'w>) -> Self {
+        Pace { work, left: PACE_ROWS }
+    }
+    #[inline]
+    pub(super) fn step(&mut self) -> Result<()> {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = PACE_ROWS;
+            return self.work.check();
+        }
+        Ok(())
+    }
+    pub(super) fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
+        self.work.query.reserve(bytes)
+    }
+}
+
+/// A hash partition in the window's order.
+pub(super) struct Sorted {
+    pub rows: usize,
+    /// `segments[s]` to `segments[s + 1]` are the rows of one partition.
+    pub segments: Vec<u32>,
+    /// Results of the argument program.
+    pub arguments: Vec<Vector>,
+    /// Order keys in encoded form, by how many of them: for peers.
+    keys: Vec<Vector>,
+    order: Vec<SortKey>,
+}
+
+/// Peers of every row: groups of rows that are equal in a call's order keys.
+pub(super) struct Peers {
+    /// First row of each group, and the number of rows at the end.
+    pub starts: Vec<u32>,
+    /// Group of each row.
+    pub group: Vec<u32>,
+}
+
+impl Peers {
+    pub fn start(&self, row: usize) -> usize {
+        self.starts[self.group[row] as usize] as usize
+    }
+    pub fn end(&self, row: usize) -> usize {
+        self.starts[self.group[row] as usize + 1] as usize
+    }
+}
+
+pub(super) struct WindowEvaluate(pub Arc<Window>);
+pub(super) struct WindowRows(pub Arc<Window>);
+
+impl Step for WindowEvaluate {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        let partitions = self.0.input.get().map_or(0, super::sink::Collected::partitions);
+        *self.0.output.lock().unwrap_or_else(PoisonError::into_inner) =
+            (0..partitions).map(|_| None).collect();
+        Ok(partitions as u64)
+    }
+    fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
+        let at = partition as usize;
+        if let Some(rows) = self.0.evaluate(at, work)?
+            && let Some(slot) = self.0.output.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at)
+        {
+            *slot = Some(rows);
+        }
+        Ok(())
+    }
+    fn finish(&self, _query: &QueryContext) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Source for WindowRows {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn start(&self, _query: &QueryContext) -> Result<u64> {
+        Ok(self.0.output.lock().unwrap_or_else(PoisonError::into_inner).len() as u64)
+    }
+    fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        let rows = self
+            .0
+            .output
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_mut(unit as usize)
+            .and_then(Option::take);
+        match rows {
+            Some(rows) => slices(&rows, work.query.settings.batch_rows, push),
+            None => Ok(Flow::More),
+        }
+    }
+}
+
+impl Window {
+    /// The rows of a hash partition with the calls' columns; `None` for an empty one.
+    fn evaluate(&self, at: usize, work: &Work<'_>) -> Result<Option<Batch>> {
+        let Some(input) = self.input.get() else { return Ok(None) };
+        let picks: Vec<Pick> = input.partition(at).concat();
+        if picks.is_empty() {
+            return Ok(None);
+        }
+        let mut pace = Pace::new(work);
+        // Gathered once as it comes and once in order; then the arguments and results.
+        let _room = work.query.reserve(2 * input.bytes() / input.partitions().max(1))?;
+        let mut columns = Vec::with_capacity(input.columns() + self.calls.len());
+        for column in 0..input.columns() {
+            work.check()?;
+            columns.push(interleave(&input.column(column), &picks));
+        }
+        let mut batch = Batch::new(columns, picks.len());
+        drop(picks);
+        let mut keys = evaluate(&self.key_program, &batch, work)?;
+        if !self.sorted {
+            let encoded = Keys::encode(self.shape, &keys, &self.keys, batch.rows);
+            work.check()?;
+            let order = encoded.sorted_checked(&|| work.check())?;
+            drop(encoded);
+            keys = keys.iter().map(|k| k.gather(&order)).collect();
+            for column in &mut batch.columns {
+                work.check()?;
+                *column = column.gather(&order);
+            }
+        }
+        let arguments = evaluate(&self.argument_program, &batch, work)?;
+        let order_keys = keys.split_off(self.parts);
+        let (parts, order) = self.keys.split_at(self.parts);
+        let segments = boundaries(&keys, parts, batch.rows, &[0, batch.rows as u32], &mut pace)?;
+        let sorted =
+            Sorted { rows: batch.rows, segments, arguments, keys: order_keys, order: order.to_vec() };
+        let mut peers: Vec<(usize, Peers)> = Vec::new();
+        for call in &self.calls {
+            work.check()?;
+            let own = call.call.peers;
+            if !peers.iter().any(|(keys, _)| *keys == own) {
+                peers.push((own, sorted.peers(own, &mut pace)?));
+            }
+            let Some((_, peers)) = peers.iter().find(|(keys, _)| *keys == own) else { continue };
+            let result = call.evaluate(&sorted, peers, &mut pace)?;
+            batch.columns.push(result);
+        }
+        Ok(Some(batch))
+    }
+}
+
+impl Call {
+    fn evaluate(&self, sorted: &Sorted, peers: &Peers, pace: &mut Pace<'_>) -> Result<Vector> {
+        use WindowFunction as F;
+        match &self.call.function {
+            F::RowNumber | F::Rank | F::DenseRank | F::PercentRank | F::CumeDist => {
+                ranks::evaluate(self, sorted, peers, pace)
+            }
+            F::Ntile => ranks::ntile(self, sorted, pace),
+            F::Lag | F::Lead => values::shifted(self, sorted, pace),
+            F::FirstValue | F::LastValue | F::NthValue => {
+                let frames = Frames::new(self, sorted, peers, pace)?;
+                values::of_frame(self, sorted, &frames, pace)
+            }
+            F::Aggregate(function) => {
+                let frames = Frames::new(self, sorted, peers, pace)?;
+                aggregates::evaluate(self, function, sorted, &frames, pace)
+            }
+        }
+    }
+}
+
+impl Sorted {
+    /// The partitions, as ranges of rows.
+    pub(super) fn partitions(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.segments.windows(2).map(|w| (w[0] as usize, w[1] as usize))
+    }
+    /// Values by which RANGE frames are found, in the direction of the order.
+    pub(super) fn range_keys(&self, at: usize) -> Option<Keys> {
+        let key = self.order.first()?;
+        let column = self.arguments.get(at)?.flatten();
+        let key = SortKey { expr: plan::Expr::input(0, column.ty()), ..key.clone() };
+        let keys = [key];
+        Some(Keys::encode(shape(&keys), &[column], &keys, self.rows))
+    }
+    fn peers(&self, keys: usize, pace: &mut Pace<'_>) -> Result<Peers> {
+        let keys = keys.min(self.keys.len());
+        let starts = boundaries(&self.keys[..keys], &self.order[..keys], self.rows, &self.segments, pace)?;
+        let mut group = Vec::with_capacity(self.rows);
+        for (at, pair) in starts.windows(2).enumerate() {
+            group.resize(pair[1] as usize, at as u32);
+        }
+        Ok(Peers { starts, group })
+    }
+}
+
+/// Where the keys change, beside the boundaries that are there already; the last is the number of rows.
+fn boundaries(
+    keys: &[Vector],
+    order: &[SortKey],
+    rows: usize,
+    within: &[u32],
+    pace: &mut Pace<'_>,
+) -> Result<Vec<u32>> {
+    if keys.is_empty() {
+        return Ok(within.to_vec());
+    }
+    let keys = Keys::encode(shape(order), keys, order, rows);
+    let mut found = Vec::with_capacity(within.len());
+    for pair in within.windows(2) {
+        found.push(pair[0]);
+        for row in pair[0] as usize + 1..pair[1] as usize {
+            pace.step()?;
+            if keys.compare(row - 1, &keys, row).is_ne() {
+                found.push(row as u32);
+            }
+        }
+    }
+    found.push(rows as u32);
+    Ok(found)
+}
+
+/// The program's results over all rows, a slice at a time.
+fn evaluate(program: &Program, batch: &Batch, work: &Work<'_>) -> Result<Vec<Vector>> {
+    if batch.rows <= SLICE_ROWS {
+        return Ok(program.evaluate(batch)?.iter().map(Vector::flatten).collect());
+    }
+    let mut parts: Vec<Vec<Vector>> = Vec::new();
+    let mut at = 0;
+    while at < batch.rows {
+        work.check()?;
+        let rows = SLICE_ROWS.min(batch.rows - at);
+        parts.push(program.evaluate(&batch.slice(at, rows))?.iter().map(Vector::flatten).collect());
+        at += rows;
+    }
+    let columns = parts.first().map_or(0, Vec::len);
+    Ok((0..columns).map(|c| Vector::concat(&parts.iter().map(|p| &p[c]).collect::<Vec<_>>())).collect())
+}

@@ -1,0 +1,119 @@
+//! The input of a window node: batches as they come, their rows numbered by hash partition.
+
+use std::sync::Arc;
+
+use hash::hashing::hash_columns;
+use plan::NodeId;
+use types::Result;
+use vector::interleave::Pick;
+use vector::{Batch, Vector};
+
+use super::Window;
+use crate::collect::detached_batch;
+use crate::context::QueryContext;
+use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+
+/// A batch whose rows are listed partition by partition: those of `p` are `rows[ends[p - 1]..ends[p]]`. One partition
+/// needs no list.
+struct Parted {
+    batch: Batch,
+    rows: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Kept {
+    batches: Vec<(u64, Parted)>,
+}
+
+/// All input, in its order.
+#[derive(Default)]
+pub(super) struct Collected {
+    batches: Vec<Parted>,
+    partitions: usize,
+}
+
+pub(super) struct WindowSink(pub Arc<Window>);
+
+impl Sink for WindowSink {
+    fn node(&self) -> NodeId {
+        self.0.node
+    }
+    fn local(&self) -> Local {
+        Box::new(Kept::default())
+    }
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
+        let window = &self.0;
+        let batch = detached_batch(&batch);
+        let (rows, ends) = if window.hash_partitions > 1 {
+            let columns: Vec<Vector> =
+                window.key_program.evaluate(&batch)?.into_iter().take(window.parts).collect();
+            by_partition(&columns, batch.rows, window.hash_partitions)
+        } else {
+            (vec![], vec![])
+        };
+        local_state::<Kept>(local).batches.push((tag, Parted { batch, rows, ends }));
+        Ok(Flow::More)
+    }
+    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
+        let mut all: Vec<(u64, Parted)> = Vec::new();
+        for mut local in locals {
+            all.append(&mut local_state::<Kept>(&mut local).batches);
+        }
+        all.sort_by_key(|(tag, _)| *tag);
+        let batches = all.into_iter().map(|(_, parted)| parted).collect();
+        // Finish is called once.
+        let _ = self.0.input.set(Collected { batches, partitions: self.0.hash_partitions });
+        Ok(())
+    }
+}
+
+/// Row numbers in order of their hash partition, and where each partition ends.
+fn by_partition(columns: &[Vector], rows: usize, partitions: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut hashes = Vec::new();
+    hash_columns(columns, rows, &mut hashes);
+    let part = |hash: u64| (hash >> 40) as usize % partitions;
+    let mut ends = vec![0u32; partitions];
+    hashes.iter().for_each(|h| ends[part(*h)] += 1);
+    let mut next = Vec::with_capacity(partitions);
+    let mut total = 0;
+    for end in &mut ends {
+        next.push(total);
+        total += *end;
+        *end = total;
+    }
+    let mut order = vec![0u32; rows];
+    for (row, hash) in hashes.iter().enumerate() {
+        let slot = &mut next[part(*hash)];
+        order[*slot as usize] = row as u32;
+        *slot += 1;
+    }
+    (order, ends)
+}
+
+impl Collected {
+    pub(super) fn partitions(&self) -> usize {
+        if self.batches.is_empty() { 0 } else { self.partitions }
+    }
+    pub(super) fn bytes(&self) -> usize {
+        self.batches.iter().map(|p| p.batch.bytes()).sum()
+    }
+    /// The rows of one hash partition, in the order of the input.
+    pub(super) fn partition(&self, at: usize) -> Vec<Vec<Pick>> {
+        let of = |(source, parted): (usize, &Parted)| -> Vec<Pick> {
+            let pick = |row: u32| Pick { source: source as u32, row };
+            if self.partitions == 1 {
+                return (0..parted.batch.rows as u32).map(pick).collect();
+            }
+            let start = if at == 0 { 0 } else { parted.ends[at - 1] as usize };
+            parted.rows[start..parted.ends[at] as usize].iter().map(|row| pick(*row)).collect()
+        };
+        self.batches.iter().enumerate().map(of).collect()
+    }
+    pub(super) fn columns(&self) -> usize {
+        self.batches.first().map_or(0, |p| p.batch.columns.len())
+    }
+    pub(super) fn column(&self, at: usize) -> Vec<Vector> {
+        self.batches.iter().map(|p| p.batch.columns[at].clone()).collect()
+    }
+}

@@ -1,0 +1,33 @@
+//! The tree against plain addition, and the sort that looks at the signal against the one that does not.
+
+use plan::{Expr, SortKey};
+use types::{Error, SqlState, Type};
+use vector::Vector;
+
+use crate::sort::keys::{Keys, shape};
+
+/// Numbers in no order, many of them equal.
+fn mixed(rows: i64) -> Vector {
+    Vector::from_i64(Type::BigInt, (0..rows).map(|n| n * 7919 % 10_007).collect())
+}
+
+fn encoded(column: &Vector) -> Keys {
+    let key = SortKey { expr: Expr::input(0, Type::BigInt), descending: true, nulls_first: false };
+    let keys = [key];
+    Keys::encode(shape(&keys), std::slice::from_ref(column), &keys, column.len())
+}
+
+#[test]
+fn a_checked_sort_is_the_plain_one() {
+    for rows in [0, 1, 1000, 131_072, 131_073, 700_001] {
+        let keys = encoded(&mixed(rows));
+        assert_eq!(keys.sorted_checked(&|| Ok(())).unwrap(), keys.sorted(), "{rows} rows");
+    }
+}
+
+#[test]
+fn a_checked_sort_ends_with_the_signal() {
+    let keys = encoded(&mixed(400_000));
+    let stop = || Err(Error::new(SqlState::QueryCanceled, "stop"));
+    assert_eq!(keys.sorted_checked(&stop).unwrap_err().state(), SqlState::QueryCanceled);
+}

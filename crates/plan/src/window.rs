@@ -1,0 +1,157 @@
+//! Window calls: a function over the rows around each row.
+//!
+//! A window node orders its input by partition keys and order keys once, and evaluates all its calls over that order.
+//! A call whose own ORDER BY is a prefix of the node's shares the node's sort: `peers` says how many keys are its own.
+
+use types::Type;
+
+use crate::{AggregateFunction, Expr};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowFunction {
+    RowNumber,
+    Rank,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    /// `ntile(buckets)`.
+    Ntile,
+    /// `lag(value, offset, default)`; all three arguments are there.
+    Lag,
+    Lead,
+    FirstValue,
+    LastValue,
+    /// `nth_value(value, n)`.
+    NthValue,
+    Aggregate(AggregateFunction),
+}
+
+impl WindowFunction {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RowNumber => "row_number",
+            Self::Rank => "rank",
+            Self::DenseRank => "dense_rank",
+            Self::PercentRank => "percent_rank",
+            Self::CumeDist => "cume_dist",
+            Self::Ntile => "ntile",
+            Self::Lag => "lag",
+            Self::Lead => "lead",
+            Self::FirstValue => "first_value",
+            Self::LastValue => "last_value",
+            Self::NthValue => "nth_value",
+            Self::Aggregate(function) => function.name(),
+        }
+    }
+    /// Whether the frame says which rows the function sees; the others see the whole partition.
+    pub fn uses_frame(&self) -> bool {
+        matches!(self, Self::FirstValue | Self::LastValue | Self::NthValue | Self::Aggregate(_))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameUnit {
+    Rows,
+    Range,
+    /// Groups of peers.
+    Groups,
+}
+
+/// One end of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FrameBound {
+    /// The partition's first row as a start, its last as an end.
+    Unbounded,
+    /// The row itself (ROWS) or its peers.
+    CurrentRow,
+    /// Rows or groups of peers behind the current one; negative before it.
+    Offset(i64),
+    /// RANGE with an offset: the frame ends at rows whose `key` is at `bound`, which is the current row's key with the
+    /// offset added or taken away. Both are of one type, over the node's input.
+    Value { key: Expr, bound: Expr },
+}
+
+/// Rows taken out of a frame again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Exclusion {
+    #[default]
+    NoOthers,
+    CurrentRow,
+    /// The current row and its peers.
+    Group,
+    /// The peers, but not the row itself.
+    Ties,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub unit: FrameUnit,
+    pub start: FrameBound,
+    pub end: FrameBound,
+    pub exclusion: Exclusion,
+}
+
+impl Frame {
+    /// The whole partition.
+    pub fn whole() -> Self {
+        Frame {
+            unit: FrameUnit::Rows,
+            start: FrameBound::Unbounded,
+            end: FrameBound::Unbounded,
+            exclusion: Exclusion::NoOthers,
+        }
+    }
+    /// What SQL means where no frame is written: up to the current row's last peer.
+    pub fn standard() -> Self {
+        Frame { unit: FrameUnit::Range, end: FrameBound::CurrentRow, ..Self::whole() }
+    }
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        [&self.start, &self.end].into_iter().flat_map(|bound| match bound {
+            FrameBound::Value { key, bound } => vec![key, bound],
+            _ => vec![],
+        })
+    }
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        [&mut self.start, &mut self.end].into_iter().flat_map(|bound| match bound {
+            FrameBound::Value { key, bound } => vec![key, bound],
+            _ => vec![],
+        })
+    }
+}
+
+/// One call of a window node. Result types are those of `AggregateCall` for aggregates; ranks and counts are BIGINT,
+/// `percent_rank` and `cume_dist` DOUBLE, the rest have their argument's type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowCall {
+    pub function: WindowFunction,
+    pub arguments: Vec<Expr>,
+    /// FILTER (WHERE ...), of aggregates only.
+    pub filter: Option<Expr>,
+    /// IGNORE NULLS, of lag, lead, first_value, last_value and nth_value.
+    pub ignore_nulls: bool,
+    pub frame: Frame,
+    /// How many of the node's order keys are the call's own: rows equal in them are peers.
+    pub peers: usize,
+    pub ty: Type,
+}
+
+impl WindowCall {
+    /// `row_number()` over the node's own partitions and order.
+    pub fn row_number() -> Self {
+        WindowCall {
+            function: WindowFunction::RowNumber,
+            arguments: vec![],
+            filter: None,
+            ignore_nulls: false,
+            frame: Frame::whole(),
+            peers: 0,
+            ty: Type::BigInt,
+        }
+    }
+    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.arguments.iter().chain(&self.filter).chain(self.frame.expressions())
+    }
+    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.arguments.iter_mut().chain(&mut self.filter).chain(self.frame.expressions_mut())
+    }
+}
