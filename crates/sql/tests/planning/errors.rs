@@ -109,7 +109,7 @@ fn types() {
 
 #[test]
 fn refusals_are_clear() {
-    expect("select ^row_number() over () from t", "0A000", None);
+    expect("select ^row_number() from t", "42P20", Some("OVER"));
     expect("with recursive r as (select 1) select * from r", "0A000", None);
     expect("select i from t group by rollup (i)", "0A000", None);
     expect("^update t set i = 1", "0A000", None);
