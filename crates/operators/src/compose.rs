@@ -21,6 +21,7 @@ use workorder::{Dag, EdgeKind, SegmentId, UnitOfTransfer};
 use crate::aggregate::{Aggregate, Clustered};
 use crate::collect::{Collect, Discard, QueryResult};
 use crate::context::QueryContext;
+use crate::fetch::Fetch;
 use crate::file_scan::FileScan;
 use crate::filter::Filter;
 use crate::generate::Generate;
@@ -230,6 +231,11 @@ impl Composer<'_> {
             PhysicalNode::Project { input, expressions } => {
                 let mut flowing = self.flow(input)?;
                 self.append(&mut flowing, Arc::new(Project::new(plan.id, expressions)?), "project", &[]);
+                Ok(flowing)
+            }
+            PhysicalNode::Fetch { input, .. } => {
+                let mut flowing = self.flow(input)?;
+                self.append(&mut flowing, Arc::new(Fetch::new(plan, self.query)?), "fetch", &[]);
                 Ok(flowing)
             }
             PhysicalNode::HashJoin { probe, build, fills, .. } => {

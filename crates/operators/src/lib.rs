@@ -12,6 +12,7 @@ pub mod aggregate;
 pub mod collect;
 pub mod compose;
 pub mod context;
+mod fetch;
 pub mod file_scan;
 pub mod filter;
 pub mod generate;

@@ -58,6 +58,9 @@ pub fn optimize_plan(
     let mut planner = Planner::new(columns, statistics, settings);
     let relation = planner.lower(plan, &needed)?;
     let mut physical = planner.deliver(relation, &output, &types)?;
+    if settings.late_materialization {
+        rules::late_materialization::apply(&mut physical)?;
+    }
     physical.number();
     Ok(physical)
 }

@@ -101,7 +101,7 @@ fn group_keys_that_others_determine_are_not_hashed() {
     );
     let plan = b.sort(plan, &["revenue", "o_orderdate"], Some(10));
     let output = ["l_orderkey", "revenue", "o_orderdate", "c_name"];
-    same(&b.explain(plan.clone(), &output, &all()), "
+    same(&b.explain(plan.clone(), &output, &without("late_materialization")), "
         Top 10 by revenue, o_orderdate  (rows 10)
           Aggregate by [l_orderkey] [sum(l_extendedprice), any_value(o_orderdate), any_value(c_name)]  (rows 111073)
             HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
@@ -120,6 +120,60 @@ fn group_keys_that_others_determine_are_not_hashed() {
                   TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
                   TableScan customer where c_mktsegment = BUILDING  (rows 30000)
         ");
+}
+
+/// Customers joined with orders and lineitems, their names and addresses carried by the key, the best ten.
+fn best_customers(b: &mut Builder, late: bool) -> String {
+    let joined = q3(b);
+    let price = b.c("l_extendedprice");
+    let groups = ["c_custkey", "c_name", "c_address"];
+    let plan = b.aggregate(joined, &groups, vec![("revenue", F::Sum, Some(price))]);
+    let plan = b.sort(plan, &["revenue"], Some(10));
+    let settings = if late { all() } else { without("late_materialization") };
+    b.explain(plan, &["c_name", "revenue", "c_address"], &settings)
+}
+
+#[test]
+fn columns_that_nothing_looks_at_are_fetched_where_rows_are_fewest() {
+    let mut b = Builder::default();
+    same(
+        &best_customers(&mut b, true),
+        "
+        Project c_name, revenue, c_address  (rows 10)
+          Fetch c_name, c_address (late)  (rows 10)
+            Top 10 by revenue  (rows 10)
+              Aggregate by [o_custkey] [sum(l_extendedprice), any_value(row of customer)]  (rows 29997)
+                HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
+                  TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
+                  HashJoin Inner o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
+                    TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
+                    TableScan customer where c_mktsegment = BUILDING  (rows 30000)
+        ",
+    );
+    let mut b = Builder::default();
+    let without = best_customers(&mut b, false);
+    assert!(!without.contains("Fetch") && !without.contains("row of"), "{without}");
+}
+
+#[test]
+fn a_sort_key_and_a_column_computed_with_are_not_deferred() {
+    let mut b = Builder::default();
+    let orders = b.scan("orders");
+    let plan = b.sort(orders, &["o_totalprice"], Some(5));
+    same(
+        &b.explain(plan, &["o_orderkey", "o_totalprice", "o_clerk"], &all()),
+        "
+        Fetch o_orderkey, o_clerk (late)  (rows 5)
+          Top 5 by o_totalprice  (rows 5)
+            TableScan orders  (rows 1500000)
+        ",
+    );
+    // All rows are left: nothing to gain.
+    let mut b = Builder::default();
+    let orders = b.scan("orders");
+    let plan = b.sort(orders, &["o_totalprice"], None);
+    let plan = b.explain(plan, &["o_orderkey", "o_totalprice", "o_clerk"], &all());
+    assert!(!plan.contains("Fetch"), "{plan}");
 }
 
 #[test]
@@ -395,7 +449,7 @@ fn semi_joins_go_to_the_relation_they_restrict() {
         vec![("total", F::Sum, Some(quantity))],
     );
     let output = ["c_name", "c_custkey", "o_orderkey", "o_orderdate", "o_totalprice", "total"];
-    same(&b.explain(plan, &output, &all()), "
+    same(&b.explain(plan, &output, &without("late_materialization")), "
         Project c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, total  (rows 746)
           Aggregate by [l_orderkey] [sum(l_quantity), any_value(c_name), any_value(c_custkey), any_value(o_orderdate), any_value(o_totalprice)]  (rows 746)
             HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 2  (rows 3091)

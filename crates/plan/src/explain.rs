@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::print::{NodeMetrics, physical_title};
-use crate::{ExprKind, FilterId, JoinOutput, NodeId, PhysicalNode, PhysicalPlan};
+use crate::{ExprKind, FetchOutput, FilterId, JoinOutput, NodeId, PhysicalNode, PhysicalPlan};
 
 /// The factor by which `estimated` rows are off.
 pub fn q_error(estimated: f64, actual: u64) -> f64 {
@@ -49,6 +49,7 @@ fn gather(plan: &PhysicalPlan, metrics: &dyn Fn(NodeId) -> NodeMetrics, found: &
             | PhysicalNode::Sort { .. }
             | PhysicalNode::Window { .. }
             | PhysicalNode::Project { .. }
+            | PhysicalNode::Fetch { .. }
             | PhysicalNode::Values { .. }
             | PhysicalNode::Insert { .. }
     );
@@ -97,6 +98,10 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
         N::Project { input, expressions } => match expressions.get(at)?.kind {
             ExprKind::Input(below) => origin(input, below),
             _ => None,
+        },
+        N::Fetch { input, references, output } => match *output.get(at)? {
+            FetchOutput::Input(below) => origin(input, below),
+            FetchOutput::Late { reference, .. } => Some(references.get(reference)?.name.clone()),
         },
         N::Aggregate { input, groups, .. } => match groups.get(at)?.kind {
             ExprKind::Input(below) => Some(format!("groups of {}", origin(input, below)?)),

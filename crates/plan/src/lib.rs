@@ -24,7 +24,8 @@ pub use logical::{
     ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, ScanSource, TableId,
 };
 pub use physical::{
-    FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan, RuntimeFilter,
+    FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
+    ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,
 };
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

@@ -69,13 +69,48 @@ pub struct RuntimeFilter {
     pub passing: f64,
 }
 
+/// Among a scan's `columns`, the place of each row instead of a column of the table: BIGINT, the block's ordinal in the
+/// upper and the row in the lower 32 bits.
+pub const ROW_REFERENCE: usize = usize::MAX;
+
+/// The reference of row `row` of the block with that ordinal.
+pub fn row_reference(block: u32, row: u32) -> i64 {
+    // Blocks are fewer than 2^31, so references are not negative and ascend with the scan.
+    (i64::from(block) << 32) | i64::from(row)
+}
+
+/// Block ordinal and row of a reference.
+pub fn referenced_row(reference: i64) -> (u32, u32) {
+    // The two halves, as `row_reference` put them together.
+    ((reference >> 32) as u32, reference as u32)
+}
+
+/// An input column that holds references to rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowReference {
+    pub column: usize,
+    pub table: TableId,
+    pub name: String,
+}
+
+/// Where an output column of a fetch comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchOutput {
+    Input(usize),
+    /// Column `column` of the table that `references[reference]` points into; NULL where the reference is.
+    Late {
+        reference: usize,
+        column: usize,
+    },
+}
+
 #[derive(Clone, Debug)]
 pub enum PhysicalNode {
     /// Reads a table's blocks.
     TableScan {
         table: TableId,
         name: String,
-        /// Table columns by position in the table; the fetched columns the other fields refer to.
+        /// Table columns by position in the table, or `ROW_REFERENCE`; the fetched columns the other fields refer to.
         columns: Vec<usize>,
         /// Name, type and bounds of each fetched column.
         fetched: Vec<OutputColumn>,
@@ -133,6 +168,12 @@ pub enum PhysicalNode {
         fills: Vec<(FilterId, usize)>,
         /// No two build rows share a key, known before the build runs.
         build_unique: bool,
+    },
+    /// Fetches columns of table rows that came up as references (late materialisation).
+    Fetch {
+        input: Box<PhysicalPlan>,
+        references: Vec<RowReference>,
+        output: Vec<FetchOutput>,
     },
     /// For joins without equalities: every build row against every probe row.
     NestedLoopJoin {
@@ -194,6 +235,7 @@ impl PhysicalPlan {
             | N::Materialized { .. } => vec![],
             N::Filter { input, .. }
             | N::Project { input, .. }
+            | N::Fetch { input, .. }
             | N::Aggregate { input, .. }
             | N::Sort { input, .. }
             | N::Limit { input, .. }
@@ -213,6 +255,7 @@ impl PhysicalPlan {
             | N::Materialized { .. } => vec![],
             N::Filter { input, .. }
             | N::Project { input, .. }
+            | N::Fetch { input, .. }
             | N::Aggregate { input, .. }
             | N::Sort { input, .. }
             | N::Limit { input, .. }

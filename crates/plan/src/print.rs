@@ -382,6 +382,11 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
                 expressions.iter().map(|e| expression(e, &show)).collect::<Vec<_>>().join(", ")
             )
         }
+        N::Fetch { output, .. } => {
+            let late = output.iter().zip(&plan.output);
+            let late = late.filter(|(from, _)| matches!(from, crate::FetchOutput::Late { .. }));
+            format!("Fetch {} (late)", late.map(|(_, c)| c.name.as_str()).collect::<Vec<_>>().join(", "))
+        }
         N::HashJoin {
             probe,
             build,

@@ -17,7 +17,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hash::aggregate::{AccumulatorKind, FrozenKeys, GroupTable, KeyBatch, RowGroups, Runs, States};
-use plan::{Expr, ExprKind, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
+use plan::{Expr, ExprKind, FetchOutput, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
 use types::{Physical, Result, Type};
 use vector::{Batch, Data, Vector};
 use workorder::UnitOfTransfer;
@@ -134,6 +134,10 @@ fn scanned_column(plan: &PhysicalPlan, column: usize, fused: bool) -> Option<(pl
         PhysicalNode::Project { input, expressions } if fused => match expressions.get(column)?.kind {
             ExprKind::Input(at) => scanned_column(input, at, fused),
             _ => None,
+        },
+        PhysicalNode::Fetch { input, output, .. } if fused => match *output.get(column)? {
+            FetchOutput::Input(at) => scanned_column(input, at, fused),
+            FetchOutput::Late { .. } => None,
         },
         PhysicalNode::HashJoin { probe, kind, output, .. } if fused => {
             let probe_only =

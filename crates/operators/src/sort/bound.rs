@@ -13,7 +13,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-use plan::{ExprKind, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, SortKey};
+use plan::{
+    ExprKind, FetchOutput, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan, SortKey,
+};
 use types::{ColumnStatistics, Physical};
 use vector::{Data, Vector};
 
@@ -100,6 +102,10 @@ fn source(plan: &PhysicalPlan, column: usize) -> Option<(NodeId, usize)> {
         PhysicalNode::Project { input, expressions } => match expressions.get(column)?.kind {
             ExprKind::Input(at) => source(input, at),
             _ => None,
+        },
+        PhysicalNode::Fetch { input, output, .. } => match *output.get(column)? {
+            FetchOutput::Input(at) => source(input, at),
+            FetchOutput::Late { .. } => None,
         },
         PhysicalNode::HashJoin { probe, kind, output, .. } => {
             let probe_only =

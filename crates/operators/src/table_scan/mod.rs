@@ -16,7 +16,7 @@ mod unit;
 use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
-use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan};
+use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, ROW_REFERENCE};
 use types::{ColumnPredicate, Error, Result};
 
 use crate::context::QueryContext;
@@ -27,16 +27,25 @@ use lookahead::FilterOrder;
 pub struct TableScan {
     node: NodeId,
     table: Arc<catalog::Table>,
-    /// Fetched columns, by position in the table.
+    /// Fetched columns, by position in the table, or `ROW_REFERENCE`.
     columns: Vec<usize>,
     predicates: Vec<(usize, ColumnPredicate)>,
     filters: Vec<ScanFilter>,
     runtime_filters: Vec<(FilterId, usize)>,
     projection: Vec<usize>,
+    /// Columns of the table that are read, whatever for.
+    read: Vec<usize>,
     /// Ordinals of the blocks that are read: the units.
     blocks: OnceLock<Vec<u32>>,
     /// Of top-ks above: by fetched column.
     bounds: Vec<(usize, Arc<TopBound>)>,
+}
+
+/// A block, and the ordinal by which references to its rows name it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    block: &'a block::Block,
+    ordinal: u32,
 }
 
 /// A conjunct over fetched columns, compiled over just the columns it needs.
@@ -56,13 +65,21 @@ impl TableScan {
         else {
             return Err(Error::internal("not a table scan"));
         };
-        let filters = filters.iter().map(ScanFilter::new).collect::<Result<_>>()?;
+        let filters = filters.iter().map(ScanFilter::new).collect::<Result<Vec<_>>>()?;
+        let used = predicates.iter().map(|(at, _)| *at).chain(runtime_filters.iter().map(|f| f.column));
+        let used = used
+            .chain(filters.iter().flat_map(|f| f.needs.iter().copied()))
+            .chain(projection.iter().copied());
+        let mut read: Vec<usize> = used.map(|at| columns[at]).filter(|c| *c != ROW_REFERENCE).collect();
+        read.sort_unstable();
+        read.dedup();
         Ok(TableScan {
             node: plan.id,
             table: query.table(*table)?.clone(),
             columns: columns.clone(),
             predicates: predicates.clone(),
             filters,
+            read,
             runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
             projection: projection.clone(),
             blocks: OnceLock::new(),
@@ -107,6 +124,6 @@ impl Source for TableScan {
         let ordinal = self.blocks.get().and_then(|blocks| blocks.get(unit as usize));
         let Some(ordinal) = ordinal else { return Ok(Flow::More) };
         let block = self.table.data.block(*ordinal as usize);
-        self.scan_block(block, local_state::<ScanLocal>(local), work, push)
+        self.scan_block(Place { block, ordinal: *ordinal }, local_state::<ScanLocal>(local), work, push)
     }
 }

@@ -4,26 +4,39 @@ use std::sync::Arc;
 
 use block::{Block, Rows};
 use expr::Selected;
-use plan::FilterId;
-use types::{ColumnPredicate, Result};
+use plan::{FilterId, ROW_REFERENCE, row_reference};
+use types::{ColumnPredicate, Result, Type};
 use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
 use super::rows::Survivors;
-use super::{ScanLocal, TableScan};
+use super::{Place, ScanLocal, TableScan};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
 use crate::sort::bound::TopBound;
 
+impl Place<'_> {
+    fn references(&self, rows: Rows<'_>) -> Vector {
+        let reference = |row: u32| row_reference(self.ordinal, row);
+        let references = match rows {
+            // Rows of a block are fewer than 2^32.
+            Rows::Range(range) => (range.start as u32..range.end as u32).map(reference).collect(),
+            Rows::List(list) => list.iter().map(|row| reference(*row)).collect(),
+        };
+        Vector::from_i64(Type::BigInt, references)
+    }
+}
+
 impl TableScan {
     pub(super) fn scan_block(
         &self,
-        block: &Block,
+        place: Place<'_>,
         local: &mut ScanLocal,
         work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
+        let block = place.block;
         let rows = block.rows();
         if rows == 0 {
             return Ok(Flow::More);
@@ -56,7 +69,7 @@ impl TableScan {
             let kept = local.selection.count_range(at..end);
             if kept == end - at && list.is_empty() {
                 let survivors = Survivors::range(at..end);
-                if self.deliver(block, survivors, &evaluated, work, push)? == Flow::Enough {
+                if self.deliver(place, survivors, &evaluated, work, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
                 }
             } else if kept > 0 {
@@ -64,7 +77,7 @@ impl TableScan {
                 while list.len() >= batch_rows {
                     let rest = list.split_off(batch_rows);
                     let survivors = Survivors::list(std::mem::replace(&mut list, rest));
-                    if self.deliver(block, survivors, &evaluated, work, push)? == Flow::Enough {
+                    if self.deliver(place, survivors, &evaluated, work, push)? == Flow::Enough {
                         return Ok(Flow::Enough);
                     }
                 }
@@ -74,7 +87,7 @@ impl TableScan {
         if list.is_empty() {
             return Ok(Flow::More);
         }
-        self.deliver(block, Survivors::list(list), &evaluated, work, push)
+        self.deliver(place, Survivors::list(list), &evaluated, work, push)
     }
 
     /// Those of its runtime filters that were published, which is all unless they are switched off.
@@ -154,7 +167,7 @@ impl TableScan {
 
     fn count_bytes(&self, block: &Block, work: &Work<'_>) {
         if work.query.settings.analyze {
-            let bytes: usize = self.columns.iter().map(|c| block.column_bytes(*c)).sum();
+            let bytes: usize = self.read.iter().map(|c| block.column_bytes(*c)).sum();
             work.query.metrics.add(self.node, 0, 0, 0, bytes as u64);
         }
     }
@@ -162,7 +175,7 @@ impl TableScan {
     /// Steps 4 and 5 for at most a batch of rows.
     fn deliver(
         &self,
-        block: &Block,
+        place: Place<'_>,
         mut survivors: Survivors,
         evaluated: &[bool],
         work: &Work<'_>,
@@ -170,7 +183,7 @@ impl TableScan {
     ) -> Result<Flow> {
         let mut fetched: Vec<Option<Vector>> = vec![None; self.columns.len()];
         for (column, bound) in &self.bounds {
-            let keys = self.fetch(block, *column, &survivors, &mut fetched);
+            let keys = self.fetch(place, *column, &survivors, &mut fetched);
             if let Some(kept) = bound.retain(&keys) {
                 if work.query.settings.analyze {
                     let dropped = survivors.len() - kept.len();
@@ -190,7 +203,7 @@ impl TableScan {
                 continue;
             }
             let columns =
-                filter.needs.iter().map(|c| self.fetch(block, *c, &survivors, &mut fetched)).collect();
+                filter.needs.iter().map(|c| self.fetch(place, *c, &survivors, &mut fetched)).collect();
             match filter.predicate.select(&Batch::new(columns, survivors.len()))? {
                 Selected::All => {}
                 Selected::None => return Ok(Flow::More),
@@ -201,21 +214,21 @@ impl TableScan {
             return Ok(Flow::More);
         }
         let columns =
-            self.projection.iter().map(|c| self.fetch(block, *c, &survivors, &mut fetched)).collect();
+            self.projection.iter().map(|c| self.fetch(place, *c, &survivors, &mut fetched)).collect();
         push(Batch::new(columns, survivors.len()))
     }
 
     fn fetch(
         &self,
-        block: &Block,
+        place: Place<'_>,
         column: usize,
         survivors: &Survivors,
         fetched: &mut [Option<Vector>],
     ) -> Vector {
         fetched[column]
-            .get_or_insert_with(|| match survivors.rows() {
-                Rows::Range(range) => block.fetch(self.columns[column], range),
-                Rows::List(list) => block.fetch(self.columns[column], list),
+            .get_or_insert_with(|| match (self.columns[column], survivors.rows()) {
+                (ROW_REFERENCE, rows) => place.references(rows),
+                (column, rows) => place.block.fetch(column, rows),
             })
             .clone()
     }

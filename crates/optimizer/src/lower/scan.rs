@@ -194,6 +194,8 @@ impl Planner<'_> {
         for (column, at) in fetched.iter_mut().zip(&columns) {
             if let Some(statistics) = info.and_then(|i| i.columns.get(*at)) {
                 column.bounds = bounds_of(column, statistics);
+                // Statistics are those of the snapshot that the statement reads.
+                column.nullable &= statistics.null_count > 0;
             }
         }
         let node = PhysicalNode::Values { rows: vec![] };

@@ -3,6 +3,7 @@
 pub mod common_subplans;
 pub(crate) mod derived_predicates;
 pub(crate) mod filter_push_down;
+pub(crate) mod late_materialization;
 pub(crate) mod narrow_decimals;
 mod null_rejection;
 pub(crate) mod projections;

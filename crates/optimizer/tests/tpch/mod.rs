@@ -323,8 +323,25 @@ pub fn check(plan: &PhysicalPlan) {
                 assert_eq!(e.ty, column.ty);
             }
         }
+        N::Fetch { input, references, output } => {
+            assert_eq!(output.len(), plan.output.len());
+            assert!(references.iter().all(|r| input.output[r.column].ty == Type::BigInt));
+            for (from, column) in output.iter().zip(&plan.output) {
+                match from {
+                    plan::FetchOutput::Input(at) => assert_eq!(input.output[*at].ty, column.ty),
+                    plan::FetchOutput::Late { reference, .. } => assert!(*reference < references.len()),
+                }
+            }
+        }
         N::HashJoin { probe, build, probe_keys, build_keys, residual, output, .. } => {
             assert_eq!(output.len(), plan.output.len());
+            for (from, column) in output.iter().zip(&plan.output) {
+                match from {
+                    plan::JoinOutput::Probe(at) => assert_eq!(probe.output[*at].ty, column.ty),
+                    plan::JoinOutput::Build(at) => assert_eq!(build.output[*at].ty, column.ty),
+                    plan::JoinOutput::Mark => assert_eq!(Type::Boolean, column.ty),
+                }
+            }
             for (p, b) in probe_keys.iter().zip(build_keys) {
                 within(p, &probe.output);
                 within(b, &build.output);
