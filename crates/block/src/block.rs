@@ -183,6 +183,10 @@ impl Block {
     pub fn fetch<'a>(&self, column: usize, rows: impl Into<Rows<'a>>) -> Vector {
         self.store.fetch(column, rows.into(), &self.counters)
     }
+    /// As `fetch`, but coded columns come as their codes (`Data::Coded`), which are shared with the block.
+    pub fn fetch_codes(&self, column: usize, rows: Range<usize>) -> Vector {
+        self.store.fetch_codes(column, rows, &self.counters)
+    }
     /// The codes of a dictionary-coded or truncated column, for consumers that work on codes.
     pub fn codes(&self, column: usize) -> Option<CodeSlice<'_>> {
         self.store.codes(column)

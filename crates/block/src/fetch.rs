@@ -4,6 +4,7 @@
 //! Strings are never copied: their views point into the block. A dictionary of strings is handed out once per block
 //! and column; dictionaries of numbers are decoded here, since arithmetic would do it next.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
@@ -11,7 +12,7 @@ use simd::widen::Wide;
 use simd::{Code, dispatch};
 use types::Physical;
 use vector::strings::{INLINE_BYTES, make_view};
-use vector::{Data, Strings, Vector};
+use vector::{Coded, Codes, Data, Meaning, Strings, Vector};
 
 use crate::store::Rows;
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, Values};
@@ -36,6 +37,42 @@ pub(crate) fn fetch(stripe: &Stripe, rows: Rows<'_>, counters: &AccessCounters) 
         Values::Codes32(codes) => fetch_coded(stripe, codes, rows, counters),
     };
     Vector::new(stripe.ty, data, validity)
+}
+
+/// As `fetch`, but coded columns come as their codes, which are not copied.
+pub(crate) fn fetch_codes(stripe: &Stripe, rows: Range<usize>, counters: &AccessCounters) -> Vector {
+    let (from, count) = (rows.start, rows.len());
+    let (codes, width_last) = match &stripe.values {
+        Values::Codes8(c) => (Codes::U8(c.slice(from, count)), u32::from(u8::MAX)),
+        Values::Codes16(c) => (Codes::U16(c.slice(from, count)), u32::from(u16::MAX)),
+        Values::Codes32(c) => (Codes::U32(c.slice(from, count)), u32::MAX),
+        _ => return fetch(stripe, Rows::Range(rows), counters),
+    };
+    let coded = match (&stripe.dictionary, stripe.coding) {
+        (Some(dictionary), _) => {
+            if dictionary.vector.get().is_none() && matches!(dictionary.values, Values::Strings(_)) {
+                counters.strings_decoded.fetch_add(dictionary.size as u64, Relaxed);
+            }
+            let last = (dictionary.size as u32).saturating_sub(1);
+            Some(Coded { codes, meaning: Meaning::Values(dictionary.vector().clone()), last })
+        }
+        (None, Coding::Truncated { base, step, .. }) => line(stripe, base, step).map(|(base, step)| {
+            let greatest = stripe.statistics.max.as_i128().map(|max| (max - i128::from(base)) / i128::from(step));
+            let last = greatest.and_then(|last| u32::try_from(last).ok()).map_or(width_last, |l| l.min(width_last));
+            Coded { codes, meaning: Meaning::Line { base, step }, last }
+        }),
+        _ => None,
+    };
+    let Some(coded) = coded else { return fetch(stripe, Rows::Range(rows), counters) };
+    let validity = stripe.nulls.as_ref().and_then(|nulls| fetch_validity(nulls, &Rows::Range(rows)));
+    Vector::new(stripe.ty, Data::Coded(coded), validity)
+}
+
+/// Base and step of a truncated column whose values have at most 64 bits.
+fn line(stripe: &Stripe, base: i128, step: i128) -> Option<(i64, i64)> {
+    let narrow = matches!(stripe.ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
+    let line = (i64::try_from(base).ok()?, i64::try_from(step).ok()?);
+    (narrow && step > 0).then_some(line)
 }
 
 fn fetch_validity(nulls: &NullBuffer, rows: &Rows<'_>) -> Option<NullBuffer> {

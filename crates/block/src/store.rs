@@ -71,6 +71,8 @@ pub trait TupleStore: Send + Sync + std::fmt::Debug {
         counters: &AccessCounters,
     );
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector;
+    /// As `fetch`, but coded columns come as their codes (`Data::Coded`).
+    fn fetch_codes(&self, column: usize, rows: Range<usize>, counters: &AccessCounters) -> Vector;
     /// The codes of a dictionary-coded or truncated column.
     fn codes(&self, column: usize) -> Option<CodeSlice<'_>>;
     /// The values of an uncoded numeric column.

@@ -180,6 +180,9 @@ impl TupleStore for StripeStore {
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         crate::fetch::fetch(&self.stripes[column], rows, counters)
     }
+    fn fetch_codes(&self, column: usize, rows: Range<usize>, counters: &AccessCounters) -> Vector {
+        crate::fetch::fetch_codes(&self.stripes[column], rows, counters)
+    }
     fn codes(&self, column: usize) -> Option<CodeSlice<'_>> {
         let stripe = &self.stripes[column];
         let codes = match &stripe.values {

@@ -45,6 +45,7 @@ pub fn all() -> Vec<Configuration> {
     let techniques: Vec<(&str, &str)> = [
         ("dense_keys", "off"),
         ("clustered_keys", "off"),
+        ("aggregates_on_codes", "off"),
         ("top_k_bound", "off"),
         ("predicates_on_codes", "off"),
         ("block_skipping", "off"),

@@ -21,6 +21,7 @@ pub struct Settings {
     pub dense_keys: bool,
     pub shared_join_table: bool,
     pub clustered_keys: bool,
+    pub aggregates_on_codes: bool,
     pub top_k_bound: bool,
     pub predicates_on_codes: bool,
     pub block_skipping: bool,
@@ -40,6 +41,7 @@ impl Default for Settings {
             dense_keys: true,
             shared_join_table: false,
             clustered_keys: true,
+            aggregates_on_codes: true,
             top_k_bound: true,
             predicates_on_codes: true,
             block_skipping: true,
@@ -56,7 +58,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 12] = [
+pub const SESSION_SETTINGS: [(&str, &str); 13] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -66,6 +68,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 12] = [
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
     ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
     ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
+    ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
     ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
@@ -150,6 +153,7 @@ impl Settings {
             "dense_keys" => switch_text(self.dense_keys),
             "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
             "clustered_keys" => switch_text(self.clustered_keys),
+            "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
             "top_k_bound" => switch_text(self.top_k_bound),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "block_skipping" => switch_text(self.block_skipping),
@@ -209,6 +213,7 @@ impl Settings {
                 };
             }
             "clustered_keys" => self.clustered_keys = switch()?,
+            "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
             "top_k_bound" => self.top_k_bound = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
@@ -241,6 +246,7 @@ impl Settings {
             dense_keys: self.dense_keys,
             shared_join_table: self.shared_join_table,
             clustered_keys: self.clustered_keys,
+            aggregates_on_codes: self.aggregates_on_codes,
             top_k_bound: self.top_k_bound,
             runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,

@@ -13,7 +13,7 @@ use vector::{Batch, Data, Vector};
 use crate::apply;
 use crate::bits;
 use crate::graph::{Fails, Graph, NodeId, Operation};
-use crate::kernels::choose;
+use crate::kernels::{choose, coded};
 use crate::operand::boolean_bits;
 
 pub(crate) struct Frame<'a> {
@@ -54,6 +54,12 @@ impl<'a> Frame<'a> {
     }
 
     pub(crate) fn evaluate(&mut self, id: NodeId) -> Result<Vector> {
+        let value = self.evaluate_coded(id)?;
+        Ok(if value.is_coded() { value.decoded() } else { value })
+    }
+
+    /// As `evaluate`, but inputs that are codes, and what is computed on codes, stay so.
+    pub(crate) fn evaluate_coded(&mut self, id: NodeId) -> Result<Vector> {
         if let Some(value) = self.known(id) {
             if matches!(self.source, Source::Part { .. }) && self.memo[id].is_none() {
                 self.memo[id] = Some(value.clone());
@@ -97,10 +103,18 @@ impl<'a> Frame<'a> {
             Operation::Or => self.junction(&node.operands, false),
             Operation::Case => self.case(&node.operands, node.ty),
             Operation::Function(Function::Coalesce) => self.coalesce(&node.operands, node.ty),
-            _ => {
+            operation => {
+                let arithmetic = matches!(operation, Operation::Arithmetic { .. });
                 let mut inputs = Vec::with_capacity(node.operands.len());
                 for operand in &node.operands {
-                    inputs.push(self.evaluate(*operand)?);
+                    let input = self.evaluate_coded(*operand)?;
+                    inputs.push(if input.is_coded() && !arithmetic { input.decoded() } else { input });
+                }
+                if arithmetic && inputs.iter().any(Vector::is_coded) {
+                    if let Some(result) = coded::arithmetic(node, &inputs, self.rows) {
+                        return Ok(result);
+                    }
+                    inputs.iter_mut().for_each(|input| *input = input.decoded());
                 }
                 apply::apply(node, inputs, self.rows)
             }

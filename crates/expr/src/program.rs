@@ -36,6 +36,12 @@ impl Program {
         self.results.iter().map(|id| frame.evaluate(*id)).collect()
     }
 
+    /// As `evaluate`, of all rows whether selected or not; results may be codes (`Data::Coded`).
+    pub fn evaluate_coded(&self, batch: &Batch) -> Result<Vec<Vector>> {
+        let mut frame = Frame::new(&self.graph, batch);
+        self.results.iter().map(|id| frame.evaluate_coded(*id)).collect()
+    }
+
     /// The type of each result.
     pub fn types(&self) -> Vec<Type> {
         self.results.iter().map(|id| self.graph.node(*id).ty).collect()

@@ -90,7 +90,7 @@ impl ColumnFilling {
                     self.write(at, &Buffer::from_vec(views));
                 }
             }
-            Data::Bool(_) | Data::I16(_) | Data::Dictionary { .. } | Data::Constant(_) => {
+            Data::Bool(_) | Data::I16(_) | Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => {
                 panic!("parts are flat vectors of wide types")
             }
         }

@@ -249,7 +249,7 @@ fn flat<S: Store>(
             write(out, validity, store, |row| hash_view(v, views, place(row)));
         }
         // A dictionary's values are flat, and the caller has dealt with the rest.
-        Data::Dictionary { .. } | Data::Constant(_) => {
+        Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => {
             write(out, validity, store, |row| hash_value(&vector.value(place(row))));
         }
     }

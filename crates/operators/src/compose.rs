@@ -18,7 +18,7 @@ use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result};
 use workorder::{Dag, EdgeKind, SegmentId, UnitOfTransfer};
 
-use crate::aggregate::{Aggregate, Clustered};
+use crate::aggregate::{Aggregate, Clustered, CodesWanted};
 use crate::collect::{Collect, Discard, QueryResult};
 use crate::context::QueryContext;
 use crate::fetch::Fetch;
@@ -201,15 +201,7 @@ impl Composer<'_> {
 
     fn flow(&mut self, plan: &PhysicalPlan) -> Result<Flowing> {
         match &plan.node {
-            PhysicalNode::TableScan { name, runtime_filters, .. } => {
-                let mut flowing = self.open(TableScan::new(plan, self.query)?, format!("scan {name}"), &[]);
-                if self.query.settings.runtime_filters {
-                    for branch in &mut flowing.branches {
-                        branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
-                    }
-                }
-                Ok(flowing)
-            }
+            PhysicalNode::TableScan { .. } => self.scan(plan, None),
             PhysicalNode::FileScan { .. } => {
                 Ok(self.open(FileScan::new(plan, self.query)?, "scan file".to_owned(), &[]))
             }
@@ -255,10 +247,13 @@ impl Composer<'_> {
             }
             PhysicalNode::Aggregate { input, .. } => {
                 let aggregate = Aggregate::new(plan, self.query)?;
-                let mut flowing = self.flow(input)?;
-                if let ([_], Some(clustered)) =
-                    (flowing.branches.as_slice(), Clustered::of(&aggregate, plan, self.query)?)
-                {
+                let clustered = Clustered::of(&aggregate, plan, self.query)?;
+                let codes = aggregate.wants_codes(plan, self.query).filter(|_| clustered.is_none());
+                let mut flowing = match codes {
+                    Some(codes) => self.scan(input, Some(codes))?,
+                    None => self.flow(input)?,
+                };
+                if let ([_], Some(clustered)) = (flowing.branches.as_slice(), clustered) {
                     let done = Arc::new(Mutex::new(Vec::new()));
                     for branch in &mut flowing.branches {
                         branch.became.push(done.clone());
@@ -309,6 +304,21 @@ impl Composer<'_> {
                 Ok(self.open_shared(insert.source(), "inserted".to_owned(), &segments))
             }
         }
+    }
+
+    /// A table scan, which hands out codes if the aggregation right above it wants them.
+    fn scan(&mut self, plan: &PhysicalPlan, codes: Option<Arc<CodesWanted>>) -> Result<Flowing> {
+        let PhysicalNode::TableScan { name, runtime_filters, .. } = &plan.node else {
+            return Err(Error::internal("not a table scan"));
+        };
+        let scan = TableScan::new(plan, self.query)?.with_codes(codes);
+        let mut flowing = self.open(scan, format!("scan {name}"), &[]);
+        if self.query.settings.runtime_filters {
+            for branch in &mut flowing.branches {
+                branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
+            }
+        }
+        Ok(flowing)
     }
 
     fn build_side(

@@ -28,6 +28,7 @@ pub struct ExecutionSettings {
     /// Hash tables of joins are filled by all workers together, without latches, instead of in partitions.
     pub shared_join_table: bool,
     pub clustered_keys: bool,
+    pub aggregates_on_codes: bool,
     pub top_k_bound: bool,
     pub runtime_filters: bool,
     pub predicates_on_codes: bool,
@@ -44,6 +45,7 @@ impl Default for ExecutionSettings {
             dense_keys: true,
             shared_join_table: false,
             clustered_keys: true,
+            aggregates_on_codes: true,
             top_k_bound: true,
             runtime_filters: true,
             predicates_on_codes: true,

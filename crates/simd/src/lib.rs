@@ -16,6 +16,8 @@
 //! | min and max | `bounds`, `float_bounds` |
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
 //! | sums of a few groups | `sum_few_groups` |
+//! | the same by a mask a group, on values or codes | `group_masks`, `sum_masked`, `sum_masked_codes` |
+//! | products of coded columns | `multiply_lines`, `multiply_by_line` |
 //! | where a run of equal values begins | `differing_neighbours` |
 //! | a checksum at memory speed | `checksum` |
 
@@ -23,6 +25,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_masked;
 pub mod bitmap;
 pub mod bounds;
 pub mod cast;
@@ -31,7 +35,9 @@ pub mod code;
 pub mod groups;
 pub mod indices;
 pub mod level;
+pub mod lines;
 pub mod lookup;
+pub mod masked;
 pub mod members;
 pub mod prefetch;
 pub mod range;
@@ -47,7 +53,11 @@ pub use code::{Code, Float, Lane};
 pub use groups::{FEW_GROUPS, differing_neighbours, sum_few_groups};
 pub use indices::append_indices;
 pub use level::{Kernel, Level, level, run, run_at, set_level};
+pub use lines::{Line, magnitudes, multiply_by_line, multiply_lines};
 pub use lookup::{CodeTable, and_lookup};
+pub use masked::{
+    combine_codes, count_masked, each_row, group_masks, masks_pay, rows_of_word, sum_masked, sum_masked_codes,
+};
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::prefetch;
 pub use range::{and_float_range, and_range, and_where};

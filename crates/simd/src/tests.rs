@@ -345,3 +345,78 @@ fn neighbours_that_differ() {
         }
     }
 }
+
+#[test]
+fn masks_of_few_groups() {
+    use crate::masked::{group_masks_at, sum_masked_at, sum_masked_codes_at};
+    let mut random = Random(59);
+    for level in Level::available() {
+        for rows in lengths() {
+            for count in 1..=FEW_GROUPS {
+                let codes: Vec<u8> = (0..rows).map(|_| random.below(count as u64 + 1) as u8).collect();
+                let values: Vec<u8> = (0..count as u8).rev().collect();
+                let selection = random_words(&mut random, rows);
+                for all_selected in [true, false] {
+                    let kept = |row: usize| all_selected || selection.get(row);
+                    let group = |row: usize| values.iter().position(|v| *v == codes[row]);
+                    let mut left = match all_selected {
+                        true => vec![u64::MAX; rows.div_ceil(64)],
+                        false => selection.words().to_vec(),
+                    };
+                    let mut masks = vec![];
+                    group_masks_at(level, &codes, &values, &mut left, &mut masks);
+                    let expected = Bitmap::from_fn(rows, |row| kept(row) && group(row).is_none());
+                    assert_eq!(left, expected.words(), "{level:?} {rows} rows, {count} groups");
+                    let mut counts = vec![0; count];
+                    count_masked(&masks, &mut counts);
+                    let of = |g: usize| (0..rows).filter(move |row| kept(*row) && group(*row) == Some(g));
+                    let expected: Vec<i64> = (0..count).map(|g| of(g).count() as i64).collect();
+                    assert_eq!(counts, expected);
+                    macro_rules! codes_of {
+                        ($ty:ty, $last:expr) => {
+                            let argument: Vec<$ty> =
+                                (0..rows).map(|_| random.below(u64::from($last) + 1) as $ty).collect();
+                            let mut sums = vec![5u64; count];
+                            sum_masked_codes_at(level, &argument, $last as u32, &masks, &mut sums);
+                            let expected: Vec<u64> =
+                                (0..count).map(|g| 5 + of(g).map(|r| argument[r] as u64).sum::<u64>()).collect();
+                            assert_eq!(sums, expected, "{level:?} {} {rows} rows", stringify!($ty));
+                        };
+                    }
+                    codes_of!(u8, u8::MAX);
+                    codes_of!(u16, u16::MAX);
+                    codes_of!(u32, 10_000_000u32);
+                    codes_of!(u32, u32::MAX);
+                    let argument: Vec<i64> = (0..rows).map(|_| random.next() as i64 >> 8).collect();
+                    let mut sums = vec![-3i64; count];
+                    let magnitudes = sum_masked_at(level, &argument, &masks, &mut sums);
+                    let expected: Vec<i64> = (0..count)
+                        .map(|g| of(g).fold(-3i64, |sum, row| sum.wrapping_add(argument[row])))
+                        .collect();
+                    assert_eq!(sums, expected);
+                    assert!(argument.iter().all(|v| v.unsigned_abs() <= magnitudes.saturating_add(1)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_lines() {
+    let mut random = Random(60);
+    for rows in lengths() {
+        let a: Vec<u32> = (0..rows).map(|_| random.below(1 << 24) as u32).collect();
+        let b: Vec<u8> = (0..rows).map(|_| random.below(11) as u8).collect();
+        let (up, down) = (Line { base: -7, falls: false }, Line { base: 100, falls: true });
+        let mut out = vec![];
+        multiply_lines(&a, up, &b, down, &mut out);
+        let expected: Vec<i64> =
+            a.iter().zip(&b).map(|(a, b)| (i64::from(*a) - 7) * (100 - i64::from(*b))).collect();
+        assert_eq!(out, expected);
+        let mut again = vec![];
+        multiply_by_line(&out, &b, up, &mut again);
+        let expected: Vec<i64> = out.iter().zip(&b).map(|(a, b)| a * (i64::from(*b) - 7)).collect();
+        assert_eq!(again, expected);
+        assert!(out.iter().all(|v| v.unsigned_abs() <= magnitudes(&out) + 1));
+    }
+}

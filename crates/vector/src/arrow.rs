@@ -161,7 +161,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
                 }
             }
         }
-        (Data::Dictionary { .. } | Data::Constant(_), _) => unreachable!("flattened above"),
+        (Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_), _) => unreachable!("flattened above"),
     }
 }
 

@@ -44,6 +44,7 @@ impl Vector {
             Data::Constant(v) => {
                 return Vector::constant(self.ty(), v.clone(), indices.len()).with_validity(validity);
             }
+            Data::Coded(coded) => coded.decode_rows(self.ty(), indices),
         };
         Vector::new(self.ty(), data, validity)
     }
@@ -73,7 +74,9 @@ impl Vector {
                 let views = gather_flat_or(s.views(), indices);
                 Data::Bytes(Strings::from_trusted(views.into(), s.buffers().clone()))
             }
-            Data::Dictionary { .. } | Data::Constant(_) => unreachable!("flattened above"),
+            Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => {
+                unreachable!("flattened above")
+            }
         };
         Vector::new(self.ty(), data, Some(NullBuffer::new(present)))
     }

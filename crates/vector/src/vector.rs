@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use types::{Physical, Type, Value};
 
-use crate::{Strings, VectorBuilder};
+use crate::{Coded, Strings, VectorBuilder};
 
 /// Present when some row may be NULL; a set bit means the row has a value.
 pub type Validity = Option<NullBuffer>;
@@ -30,6 +30,8 @@ pub enum Data {
     },
     /// One value for every row; `Value::Null` for a vector of NULLs.
     Constant(Value),
+    /// The block's codes, for a consumer that asked for them.
+    Coded(Coded),
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +56,7 @@ impl Vector {
             Data::Bytes(s) => s.len(),
             Data::Dictionary { codes, .. } => codes.len(),
             Data::Constant(_) => validity.as_ref().map_or(0, NullBuffer::len),
+            Data::Coded(coded) => coded.len(),
         };
         debug_assert!(validity.as_ref().is_none_or(|v| v.len() == len));
         Vector { ty, len, data, validity }
@@ -138,6 +141,7 @@ impl Vector {
             Data::Bytes(s) => Value::Bytes(s.get(row).into()),
             Data::Dictionary { codes, values } => values.value(codes[row] as usize),
             Data::Constant(v) => v.clone(),
+            Data::Coded(_) => self.gather(&[row as u32]).value(0),
         }
     }
     pub fn slice(&self, offset: usize, len: usize) -> Vector {
@@ -154,11 +158,12 @@ impl Vector {
                 Data::Dictionary { codes: codes.slice(offset, len), values: values.clone() }
             }
             Data::Constant(v) => Data::Constant(v.clone()),
+            Data::Coded(coded) => Data::Coded(coded.slice(offset, len)),
         };
         Vector { ty: self.ty, len, data, validity: self.validity.as_ref().map(|v| v.slice(offset, len)) }
     }
     pub fn is_flat(&self) -> bool {
-        !matches!(self.data, Data::Dictionary { .. } | Data::Constant(_))
+        !matches!(self.data, Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_))
     }
     /// The vector with one value a row: dictionaries decoded, constants repeated.
     #[must_use]
@@ -170,8 +175,23 @@ impl Vector {
                 builder.push_repeated(value, self.len);
                 builder.finish()
             }
+            Data::Coded(_) => self.decoded().flatten(),
             _ => self.clone(),
         }
+    }
+    /// The vector without a block's codes: flat, a dictionary or a constant.
+    #[must_use]
+    pub fn decoded(&self) -> Vector {
+        match &self.data {
+            Data::Coded(coded) => Vector::new(self.ty, coded.decode(self.ty), self.validity.clone()),
+            _ => self.clone(),
+        }
+    }
+    pub fn is_coded(&self) -> bool {
+        matches!(self.data, Data::Coded(_))
+    }
+    pub(crate) fn into_data(self) -> Data {
+        self.data
     }
     /// Bytes held, for accounting.
     pub fn bytes(&self) -> usize {
@@ -179,6 +199,7 @@ impl Vector {
             Data::Bytes(s) => s.bytes(),
             Data::Dictionary { codes, .. } => codes.len() * 4,
             Data::Constant(_) => 16,
+            Data::Coded(coded) => coded.bytes(),
             _ => self.len * self.ty.physical().width(),
         };
         data + self.validity.as_ref().map_or(0, |_| self.len / 8)

@@ -307,7 +307,7 @@ pub(crate) fn add_to_sketch(vector: &Vector, sketch: &mut Sketch) {
                 sketch.add_hash(crate::sketch::hash_bytes(bytes));
             }
         }
-        Data::Dictionary { .. } | Data::Constant(_) => unreachable!("flattened above"),
+        Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => unreachable!("flattened above"),
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod arithmetic;
 pub(crate) mod calendar;
 pub(crate) mod cast;
 pub(crate) mod choose;
+pub(crate) mod coded;
 pub(crate) mod compare;
 pub(crate) mod decimal;
 pub(crate) mod float;

@@ -30,6 +30,6 @@ pub use direct::DirectMap;
 pub use keys::{FrozenKeys, KeyBatch, KeyStore, extend_numbered};
 pub use layout::{KeyColumn, KeyLayout};
 pub use results::{Finish, Spread};
-pub use rows::{RowGroups, Runs};
+pub use rows::{MaskedGroups, MaskedPart, RowGroups, Runs};
 pub use states::{AccumulatorKind, ArgumentSpec, StateSpec, States};
 pub use table::GroupTable;

@@ -99,6 +99,22 @@ fn starts_of(
     count
 }
 
+/// The groups of a batch's selected rows, when they are few: a bit mask for each group and 64 rows.
+#[derive(Debug, Default)]
+pub struct MaskedGroups {
+    /// Of at most `simd::FEW_GROUPS` groups each; no group is in two.
+    pub parts: Vec<MaskedPart>,
+}
+
+#[derive(Debug, Default)]
+pub struct MaskedPart {
+    /// As `simd::group_masks` makes them.
+    pub masks: Vec<u64>,
+    /// The groups' numbers among the states, and how many selected rows each has.
+    pub groups: Vec<u32>,
+    pub counts: Vec<i64>,
+}
+
 /// The groups of a batch's rows.
 #[derive(Clone, Copy)]
 pub enum RowGroups<'a> {

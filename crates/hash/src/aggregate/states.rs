@@ -16,11 +16,11 @@ use std::sync::Arc;
 use arrow_buffer::BooleanBuffer;
 use types::decimal::power_of_ten;
 use types::{Error, Physical, Result, Type, Value};
-use vector::{Data, Vector};
+use vector::{Coded, Data, Meaning, Vector};
 
 use super::extremes::{Extremes, TextChoice, TextExtremes};
 use super::pieces::Pieces;
-use super::rows::RowGroups;
+use super::rows::{MaskedGroups, RowGroups};
 use super::sums::{FloatSums, IntegerSums, WideSums, add_counts};
 
 /// What is computed of an argument's values.
@@ -50,6 +50,16 @@ pub struct ArgumentSpec {
 pub struct StateSpec {
     pub rows: bool,
     pub arguments: Vec<ArgumentSpec>,
+}
+
+impl StateSpec {
+    /// Nothing but counts and sums of integers of at most 64 bits: what `States::update_masked` can do.
+    pub fn is_sums(&self) -> bool {
+        let narrow = |ty: Type| matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
+        self.arguments.iter().all(|a| {
+            !a.distinct && a.accumulators.iter().all(|k| *k == AccumulatorKind::Sum && narrow(a.ty))
+        })
+    }
 }
 
 /// Mean and sum of squared distances, merged after Chan, Golub and LeVeque (1979).
@@ -388,6 +398,39 @@ impl States {
                 argument.add(RowGroups::Each(&groups), values.as_ref(), tag)
             }
         }
+    }
+    /// Counts a batch's selected rows; to be called once a batch.
+    pub fn count_masked(&mut self, masks: &MaskedGroups) {
+        let Some(rows) = &mut self.rows else { return };
+        for part in &masks.parts {
+            for (group, count) in part.groups.iter().zip(&part.counts) {
+                rows[*group as usize] += count;
+            }
+        }
+    }
+    /// Whether `update_masked` can take this vector as a value of any argument that the spec allows.
+    pub fn takes_masked(values: &Vector) -> bool {
+        let suits = match values.data() {
+            Data::Coded(coded) => matches!(coded.meaning, Meaning::Line { .. }),
+            Data::I16(_) | Data::I32(_) | Data::I64(_) => true,
+            _ => false,
+        };
+        suits && !values.has_nulls()
+    }
+    /// Adds the values of a batch's selected rows; all of them have one, of a form that `takes_masked` accepts.
+    pub fn update_masked(&mut self, argument: usize, masks: &MaskedGroups, values: &Vector) -> Result<()> {
+        for accumulator in &mut self.arguments[argument].accumulators {
+            let Accumulator::Integers(sums) = accumulator else { return Err(mismatch(values)) };
+            match values.data() {
+                Data::Coded(Coded { meaning: Meaning::Line { base, step }, .. }) => {
+                    if let Data::Coded(coded) = values.data() {
+                        sums.update_masked_codes(masks, coded, *base, *step);
+                    }
+                }
+                _ => sums.update_masked(masks, &integers(values)?),
+            }
+        }
+        Ok(())
     }
     /// Adds values of a DISTINCT argument, each new for its group and not NULL.
     pub fn update_distinct(&mut self, argument: usize, groups: RowGroups<'_>, values: &Vector) -> Result<()> {

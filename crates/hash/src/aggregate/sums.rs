@@ -12,8 +12,9 @@
 //! | runs | one running total; a run's sum is the difference of two of its values |
 
 use simd::dispatch;
+use vector::{Coded, Codes};
 
-use super::rows::{RowGroups, Runs};
+use super::rows::{MaskedGroups, RowGroups, Runs};
 
 /// Four copies of this many sums stay in the first-level cache, and clearing them is cheap beside a batch.
 const COPIES_GROUPS_MAX: usize = 256;
@@ -38,17 +39,6 @@ dispatch! {
             }
             _ => add_each::<i64>(groups, |_| 1, counts),
         }
-    }
-}
-
-dispatch! {
-    /// The OR of all magnitudes (one's complement for negative values): no value's magnitude exceeds it by more than 1.
-    fn magnitudes(values: &[i64]) -> u64 {
-        let mut all = 0u64;
-        for value in values {
-            all |= (*value ^ (*value >> 63)) as u64;
-        }
-        all
     }
 }
 
@@ -190,7 +180,7 @@ impl IntegerSums {
 
     pub fn update(&mut self, groups: RowGroups<'_>, values: &[i64]) {
         debug_assert_eq!(groups.rows(), values.len());
-        let batch_bound = (u128::from(magnitudes(values)) + 1) * values.len() as u128;
+        let batch_bound = (u128::from(simd::magnitudes(values)) + 1) * values.len() as u128;
         self.raise_bound(batch_bound);
         if !self.is_wide {
             return add_narrow(groups, values, &mut self.narrow, &mut self.totals);
@@ -215,6 +205,57 @@ impl IntegerSums {
             RowGroups::Single(_) => {}
             RowGroups::Each(each) => add_each(each, |row| i128::from(values[row]), &mut self.wide),
             RowGroups::Runs(runs) => add_each(runs.each(), |row| i128::from(values[row]), &mut self.wide),
+        }
+    }
+
+    /// Adds the values of a batch's selected rows, by masks.
+    pub fn update_masked(&mut self, masks: &MaskedGroups, values: &[i64]) {
+        let mut sums = [0i64; simd::FEW_GROUPS];
+        for part in &masks.parts {
+            let sums = &mut sums[..part.groups.len()];
+            sums.fill(0);
+            let magnitudes = simd::sum_masked(values, &part.masks, sums);
+            let bound = (u128::from(magnitudes) + 1) * values.len() as u128;
+            self.raise_bound(bound);
+            if bound <= i64::MAX as u128 {
+                sums.iter().zip(&part.groups).for_each(|(sum, group)| self.add(*group, i128::from(*sum)));
+                continue;
+            }
+            // The batch's sums may have wrapped.
+            simd::each_row(&part.masks, part.groups.len(), |row, group| {
+                self.add(part.groups[group], i128::from(values[row]));
+            });
+        }
+    }
+
+    /// As `update_masked`, for a column that is codes on a line: the codes are summed.
+    pub fn update_masked_codes(&mut self, masks: &MaskedGroups, coded: &Coded, base: i64, step: i64) {
+        let Some((low, high)) = coded.bounds() else { return };
+        let bound = low.unsigned_abs().max(high.unsigned_abs()) * coded.len() as u128;
+        let mut sums = [0u64; simd::FEW_GROUPS];
+        for part in &masks.parts {
+            self.raise_bound(bound);
+            let sums = &mut sums[..part.groups.len()];
+            sums.fill(0);
+            match &coded.codes {
+                Codes::U8(c) => simd::sum_masked_codes(c, coded.last, &part.masks, sums),
+                Codes::U16(c) => simd::sum_masked_codes(c, coded.last, &part.masks, sums),
+                Codes::U32(c) => simd::sum_masked_codes(c, coded.last, &part.masks, sums),
+            }
+            for ((sum, count), group) in sums.iter().zip(&part.counts).zip(&part.groups) {
+                let sum = i128::from(base) * i128::from(*count) + i128::from(step) * i128::from(*sum);
+                self.add(*group, sum);
+            }
+        }
+    }
+
+    /// Adds what the bound already covers.
+    #[inline]
+    fn add(&mut self, group: u32, sum: i128) {
+        if self.is_wide {
+            self.wide[group as usize] += sum;
+        } else {
+            self.narrow[group as usize] += sum as i64;
         }
     }
 

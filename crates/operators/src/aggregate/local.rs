@@ -2,11 +2,12 @@
 
 use hash::aggregate::{DirectMap, GroupTable, KeyBatch, KeyStore, RowGroups, Runs, SmallCodes, States};
 use plan::NodeId;
-use types::Result;
+use types::{Error, Result};
 use vector::{Batch, Vector};
 
 use super::Aggregate;
 use super::distinct::Pairs;
+use super::masked::Masked;
 use super::ordered::{Ordered, Segment, key_column};
 use super::partition::{Groups, scatter};
 use crate::context::{QueryContext, out_of_memory};
@@ -38,6 +39,7 @@ pub(super) struct LocalGroups {
     /// Groups of earlier tables; empty or `PARTITIONS`.
     pub partitions: Vec<Groups>,
     pub pairs: Vec<Pairs>,
+    pub masked: Masked,
     codes: SmallCodes,
     runs: Runs,
     runless: u32,
@@ -72,6 +74,7 @@ impl LocalGroups {
             states,
             partitions: vec![],
             pairs: (0..aggregate.pairs.len()).map(|at| Pairs::new(aggregate, at)).collect(),
+            masked: Masked::default(),
             codes: SmallCodes::new(strategies.codes),
             runs: Runs::default(),
             runless: 0,
@@ -109,6 +112,14 @@ impl LocalGroups {
         if batch.rows == 0 {
             return Ok(());
         }
+        if batch.is_coded() {
+            if self.consume_codes(aggregate, batch, tag)? {
+                self.rows += batch.rows as u64;
+                self.limit(aggregate);
+                return self.charge(work.query);
+            }
+            return self.consume(aggregate, &batch.dense(), tag, work);
+        }
         let vectors = aggregate.program.evaluate(batch)?;
         let keys: Vec<Vector> = aggregate.groups.iter().map(|at| vectors[*at].clone()).collect();
         let uses_runs = self.number(aggregate, &keys, batch.rows, tag)?;
@@ -135,6 +146,13 @@ impl LocalGroups {
         self.limit(aggregate);
         self.limit_pairs(aggregate);
         self.charge(work.query)
+    }
+
+    /// The number of the group of one row.
+    pub(super) fn number_one(&mut self, aggregate: &Aggregate, keys: &[Vector], tag: u64) -> Result<u32> {
+        let by_runs = self.number(aggregate, keys, 1, tag)?;
+        let numbers = if by_runs { &self.runs.groups } else { &self.groups };
+        numbers.first().copied().ok_or_else(|| Error::internal("a row without a group"))
     }
 
     /// Numbers the groups of a batch's rows, into `runs` (true) or `groups` (false).
@@ -309,6 +327,7 @@ impl LocalGroups {
             pairs.flush_numbered(aggregate, &self.places);
         }
         self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
+        self.masked.forget();
         self.rows = 0;
         self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();
     }

@@ -87,6 +87,9 @@ impl Aggregate {
     }
 
     fn merge_single(&self, locals: Vec<LocalGroups>, query: &QueryContext) -> Result<()> {
+        if locals.iter().any(|l| l.masked.batches > 0) {
+            query.metrics.state(self.node, "groups by", how(&locals));
+        }
         let mut merged = Merged::new(self, 0);
         merged.states.resize(1);
         let pairs: usize = locals.iter().flat_map(|l| &l.pairs).map(|p| p.table.len()).sum();
@@ -139,6 +142,9 @@ impl Aggregate {
 
 /// How groups were numbered, in words for EXPLAIN ANALYZE.
 fn how(locals: &[LocalGroups]) -> &'static str {
+    if locals.iter().any(|l| l.masked.batches > 0) {
+        return "masks, sums on codes";
+    }
     match locals.first().map(|l| &l.index) {
         None | Some(Index::Single) => "none",
         Some(Index::Ordered(_)) => "ascending keys",

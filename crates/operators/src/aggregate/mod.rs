@@ -4,6 +4,7 @@
 //!  sink (per worker)          merge step                          source
 //!  no groups: one state    -> merged at once                   -> one row
 //!  few or dense keys       -> merged by key, or by key range   -> units of some thousand groups
+//!  few groups, on codes    -> (as few or dense keys: `masked`)
 //!  ascending keys          -> segments put in order, touching groups merged
 //!  clustered key           -> (in the pipeline, block by block: `clustered`)
 //!  many groups             -> partitions, each merged by itself
@@ -21,6 +22,7 @@ mod calls;
 mod clustered;
 mod distinct;
 mod local;
+mod masked;
 mod merge;
 mod ordered;
 mod partition;
@@ -39,6 +41,7 @@ use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step};
 use calls::{ArgumentInput, Calls};
 pub use clustered::Clustered;
+pub use masked::CodesWanted;
 
 /// The array of a direct map is not larger than this, and than so many times the rows expected.
 const DIRECT_VALUES_MAX: i128 = 1 << 27;
@@ -91,6 +94,8 @@ pub struct Aggregate {
     pairs_by_group: OnceLock<bool>,
     merge: Mutex<merge::Merge>,
     output: OnceLock<Vec<source::Part>>,
+    /// What the scan below was asked for, if it was.
+    codes_wanted: OnceLock<Arc<CodesWanted>>,
 }
 
 impl Aggregate {
@@ -133,10 +138,16 @@ impl Aggregate {
             pairs_by_group: OnceLock::new(),
             merge: Mutex::default(),
             output: OnceLock::new(),
+            codes_wanted: OnceLock::new(),
         }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
         Arc::new(local::AggregateSink(self.clone()))
+    }
+    /// What this aggregation wants of the scan right below it, if it can work on codes; to be asked once.
+    pub fn wants_codes(&self, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
+        let wanted = CodesWanted::of(self, plan, query)?;
+        Some(self.codes_wanted.get_or_init(|| wanted).clone())
     }
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(merge::AggregateMerge(self.clone()))

@@ -69,7 +69,7 @@ impl Chain {
         if batch.rows == 0 {
             return Ok(Flow::More);
         }
-        stages[0].rows_in += batch.rows as u64;
+        stages[0].rows_in += batch.selected_rows() as u64;
         let merge = match self.transforms.get(at) {
             Some(transform) => transform.wants_full_batches(),
             None => self.sink.wants_full_batches(),

@@ -85,8 +85,9 @@ impl PipelineSegment {
             let OrderLocal { source: source_local, chain: chain_local, rows_out_of_source } = &mut *local;
             let flow = source.run(unit, source_local, &work, &mut |batch| {
                 debug_assert!(batch.columns.iter().all(|c| c.len() == batch.rows));
-                *rows_out_of_source += batch.rows as u64;
-                context.count(batch.rows as u64, 0);
+                let rows = batch.selected_rows() as u64;
+                *rows_out_of_source += rows;
+                context.count(rows, 0);
                 work.check()?;
                 chain.push(0, batch, tag, chain_local.stages_mut(), &work)
             })?;

@@ -230,7 +230,7 @@ fn append_narrow(column: &Vector, key: &SortKey, out: &mut [u128]) {
         Data::I64(v) => v.iter().enumerate().for_each(|(row, x)| add(row, u128::from(*x as u64 ^ 1 << 63))),
         Data::F32(v) => v.iter().enumerate().for_each(|(row, x)| add(row, u128::from(ordered_f32(*x)))),
         Data::F64(v) => v.iter().enumerate().for_each(|(row, x)| add(row, u128::from(ordered_f64(*x)))),
-        Data::I128(_) | Data::Bytes(_) | Data::Dictionary { .. } | Data::Constant(_) => {
+        Data::I128(_) | Data::Bytes(_) | Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => {
             unreachable!("not a narrow key")
         }
     }
@@ -266,7 +266,7 @@ fn append_wide(column: &Vector, key: &SortKey, row: usize, heap: &mut Vec<u8>) {
             }
             heap.extend([0, 0]);
         }
-        Data::Dictionary { .. } | Data::Constant(_) => unreachable!("columns are flat"),
+        Data::Dictionary { .. } | Data::Constant(_) | Data::Coded(_) => unreachable!("columns are flat"),
     }
     if key.descending {
         heap[start..].iter_mut().for_each(|b| *b = !*b);

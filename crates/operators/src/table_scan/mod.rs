@@ -7,7 +7,8 @@
 //! 3. runtime filters of joins above (LIP), on the same bitmap, in the order of their observed miss rates
 //!    (`lookahead.rs`);
 //! 4. remaining filters, each fetching only the columns it needs;
-//! 5. the columns that leave the scan, fetched for surviving rows only.
+//! 5. the columns that leave the scan, fetched for surviving rows only; or, for an aggregation that works on codes,
+//!    not fetched at all: the codes of whole windows and a selection.
 
 mod lookahead;
 mod rows;
@@ -19,6 +20,7 @@ use expr::Predicate;
 use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, ROW_REFERENCE};
 use types::{ColumnPredicate, Error, Result};
 
+use crate::aggregate::CodesWanted;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
 use crate::sort::bound::TopBound;
@@ -39,6 +41,8 @@ pub struct TableScan {
     blocks: OnceLock<Vec<u32>>,
     /// Of top-ks above: by fetched column.
     bounds: Vec<(usize, Arc<TopBound>)>,
+    /// What the aggregation above wants instead of gathered rows.
+    codes: Option<Arc<CodesWanted>>,
 }
 
 /// A block, and the ordinal by which references to its rows name it.
@@ -84,7 +88,14 @@ impl TableScan {
             projection: projection.clone(),
             blocks: OnceLock::new(),
             bounds: query.scan_bounds(plan.id),
+            codes: None,
         })
+    }
+
+    /// Hands windows of blocks out as codes with a selection, where `codes` asks for it and most rows survive.
+    pub fn with_codes(mut self, codes: Option<Arc<CodesWanted>>) -> Self {
+        self.codes = codes;
+        self
     }
 }
 

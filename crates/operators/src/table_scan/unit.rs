@@ -1,6 +1,8 @@
 //! One block: skipping it, selecting in it, and walking over what is left.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use block::{Block, Rows};
 use expr::Selected;
@@ -61,13 +63,19 @@ impl TableScan {
             }
         }
         let batch_rows = work.query.settings.batch_rows;
+        let on_codes = self.hands_out_codes(block, &evaluated);
         // Full windows are taken as ranges, without a copy; what is left of the others is gathered into full batches.
         let mut list: Vec<u32> = Vec::new();
         let mut at = 0;
         while at < rows {
             let end = (at + batch_rows).min(rows);
             let kept = local.selection.count_range(at..end);
-            if kept == end - at && list.is_empty() {
+            if on_codes && is_window(at..end, kept) {
+                let words = &local.selection.words()[at / 64..end.div_ceil(64)];
+                if self.deliver_codes(block, at..end, (kept < end - at).then_some(words), push)? == Flow::Enough {
+                    return Ok(Flow::Enough);
+                }
+            } else if kept == end - at && list.is_empty() {
                 let survivors = Survivors::range(at..end);
                 if self.deliver(place, survivors, &evaluated, work, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
@@ -88,6 +96,30 @@ impl TableScan {
             return Ok(Flow::More);
         }
         self.deliver(place, Survivors::list(list), &evaluated, work, push)
+    }
+
+    /// Whether the block's rows may leave as codes: they are wanted, the keys are bytes, and nothing is left to test.
+    fn hands_out_codes(&self, block: &Block, evaluated: &[bool]) -> bool {
+        let Some(wanted) = &self.codes else { return false };
+        let column = |at: &usize| self.columns[self.projection[*at]];
+        !wanted.refused.load(Relaxed)
+            && self.bounds.is_empty()
+            && evaluated.iter().all(|done| *done)
+            && wanted.keys.iter().all(|key| block.coding(column(key)).code_width() == Some(1))
+            && (0..self.projection.len()).all(|at| block.validity(column(&at)).is_none())
+    }
+
+    fn deliver_codes(
+        &self,
+        block: &Block,
+        rows: Range<usize>,
+        selection: Option<&[u64]>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let fetch = |column: &usize| block.fetch_codes(self.columns[*column], rows.clone());
+        let mut batch = Batch::new(self.projection.iter().map(fetch).collect(), rows.len());
+        batch.selection = selection.map(Arc::from);
+        push(batch)
     }
 
     /// Those of its runtime filters that were published, which is all unless they are switched off.
@@ -232,6 +264,16 @@ impl TableScan {
             })
             .clone()
     }
+}
+
+/// Windows with fewer rows are merged on their way, which codes cannot be.
+const WINDOW_ROWS_MIN: usize = 256;
+/// Rows that are not selected cost a sum about a tenth of what gathering costs one that is.
+const SELECTED_SHARE_MIN: usize = 8;
+
+/// Whether so many rows of a window are worth summing where they lie.
+fn is_window(rows: Range<usize>, selected: usize) -> bool {
+    rows.len() >= WINDOW_ROWS_MIN && rows.start % 64 == 0 && selected * SELECTED_SHARE_MIN >= rows.len()
 }
 
 /// For each distinct value, whether the filter is TRUE for it.

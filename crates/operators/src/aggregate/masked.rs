@@ -1,0 +1,208 @@
+//! Few groups, right above a scan: sums by a bit mask a group, on the block's own codes.
+//!
+//! ```text
+//!  scan    window of a block: codes, not decoded, and a selection of its rows; nothing is gathered
+//!  here    keys' codes -> one index byte a row -> a mask a group and 64 rows (rows not selected are of no group)
+//!          arguments: codes, or products of codes as 64-bit values; of all rows, summed under the masks
+//! ```
+//! A group is found once a block: while some selected row is of no group yet, its index becomes one and its key is
+//! looked up. What does not suit (NULLs, values that fail where no row is selected, too many groups) is gathered and
+//! goes the way of all batches; when groups are too many, the scan is told to gather from then on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hash::aggregate::{MaskedGroups, MaskedPart, States};
+use plan::{ExprKind, PhysicalNode, PhysicalPlan};
+use types::Result;
+use vector::{Batch, Codes, Data, Meaning, Vector};
+
+use super::Aggregate;
+use super::local::{Index, LocalGroups};
+use crate::context::{ExecutionSettings, QueryContext};
+
+/// More groups in one block than this are numbered row by row.
+const GROUPS_MAX: usize = 32;
+/// More groups expected than this are not tried.
+const GROUPS_EXPECTED_MAX: f64 = 64.0;
+
+/// What an aggregation wants of the scan below it.
+pub struct CodesWanted {
+    /// Columns of the scan's output whose codes must have one byte.
+    pub keys: Vec<usize>,
+    /// There were too many groups.
+    pub refused: AtomicBool,
+}
+
+impl CodesWanted {
+    /// `None` when this aggregation cannot work on codes, or must not.
+    pub fn of(aggregate: &Aggregate, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
+        let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return None };
+        let PhysicalNode::TableScan { .. } = &input.node else { return None };
+        let ExecutionSettings { aggregates_on_codes, predicates_on_codes, .. } = query.settings;
+        let few = plan.estimated_rows <= GROUPS_EXPECTED_MAX;
+        if !aggregates_on_codes || !predicates_on_codes || !few || !simd::masks_pay() {
+            return None;
+        }
+        if !aggregate.spec.is_sums() || aggregate.arguments.iter().any(|a| a.filter.is_some()) {
+            return None;
+        }
+        let key = |e: &plan::Expr| if let ExprKind::Input(at) = e.kind { Some(at) } else { None };
+        let keys = groups.iter().map(key).collect::<Option<Vec<usize>>>()?;
+        Some(Arc::new(CodesWanted { keys, refused: AtomicBool::new(false) }))
+    }
+}
+
+/// The groups that a worker found among the codes of the present block.
+#[derive(Default)]
+pub(super) struct Masked {
+    /// What the codes of each key mean, and how many there are.
+    keys: Vec<(Meaning, usize)>,
+    /// The index of each group found, and its number among the states.
+    values: Vec<u8>,
+    groups: Vec<u32>,
+    index: Vec<u8>,
+    remaining: Vec<u64>,
+    masks: MaskedGroups,
+    /// Batches that came this way.
+    pub batches: u64,
+}
+
+impl Masked {
+    /// Groups were renumbered.
+    pub fn forget(&mut self) {
+        self.keys.clear();
+        self.values.clear();
+        self.groups.clear();
+    }
+
+    /// Makes the row's index; false when the keys are not bytes that combine to one.
+    fn index(&mut self, keys: &[&Vector]) -> bool {
+        let mut found = Vec::with_capacity(keys.len());
+        let mut unit = 1usize;
+        for (at, key) in keys.iter().enumerate() {
+            let Data::Coded(coded) = key.data() else { return false };
+            let (Codes::U8(codes), false) = (&coded.codes, key.has_nulls()) else { return false };
+            let size = coded.last as usize + 1;
+            if unit * size > 256 {
+                return false;
+            }
+            if at == 0 {
+                self.index.clear();
+                self.index.extend_from_slice(codes);
+            } else {
+                simd::combine_codes(&mut self.index, codes, unit as u8);
+            }
+            unit *= size;
+            found.push((coded.meaning.clone(), size));
+        }
+        let same = self.keys.len() == found.len()
+            && self.keys.iter().zip(&found).all(|((a, n), (b, m))| n == m && a.same(b));
+        if !same {
+            self.forget();
+            self.keys = found;
+        }
+        true
+    }
+
+    /// Masks of the groups known; the first row that is of none.
+    fn mask(&mut self, selection: Option<&[u64]>, rows: usize) -> Option<usize> {
+        self.remaining.clear();
+        match selection {
+            Some(words) => self.remaining.extend_from_slice(&words[..rows.div_ceil(64)]),
+            None => self.remaining.extend((0..rows.div_ceil(64)).map(|word| simd::rows_of_word(rows, word))),
+        }
+        let parts = self.values.len().div_ceil(simd::FEW_GROUPS);
+        self.masks.parts.resize_with(parts, MaskedPart::default);
+        let chunks = self.values.chunks(simd::FEW_GROUPS).zip(self.groups.chunks(simd::FEW_GROUPS));
+        for (part, (values, groups)) in self.masks.parts.iter_mut().zip(chunks) {
+            simd::group_masks(&self.index, values, &mut self.remaining, &mut part.masks);
+            part.groups.clear();
+            part.groups.extend_from_slice(groups);
+            part.counts.clear();
+            part.counts.resize(groups.len(), 0);
+            simd::count_masked(&part.masks, &mut part.counts);
+        }
+        let word = self.remaining.iter().position(|w| *w != 0)?;
+        Some(word * 64 + self.remaining[word].trailing_zeros() as usize)
+    }
+}
+
+impl LocalGroups {
+    /// Adds a batch of codes; false, with nothing changed, when it has to be gathered first.
+    pub(super) fn consume_codes(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64) -> Result<bool> {
+        if matches!(self.index, Index::Passing) {
+            return Ok(false);
+        }
+        // An error may be of a row that was not selected: the gathered rows will tell.
+        let Ok(vectors) = evaluate(aggregate, batch) else { return Ok(false) };
+        let arguments = aggregate.arguments.iter().filter_map(|a| a.value);
+        if !arguments.clone().all(|at| States::takes_masked(&vectors[at])) {
+            return Ok(false);
+        }
+        let mut masked = std::mem::take(&mut self.masked);
+        let done = self.add_masked(aggregate, batch, &vectors, &mut masked, tag);
+        self.masked = masked;
+        done
+    }
+
+    fn add_masked(
+        &mut self,
+        aggregate: &Aggregate,
+        batch: &Batch,
+        vectors: &[Vector],
+        masked: &mut Masked,
+        tag: u64,
+    ) -> Result<bool> {
+        let keys: Vec<&Vector> = aggregate.groups.iter().map(|at| &vectors[*at]).collect();
+        if keys.is_empty() {
+            masked.index.clear();
+            masked.index.resize(batch.rows, 0);
+            (masked.values, masked.groups) = (vec![0], vec![0]);
+        } else if !masked.index(&keys) {
+            return Ok(false);
+        }
+        if matches!(self.index, Index::Ordered(_)) {
+            self.leave_ordered(aggregate)?;
+        }
+        while let Some(row) = masked.mask(batch.selection.as_deref(), batch.rows) {
+            if masked.values.len() >= GROUPS_MAX {
+                if let Some(wanted) = aggregate.codes_wanted.get() {
+                    wanted.refused.store(true, Relaxed);
+                }
+                return Ok(false);
+            }
+            let key: Vec<Vector> = keys.iter().map(|k| k.gather(&[row as u32])).collect();
+            let group = self.number_one(aggregate, &key, tag)?;
+            masked.values.push(masked.index[row]);
+            masked.groups.push(group);
+        }
+        masked.batches += 1;
+        if !keys.is_empty() {
+            self.states.resize(self.table.len());
+        }
+        self.states.count_masked(&masked.masks);
+        for (argument, input) in aggregate.arguments.iter().enumerate() {
+            if let Some(at) = input.value {
+                self.states.update_masked(argument, &masked.masks, &vectors[at])?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The program's results; arguments that are constants, or numbers in a dictionary, one value a row.
+fn evaluate(aggregate: &Aggregate, batch: &Batch) -> Result<Vec<Vector>> {
+    let mut vectors = aggregate.program.evaluate_coded(batch)?;
+    for (at, vector) in vectors.iter_mut().enumerate() {
+        let repeats = match vector.data() {
+            Data::Constant(_) => true,
+            Data::Coded(coded) => matches!(coded.meaning, Meaning::Values(_)),
+            _ => false,
+        };
+        if repeats && !aggregate.groups.contains(&at) {
+            *vector = vector.flatten();
+        }
+    }
+    Ok(vectors)
+}

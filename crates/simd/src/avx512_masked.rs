@@ -1,0 +1,169 @@
+//! The loops of `masked` with AVX-512; the scalar twins stand there.
+
+use std::arch::x86_64::*;
+
+use crate::masked::rows_of_word;
+
+/// # Safety
+/// `remaining` has a word for each 64 codes.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn group_masks(codes: &[u8], values: &[u8], remaining: &mut [u64], masks: &mut Vec<u64>) {
+    for (word, left) in remaining.iter_mut().enumerate() {
+        let rows = rows_of_word(codes.len(), word);
+        *left &= rows;
+        // SAFETY: only bytes of rows are read.
+        let code = unsafe { _mm512_maskz_loadu_epi8(rows, codes.as_ptr().wrapping_add(word * 64).cast()) };
+        for value in values {
+            let mask = _mm512_mask_cmpeq_epi8_mask(*left, code, _mm512_set1_epi8(*value as i8));
+            masks.push(mask);
+            *left ^= mask;
+        }
+    }
+}
+
+/// # Safety
+/// There are `rows` codes; `masks` has `G` words for each 64 of them and `sums` `G`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn sum_u8<const G: usize>(codes: *const u8, rows: usize, masks: &[u64], sums: &mut [u64]) {
+    let zero = _mm512_setzero_si512();
+    let mut totals = [zero; G];
+    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
+        // SAFETY: only bytes of rows are read.
+        let code = unsafe { _mm512_maskz_loadu_epi8(rows_of_word(rows, word), codes.add(word * 64).cast()) };
+        for (total, mask) in totals.iter_mut().zip(of_word) {
+            let kept = _mm512_maskz_mov_epi8(*mask, code);
+            *total = _mm512_add_epi64(*total, _mm512_sad_epu8(kept, zero));
+        }
+    }
+    finish(totals, sums);
+}
+
+/// # Safety
+/// As `sum_u8`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn sum_u16<const G: usize>(
+    codes: *const u16,
+    rows: usize,
+    masks: &[u64],
+    sums: &mut [u64],
+) {
+    let zero = _mm512_setzero_si512();
+    let low_bytes = _mm512_set1_epi16(0xFF);
+    let (mut low, mut high) = ([zero; G], [zero; G]);
+    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
+        let present = rows_of_word(rows, word);
+        for half in 0..2 {
+            // SAFETY: only codes of rows are read.
+            let code = unsafe {
+                _mm512_maskz_loadu_epi16(
+                    (present >> (half * 32)) as u32,
+                    codes.wrapping_add(word * 64 + half * 32).cast(),
+                )
+            };
+            for group in 0..G {
+                let kept = _mm512_maskz_mov_epi16((of_word[group] >> (half * 32)) as u32, code);
+                let bytes = _mm512_and_si512(kept, low_bytes);
+                low[group] = _mm512_add_epi64(low[group], _mm512_sad_epu8(bytes, zero));
+                let bytes = _mm512_srli_epi16::<8>(kept);
+                high[group] = _mm512_add_epi64(high[group], _mm512_sad_epu8(bytes, zero));
+            }
+        }
+    }
+    finish(low, sums);
+    for (sum, high) in sums.iter_mut().zip(high) {
+        *sum = sum.wrapping_add((_mm512_reduce_add_epi64(high) as u64) << 8);
+    }
+}
+
+/// # Safety
+/// As `sum_u8`; no code is greater than `last`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn sum_u32<const G: usize>(
+    codes: *const u32,
+    rows: usize,
+    last: u32,
+    masks: &[u64],
+    sums: &mut [u64],
+) {
+    let zero = _mm512_setzero_si512();
+    let low_half = _mm512_set1_epi64(0xFFFF_FFFF);
+    // A word adds four codes to a lane; so many words fit one.
+    let words_max = (u32::MAX / last.max(1) / 4) as usize;
+    let mut wide = [zero; G];
+    let mut narrow = [zero; G];
+    let mut pending = 0;
+    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
+        let present = rows_of_word(rows, word);
+        if pending >= words_max {
+            for (wide, narrow) in wide.iter_mut().zip(&mut narrow) {
+                *wide = _mm512_add_epi64(*wide, _mm512_and_si512(*narrow, low_half));
+                *wide = _mm512_add_epi64(*wide, _mm512_srli_epi64::<32>(*narrow));
+                *narrow = zero;
+            }
+            pending = 0;
+        }
+        pending += 1;
+        for part in 0..4 {
+            // SAFETY: only codes of rows are read.
+            let code = unsafe {
+                _mm512_maskz_loadu_epi32(
+                    (present >> (part * 16)) as u16,
+                    codes.wrapping_add(word * 64 + part * 16).cast(),
+                )
+            };
+            for group in 0..G {
+                let mask = (of_word[group] >> (part * 16)) as u16;
+                if words_max == 0 {
+                    let kept = _mm512_maskz_mov_epi32(mask, code);
+                    wide[group] = _mm512_add_epi64(wide[group], _mm512_and_si512(kept, low_half));
+                    wide[group] = _mm512_add_epi64(wide[group], _mm512_srli_epi64::<32>(kept));
+                } else {
+                    narrow[group] = _mm512_mask_add_epi32(narrow[group], mask, narrow[group], code);
+                }
+            }
+        }
+    }
+    for (wide, narrow) in wide.iter_mut().zip(narrow) {
+        *wide = _mm512_add_epi64(*wide, _mm512_and_si512(narrow, low_half));
+        *wide = _mm512_add_epi64(*wide, _mm512_srli_epi64::<32>(narrow));
+    }
+    finish(wide, sums);
+}
+
+#[target_feature(enable = "avx512f")]
+fn finish<const G: usize>(totals: [__m512i; G], sums: &mut [u64]) {
+    for (sum, total) in sums.iter_mut().zip(totals) {
+        *sum = sum.wrapping_add(_mm512_reduce_add_epi64(total) as u64);
+    }
+}
+
+/// # Safety
+/// `masks` has `G` words for each 64 values and `sums` `G`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn sum_i64<const G: usize>(values: &[i64], masks: &[u64], sums: &mut [i64]) -> u64 {
+    let zero = _mm512_setzero_si512();
+    let mut totals = [zero; G];
+    let mut magnitudes = zero;
+    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
+        let present = rows_of_word(values.len(), word);
+        for part in 0..8 {
+            // SAFETY: only values of rows are read.
+            let value = unsafe {
+                _mm512_maskz_loadu_epi64(
+                    (present >> (part * 8)) as u8,
+                    values.as_ptr().wrapping_add(word * 64 + part * 8),
+                )
+            };
+            let sign = _mm512_srai_epi64::<63>(value);
+            magnitudes = _mm512_or_si512(magnitudes, _mm512_xor_si512(value, sign));
+            for group in 0..G {
+                let mask = (of_word[group] >> (part * 8)) as u8;
+                totals[group] = _mm512_mask_add_epi64(totals[group], mask, totals[group], value);
+            }
+        }
+    }
+    for (sum, total) in sums.iter_mut().zip(totals) {
+        *sum = sum.wrapping_add(_mm512_reduce_add_epi64(total));
+    }
+    _mm512_reduce_or_epi64(magnitudes) as u64
+}

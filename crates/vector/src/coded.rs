@@ -1,0 +1,130 @@
+//! Columns as the codes that their block holds: nothing was decoded yet.
+//!
+//! Only a consumer that asked for codes gets them (an aggregation right above its scan); everyone else sees decoded
+//! vectors. `Vector::decoded` and every gathering decode.
+
+use std::sync::Arc;
+
+use arrow_buffer::ScalarBuffer;
+use types::{Physical, Type};
+
+use crate::{Data, Vector};
+
+/// A code a row.
+#[derive(Clone, Debug)]
+pub enum Codes {
+    U8(ScalarBuffer<u8>),
+    U16(ScalarBuffer<u16>),
+    U32(ScalarBuffer<u32>),
+}
+
+/// What a code stands for.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// `base + code * step`, which fits the vector's type for every code up to the last.
+    Line { base: i64, step: i64 },
+    /// A row of a flat vector without NULL.
+    Values(Arc<Vector>),
+}
+
+impl Meaning {
+    /// Equal codes stand for equal values; `false` may be wrong.
+    pub fn same(&self, other: &Meaning) -> bool {
+        match (self, other) {
+            (Meaning::Line { base: a, step: s }, Meaning::Line { base: b, step: t }) => a == b && s == t,
+            (Meaning::Values(a), Meaning::Values(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Coded {
+    pub codes: Codes,
+    pub meaning: Meaning,
+    /// No code is greater.
+    pub last: u32,
+}
+
+impl Coded {
+    pub fn len(&self) -> usize {
+        match &self.codes {
+            Codes::U8(c) => c.len(),
+            Codes::U16(c) => c.len(),
+            Codes::U32(c) => c.len(),
+        }
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Bytes of the codes.
+    pub fn bytes(&self) -> usize {
+        match &self.codes {
+            Codes::U8(c) => c.len(),
+            Codes::U16(c) => c.len() * 2,
+            Codes::U32(c) => c.len() * 4,
+        }
+    }
+    #[must_use]
+    pub fn slice(&self, offset: usize, len: usize) -> Coded {
+        let codes = match &self.codes {
+            Codes::U8(c) => Codes::U8(c.slice(offset, len)),
+            Codes::U16(c) => Codes::U16(c.slice(offset, len)),
+            Codes::U32(c) => Codes::U32(c.slice(offset, len)),
+        };
+        Coded { codes, meaning: self.meaning.clone(), last: self.last }
+    }
+    #[inline]
+    pub fn code(&self, row: usize) -> u32 {
+        match &self.codes {
+            Codes::U8(c) => u32::from(c[row]),
+            Codes::U16(c) => u32::from(c[row]),
+            Codes::U32(c) => c[row],
+        }
+    }
+    /// The least and the greatest value that a code can stand for, of codes on a line.
+    pub fn bounds(&self) -> Option<(i128, i128)> {
+        let Meaning::Line { base, step } = self.meaning else { return None };
+        let ends = (i128::from(base), i128::from(base) + i128::from(step) * i128::from(self.last));
+        Some((ends.0.min(ends.1), ends.0.max(ends.1)))
+    }
+    /// Values of type `ty` of all rows: flat numbers, strings as a dictionary.
+    pub(crate) fn decode(&self, ty: Type) -> Data {
+        match &self.codes {
+            Codes::U8(c) => self.decode_codes(ty, c.iter().map(|c| u32::from(*c))),
+            Codes::U16(c) => self.decode_codes(ty, c.iter().map(|c| u32::from(*c))),
+            Codes::U32(c) => self.decode_codes(ty, c.iter().copied()),
+        }
+    }
+    /// As `decode`, of the rows at `indices`.
+    pub(crate) fn decode_rows(&self, ty: Type, indices: &[u32]) -> Data {
+        match &self.codes {
+            Codes::U8(c) => self.decode_codes(ty, indices.iter().map(|i| u32::from(c[*i as usize]))),
+            Codes::U16(c) => self.decode_codes(ty, indices.iter().map(|i| u32::from(c[*i as usize]))),
+            Codes::U32(c) => self.decode_codes(ty, indices.iter().map(|i| c[*i as usize])),
+        }
+    }
+    fn decode_codes(&self, ty: Type, codes: impl Iterator<Item = u32>) -> Data {
+        match &self.meaning {
+            Meaning::Line { base, step } => {
+                let values = codes.map(|c| base.wrapping_add(i64::from(c).wrapping_mul(*step)));
+                match ty.physical() {
+                    Physical::I16 => Data::I16(values.map(|v| v as i16).collect::<Vec<_>>().into()),
+                    Physical::I32 => Data::I32(values.map(|v| v as i32).collect::<Vec<_>>().into()),
+                    _ => Data::I64(values.collect::<Vec<_>>().into()),
+                }
+            }
+            Meaning::Values(values) => {
+                let codes: Vec<u32> = codes.collect();
+                if ty.physical() == Physical::Bytes {
+                    let values = match values.ty() == ty {
+                        true => values.clone(),
+                        false => Arc::new((**values).clone().with_type(ty)),
+                    };
+                    return Data::Dictionary { codes: codes.into(), values };
+                }
+                values.gather(&codes).into_data()
+            }
+        }
+    }
+}
