@@ -57,8 +57,10 @@ pub(crate) fn fetch_codes(stripe: &Stripe, rows: Range<usize>, counters: &Access
             Some(Coded { codes, meaning: Meaning::Values(dictionary.vector().clone()), last })
         }
         (None, Coding::Truncated { base, step, .. }) => line(stripe, base, step).map(|(base, step)| {
-            let greatest = stripe.statistics.max.as_i128().map(|max| (max - i128::from(base)) / i128::from(step));
-            let last = greatest.and_then(|last| u32::try_from(last).ok()).map_or(width_last, |l| l.min(width_last));
+            let greatest =
+                stripe.statistics.max.as_i128().map(|max| (max - i128::from(base)) / i128::from(step));
+            let last =
+                greatest.and_then(|last| u32::try_from(last).ok()).map_or(width_last, |l| l.min(width_last));
             Coded { codes, meaning: Meaning::Line { base, step }, last }
         }),
         _ => None,

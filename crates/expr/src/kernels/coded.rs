@@ -16,16 +16,18 @@ use crate::graph::{Node, Operation};
 pub(crate) fn arithmetic(node: &Node, inputs: &[Vector], rows: usize) -> Option<Vector> {
     let Operation::Arithmetic { op, checked } = &node.operation else { return None };
     let [a, b] = inputs else { return None };
-    if inputs.iter().any(Vector::has_nulls) || node.ty.physical() != Physical::I64 || !aligned(*op, node.ty, a, b) {
+    if inputs.iter().any(Vector::has_nulls)
+        || node.ty.physical() != Physical::I64
+        || !aligned(*op, node.ty, a, b)
+    {
         return None;
     }
     // 64 bits hold what is proved; a checked operation has the type's precision to keep as well.
     let precision = if *checked { precision(node.ty)? } else { 19 };
     let fits = |value: i128| i64::try_from(value).is_ok() && decimal::fits(value, precision);
     match (a.data(), b.data()) {
-        (Data::Coded(coded), Data::Constant(value)) => {
-            moved(*op, coded, integer(value)?, false, fits).map(|c| Vector::new(node.ty, Data::Coded(c), None))
-        }
+        (Data::Coded(coded), Data::Constant(value)) => moved(*op, coded, integer(value)?, false, fits)
+            .map(|c| Vector::new(node.ty, Data::Coded(c), None)),
         (Data::Constant(value), Data::Coded(coded)) => {
             moved(*op, coded, integer(value)?, true, fits).map(|c| Vector::new(node.ty, Data::Coded(c), None))
         }

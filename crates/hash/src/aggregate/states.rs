@@ -56,9 +56,9 @@ impl StateSpec {
     /// Nothing but counts and sums of integers of at most 64 bits: what `States::update_masked` can do.
     pub fn is_sums(&self) -> bool {
         let narrow = |ty: Type| matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
-        self.arguments.iter().all(|a| {
-            !a.distinct && a.accumulators.iter().all(|k| *k == AccumulatorKind::Sum && narrow(a.ty))
-        })
+        self.arguments
+            .iter()
+            .all(|a| !a.distinct && a.accumulators.iter().all(|k| *k == AccumulatorKind::Sum && narrow(a.ty)))
     }
 }
 
