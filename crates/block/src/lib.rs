@@ -22,6 +22,7 @@ mod fetch;
 pub mod layout;
 mod open;
 pub mod predicate;
+mod search;
 pub mod sketch;
 pub mod store;
 mod stripe;

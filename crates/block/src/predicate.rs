@@ -6,11 +6,13 @@
 //! The column's bounds answer for all rows where they can.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use simd::{Bitmap, CodeTable, Lane, and_float_range, and_lookup, and_range, and_where};
 use types::{Bound, ColumnPredicate, Physical, Value};
 
+use crate::search;
 use crate::stripe::{DictionaryStripe, StringStripe, Stripe, Values};
 use crate::{AccessCounters, Coding};
 
@@ -46,6 +48,11 @@ enum Test {
         members: Vec<i128>,
         negate: bool,
     },
+    /// As a LIKE among `Values`, which only strings have, without searching.
+    LikeByRow {
+        pattern: Arc<types::LikePattern>,
+        negated: bool,
+    },
     /// Plain integers.
     Integers {
         low: i128,
@@ -76,6 +83,14 @@ impl PreparedPredicate {
     /// No row can pass: the block need not be read.
     pub fn rejects_all(&self) -> bool {
         matches!(self.test, Test::None)
+    }
+    /// LIKE looks at every selected row, instead of searching the strings of a block as one text.
+    #[must_use]
+    pub fn row_by_row(mut self) -> Self {
+        if let Test::Values(ColumnPredicate::Like { pattern, negated }) = self.test {
+            self.test = Test::LikeByRow { pattern, negated };
+        }
+        self
     }
     /// Every row passes: nothing needs to be evaluated.
     pub fn accepts_all(&self) -> bool {
@@ -160,6 +175,12 @@ impl PreparedPredicate {
                     selection.and_bits(&bits.words, rows.start);
                 } else {
                     selection.and_not_bits(&bits.words, rows.start);
+                }
+            }
+            Test::LikeByRow { pattern, negated } => {
+                if let Values::Strings(strings) = &stripe.values {
+                    let matches = |row: usize| pattern.matches(strings.get(rows.start + row));
+                    selection.retain(|row| matches(row) != *negated);
                 }
             }
             Test::Values(predicate) => and_values(stripe, rows.clone(), predicate, selection, counters),
@@ -667,12 +688,8 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
             });
         }
         ColumnPredicate::Like { pattern, negated } => {
-            let selected = selection.count();
-            if pattern.required().len() >= SEARCHED_BYTES_MIN
-                && pattern.prefix().is_empty()
-                && selected * SEARCHED_SHARE >= selection.len()
-            {
-                let found = search(strings, start, pattern, selection);
+            if search::pays(pattern, selection) {
+                let found = search::search(strings, start, pattern, selection);
                 if *negated {
                     selection.and_not(&found);
                 } else {
@@ -683,66 +700,5 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
             }
         }
         ColumnPredicate::IsNull | ColumnPredicate::IsNotNull => {}
-    }
-}
-
-/// A literal part shorter than this occurs too often for the search below to pay.
-const SEARCHED_BYTES_MIN: usize = 3;
-/// The heap is searched as a whole when at least one in this many rows is selected.
-const SEARCHED_SHARE: usize = 4;
-
-/// The selected rows that match: the pattern's longest literal is searched in the heap as if it were one text, which
-/// costs a few cycles per 32 bytes instead of some fifty per row, and only rows that contain it are looked at.
-fn search(strings: &StringStripe, start: usize, pattern: &types::LikePattern, selection: &Bitmap) -> Bitmap {
-    let mut found = Bitmap::empty(selection.len());
-    let (heap, needle) = (strings.heap(), pattern.required().len());
-    let offsets = &strings.offsets[start..=start + selection.len()];
-    let end = offsets[selection.len()] as usize;
-    let mut at = offsets[0] as usize;
-    let mut row = 0;
-    while let Some(hit) = heap.get(at..end).and_then(|text| pattern.find_required(text)) {
-        let hit = at + hit;
-        // The hit lies before `end`, so some row from `row` on ends beyond it.
-        row += ends_up_to(&offsets[row + 1..], hit);
-        let row_end = offsets[row + 1] as usize;
-        if hit + needle > row_end {
-            // It straddles two rows and belongs to neither.
-            at = hit + 1;
-            continue;
-        }
-        if selection.get(row) && pattern.matches(strings.get(start + row)) {
-            found.set(row);
-        }
-        at = row_end;
-        row += 1;
-    }
-    found
-}
-
-/// How many of the ascending `ends` are at most `hit`. Hits lie a few rows apart, so the search doubles its way from the
-/// front: a bisection of all rows of a block costs five times as much.
-fn ends_up_to(ends: &[u32], hit: usize) -> usize {
-    let (mut low, mut step) = (0, 1);
-    while ends.get(low + step - 1).is_some_and(|end| *end as usize <= hit) {
-        low += step;
-        step *= 2;
-    }
-    let high = ends.len().min(low + step);
-    low + ends[low..high].partition_point(|end| *end as usize <= hit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ends_up_to;
-
-    #[test]
-    fn doubling_search_finds_what_bisection_finds() {
-        for len in 0..40u32 {
-            let ends: Vec<u32> = (0..len).map(|i| i * i / 3).collect();
-            for hit in 0..600 {
-                let expected = ends.partition_point(|end| *end as usize <= hit);
-                assert_eq!(ends_up_to(&ends, hit), expected, "{len} {hit}");
-            }
-        }
     }
 }

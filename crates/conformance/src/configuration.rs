@@ -48,6 +48,7 @@ pub fn all() -> Vec<Configuration> {
         ("aggregates_on_codes", "off"),
         ("top_k_bound", "off"),
         ("predicates_on_codes", "off"),
+        ("like_search", "off"),
         ("block_skipping", "off"),
         ("simd", "scalar"),
     ]

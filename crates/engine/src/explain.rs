@@ -49,7 +49,8 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<String> {
         let mut parts = Vec::new();
-        let prepared = self.prepare(query, relations, Purpose::Explain, &mut parts)?;
+        let mut prepared = self.prepare(query, relations, Purpose::Explain, &mut parts)?;
+        self.remark_decisions(&mut prepared.plan, relations);
         let mut plans: Vec<(&str, &PhysicalPlan)> =
             parts.iter().map(|p| (p.title.as_str(), &p.plan)).collect();
         plans.push(("query", &prepared.plan));

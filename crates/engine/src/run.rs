@@ -142,14 +142,15 @@ impl Session {
         Ok((Some(run), started.elapsed()))
     }
 
-    pub(crate) fn run_plan(
+    /// What operators share that run this plan.
+    fn query_context(
         &self,
         plan: &PhysicalPlan,
         relations: &SessionRelations,
         materialized: &[SharedRows],
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
-    ) -> Result<Run> {
+    ) -> Result<Arc<QueryContext>> {
         let mut tables = HashMap::new();
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
@@ -168,7 +169,34 @@ impl Session {
             plan,
         );
         context.materialized = materialized.to_vec();
-        let context = Arc::new(context);
+        Ok(Arc::new(context))
+    }
+
+    /// Adds what operators decide from blocks' statistics, before anything runs, to the plan's remarks.
+    pub(crate) fn remark_decisions(&self, plan: &mut PhysicalPlan, relations: &SessionRelations) {
+        // Of common subplans there are no rows yet, so a plan that reads them may not compose: nothing is said then.
+        let Ok(context) = self.query_context(plan, relations, &[], None, false) else { return };
+        if compose(plan, &context).is_err() {
+            return;
+        }
+        let mut open = vec![plan];
+        while let Some(node) = open.pop() {
+            let notes = context.metrics.get(node.id).notes;
+            node.remarks.extend(notes.into_iter().map(|(name, value)| format!("{name} {value}")));
+            open.extend(node.children_mut());
+        }
+    }
+
+    pub(crate) fn run_plan(
+        &self,
+        plan: &PhysicalPlan,
+        relations: &SessionRelations,
+        materialized: &[SharedRows],
+        insert: Option<Arc<dyn InsertTarget>>,
+        analyze: bool,
+    ) -> Result<Run> {
+        let context = self.query_context(plan, relations, materialized, insert, analyze)?;
+        let shared = &self.database.shared;
         let composed = compose(plan, &context)?;
         let mut control = QueryControl::with_cancel(self.cancel_token());
         if let Some(tick) = self.tick() {

@@ -24,6 +24,7 @@ pub struct Settings {
     pub aggregates_on_codes: bool,
     pub top_k_bound: bool,
     pub predicates_on_codes: bool,
+    pub like_search: bool,
     pub block_skipping: bool,
     pub optimizer: optimizer::Settings,
 }
@@ -44,6 +45,7 @@ impl Default for Settings {
             aggregates_on_codes: true,
             top_k_bound: true,
             predicates_on_codes: true,
+            like_search: true,
             block_skipping: true,
             optimizer: optimizer::Settings::default(),
         }
@@ -58,7 +60,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 13] = [
+pub const SESSION_SETTINGS: [(&str, &str); 14] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -71,6 +73,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 13] = [
     ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
     ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
+    ("like_search", "LIKE searches the strings of a block as one text for its rarest fixed part"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
 ];
 
@@ -156,6 +159,7 @@ impl Settings {
             "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
             "top_k_bound" => switch_text(self.top_k_bound),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
+            "like_search" => switch_text(self.like_search),
             "block_skipping" => switch_text(self.block_skipping),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
@@ -216,6 +220,7 @@ impl Settings {
             "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
             "top_k_bound" => self.top_k_bound = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
+            "like_search" => self.like_search = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
             _ => {
                 if !self.optimizer.set(name, text)? {
@@ -250,6 +255,7 @@ impl Settings {
             top_k_bound: self.top_k_bound,
             runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,
+            like_search: self.like_search,
             block_skipping: self.block_skipping,
         }
     }

@@ -32,6 +32,7 @@ pub struct ExecutionSettings {
     pub top_k_bound: bool,
     pub runtime_filters: bool,
     pub predicates_on_codes: bool,
+    pub like_search: bool,
     pub block_skipping: bool,
 }
 
@@ -49,6 +50,7 @@ impl Default for ExecutionSettings {
             top_k_bound: true,
             runtime_filters: true,
             predicates_on_codes: true,
+            like_search: true,
             block_skipping: true,
         }
     }

@@ -1,4 +1,4 @@
-//! The loops of `masked` with AVX-512; the scalar twins stand there.
+//! The loops of `masked` and `substring` with AVX-512; the scalar twins stand there.
 
 use std::arch::x86_64::*;
 
@@ -166,4 +166,33 @@ pub(crate) unsafe fn sum_i64<const G: usize>(values: &[i64], masks: &[u64], sums
         *sum = sum.wrapping_add(_mm512_reduce_add_epi64(total));
     }
     _mm512_reduce_or_epi64(magnitudes) as u64
+}
+
+/// # Safety
+/// `first` and `second` are positions in the needle, which is not longer than the text.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,popcnt")]
+pub(crate) unsafe fn find_all(text: &[u8], needle: &[u8], first: usize, second: usize, hits: &mut Vec<u32>) {
+    debug_assert!(first < needle.len() && second < needle.len() && needle.len() <= text.len());
+    let (a, b) = (_mm512_set1_epi8(needle[first] as i8), _mm512_set1_epi8(needle[second] as i8));
+    // Places where the needle can begin.
+    let places = text.len() - needle.len() + 1;
+    let from = text.as_ptr();
+    let mut at = 0;
+    while at < places {
+        let present = rows_of_word(places - at, 0);
+        // SAFETY: a place plus a position in the needle is in the text, and only bytes of places are read.
+        let mut candidates = unsafe {
+            let x = _mm512_maskz_loadu_epi8(present, from.wrapping_add(at + first).cast());
+            let y = _mm512_maskz_loadu_epi8(present, from.wrapping_add(at + second).cast());
+            _mm512_mask_cmpeq_epi8_mask(_mm512_mask_cmpeq_epi8_mask(present, x, a), y, b)
+        };
+        while candidates != 0 {
+            let place = at + candidates.trailing_zeros() as usize;
+            if text[place..].starts_with(needle) {
+                hits.push(place as u32);
+            }
+            candidates &= candidates - 1;
+        }
+        at += 64;
+    }
 }

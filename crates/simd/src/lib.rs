@@ -19,6 +19,7 @@
 //! | the same by a mask a group, on values or codes | `group_masks`, `sum_masked`, `sum_masked_codes` |
 //! | products of coded columns | `multiply_lines`, `multiply_by_line` |
 //! | where a run of equal values begins | `differing_neighbours` |
+//! | every place of a byte string | `find_all` |
 //! | a checksum at memory speed | `checksum` |
 
 #[cfg(target_arch = "x86_64")]
@@ -41,6 +42,7 @@ pub mod masked;
 pub mod members;
 pub mod prefetch;
 pub mod range;
+pub mod substring;
 #[cfg(test)]
 mod tests;
 pub mod widen;
@@ -61,4 +63,5 @@ pub use masked::{
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::prefetch;
 pub use range::{and_float_range, and_range, and_where};
+pub use substring::{find_all, find_all_pays};
 pub use widen::{narrow, widen, widen_rows};

@@ -378,8 +378,9 @@ fn masks_of_few_groups() {
                                 (0..rows).map(|_| random.below(u64::from($last) + 1) as $ty).collect();
                             let mut sums = vec![5u64; count];
                             sum_masked_codes_at(level, &argument, $last as u32, &masks, &mut sums);
-                            let expected: Vec<u64> =
-                                (0..count).map(|g| 5 + of(g).map(|r| argument[r] as u64).sum::<u64>()).collect();
+                            let expected: Vec<u64> = (0..count)
+                                .map(|g| 5 + of(g).map(|r| argument[r] as u64).sum::<u64>())
+                                .collect();
                             assert_eq!(sums, expected, "{level:?} {} {rows} rows", stringify!($ty));
                         };
                     }
@@ -418,5 +419,31 @@ fn products_of_lines() {
         let expected: Vec<i64> = out.iter().zip(&b).map(|(a, b)| a * (i64::from(*b) - 7)).collect();
         assert_eq!(again, expected);
         assert!(out.iter().all(|v| v.unsigned_abs() <= magnitudes(&out) + 1));
+    }
+}
+
+#[test]
+fn every_occurrence_is_found() {
+    use crate::substring::find_all_at;
+    let mut random = Random(61);
+    for level in Level::available() {
+        for rows in lengths() {
+            for letters in [2, 4, 200] {
+                let text: Vec<u8> =
+                    (0..rows).map(|_| b'a'.wrapping_add(random.below(letters) as u8)).collect();
+                for length in [0, 1, 2, 3, 5, 9, 70] {
+                    let from = random.below(rows as u64 + 1) as usize;
+                    let needle = text[from..].iter().take(length).copied().collect::<Vec<u8>>();
+                    let mut hits = vec![7];
+                    find_all_at(level, &text, &needle, &mut hits);
+                    let mut expected = vec![7u32];
+                    if !needle.is_empty() {
+                        let places = (0..rows).filter(|at| text[*at..].starts_with(&needle));
+                        expected.extend(places.map(|at| at as u32));
+                    }
+                    assert_eq!(hits, expected, "{level:?} {rows} {letters} {needle:?}");
+                }
+            }
+        }
     }
 }

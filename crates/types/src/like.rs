@@ -189,6 +189,11 @@ impl LikePattern {
         self.longest_fixed().map_or(&[], Finder::needle)
     }
 
+    /// The parts without `_` between `%`, which every match contains.
+    pub fn literals(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().filter_map(|p| p.fixed.as_ref()).map(Finder::needle).filter(|n| !n.is_empty())
+    }
+
     /// Where the longest literal part first occurs in `text`: for searching many strings that lie side by side.
     pub fn find_required(&self, text: &[u8]) -> Option<usize> {
         self.longest_fixed().and_then(|finder| finder.find(text))

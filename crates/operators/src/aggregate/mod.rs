@@ -147,6 +147,11 @@ impl Aggregate {
     /// What this aggregation wants of the scan right below it, if it can work on codes; to be asked once.
     pub fn wants_codes(&self, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
         let wanted = CodesWanted::of(self, plan, query)?;
+        query.metrics.state(
+            plan.id,
+            "groups by",
+            "masks, sums on codes where most rows of a block are selected",
+        );
         Some(self.codes_wanted.get_or_init(|| wanted).clone())
     }
     pub fn merge_step(self: &Arc<Self>) -> Arc<dyn Step> {

@@ -53,6 +53,7 @@ impl Sort {
         let bound = scan.map(|(scan, column)| {
             let bound = Arc::new(TopBound::new(keys.first().is_some_and(|k| k.descending)));
             query.bound_scan(scan, column, bound.clone());
+            query.metrics.state(scan, "top-k bound", "of the sort above drops rows and blocks");
             bound
         });
         let expressions: Vec<Expr> = keys.iter().map(|k| k.expr.clone()).collect();

@@ -114,7 +114,8 @@ fn keys_order_as_values_do() {
                     );
                 }
             }
-            let sorted = encoded.sorted();
+            let sorted = encoded.sorted(true);
+            assert_eq!(sorted, encoded.sorted(false));
             assert!(sorted.windows(2).all(|w| {
                 let o = order(&rows[w[0] as usize], &rows[w[1] as usize]);
                 o.is_lt() || (o.is_eq() && w[0] < w[1])

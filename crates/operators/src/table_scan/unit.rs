@@ -72,7 +72,9 @@ impl TableScan {
             let kept = local.selection.count_range(at..end);
             if on_codes && is_window(at..end, kept) {
                 let words = &local.selection.words()[at / 64..end.div_ceil(64)];
-                if self.deliver_codes(block, at..end, (kept < end - at).then_some(words), push)? == Flow::Enough {
+                if self.deliver_codes(block, at..end, (kept < end - at).then_some(words), push)?
+                    == Flow::Enough
+                {
                     return Ok(Flow::Enough);
                 }
             } else if kept == end - at && list.is_empty() {
@@ -168,7 +170,10 @@ impl TableScan {
         for (column, predicate) in &self.predicates {
             let column = self.columns[*column];
             if work.query.settings.predicates_on_codes {
-                let prepared = block.prepare(column, predicate);
+                let mut prepared = block.prepare(column, predicate);
+                if !work.query.settings.like_search {
+                    prepared = prepared.row_by_row();
+                }
                 block.select_prepared(&prepared, 0..rows, selection);
             } else {
                 let values = block.fetch(column, 0..rows).flatten();
