@@ -47,6 +47,7 @@ pub fn all() -> Vec<Configuration> {
         ("clustered_keys", "off"),
         ("aggregates_on_codes", "off"),
         ("top_k_bound", "off"),
+        ("radix_sort", "off"),
         ("predicates_on_codes", "off"),
         ("like_search", "off"),
         ("block_skipping", "off"),

@@ -23,6 +23,7 @@ pub struct Settings {
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
     pub top_k_bound: bool,
+    pub radix_sort: bool,
     pub predicates_on_codes: bool,
     pub like_search: bool,
     pub block_skipping: bool,
@@ -44,6 +45,7 @@ impl Default for Settings {
             clustered_keys: true,
             aggregates_on_codes: true,
             top_k_bound: true,
+            radix_sort: true,
             predicates_on_codes: true,
             like_search: true,
             block_skipping: true,
@@ -60,7 +62,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 14] = [
+pub const SESSION_SETTINGS: [(&str, &str); 15] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -72,6 +74,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 14] = [
     ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
     ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
     ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
+    ("radix_sort", "full sorts by radix passes over key prefixes; off, by comparisons"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("like_search", "LIKE searches the strings of a block as one text for its rarest fixed part"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
@@ -158,6 +161,7 @@ impl Settings {
             "clustered_keys" => switch_text(self.clustered_keys),
             "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
             "top_k_bound" => switch_text(self.top_k_bound),
+            "radix_sort" => switch_text(self.radix_sort),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "like_search" => switch_text(self.like_search),
             "block_skipping" => switch_text(self.block_skipping),
@@ -219,6 +223,7 @@ impl Settings {
             "clustered_keys" => self.clustered_keys = switch()?,
             "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
             "top_k_bound" => self.top_k_bound = switch()?,
+            "radix_sort" => self.radix_sort = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "like_search" => self.like_search = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
@@ -253,6 +258,7 @@ impl Settings {
             clustered_keys: self.clustered_keys,
             aggregates_on_codes: self.aggregates_on_codes,
             top_k_bound: self.top_k_bound,
+            radix_sort: self.radix_sort,
             runtime_filters: self.optimizer.runtime_filters,
             predicates_on_codes: self.predicates_on_codes,
             like_search: self.like_search,

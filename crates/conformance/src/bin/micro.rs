@@ -4,7 +4,7 @@
 //!   --scale S      scale of the TPC-H tables (1)
 //!   --record FILE  appends the figures as one line of JSON (bench/results/micro.jsonl is the project's)
 //!
-//! Everything but the bandwidth of all cores and Q6 runs on one worker. Times of statements are EXPLAIN ANALYZE's
+//! Everything but the bandwidth of all cores, Q6 and Q1 runs on one worker. Times of statements are EXPLAIN ANALYZE's
 //! execution alone; bytes are the coded bytes of the columns that the work reads. The least of several runs counts.
 //! Deeper cuts: `cargo run --release -p block --example measure`, `hash/tests/speed.rs`, `hash_join/speed.rs`.
 
@@ -237,6 +237,14 @@ const Q6: &str = "SELECT sum(l_extendedprice * l_discount) AS revenue FROM linei
     WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01' \
     AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24";
 const Q6_COLUMNS: &[&str] = &["l_extendedprice", "l_discount", "l_shipdate", "l_quantity"];
+const Q1: &str = "SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), \
+    sum(l_extendedprice * (1 - l_discount)), sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), \
+    avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) FROM lineitem \
+    WHERE l_shipdate <= DATE '1998-09-02' GROUP BY l_returnflag, l_linestatus ORDER BY l_returnflag, l_linestatus";
+const Q1_COLUMNS: &[&str] =
+    &["l_returnflag", "l_linestatus", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_shipdate"];
+/// Queries that are little but a scan, all workers: their time against what reading their columns takes.
+const SCANS: &[(&str, &str, &[&str])] = &[("q6", Q6, Q6_COLUMNS), ("q1", Q1, Q1_COLUMNS)];
 
 fn statements(session: &Session, figures: &mut Vec<Figure>) -> Outcome<()> {
     session.query("SET workers = 1")?;
@@ -312,16 +320,26 @@ fn run() -> Outcome<()> {
         );
     }
     session.query(&format!("SET workers = {threads}"))?;
-    let time = execution(&session, Q6)?;
-    let (bytes, _) = column_bytes(&session, "lineitem", Q6_COLUMNS)?;
-    let floor = bytes / all;
-    println!(
-        "Q6 on {threads} workers: execution {:.3} ms; {:.1} MB of coded columns take {:.3} ms to read; {:.2}x the floor",
-        time / 1e6,
-        bytes / 1e6,
-        floor / 1e6,
-        time / floor
-    );
+    let mut scans = Vec::new();
+    for (name, sql, columns) in SCANS {
+        let time = execution(&session, sql)?;
+        let (bytes, _) = column_bytes(&session, "lineitem", columns)?;
+        let floor = bytes / all;
+        println!(
+            "{name} on {threads} workers: execution {:.3} ms; {:.1} MB of coded columns take {:.3} ms to read; {:.2}x \
+             the floor",
+            time / 1e6,
+            bytes / 1e6,
+            floor / 1e6,
+            time / floor
+        );
+        scans.push(json!({
+            "execution_ms": rounded(time / 1e6, 3),
+            "coded_bytes": bytes,
+            "floor_ms": rounded(floor / 1e6, 3),
+            "over_floor": rounded(time / floor, 2),
+        }));
+    }
     let Some(file) = record else { return Ok(()) };
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros() as i64;
     let line = json!({
@@ -338,12 +356,8 @@ fn run() -> Outcome<()> {
             "ns_per_row": rounded(f.per_row(), 3),
             "gb_per_s": rounded(f.bandwidth(), 3),
         })).collect::<Vec<_>>(),
-        "q6": {
-            "execution_ms": rounded(time / 1e6, 3),
-            "coded_bytes": bytes,
-            "floor_ms": rounded(floor / 1e6, 3),
-            "over_floor": rounded(time / floor, 2),
-        },
+        "q6": scans[0],
+        "q1": scans[1],
     });
     let mut lines = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
     writeln!(lines, "{line}")?;

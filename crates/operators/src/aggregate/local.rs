@@ -150,8 +150,16 @@ impl LocalGroups {
 
     /// The number of the group of one row.
     pub(super) fn number_one(&mut self, aggregate: &Aggregate, keys: &[Vector], tag: u64) -> Result<u32> {
-        let by_runs = self.number(aggregate, keys, 1, tag)?;
-        let numbers = if by_runs { &self.runs.groups } else { &self.groups };
+        let numbers = if matches!(self.index, Index::Hash) {
+            // Straight to the table: a map of codes would take a single row for a sign that it is of no use.
+            aggregate.layout.encode(keys, 1, &mut self.keys)?;
+            self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
+            &self.found
+        } else if self.number(aggregate, keys, 1, tag)? {
+            &self.runs.groups
+        } else {
+            &self.groups
+        };
         numbers.first().copied().ok_or_else(|| Error::internal("a row without a group"))
     }
 

@@ -12,7 +12,10 @@ use std::cmp::Ordering;
 
 use plan::SortKey;
 use types::{Physical, Result};
+use vector::interleave::Pick;
 use vector::{Data, Vector};
+
+use super::radix;
 
 /// Rows sorted or merged between two looks at a signal.
 const CHECKED_ROWS: usize = 128 * 1024;
@@ -75,8 +78,9 @@ impl Keys {
         &heap[start..ends[row]]
     }
     /// Row numbers in key order; rows with equal keys keep their order.
-    pub fn sorted(&self) -> Vec<u32> {
+    pub fn sorted(&self, radix: bool) -> Vec<u32> {
         match self {
+            Keys::Narrow(keys) if radix => radix::sorted(keys),
             Keys::Narrow(keys) => {
                 let mut order: Vec<(u128, u32)> = keys.iter().copied().zip(0..).collect();
                 order.sort_unstable();
@@ -84,11 +88,16 @@ impl Keys {
             }
             Keys::Wide { heap, ends } => {
                 let key = |row: usize| Self::wide(heap, ends, row);
+                if radix {
+                    let mut order: Vec<u32> = (0..ends.len() as u32).collect();
+                    radix::sort_long(&mut order, &|row| key(row as usize));
+                    return order;
+                }
                 // Sixteen bytes behind what all keys have in common decide most comparisons without a look at the
                 // heap.
-                let common = common_prefix((0..ends.len()).map(key));
+                let common = radix::common_prefix((0..ends.len()).map(key));
                 let mut order: Vec<(u128, u32)> =
-                    (0..ends.len()).map(|row| (prefix(&key(row)[common..]), row as u32)).collect();
+                    (0..ends.len()).map(|row| (radix::prefix(&key(row)[common..]), row as u32)).collect();
                 order.sort_unstable_by(|a, b| {
                     a.0.cmp(&b.0).then_with(|| key(a.1 as usize).cmp(key(b.1 as usize))).then(a.1.cmp(&b.1))
                 });
@@ -100,7 +109,7 @@ impl Keys {
     pub fn sorted_checked(&self, check: &dyn Fn() -> Result<()>) -> Result<Vec<u32>> {
         let rows = self.len();
         if rows <= CHECKED_ROWS {
-            return Ok(self.sorted());
+            return Ok(self.sorted(true));
         }
         let mut order: Vec<u32> = (0..rows as u32).collect();
         let compare = |a: &u32, b: &u32| self.compare(*a as usize, self, *b as usize).then(a.cmp(b));
@@ -143,6 +152,26 @@ impl Keys {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Places of `rows` (each a row of one of several `keys`) in key order; rows with equal keys keep their order.
+    pub fn sorted_of(keys: &[&Keys], rows: &[Pick]) -> Vec<u32> {
+        let narrow: Option<Vec<u128>> = rows
+            .iter()
+            .map(|pick| match keys[pick.source as usize] {
+                Keys::Narrow(keys) => Some(keys[pick.row as usize]),
+                Keys::Wide { .. } => None,
+            })
+            .collect();
+        if let Some(narrow) = narrow {
+            return radix::sorted(&narrow);
+        }
+        let key = |place: u32| match keys[rows[place as usize].source as usize] {
+            Keys::Wide { heap, ends } => Self::wide(heap, ends, rows[place as usize].row as usize),
+            Keys::Narrow(_) => unreachable!("keys of one sort have one shape"),
+        };
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        radix::sort_long(&mut order, &key);
+        order
+    }
     /// Order of a row of this and a row of another, encoded in the same shape.
     pub fn compare(&self, row: usize, other: &Keys, other_row: usize) -> Ordering {
         match (self, other) {
@@ -169,31 +198,6 @@ impl Keys {
             Keys::Wide { heap, ends } => heap.len() + ends.len() * 8,
         }
     }
-}
-
-/// Bytes that all keys begin with.
-fn common_prefix<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
-    let Some(first) = keys.next() else { return 0 };
-    let mut common = first.len();
-    for key in keys {
-        // Nearly always the same bytes as before: compared at once.
-        if key.len() >= common && key[..common] == first[..common] {
-            continue;
-        }
-        common = first.iter().zip(key).take(common).take_while(|(a, b)| a == b).count();
-        if common == 0 {
-            break;
-        }
-    }
-    common
-}
-
-/// The first sixteen bytes as a number, zeros behind the end.
-fn prefix(key: &[u8]) -> u128 {
-    let mut bytes = [0u8; 16];
-    let taken = key.len().min(16);
-    bytes[..taken].copy_from_slice(&key[..taken]);
-    u128::from_be_bytes(bytes)
 }
 
 fn markers(key: &SortKey) -> (u8, u8) {

@@ -10,6 +10,7 @@
 pub mod bound;
 mod full;
 pub mod keys;
+mod radix;
 #[cfg(test)]
 mod tests;
 mod top;

@@ -1,0 +1,209 @@
+//! Radix sort of normalised keys.
+//!
+//! ```text
+//!  prefix of a key, 128 bits:   constant | varying ......................... | constant
+//!  packed, 64 bits:                      [ its highest varying bits ][ row ]
+//! ```
+//! Bits that all keys share are left out, and what is left rarely needs more than four or five bytes; with the row
+//! behind them it is one word, and each byte is one pass over words that lie in the second-level cache (least
+//! significant digit first, all histograms in one pass; Knuth, volume 3, section 5.2.5). Rows whose packed bits are
+//! equal, when those are not the whole prefix, are put in order by comparison. Keys longer than a prefix are sorted
+//! again where their prefixes are equal, sixteen bytes further on.
+
+use std::ops::Range;
+
+/// Fewer rows are sorted by comparison.
+const RADIX_ROWS_MIN: usize = 256;
+/// Keys that are still equal after so many prefixes are compared: recursion has an end.
+const LEVELS_MAX: usize = 64;
+const PREFIX_BYTES: usize = 16;
+const DIGIT_BITS: u32 = 8;
+const DIGITS: usize = 1 << DIGIT_BITS;
+
+/// Row numbers in the order of the keys; rows with equal keys keep their order.
+pub fn sorted(keys: &[u128]) -> Vec<u32> {
+    let rows = keys.len();
+    let first = keys.first().copied().unwrap_or(0);
+    let varying = keys.iter().fold(0, |all, key| all | (key ^ first));
+    let by_key = |a: &u32, b: &u32| keys[*a as usize].cmp(&keys[*b as usize]).then(a.cmp(b));
+    if rows < RADIX_ROWS_MIN || varying == 0 {
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        if varying != 0 {
+            order.sort_unstable_by(by_key);
+        }
+        return order;
+    }
+    let row_bits = usize::BITS - (rows - 1).leading_zeros();
+    let high = 128 - varying.leading_zeros();
+    let low = high.saturating_sub(64 - row_bits).max(varying.trailing_zeros());
+    let mask = (1u128 << (high - low)) - 1;
+    let packed = |row: usize| ((((keys[row] >> low) & mask) as u64) << row_bits) | row as u64;
+    let words = radix((0..rows).map(packed).collect(), row_bits, row_bits + (high - low));
+    let row_mask = (1u64 << row_bits) - 1;
+    let mut order: Vec<u32> = words.iter().map(|word| (word & row_mask) as u32).collect();
+    if low > varying.trailing_zeros() {
+        for run in runs(&words, |word| word >> row_bits) {
+            order[run].sort_unstable_by(by_key);
+        }
+    }
+    order
+}
+
+/// Brings `rows`, which ascend, into the order of their keys; rows with equal keys keep their order. No key begins
+/// with another one that is shorter.
+pub fn sort_long<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8]) {
+    sort_from(rows, key, 0, 0);
+}
+
+/// As `sort_long`, of keys whose first `known` bytes are equal.
+fn sort_from<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8], known: usize, level: usize) {
+    let rest = |row: u32, from: usize| -> &'a [u8] { key(row).get(from..).unwrap_or(&[]) };
+    if rows.len() < RADIX_ROWS_MIN || level >= LEVELS_MAX {
+        rows.sort_unstable_by(|a, b| rest(*a, known).cmp(rest(*b, known)).then(a.cmp(b)));
+        return;
+    }
+    let known = known + common_prefix(rows.iter().map(|row| rest(*row, known)));
+    let ties: Vec<Range<usize>> = {
+        let prefixes: Vec<u128> = rows.iter().map(|row| prefix(rest(*row, known))).collect();
+        let order = sorted(&prefixes);
+        let ordered: Vec<u32> = order.iter().map(|at| rows[*at as usize]).collect();
+        rows.copy_from_slice(&ordered);
+        runs(&order, |at| prefixes[*at as usize]).collect()
+    };
+    let known = known + PREFIX_BYTES;
+    for tie in ties {
+        let tied = &mut rows[tie];
+        // Keys that end within the prefix are equal.
+        if tied.iter().any(|row| key(*row).len() > known) {
+            sort_from(tied, key, known, level + 1);
+        }
+    }
+}
+
+/// Places of adjacent equal values, where there are several.
+fn runs<T, K: PartialEq>(values: &[T], key: impl Fn(&T) -> K) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        while start < values.len() {
+            let (from, first) = (start, key(&values[start]));
+            start += 1 + values[start + 1..].iter().take_while(|v| key(v) == first).count();
+            if start - from > 1 {
+                return Some(from..start);
+            }
+        }
+        None
+    })
+}
+
+/// Bytes that all keys begin with.
+pub fn common_prefix<'a>(mut keys: impl Iterator<Item = &'a [u8]>) -> usize {
+    let Some(first) = keys.next() else { return 0 };
+    let mut common = first.len();
+    for key in keys {
+        // Nearly always the same bytes as before: compared at once.
+        if key.len() >= common && key[..common] == first[..common] {
+            continue;
+        }
+        common = first.iter().zip(key).take(common).take_while(|(a, b)| a == b).count();
+        if common == 0 {
+            break;
+        }
+    }
+    common
+}
+
+/// The first sixteen bytes as a number, zeros behind the end.
+pub fn prefix(key: &[u8]) -> u128 {
+    let mut bytes = [0u8; PREFIX_BYTES];
+    let taken = key.len().min(PREFIX_BYTES);
+    bytes[..taken].copy_from_slice(&key[..taken]);
+    u128::from_be_bytes(bytes)
+}
+
+/// Sorts words by their bits `from..to`, stably.
+fn radix(mut words: Vec<u64>, from: u32, to: u32) -> Vec<u64> {
+    let passes = (to - from).div_ceil(DIGIT_BITS) as usize;
+    let digit = |word: u64, pass: usize| (word >> (from + pass as u32 * DIGIT_BITS)) as usize % DIGITS;
+    let mut counts = vec![[0u32; DIGITS]; passes];
+    for word in &words {
+        for (pass, counts) in counts.iter_mut().enumerate() {
+            counts[digit(*word, pass)] += 1;
+        }
+    }
+    let mut other = vec![0u64; words.len()];
+    for (pass, counts) in counts.iter().enumerate() {
+        // A digit that all words share orders nothing.
+        if counts.iter().any(|count| *count as usize == words.len()) {
+            continue;
+        }
+        let mut next = [0u32; DIGITS];
+        let mut sum = 0;
+        for (place, count) in next.iter_mut().zip(counts) {
+            *place = sum;
+            sum += count;
+        }
+        for word in &words {
+            let place = &mut next[digit(*word, pass)];
+            other[*place as usize] = *word;
+            *place += 1;
+        }
+        std::mem::swap(&mut words, &mut other);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radix_orders_as_comparisons_do() {
+        let mut state = 9u128;
+        let mut next = || {
+            state ^= state << 17;
+            state ^= state >> 29;
+            state ^= state << 61;
+            state
+        };
+        let masks =
+            [0, 1, 0xFF00, u128::MAX, u128::MAX << 60, 0xFFFF_FFFF << 40, (1 << 127) | 1, (0xF << 124) | 0xF];
+        for rows in [0, 1, 2, 255, 256, 257, 1000, 5000] {
+            for mask in masks {
+                let keys: Vec<u128> = (0..rows).map(|_| (next() & mask) | (5 << 70)).collect();
+                let mut expected: Vec<u32> = (0..rows as u32).collect();
+                expected.sort_by_key(|row| keys[*row as usize]);
+                assert_eq!(sorted(&keys), expected, "{rows} {mask:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_keys_are_sorted_part_by_part() {
+        let mut state = 5u64;
+        let mut next = |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % n
+        };
+        for rows in [10, 300, 3000] {
+            for kind in 0..3 {
+                let keys: Vec<Vec<u8>> = (0..rows)
+                    .map(|row| {
+                        let repeats = if kind == 0 { row } else { next(3) as usize };
+                        let mut key = b"a common beginning".repeat(1 + repeats.min(200));
+                        key.extend((0..next(30)).map(|_| b'a' + next(2) as u8));
+                        // The end of a text: no key is the beginning of another.
+                        key.extend([0, 0]);
+                        if kind == 2 { key[..18].to_vec() } else { key }
+                    })
+                    .collect();
+                let mut order: Vec<u32> = (0..rows as u32).collect();
+                sort_long(&mut order, &|row| &keys[row as usize]);
+                let mut expected: Vec<u32> = (0..rows as u32).collect();
+                expected.sort_by_key(|row| &keys[*row as usize]);
+                assert_eq!(order, expected, "{rows} {kind}");
+            }
+        }
+    }
+}
