@@ -174,6 +174,10 @@ pub(crate) unsafe fn sum_i64<const G: usize>(values: &[i64], masks: &[u64], sums
 pub(crate) unsafe fn find_all(text: &[u8], needle: &[u8], first: usize, second: usize, hits: &mut Vec<u32>) {
     debug_assert!(first < needle.len() && second < needle.len() && needle.len() <= text.len());
     let (a, b) = (_mm512_set1_epi8(needle[first] as i8), _mm512_set1_epi8(needle[second] as i8));
+    // A needle of up to 64 bytes is compared in one step, without a call.
+    let whole = rows_of_word(needle.len(), 0);
+    // SAFETY: only bytes of the needle are read.
+    let wanted = unsafe { _mm512_maskz_loadu_epi8(whole, needle.as_ptr().cast()) };
     // Places where the needle can begin.
     let places = text.len() - needle.len() + 1;
     let from = text.as_ptr();
@@ -188,7 +192,10 @@ pub(crate) unsafe fn find_all(text: &[u8], needle: &[u8], first: usize, second: 
         };
         while candidates != 0 {
             let place = at + candidates.trailing_zeros() as usize;
-            if text[place..].starts_with(needle) {
+            // SAFETY: the needle, or its first 64 bytes, ends within the text.
+            let found = unsafe { _mm512_maskz_loadu_epi8(whole, from.wrapping_add(place).cast()) };
+            let equal = _mm512_mask_cmpeq_epi8_mask(whole, found, wanted) == whole;
+            if equal && (needle.len() <= 64 || text[place..].starts_with(needle)) {
                 hits.push(place as u32);
             }
             candidates &= candidates - 1;

@@ -189,6 +189,15 @@ impl LikePattern {
         self.longest_fixed().map_or(&[], Finder::needle)
     }
 
+    /// Whether the pattern is fixed parts that may lie anywhere, one behind the other: `%a%b%`, those of `literals`.
+    pub fn is_floating(&self) -> bool {
+        let empty = |p: Option<&Piece>| p.is_some_and(|p| p.symbols.is_empty());
+        !self.whole
+            && empty(self.pieces.first())
+            && empty(self.pieces.last())
+            && self.pieces.iter().all(|p| p.fixed.is_some())
+    }
+
     /// The parts without `_` between `%`, which every match contains.
     pub fn literals(&self) -> impl Iterator<Item = &[u8]> {
         self.pieces.iter().filter_map(|p| p.fixed.as_ref()).map(Finder::needle).filter(|n| !n.is_empty())
@@ -262,6 +271,17 @@ mod tests {
             let expected = (0..=text.len()).find(|at| text[*at..].starts_with(&needle));
             assert_eq!(find_short(&text, &needle), expected, "{text:?} {needle:?}");
         }
+    }
+
+    #[test]
+    fn floating_patterns_are_parts_in_a_row() {
+        let floating = |text: &str| LikePattern::new(text, None).unwrap().is_floating();
+        assert!(floating("%a%") && floating("%a%b%") && floating("%a%%b%"));
+        assert!(
+            !floating("a%b%") && !floating("%a%b") && !floating("%a_%") && !floating("a") && !floating("")
+        );
+        let pattern = LikePattern::new("%ab%%c%", None).unwrap();
+        assert_eq!(pattern.literals().collect::<Vec<_>>(), [&b"ab"[..], b"c"]);
     }
 
     #[test]
