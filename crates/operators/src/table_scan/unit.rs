@@ -106,6 +106,7 @@ impl TableScan {
         let column = |at: &usize| self.columns[self.projection[*at]];
         !wanted.refused.load(Relaxed)
             && self.bounds.is_empty()
+            && self.projection.iter().all(|at| self.columns[*at] != ROW_REFERENCE)
             && evaluated.iter().all(|done| *done)
             && wanted.keys.iter().all(|key| block.coding(column(key)).code_width() == Some(1))
             && (0..self.projection.len()).all(|at| block.validity(column(&at)).is_none())
