@@ -8,7 +8,7 @@
 use crate::{Level, level};
 
 /// Bytes of the text that are counted to find what is rare.
-const SAMPLE_BYTES: usize = 4096;
+const SAMPLE_BYTES: usize = 1024;
 
 /// Whether `find_all` has more than plain code here.
 pub fn find_all_pays() -> bool {

@@ -1,7 +1,7 @@
 //! Radix sort of normalised keys.
 //!
 //! ```text
-//!  prefix of a key, 128 bits:   constant | varying ......................... | constant
+//!  prefix of a key, 128 bits:   constant | varying | constant | varying ..... | constant
 //!  packed, 64 bits:                      [ its highest varying bits ][ row ]
 //! ```
 //! Bits that all keys share are left out, and what is left rarely needs more than four or five bytes; with the row
@@ -34,19 +34,58 @@ pub fn sorted(keys: &[u128]) -> Vec<u32> {
         return order;
     }
     let row_bits = usize::BITS - (rows - 1).leading_zeros();
-    let high = 128 - varying.leading_zeros();
-    let low = high.saturating_sub(64 - row_bits).max(varying.trailing_zeros());
-    let mask = (1u128 << (high - low)) - 1;
-    let packed = |row: usize| ((((keys[row] >> low) & mask) as u64) << row_bits) | row as u64;
-    let words = radix((0..rows).map(packed).collect(), row_bits, row_bits + (high - low));
+    let (segments, whole) = segments(varying, 64 - row_bits);
+    let bits: u32 = segments.iter().map(|s| s.bits).sum();
+    let pack = |key: u128| {
+        let part = |s: &Segment| (key >> s.low) as u64 & (u64::MAX >> (64 - s.bits));
+        segments.iter().fold(0u64, |packed, segment| packed << segment.bits | part(segment))
+    };
+    let words = keys.iter().enumerate().map(|(row, key)| pack(*key) << row_bits | row as u64).collect();
+    let words = radix(words, row_bits, row_bits + bits);
     let row_mask = (1u64 << row_bits) - 1;
     let mut order: Vec<u32> = words.iter().map(|word| (word & row_mask) as u32).collect();
-    if low > varying.trailing_zeros() {
+    if !whole {
         for run in runs(&words, |word| word >> row_bits) {
             order[run].sort_unstable_by(by_key);
         }
     }
     order
+}
+
+/// Adjacent bits of a key: `bits` of them (at least one) from `low` on.
+struct Segment {
+    low: u32,
+    bits: u32,
+}
+
+/// Constant bits between varying ones that are not worth leaving out.
+const GAP_BITS_MAX: u32 = 4;
+
+/// The highest of the varying bits, in segments from the highest down, of at most `room` bits together; and whether
+/// they are all of them.
+fn segments(varying: u128, room: u32) -> (Vec<Segment>, bool) {
+    let mut found = Vec::new();
+    let (mut left, mut room) = (varying, room);
+    while left != 0 {
+        let high = 128 - left.leading_zeros();
+        if room == 0 {
+            return (found, false);
+        }
+        let mut low = high - 1;
+        // Down to where a gap begins that is worth leaving out, or the room ends.
+        while low > 0 && high - low < room {
+            let below = left & ((1 << low) - 1);
+            let next = 128 - below.leading_zeros();
+            if below == 0 || low - next > GAP_BITS_MAX {
+                break;
+            }
+            low = (next - 1).max(high - room.min(high));
+        }
+        found.push(Segment { low, bits: high - low });
+        room -= high - low;
+        left &= (1u128 << low) - 1;
+    }
+    (found, true)
 }
 
 /// Brings `rows`, which ascend, into the order of their keys; rows with equal keys keep their order. No key begins
@@ -165,8 +204,17 @@ mod tests {
             state ^= state << 61;
             state
         };
-        let masks =
-            [0, 1, 0xFF00, u128::MAX, u128::MAX << 60, 0xFFFF_FFFF << 40, (1 << 127) | 1, (0xF << 124) | 0xF];
+        let masks = [
+            0,
+            1,
+            0xF0F0F0 << 64 | 0xFF_FFFF << 8,
+            0xFF00,
+            u128::MAX,
+            u128::MAX << 60,
+            0xFFFF_FFFF << 40,
+            (1 << 127) | 1,
+            (0xF << 124) | 0xF,
+        ];
         for rows in [0, 1, 2, 255, 256, 257, 1000, 5000] {
             for mask in masks {
                 let keys: Vec<u128> = (0..rows).map(|_| (next() & mask) | (5 << 70)).collect();
