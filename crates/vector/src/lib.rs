@@ -9,6 +9,7 @@ pub mod arrow;
 pub mod batch;
 pub mod build;
 pub mod coded;
+mod concat;
 pub mod gather;
 pub mod interleave;
 pub mod retype;

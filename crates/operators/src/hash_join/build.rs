@@ -7,13 +7,25 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use hash::{KeyBounds, is_integer_key};
 use plan::{NodeId, PhysicalJoinKind};
 use types::Result;
-use vector::{Batch, Vector};
+use vector::{Batch, Data, Vector};
 
 use super::state::BuildBatch;
 use super::{HashJoin, lock};
 use crate::collect::detached;
 use crate::context::{QueryContext, out_of_memory};
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
+
+/// Dictionaries up to this size are kept: merged to one, they spare the probe's output and whoever groups by it the
+/// strings themselves. Larger ones are rarely mergeable, and decoding them later is one thread's work.
+const DICTIONARY_VALUES_MAX: usize = 4096;
+
+/// A column as the build side keeps it.
+fn kept(column: &Vector) -> Vector {
+    match column.data() {
+        Data::Dictionary { values, .. } if values.len() <= DICTIONARY_VALUES_MAX => column.clone(),
+        _ => detached(column),
+    }
+}
 
 pub(super) struct BuildSink(pub Arc<HashJoin>);
 
@@ -61,7 +73,7 @@ impl Sink for BuildSink {
                 }
             }
         }
-        let columns: Vec<Vector> = columns.iter().map(detached).collect();
+        let columns: Vec<Vector> = columns.iter().map(kept).collect();
         let keys: Vec<Vector> = keys.iter().map(detached).collect();
         let bounds = if join.key_types.iter().all(|ty| is_integer_key(*ty)) {
             keys.iter().map(|key| KeyBounds::of(key, true)).collect()
