@@ -8,8 +8,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use plan::logical::ColumnTable;
-use plan::{AggregateFunction, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan};
-use types::{Error, Result, Type, Value};
+use plan::{
+    AggregateFunction, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan, SortKey, WindowCall,
+};
+use types::{Comparison, Error, Result, Type, Value};
 
 use super::substitute;
 
@@ -215,7 +217,7 @@ impl Domain<'_> {
                 partition.extend(self.outer.iter().map(|o| columns.expr(map[o])));
                 let order = order
                     .into_iter()
-                    .map(|key| plan::SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
+                    .map(|key| SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
                     .collect();
                 let calls = calls
                     .into_iter()
@@ -230,7 +232,20 @@ impl Domain<'_> {
                 Ok((LogicalPlan::Window { input: Box::new(input), partition, order, calls }, map))
             }
             LogicalPlan::Sort { input, limit: None, .. } => self.unnest(*input, columns),
-            LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => Err(unsupported("LIMIT")),
+            LogicalPlan::Sort { input, keys, limit: Some(count) } => {
+                self.first_rows(*input, keys, 0, Some(count), columns)
+            }
+            LogicalPlan::Limit { input, offset, count } => match *input {
+                // The order is below a projection where it is by something that is not selected.
+                LogicalPlan::Project { input, expressions } => {
+                    let limited = LogicalPlan::Limit { input, offset, count };
+                    self.unnest(LogicalPlan::Project { input: Box::new(limited), expressions }, columns)
+                }
+                LogicalPlan::Sort { input, keys, limit: None } => {
+                    self.first_rows(*input, keys, offset, count, columns)
+                }
+                other => self.first_rows(other, vec![], offset, count, columns),
+            },
             LogicalPlan::Union { inputs, columns: outputs } => {
                 let mut outputs = outputs;
                 let own: Vec<ColumnId> = self
@@ -255,6 +270,47 @@ impl Domain<'_> {
                 Err(Error::internal("a leaf of a plan uses an outer column"))
             }
         }
+    }
+
+    /// LIMIT and OFFSET: rows are numbered for each row of the domain, in the order given.
+    fn first_rows(
+        &self,
+        input: LogicalPlan,
+        order: Vec<SortKey>,
+        offset: u64,
+        count: Option<u64>,
+        columns: &mut ColumnTable,
+    ) -> Result<(LogicalPlan, Renaming)> {
+        let (input, map) = self.unnest(input, columns)?;
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            input.output().into_iter().map(|id| (id, columns.expr(id))).collect();
+        carry(&mut expressions, &map, columns);
+        let number = columns.add("row_number", Type::BigInt, false);
+        let order = order
+            .into_iter()
+            .map(|key| SortKey { expr: inside(key.expr.clone(), &map, columns), ..key })
+            .collect();
+        let numbered = LogicalPlan::Window {
+            input: Box::new(input),
+            partition: self.outer.iter().map(|o| columns.expr(map[o])).collect(),
+            order,
+            calls: vec![(number, WindowCall::row_number())],
+        };
+        let against = |op, rows: u64| {
+            // No partition has more rows than a BIGINT counts.
+            let rows = Value::I64(i64::try_from(rows).unwrap_or(i64::MAX));
+            Expr::compare(op, columns.expr(number), Expr::literal(rows, Type::BigInt))
+        };
+        let mut kept = Vec::new();
+        if offset > 0 {
+            kept.push(against(Comparison::Greater, offset));
+        }
+        if let Some(count) = count {
+            kept.push(against(Comparison::LessOrEqual, offset.saturating_add(count)));
+        }
+        let predicate = Expr::and(kept);
+        let filtered = LogicalPlan::Filter { input: Box::new(numbered), predicate };
+        Ok((LogicalPlan::Project { input: Box::new(filtered), expressions }, map))
     }
 
     /// An aggregation without groups has a row even where nothing was aggregated: the domain is joined once more.
@@ -417,11 +473,6 @@ struct JoinParts {
     mark: Option<ColumnId>,
     null_equals_null: bool,
     null_aware: bool,
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::unsupported(format!("{what} inside a correlated subquery is not supported in this form"))
-        .with_hint("rewrite it as a join")
 }
 
 /// Outer columns replaced by the domain's.
