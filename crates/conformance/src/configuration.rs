@@ -46,6 +46,7 @@ pub fn all() -> Vec<Configuration> {
         ("dense_keys", "off"),
         ("clustered_keys", "off"),
         ("aggregates_on_codes", "off"),
+        ("fused_join_aggregate", "off"),
         ("top_k_bound", "off"),
         ("radix_sort", "off"),
         ("predicates_on_codes", "off"),

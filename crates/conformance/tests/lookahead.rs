@@ -100,3 +100,22 @@ fn instruction_sets_are_lowered_and_restored() {
     assert_eq!(text(&session, "SHOW simd"), best);
     assert!(session.query("SET simd = 'mmx'").is_err());
 }
+
+#[test]
+fn groups_that_are_build_rows_are_kept_there() {
+    let session = star();
+    // All facts lie in one block, which owns every group.
+    session.query("SET clustered_keys = off").unwrap();
+    for join in ["JOIN", "LEFT JOIN"] {
+        let query = format!(
+            "SELECT visitors.visitor, kind, count(amount), sum(amount) FROM visitors {join} facts \
+             ON facts.visitor = visitors.visitor GROUP BY visitors.visitor, kind"
+        );
+        session.query("RESET fused_join_aggregate").unwrap();
+        let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+        assert!(plan.contains("groups by build rows of the join"), "{plan}");
+        session.query("SET fused_join_aggregate = off").unwrap();
+        let plan = text(&session, &format!("EXPLAIN ANALYZE {query}"));
+        assert!(!plan.contains("groups by build rows"), "{plan}");
+    }
+}

@@ -22,6 +22,7 @@ pub struct Settings {
     pub shared_join_table: bool,
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
+    pub fused_join_aggregate: bool,
     pub top_k_bound: bool,
     pub radix_sort: bool,
     pub predicates_on_codes: bool,
@@ -44,6 +45,7 @@ impl Default for Settings {
             shared_join_table: false,
             clustered_keys: true,
             aggregates_on_codes: true,
+            fused_join_aggregate: true,
             top_k_bound: true,
             radix_sort: true,
             predicates_on_codes: true,
@@ -62,7 +64,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 15] = [
+pub const SESSION_SETTINGS: [(&str, &str); 16] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -73,6 +75,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 15] = [
     ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
     ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
     ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
+    (
+        "fused_join_aggregate",
+        "groups that are a join's build rows have their states there; no joined row is made",
+    ),
     ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
     ("radix_sort", "full sorts by radix passes over key prefixes; off, by comparisons"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
@@ -160,6 +166,7 @@ impl Settings {
             "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
             "clustered_keys" => switch_text(self.clustered_keys),
             "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
+            "fused_join_aggregate" => switch_text(self.fused_join_aggregate),
             "top_k_bound" => switch_text(self.top_k_bound),
             "radix_sort" => switch_text(self.radix_sort),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
@@ -222,6 +229,7 @@ impl Settings {
             }
             "clustered_keys" => self.clustered_keys = switch()?,
             "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
+            "fused_join_aggregate" => self.fused_join_aggregate = switch()?,
             "top_k_bound" => self.top_k_bound = switch()?,
             "radix_sort" => self.radix_sort = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
@@ -257,6 +265,7 @@ impl Settings {
             shared_join_table: self.shared_join_table,
             clustered_keys: self.clustered_keys,
             aggregates_on_codes: self.aggregates_on_codes,
+            fused_join_aggregate: self.fused_join_aggregate,
             top_k_bound: self.top_k_bound,
             radix_sort: self.radix_sort,
             runtime_filters: self.optimizer.runtime_filters,

@@ -18,7 +18,7 @@ use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result};
 use workorder::{Dag, EdgeKind, SegmentId, UnitOfTransfer};
 
-use crate::aggregate::{Aggregate, Clustered, CodesWanted};
+use crate::aggregate::{Aggregate, Clustered, CodesWanted, JoinGroups};
 use crate::collect::{Collect, Discard, QueryResult};
 use crate::context::QueryContext;
 use crate::fetch::Fetch;
@@ -248,6 +248,11 @@ impl Composer<'_> {
             PhysicalNode::Aggregate { input, .. } => {
                 let aggregate = Aggregate::new(plan, self.query)?;
                 let clustered = Clustered::of(&aggregate, plan, self.query)?;
+                if clustered.is_none()
+                    && let Some(groups) = JoinGroups::of(plan, self.query)?
+                {
+                    return self.join_groups(input, &groups);
+                }
                 let codes = aggregate.wants_codes(plan, self.query).filter(|_| clustered.is_none());
                 let mut flowing = match codes {
                     Some(codes) => self.scan(input, Some(codes))?,
@@ -319,6 +324,27 @@ impl Composer<'_> {
             }
         }
         Ok(flowing)
+    }
+
+    /// A join and the aggregation by its build rows, as one.
+    fn join_groups(&mut self, join: &PhysicalPlan, groups: &Arc<JoinGroups>) -> Result<Flowing> {
+        let PhysicalNode::HashJoin { probe, build, fills, .. } = &join.node else {
+            return Err(Error::internal("groups of build rows without a join"));
+        };
+        let filled =
+            self.build_side(build, groups.join().build_sink(), groups.join().build_step(), "fill")?;
+        for (filter, _) in fills {
+            self.fillers.insert(*filter, filled);
+        }
+        let mut flowing = self.flow(probe)?;
+        for branch in &mut flowing.branches {
+            branch.waits.push(Waits::Segment(filled));
+            branch.name.push_str(" > probe");
+        }
+        let mut before = self.close(flowing, groups.sink());
+        before.push(filled);
+        let merged = self.step("merge groups", groups.merge_step(), &before);
+        Ok(self.open_shared(groups.source(), "groups".to_owned(), &[merged]))
     }
 
     fn build_side(

@@ -6,6 +6,7 @@
 //!  few or dense keys       -> merged by key, or by key range   -> units of some thousand groups
 //!  few groups, on codes    -> (as few or dense keys: `masked`)
 //!  ascending keys          -> segments put in order, touching groups merged
+//!  keys of a join's build  -> (states by build row: `join_groups`)
 //!  clustered key           -> (in the pipeline, block by block: `clustered`)
 //!  many groups             -> partitions, each merged by itself
 //! ```
@@ -21,6 +22,7 @@
 mod calls;
 mod clustered;
 mod distinct;
+mod join_groups;
 mod local;
 mod masked;
 mod merge;
@@ -41,6 +43,7 @@ use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step};
 use calls::{ArgumentInput, Calls};
 pub use clustered::Clustered;
+pub use join_groups::JoinGroups;
 pub use masked::CodesWanted;
 
 /// The array of a direct map is not larger than this, and than so many times the rows expected.

@@ -26,6 +26,7 @@ mod compared;
 mod keys;
 pub(crate) mod output;
 mod pairs;
+pub(crate) mod partners;
 mod probe;
 pub(crate) mod row_marks;
 #[cfg(test)]
@@ -71,6 +72,15 @@ pub struct HashJoin {
 
 impl HashJoin {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
+        Self::keeping(plan, query, &[])
+    }
+
+    /// A join that keeps the build columns `also` beside those that it puts out.
+    pub(crate) fn keeping(
+        plan: &PhysicalPlan,
+        query: &QueryContext,
+        also: &[usize],
+    ) -> Result<Arc<HashJoin>> {
         let PhysicalNode::HashJoin {
             probe,
             build,
@@ -93,7 +103,8 @@ impl HashJoin {
         let probe_columns = probe.output.len();
         let compared = residual.iter().flat_map(|r| r.inputs());
         let compared = compared.filter_map(|input| input.checked_sub(probe_columns));
-        let columns = JoinColumns::new(output, &plan.output, &build.output, compared)?;
+        let kept = compared.chain(also.iter().copied());
+        let columns = JoinColumns::new(output, &plan.output, &build.output, kept)?;
         let residual = match residual {
             None => None,
             Some(residual) => Some(Residual::new(residual, probe_columns, &|column| columns.place(column))?),
