@@ -57,6 +57,22 @@ impl Dialect for Grammar {
         true
     }
 
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_rename(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_ilike(&self) -> bool {
+        true
+    }
+
     /// A name before `=>` is a plain name: as an expression it would be read twice, and so would whatever it nests.
     fn supports_named_fn_args_with_expr_name(&self) -> bool {
         false

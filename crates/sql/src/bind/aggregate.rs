@@ -1,6 +1,7 @@
 //! Aggregate calls, and expressions over grouped rows.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
@@ -13,6 +14,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{Bound, cast};
 use super::expression::{Clause, ExprBinder};
+use super::grouping::Groups;
 use super::subquery::Pending;
 use super::{Binder, operator};
 use crate::place;
@@ -26,6 +28,8 @@ pub(crate) struct Aggregates<'a> {
     /// Group expressions with subqueries in them, as written: binding them again would give other columns.
     pub grouped: Vec<(&'a Ast, Expr)>,
     pub calls: Vec<(ColumnId, AggregateCall)>,
+    /// What is grouped by, for GROUPING.
+    pub groups: Rc<Groups>,
     /// Subqueries inside arguments: they belong below the aggregation.
     pub below: Vec<Pending>,
 }
@@ -290,6 +294,19 @@ impl Grouping {
             hidden.remove(id);
         }
         Grouping { groups, by_expression, hidden }
+    }
+
+    /// The keys of several grouping sets: columns of their own, what stands for them, and what computes them; and the
+    /// number of the set.
+    pub fn of_sets(
+        keyed: Vec<(ColumnId, Expr, Expr)>,
+        set: (ColumnId, Expr),
+        input: impl Iterator<Item = ColumnId>,
+    ) -> Self {
+        let by_expression = keyed.iter().map(|(id, key, _)| (key.clone(), *id)).collect();
+        let mut groups: Vec<(ColumnId, Expr)> = keyed.into_iter().map(|(id, _, expr)| (id, expr)).collect();
+        groups.push(set);
+        Grouping { groups, by_expression, hidden: input.map(|id| (id, ())).collect() }
     }
 
     /// An expression over the input as one over groups: group expressions become their columns. A column that is left

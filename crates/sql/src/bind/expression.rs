@@ -162,6 +162,9 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             Ast::ILike { negated, any: false, expr, pattern, escape_char } => {
                 self.like(expr, pattern, escape_char.as_ref(), *negated, true)
             }
+            Ast::SimilarTo { negated, expr, pattern, escape_char } => {
+                self.similar_to(expr, pattern, escape_char.as_ref(), *negated)
+            }
             Ast::Cast { kind, expr, data_type, array: false, format: None } => {
                 let lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
                 let bound = self.bind(expr)?;
@@ -508,29 +511,6 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             case_insensitive,
         };
         Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
-    }
-
-    fn regular_expression(
-        &mut self,
-        l: &'a Ast,
-        r: &'a Ast,
-        negated: bool,
-        insensitive: bool,
-    ) -> Result<Bound> {
-        let (l, r) = (self.bind(l)?, self.bind(r)?);
-        let span = l.span;
-        for side in [&l, &r] {
-            if !side.ty().is_text() && !side.is_null() {
-                let error = Error::new(SqlState::UndefinedFunction, "regular expressions match text only");
-                return Err(place::at(error, self.text(), side.span));
-            }
-        }
-        let mut arguments = vec![coerce::cast(l.expr, Type::Text), coerce::cast(r.expr, Type::Text)];
-        if insensitive {
-            arguments.push(Expr::literal(Value::text("i"), Type::Text));
-        }
-        let expr = Expr::new(ExprKind::Library { name: "regexp_like".into(), arguments }, Type::Boolean);
-        Ok(Bound::typed(if negated { self::negated(expr) } else { expr }, span))
     }
 
     fn case(

@@ -52,6 +52,9 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
             return Err(refuse(error));
         }
+        if name == "grouping" && call.over.is_none() {
+            return self.grouping(call, span);
+        }
         if let Some(over) = &call.over {
             return self.window(&name, call, over, span);
         }
@@ -113,6 +116,8 @@ impl<'a> ExprBinder<'_, 'a> {
         let text = self.binder.text;
         let count = arguments.len();
         let expr = match (name, count) {
+            ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
+            ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,
             ("coalesce", 1..) => {
                 let (arguments, ty) = coerce::unify(arguments, "COALESCE", text)?;
                 own(Function::Coalesce, arguments, ty)

@@ -1,6 +1,6 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
-//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT; `from`: tables and joins
+//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins
 //! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`: expressions
 //! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
 //!
@@ -14,14 +14,17 @@ pub(crate) mod expression;
 mod fold;
 mod from;
 mod function;
+pub(crate) mod grouping;
 mod library;
 pub(crate) mod literal;
 mod operator;
 mod query;
+mod regex;
 mod reserved;
 mod scope;
 mod select;
 mod set_operation;
+mod star;
 mod subquery;
 mod unnest;
 mod values;

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
-    Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, Value as AstValue, With,
+    Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr,
+    Value as AstValue, With,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, Schema, SqlState, Type, Value};
@@ -14,6 +15,14 @@ use super::expression::{Clause, ExprBinder, strip};
 use super::scope::{Entry, Scope};
 use super::{Binder, Cte, Relation, folded};
 use crate::place;
+
+/// What ORDER BY says.
+#[derive(Clone, Copy)]
+pub(super) enum Ordering<'a> {
+    List(&'a [OrderByExpr]),
+    /// ORDER BY ALL: every item, left to right.
+    All(OrderByOptions),
+}
 
 impl<'a> Binder<'a> {
     /// A query as a relation; `outer` is the scope around it, if it is a subquery.
@@ -43,9 +52,10 @@ impl<'a> Binder<'a> {
         if query.for_clause.is_some() || query.format_clause.is_some() || !query.pipe_operators.is_empty() {
             return Err(Error::unsupported("this form of query is not supported"));
         }
-        let order: &'a [OrderByExpr] = match &query.order_by {
-            None => &[],
-            Some(OrderBy { kind: OrderByKind::Expressions(list), interpolate: None }) => list,
+        let order = match &query.order_by {
+            None => Ordering::List(&[]),
+            Some(OrderBy { kind: OrderByKind::Expressions(list), interpolate: None }) => Ordering::List(list),
+            Some(OrderBy { kind: OrderByKind::All(options), interpolate: None }) => Ordering::All(*options),
             Some(_) => return Err(Error::unsupported("this form of ORDER BY is not supported")),
         };
         let mut relation = match query.body.as_ref() {
@@ -127,10 +137,17 @@ impl<'a> Binder<'a> {
     }
 
     /// ORDER BY over a relation's own columns, as after UNION.
-    fn ordered_output(&mut self, relation: Relation, order: &'a [OrderByExpr]) -> Result<Relation> {
-        if order.is_empty() {
-            return Ok(relation);
-        }
+    fn ordered_output(&mut self, relation: Relation, order: Ordering<'a>) -> Result<Relation> {
+        let order = match order {
+            Ordering::List([]) => return Ok(relation),
+            Ordering::List(list) => list,
+            Ordering::All(options) => {
+                let keys =
+                    relation.columns.iter().map(|(_, id)| sort_key(self.column(*id), options)).collect();
+                let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
+                return Ok(Relation { plan, columns: relation.columns });
+            }
+        };
         let mut scope = Scope::new(None);
         for (name, id) in &relation.columns {
             scope.entries.push(Entry { table: None, schema: None, name: name.clone(), id: *id, plain: true });
@@ -142,7 +159,7 @@ impl<'a> Binder<'a> {
                 Some(at) => self.column(relation.columns[at].1),
                 None => ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?,
             };
-            keys.push(sort_key(expr, item));
+            keys.push(sort_key(expr, item.options));
         }
         let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
         Ok(Relation { plan, columns: relation.columns })
@@ -387,7 +404,7 @@ fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
 }
 
 /// NULLs sort as if they were larger than everything, unless the text says otherwise.
-pub(super) fn sort_key(expr: Expr, item: &OrderByExpr) -> SortKey {
-    let descending = item.options.asc == Some(false);
-    SortKey { expr, descending, nulls_first: item.options.nulls_first.unwrap_or(descending) }
+pub(super) fn sort_key(expr: Expr, options: OrderByOptions) -> SortKey {
+    let descending = options.asc == Some(false);
+    SortKey { expr, descending, nulls_first: options.nulls_first.unwrap_or(descending) }
 }

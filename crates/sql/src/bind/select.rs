@@ -3,19 +3,20 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
+use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey, WindowCall};
 use sqlparser::ast::{
-    Distinct, Expr as Ast, GroupByExpr, OrderByExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    WildcardAdditionalOptions,
+    Distinct, Expr as Ast, GroupByExpr, OrderByExpr, OrderByOptions, Select, SelectItem,
+    SelectItemQualifiedWildcardKind,
 };
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState, Value};
+use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::{Aggregates, Grouping};
 use super::coerce::Bound;
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
-use super::query::sort_key;
+use super::grouping::{Groups, combined, sets_of};
+use super::query::{Ordering, sort_key};
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{free_columns, made_columns};
@@ -31,11 +32,11 @@ pub(super) struct Conjuncts {
 }
 
 /// One item of the select list.
-struct Item {
-    name: Rc<str>,
-    expr: Expr,
-    untyped: bool,
-    span: Span,
+pub(super) struct Item {
+    pub name: Rc<str>,
+    pub expr: Expr,
+    pub untyped: bool,
+    pub span: Span,
 }
 
 /// A sort key: an item of the select list, or an expression of its own.
@@ -44,11 +45,17 @@ enum Order {
     Expr(Expr),
 }
 
+struct Sorted {
+    order: Order,
+    span: Span,
+    options: OrderByOptions,
+}
+
 impl<'a> Binder<'a> {
     pub(super) fn bind_select(
         &mut self,
         select: &'a Select,
-        order: &'a [OrderByExpr],
+        order: Ordering<'a>,
         outer: Option<Rc<Scope>>,
     ) -> Result<Relation> {
         self.refuse_unsupported(select)?;
@@ -60,8 +67,11 @@ impl<'a> Binder<'a> {
         }
         let mut grouped = Vec::new();
         let groups = self.bind_groups(&mut plan, select, &scope, &mut grouped)?;
+        let written = groups.is_some();
+        let mut groups = groups.unwrap_or_default();
 
-        let mut aggregates = Some(Aggregates { grouped, ..Aggregates::default() });
+        let mut aggregates =
+            Some(Aggregates { grouped, groups: Rc::new(groups.clone()), ..Aggregates::default() });
         let having = match &select.having {
             Some(condition) => self.conjuncts(condition, &scope, Clause::Having, &mut aggregates)?,
             None => Conjuncts::default(),
@@ -74,9 +84,26 @@ impl<'a> Binder<'a> {
             binder.bind_item(item, &mut items)?;
         }
         binder.clause = Clause::OrderBy;
-        let mut keys = Vec::with_capacity(order.len());
-        for key in order {
-            keys.push(binder.bind_order(key, &items)?);
+        let mut keys = Vec::new();
+        match order {
+            Ordering::List(list) => {
+                for key in list {
+                    let (order, span) = binder.bind_order(key, &items)?;
+                    keys.push(Sorted { order, span, options: key.options });
+                }
+            }
+            Ordering::All(options) => keys.extend(items.iter().enumerate().map(|(at, i)| Sorted {
+                order: Order::Item(at),
+                span: i.span,
+                options,
+            })),
+        }
+        let mut on = Vec::new();
+        if let Some(Distinct::On(list)) = &select.distinct {
+            for ast in list {
+                let (order, span) = binder.bind_target(ast, &items)?;
+                on.push(Sorted { order, span, options: OrderByOptions { asc: None, nulls_first: None } });
+            }
         }
         let qualify = match &select.qualify {
             Some(condition) => binder.qualify(condition, &items)?,
@@ -86,12 +113,15 @@ impl<'a> Binder<'a> {
         let aggregates = binder.aggregates.take().unwrap_or_default();
         let windows = binder.windows.take().unwrap_or_default().calls;
 
-        let grouped = groups.is_some() || select.having.is_some() || !aggregates.calls.is_empty();
-        let mut above = Above { having, qualify, items, keys, windows, pending };
-        if grouped {
-            plan = self.aggregate(plan, groups.unwrap_or_default(), aggregates, &scope, &mut above)?;
+        if groups.all {
+            self.group_by_all(&mut groups, &items, &aggregates, &windows, &pending)?;
         }
-        let Above { having, mut qualify, mut items, keys, mut windows, pending } = above;
+        let grouped = written || select.having.is_some() || !aggregates.calls.is_empty();
+        let mut above = Above { having, qualify, items, keys, on, windows, pending };
+        if grouped {
+            plan = self.aggregate(plan, groups, aggregates, &scope, &mut above)?;
+        }
+        let Above { having, mut qualify, mut items, keys, on, mut windows, pending } = above;
         plan = self.apply_conjuncts(plan, having)?;
         // A subquery that a window call's value is compared with comes after the call.
         let (late, early): (Vec<Pending>, Vec<Pending>) = pending.into_iter().partition(|p| match &p.kind {
@@ -127,13 +157,12 @@ impl<'a> Binder<'a> {
             item.expr = replace(expr, &found);
         }
         let distinct = match &select.distinct {
-            None | Some(Distinct::All) => false,
+            None | Some(Distinct::All | Distinct::On(_)) => false,
             Some(Distinct::Distinct) => true,
-            Some(Distinct::On(_)) => return Err(Error::unsupported("DISTINCT ON is not supported")),
         };
         // Only inside a query can a bare column be one that this plan does not make.
         let made = scope.parent.is_some().then(|| made_columns(&plan));
-        self.project(plan, made.as_ref(), items, keys, order, distinct, &found)
+        self.project(plan, made.as_ref(), items, (keys, on), distinct, &found)
     }
 
     fn refuse_unsupported(&self, select: &Select) -> Result<()> {
@@ -205,37 +234,92 @@ impl<'a> Binder<'a> {
         select: &'a Select,
         scope: &Rc<Scope>,
         grouped: &mut Vec<(&'a Ast, Expr)>,
-    ) -> Result<Option<Vec<Expr>>> {
+    ) -> Result<Option<Groups>> {
         let list = match &select.group_by {
             GroupByExpr::Expressions(list, modifiers) if modifiers.is_empty() => list,
+            GroupByExpr::All(modifiers) if modifiers.is_empty() => {
+                return Ok(Some(Groups { all: true, sets: vec![vec![]], ..Groups::default() }));
+            }
             _ => return Err(Error::unsupported("this form of GROUP BY is not supported")),
         };
         if list.is_empty() {
             return Ok(None);
         }
-        let mut groups = Vec::with_capacity(list.len());
-        for ast in list {
-            if matches!(ast, Ast::GroupingSets(_) | Ast::Cube(_) | Ast::Rollup(_)) {
-                return Err(Error::unsupported("GROUPING SETS, CUBE and ROLLUP are not supported"));
+        let mut groups = Groups { sets: vec![vec![]], ..Groups::default() };
+        for item in list {
+            let mut sets = Vec::new();
+            for set in sets_of(item)? {
+                let mut places = Vec::with_capacity(set.len());
+                for ast in set {
+                    let place = groups.key(self.bind_group(plan, ast, select, scope, grouped)?);
+                    if !places.contains(&place) {
+                        places.push(place);
+                    }
+                }
+                sets.push(places);
             }
-            if matches!(ast, Ast::Tuple(items) if items.is_empty()) {
-                continue;
-            }
-            let ast = self.group_target(ast, select, scope)?;
-            let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
-            let expr = binder.value(ast)?;
-            let pending = std::mem::take(&mut binder.pending);
-            let subqueries = !pending.is_empty();
-            let (joined, found) =
-                self.attach(std::mem::replace(plan, LogicalPlan::placeholder()), pending)?;
-            *plan = joined;
-            let expr = replace(expr, &found);
-            if subqueries {
-                grouped.push((strip(ast), expr.clone()));
-            }
-            groups.push(expr);
+            groups.sets = combined(groups.sets, &sets)?;
+        }
+        match groups.sets.as_slice() {
+            [only] => groups.keys = only.iter().map(|place| groups.keys[*place].clone()).collect(),
+            _ => groups.number = Some(self.columns.add("grouping set", Type::Integer, false)),
+        }
+        if groups.number.is_none() {
+            groups.sets = vec![(0..groups.keys.len()).collect()];
         }
         Ok(Some(groups))
+    }
+
+    fn bind_group(
+        &mut self,
+        plan: &mut LogicalPlan,
+        ast: &'a Ast,
+        select: &'a Select,
+        scope: &Rc<Scope>,
+        grouped: &mut Vec<(&'a Ast, Expr)>,
+    ) -> Result<Expr> {
+        let ast = self.group_target(ast, select, scope)?;
+        let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
+        let expr = binder.value(ast)?;
+        let pending = std::mem::take(&mut binder.pending);
+        let subqueries = !pending.is_empty();
+        if !subqueries {
+            return Ok(expr);
+        }
+        if let Some((_, known)) = grouped.iter().find(|(known, _)| *known == strip(ast)) {
+            return Ok(known.clone());
+        }
+        let (joined, found) = self.attach(std::mem::replace(plan, LogicalPlan::placeholder()), pending)?;
+        *plan = joined;
+        let expr = replace(expr, &found);
+        grouped.push((strip(ast), expr.clone()));
+        Ok(expr)
+    }
+
+    /// GROUP BY ALL: the items of the select list without aggregates.
+    fn group_by_all(
+        &self,
+        groups: &mut Groups,
+        items: &[Item],
+        aggregates: &Aggregates<'a>,
+        windows: &[BoundWindow],
+        pending: &[Pending],
+    ) -> Result<()> {
+        for item in items {
+            let used = item.expr.columns();
+            let computed = aggregates.calls.iter().map(|(id, _)| id).chain(windows.iter().map(|w| &w.id));
+            if item.expr.as_literal().is_some() || computed.into_iter().any(|id| used.contains(id)) {
+                continue;
+            }
+            if pending.iter().any(|p| used.contains(&p.placeholder)) {
+                let error = Error::unsupported("GROUP BY ALL over a subquery is not supported")
+                    .with_hint("compute it in a subquery in FROM");
+                return Err(self.error_at(error, item.span));
+            }
+            groups.key(item.expr.clone());
+        }
+        groups.sets = vec![(0..groups.keys.len()).collect()];
+        Ok(())
     }
 
     /// What a GROUP BY item means: a position or, where no input column has the name, an alias of the select list.
@@ -266,23 +350,33 @@ impl<'a> Binder<'a> {
     fn aggregate(
         &mut self,
         plan: LogicalPlan,
-        groups: Vec<Expr>,
+        groups: Groups,
         mut aggregates: Aggregates<'a>,
         scope: &Scope,
         above: &mut Above,
     ) -> Result<LogicalPlan> {
         let below = std::mem::take(&mut aggregates.below);
-        let (plan, found) = self.attach(plan, below)?;
+        let (mut plan, found) = self.attach(plan, below)?;
         for (_, call) in &mut aggregates.calls {
             call.argument = call.argument.take().map(|e| replace(e, &found));
             call.filter = call.filter.take().map(|e| replace(e, &found));
         }
         let made = scope.parent.is_some().then(|| made_columns(&plan));
-        let mut keyed = Vec::with_capacity(groups.len());
-        for expr in groups {
-            keyed.push((self.own_column_for(made.as_ref(), "group", &expr), expr));
-        }
-        let grouping = Grouping::new(keyed, scope.entries.iter().map(|e| e.id));
+        let input = scope.entries.iter().map(|e| e.id);
+        let grouping = match groups.number {
+            Some(set) => {
+                let (expanded, grouping) = self.expand_sets(plan, &groups, set, input);
+                plan = expanded;
+                grouping
+            }
+            None => {
+                let mut keyed = Vec::with_capacity(groups.keys.len());
+                for expr in groups.keys {
+                    keyed.push((self.own_column_for(made.as_ref(), "group", &expr), expr));
+                }
+                Grouping::new(keyed, input)
+            }
+        };
         let mut rewrite = |binder: &Self, expr: &mut Expr, span: Span| -> Result<()> {
             let taken = std::mem::replace(expr, Expr::boolean(false));
             *expr = grouping.rewrite(binder, &mut aggregates, taken).map_err(|e| binder.error_at(e, span))?;
@@ -291,8 +385,8 @@ impl<'a> Binder<'a> {
         for item in &mut above.items {
             rewrite(self, &mut item.expr, item.span)?;
         }
-        for (key, span) in &mut above.keys {
-            if let Order::Expr(expr) = key {
+        for Sorted { order, span, .. } in above.keys.iter_mut().chain(&mut above.on) {
+            if let Order::Expr(expr) = order {
                 rewrite(self, expr, *span)?;
             }
         }
@@ -323,6 +417,10 @@ impl<'a> Binder<'a> {
                 grouping.admit(self, &mut aggregates, id)?;
             }
         }
+        let empty: Vec<usize> = (0..groups.sets.len()).filter(|at| groups.sets[*at].is_empty()).collect();
+        if let (Some(set), false) = (groups.number, empty.is_empty()) {
+            return Ok(self.with_empty_sets(plan, grouping.groups, aggregates, set, &empty));
+        }
         Ok(LogicalPlan::Aggregate {
             input: Box::new(plan),
             groups: grouping.groups,
@@ -349,8 +447,7 @@ impl<'a> Binder<'a> {
         plan: LogicalPlan,
         made: Option<&HashSet<ColumnId>>,
         items: Vec<Item>,
-        keys: Vec<(Order, Span)>,
-        order: &[OrderByExpr],
+        (keys, on): (Vec<Sorted>, Vec<Sorted>),
         distinct: bool,
         found: &Found,
     ) -> Result<Relation> {
@@ -369,8 +466,10 @@ impl<'a> Binder<'a> {
         }
         let mut sort: Vec<SortKey> = Vec::with_capacity(keys.len());
         let mut sorted = HashSet::with_capacity(keys.len());
-        for ((key, span), ast) in keys.into_iter().zip(order) {
-            let id = match key {
+        let mut parts = Vec::with_capacity(on.len());
+        let ordered = keys.into_iter().map(|key| (key, true)).chain(on.into_iter().map(|key| (key, false)));
+        for (Sorted { order, span, options }, sorts) in ordered {
+            let id = match order {
                 Order::Item(at) => columns[at].1,
                 Order::Expr(expr) => {
                     let expr = replace(expr, found);
@@ -393,9 +492,11 @@ impl<'a> Binder<'a> {
                     }
                 }
             };
-            // Sorting twice by one column changes nothing.
-            if sorted.insert(id) {
-                sort.push(sort_key(self.column(id), ast));
+            if !sorts {
+                parts.push(self.column(id));
+            } else if sorted.insert(id) {
+                // Sorting twice by one column changes nothing.
+                sort.push(sort_key(self.column(id), options));
             }
         }
         let mut plan = plan;
@@ -411,6 +512,16 @@ impl<'a> Binder<'a> {
                 .collect();
             plan = LogicalPlan::Aggregate { input: Box::new(plan), groups, aggregates: vec![] };
         }
+        if !parts.is_empty() {
+            // DISTINCT ON: the first row of each part.
+            let id = self.columns.add("row_number", Type::BigInt, false);
+            let calls = vec![(id, WindowCall::row_number())];
+            let input = Box::new(plan);
+            let numbered = LogicalPlan::Window { input, partition: parts, order: sort.clone(), calls };
+            let first =
+                Expr::compare(Comparison::Equal, self.column(id), Expr::literal(Value::I64(1), Type::BigInt));
+            plan = filtered(numbered, vec![first]);
+        }
         // A constant orders nothing.
         if !sort.is_empty() {
             plan = LogicalPlan::Sort { input: Box::new(plan), keys: sort, limit: None };
@@ -424,7 +535,9 @@ struct Above {
     having: Conjuncts,
     qualify: Conjuncts,
     items: Vec<Item>,
-    keys: Vec<(Order, Span)>,
+    keys: Vec<Sorted>,
+    /// DISTINCT ON.
+    on: Vec<Sorted>,
     windows: Vec<BoundWindow>,
     pending: Vec<Pending>,
 }
@@ -446,20 +559,18 @@ impl<'a> ExprBinder<'_, 'a> {
             SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
             SelectItem::Wildcard(options) => {
                 let span = options.wildcard_token.0.span;
-                self.refuse_options(options, span)?;
-                let before = items.len();
                 let scope = self.scope.clone();
-                items.extend(scope.star().map(|e| self.star_item(e, span)));
-                if items.len() == before && scope.entries.is_empty() {
+                let star = scope.star().map(|e| self.star_item(e, span)).collect();
+                if scope.entries.is_empty() {
                     let error =
                         Error::new(SqlState::SyntaxError, "SELECT * with no tables specified is not valid");
                     return Err(self.binder.error_at(error, span));
                 }
+                items.extend(self.apply_options(star, options, span)?);
                 return Ok(());
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
                 let span = options.wildcard_token.0.span;
-                self.refuse_options(options, span)?;
                 let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
                 let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
                 let place = idents.first().map_or(span, |i| i.span);
@@ -468,12 +579,13 @@ impl<'a> ExprBinder<'_, 'a> {
                     [schema, table] => (Some(schema.as_str()), table),
                     _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
                 };
-                let before = items.len();
                 let scope = self.scope.clone();
-                items.extend(scope.star_of(schema, table).map(|e| self.star_item(e, place)));
-                if items.len() == before {
+                let star: Vec<Item> =
+                    scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
+                if star.is_empty() {
                     return Err(self.binder.error_at(scope.unknown(Some(table), "*"), place));
                 }
+                items.extend(self.apply_options(star, options, span)?);
                 return Ok(());
             }
             _ => return Err(Error::unsupported("this form of select item is not supported")),
@@ -515,28 +627,20 @@ impl<'a> ExprBinder<'_, 'a> {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
     }
 
-    fn refuse_options(&self, options: &WildcardAdditionalOptions, span: Span) -> Result<()> {
-        let plain = options.opt_ilike.is_none()
-            && options.opt_exclude.is_none()
-            && options.opt_except.is_none()
-            && options.opt_replace.is_none()
-            && options.opt_rename.is_none()
-            && options.opt_alias.is_none();
-        if plain {
-            return Ok(());
-        }
-        Err(self.binder.error_at(Error::unsupported("options of * are not supported"), span))
-    }
-
     /// ORDER BY: a position, a name of the select list, or an expression over the input.
     fn bind_order(&mut self, item: &'a OrderByExpr, items: &[Item]) -> Result<(Order, Span)> {
         if item.with_fill.is_some() {
             return Err(Error::unsupported("WITH FILL is not supported"));
         }
-        if let Some(at) = self.binder.output_position(&item.expr, items.len())? {
+        self.bind_target(&item.expr, items)
+    }
+
+    /// A position, a name of the select list, or an expression over the input.
+    fn bind_target(&mut self, ast: &'a Ast, items: &[Item]) -> Result<(Order, Span)> {
+        if let Some(at) = self.binder.output_position(ast, items.len())? {
             return Ok((Order::Item(at), items[at].span));
         }
-        if let Ast::Identifier(ident) = strip(&item.expr) {
+        if let Ast::Identifier(ident) = strip(ast) {
             let name = folded(ident);
             let mut matches = items.iter().enumerate().filter(|(_, i)| *i.name == *name);
             if let Some((at, first)) = matches.next() {
@@ -548,7 +652,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 return Ok((Order::Item(at), ident.span));
             }
         }
-        let bound = self.bind(&item.expr)?;
+        let bound = self.bind(ast)?;
         super::check_depth(&bound.expr)?;
         Ok((Order::Expr(bound.expr), bound.span))
     }

@@ -72,7 +72,7 @@ impl<'a> Binder<'a> {
     fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
         match body {
-            SetExpr::Select(select) => self.bind_select(select, &[], outer),
+            SetExpr::Select(select) => self.bind_select(select, super::query::Ordering::List(&[]), outer),
             SetExpr::Query(query) => self.bind_query(query, outer),
             SetExpr::Values(values) => self.bind_values(values, outer),
             SetExpr::SetOperation { .. } => self.bind_set_expr(body, outer),

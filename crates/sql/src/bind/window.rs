@@ -207,7 +207,7 @@ impl<'a> ExprBinder<'_, 'a> {
         for item in spec.order {
             let key = self.bind(&item.expr)?;
             super::check_depth(&key.expr)?;
-            order.push(sort_key(key.expr.clone(), item));
+            order.push(sort_key(key.expr.clone(), item.options));
             keys.push(key);
         }
         let mut frame = match spec.frame {

@@ -1,0 +1,230 @@
+//! GROUPING SETS, ROLLUP and CUBE: several groupings of one input.
+//!
+//! Every input row is joined with the numbers of the sets, and keys that are not in a set are NULL in its rows; one
+//! aggregation over keys and set number then does them all, and reads its input once:
+//!
+//! ```text
+//! GROUP BY ROLLUP (a, b)    Aggregate by [a', b', set] over a' = CASE WHEN set IN (0, 1) THEN a END, b' = CASE ...
+//!                             Join Cross input, Values (0), (1), (2)
+//! ```
+//! The set of no key has a row even where the input has none: such sets are joined once more, as outer rows.
+
+use plan::{AggregateFunction, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan};
+use sqlparser::ast::{Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments};
+use sqlparser::tokenizer::Span;
+use types::{Comparison, Error, Result, SqlState, Type, Value};
+
+use super::aggregate::{Aggregates, Grouping};
+use super::coerce::Bound;
+use super::decorrelate::joined;
+use super::expression::ExprBinder;
+use super::unnest::or_zero;
+use super::{Binder, fold};
+use crate::place;
+
+/// Sets that one GROUP BY may come to, and keys of a CUBE.
+const SETS_MAX: usize = 4096;
+
+/// The group expressions of a SELECT, each once, and which of them each set has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    pub keys: Vec<Expr>,
+    /// At least one; `sets[s]` are places in `keys`.
+    pub sets: Vec<Vec<usize>>,
+    /// The number of the set a row belongs to; there when there are several.
+    pub number: Option<ColumnId>,
+    /// GROUP BY ALL: the keys are whatever of the select list holds no aggregate.
+    pub all: bool,
+}
+
+impl Groups {
+    pub fn key(&mut self, expr: Expr) -> usize {
+        self.keys.iter().position(|k| *k == expr).unwrap_or_else(|| {
+            self.keys.push(expr);
+            self.keys.len() - 1
+        })
+    }
+}
+
+/// The sets of one item of GROUP BY; several items are combined, each set of one with each of the others.
+pub(super) fn sets_of(item: &Ast) -> Result<Vec<Vec<&Ast>>> {
+    let too_many = || Error::new(SqlState::StatementTooComplex, "too many grouping sets");
+    Ok(match item {
+        Ast::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
+        Ast::Rollup(parts) => {
+            (0..=parts.len()).rev().map(|n| parts[..n].iter().flatten().collect()).collect()
+        }
+        Ast::Cube(parts) => {
+            if parts.len() > 12 {
+                return Err(too_many());
+            }
+            let all = (1usize << parts.len()) - 1;
+            (0..=all)
+                .map(|left_out| {
+                    let kept = |at: &usize| left_out >> (parts.len() - 1 - at) & 1 == 0;
+                    (0..parts.len()).filter(kept).flat_map(|at| &parts[at]).collect()
+                })
+                .collect()
+        }
+        Ast::Tuple(items) => vec![items.iter().collect()],
+        other => vec![vec![other]],
+    })
+}
+
+/// Each set of `left` with each of `right`.
+pub(super) fn combined(left: Vec<Vec<usize>>, right: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
+    if left.len().saturating_mul(right.len()) > SETS_MAX {
+        return Err(Error::new(SqlState::StatementTooComplex, "too many grouping sets")
+            .with_hint(format!("there may be {SETS_MAX}")));
+    }
+    let mut out = Vec::with_capacity(left.len() * right.len());
+    for a in &left {
+        for b in right {
+            let mut set = a.clone();
+            set.extend(b.iter().filter(|k| !a.contains(k)));
+            out.push(set);
+        }
+    }
+    Ok(out)
+}
+
+fn number(at: usize) -> Expr {
+    Expr::literal(Value::I32(at as i32), Type::Integer)
+}
+
+/// `column` is one of these numbers.
+fn is_one_of(column: &Expr, numbers: &[usize]) -> Expr {
+    let tests =
+        numbers.iter().map(|at| Expr::compare(Comparison::Equal, column.clone(), number(*at))).collect();
+    fold::or(tests)
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// `GROUPING(a, b)`: a bit for each argument, set where the row's set lacks it.
+    pub(super) fn grouping(&mut self, call: &'a Call, span: Span) -> Result<Bound> {
+        let text = self.binder.text;
+        let refuse = |message: String| place::at(Error::new(SqlState::GroupingError, message), text, span);
+        let Some(aggregates) = self.aggregates.take() else {
+            return Err(refuse(format!("grouping operations are not allowed in {}", self.clause.name())));
+        };
+        let groups = aggregates.groups.clone();
+        let mut places = Vec::new();
+        let mut wrong = None;
+        if let FunctionArguments::List(list) = &call.args {
+            for argument in &list.args {
+                let bound = match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => self.bind(e),
+                    other => Err(refuse(format!("GROUPING does not take {other}"))),
+                };
+                match bound {
+                    Ok(bound) => places.push(groups.keys.iter().position(|k| *k == bound.expr)),
+                    Err(error) => wrong = Some(error),
+                }
+            }
+        }
+        self.aggregates = Some(aggregates);
+        if let Some(error) = wrong {
+            return Err(error);
+        }
+        let places: Option<Vec<usize>> = places.into_iter().collect();
+        let Some(places) = places.filter(|p| !p.is_empty() && p.len() < 32) else {
+            return Err(refuse(
+                "arguments to GROUPING must be grouping expressions of the associated query level".to_owned(),
+            ));
+        };
+        let bits = |set: &Vec<usize>| {
+            places.iter().fold(0usize, |bits, place| bits << 1 | usize::from(!set.contains(place)))
+        };
+        let expr = match groups.number {
+            None => number(groups.sets.first().map_or(0, bits)),
+            Some(id) => {
+                let column = self.binder.column(id);
+                let branches = groups
+                    .sets
+                    .iter()
+                    .enumerate()
+                    .map(|(at, set)| (is_one_of(&column, &[at]), number(bits(set))))
+                    .collect();
+                Expr::new(ExprKind::Case { branches, otherwise: None }, Type::Integer)
+            }
+        };
+        Ok(Bound::typed(expr, span))
+    }
+}
+
+impl<'a> Binder<'a> {
+    /// Joins the numbers of the sets to `plan`; the keys as they are there, under columns of their own.
+    pub(super) fn expand_sets(
+        &mut self,
+        plan: LogicalPlan,
+        groups: &Groups,
+        set: ColumnId,
+        input: impl Iterator<Item = ColumnId>,
+    ) -> (LogicalPlan, Grouping) {
+        let rows = (0..groups.sets.len()).map(|at| vec![Value::I32(at as i32)]).collect();
+        let numbers = LogicalPlan::Values { columns: vec![set], rows };
+        let plan = joined(plan, numbers, vec![], JoinKind::Inner);
+        let column = self.column(set);
+        let mut keyed = Vec::with_capacity(groups.keys.len());
+        for (place, key) in groups.keys.iter().enumerate() {
+            let with: Vec<usize> =
+                (0..groups.sets.len()).filter(|at| groups.sets[*at].contains(&place)).collect();
+            let expr = if with.len() == groups.sets.len() {
+                key.clone()
+            } else {
+                let branches = vec![(is_one_of(&column, &with), key.clone())];
+                Expr::new(ExprKind::Case { branches, otherwise: None }, key.ty)
+            };
+            let name = key.as_column().map_or("group".to_owned(), |id| self.columns.get(id).name.clone());
+            let nullable = with.len() < groups.sets.len() || self.nullable(key);
+            let id = self.columns.add(name, key.ty, nullable);
+            keyed.push((id, key.clone(), expr));
+        }
+        let grouping = Grouping::of_sets(keyed, (set, column), input);
+        (plan, grouping)
+    }
+
+    /// Rows for sets without keys over an input without rows.
+    pub(super) fn with_empty_sets(
+        &mut self,
+        input: LogicalPlan,
+        mut groups: Vec<(ColumnId, Expr)>,
+        aggregates: Aggregates<'a>,
+        set: ColumnId,
+        empty: &[usize],
+    ) -> LogicalPlan {
+        let mut expressions = Vec::new();
+        let mut calls = Vec::with_capacity(aggregates.calls.len());
+        for (id, call) in aggregates.calls {
+            let counts = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+            if counts {
+                let inner = self.columns.add("count", call.ty, true);
+                expressions.push((id, or_zero(Expr::column(inner, call.ty))));
+                calls.push((inner, call));
+            } else {
+                expressions.push((id, self.column(id)));
+                calls.push((id, call));
+            }
+        }
+        let inner = self.columns.add("grouping set", Type::Integer, true);
+        for (id, _) in &mut groups {
+            if *id == set {
+                *id = inner;
+            } else {
+                self.columns.get_mut(*id).nullable = true;
+                expressions.push((*id, self.columns.expr(*id)));
+            }
+        }
+        let grouped = LogicalPlan::Aggregate { input: Box::new(input), groups, aggregates: calls };
+        let lone = self.columns.add("grouping set", Type::Integer, true);
+        let rows = empty.iter().map(|at| vec![Value::I32(*at as i32)]).collect();
+        let numbers = LogicalPlan::Values { columns: vec![lone], rows };
+        let (inner, lone) = (self.column(inner), self.column(lone));
+        let same = Expr::compare(Comparison::Equal, inner.clone(), lone.clone());
+        let arguments = vec![inner, lone];
+        let kind = ExprKind::Function { function: Function::Coalesce, arguments };
+        expressions.push((set, Expr::new(kind, Type::Integer)));
+        let plan = joined(grouped, numbers, vec![same], JoinKind::Full);
+        LogicalPlan::Project { input: Box::new(plan), expressions }
+    }
+}

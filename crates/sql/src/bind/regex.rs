@@ -1,0 +1,166 @@
+//! Regular expressions: `~` and its kin, SIMILAR TO, and the functions over them that the library lacks.
+
+use plan::{Expr, ExprKind};
+use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, Bound};
+use super::expression::{ExprBinder, negated};
+use crate::place;
+
+impl<'a> ExprBinder<'_, 'a> {
+    pub(super) fn regular_expression(
+        &mut self,
+        l: &'a Ast,
+        r: &'a Ast,
+        not: bool,
+        insensitive: bool,
+    ) -> Result<Bound> {
+        let (l, r) = (self.bind(l)?, self.bind(r)?);
+        let span = l.span;
+        for side in [&l, &r] {
+            if !side.ty().is_text() && !side.is_null() {
+                let error = Error::new(SqlState::UndefinedFunction, "regular expressions match text only");
+                return Err(place::at(error, self.binder.text, side.span));
+            }
+        }
+        let mut arguments = vec![coerce::cast(l.expr, Type::Text), coerce::cast(r.expr, Type::Text)];
+        if insensitive {
+            arguments.push(Expr::literal(Value::text("i"), Type::Text));
+        }
+        let expr = Expr::new(ExprKind::Library { name: "regexp_like".into(), arguments }, Type::Boolean);
+        Ok(Bound::typed(if not { negated(expr) } else { expr }, span))
+    }
+
+    /// `x SIMILAR TO pattern`: the pattern as a regular expression that has to match all of the text.
+    pub(super) fn similar_to(
+        &mut self,
+        operand: &'a Ast,
+        pattern: &'a Ast,
+        escape: Option<&ValueWithSpan>,
+        not: bool,
+    ) -> Result<Bound> {
+        let text = self.binder.text;
+        let (input, pattern) = (self.bind(operand)?, self.bind(pattern)?);
+        let span = input.span;
+        let escape = match escape.map(|e| &e.value) {
+            None => Some('\\'),
+            Some(AstValue::SingleQuotedString(s)) if s.chars().count() <= 1 => s.chars().next(),
+            Some(_) => {
+                let error = Error::new(SqlState::InvalidParameterValue, "invalid escape string")
+                    .with_detail("it must be empty or one character");
+                return Err(place::at(error, text, span));
+            }
+        };
+        if input.is_null() || pattern.is_null() {
+            return Ok(Bound::typed(super::null_of(Type::Boolean), span));
+        }
+        if !input.ty().is_text() {
+            let error = Error::new(SqlState::UndefinedFunction, "SIMILAR TO matches text only");
+            return Err(place::at(error, text, span));
+        }
+        let Some(constant) = pattern.expr.as_literal().and_then(Value::as_text) else {
+            let error = Error::unsupported("SIMILAR TO takes a constant pattern");
+            return Err(place::at(error, text, pattern.span));
+        };
+        let regular = Expr::literal(Value::text(&regular_of_similar(constant, escape)), Type::Text);
+        let arguments = vec![coerce::cast(input.expr, Type::Text), regular];
+        let expr = Expr::new(ExprKind::Library { name: "regexp_like".into(), arguments }, Type::Boolean);
+        Ok(Bound::typed(if not { negated(expr) } else { expr }, span))
+    }
+
+    /// `regexp_extract(text, pattern [, group])`: what the first match, or a group of it, is; empty without a match.
+    pub(super) fn regexp_extract(&mut self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let refuse = |error: Error| place::at(error, self.binder.text, span);
+        let mut arguments = arguments.into_iter();
+        let (Some(input), Some(pattern)) = (arguments.next(), arguments.next()) else {
+            return Err(refuse(Error::new(
+                SqlState::UndefinedFunction,
+                "function regexp_extract takes a text, a pattern and perhaps a group",
+            )));
+        };
+        if input.is_null() || pattern.is_null() {
+            return Ok(super::null_of(Type::Text));
+        }
+        let group = match arguments.next() {
+            None => Some(0),
+            Some(group) => group.expr.as_literal().and_then(Value::as_i64).filter(|g| (0..=98).contains(g)),
+        };
+        let constant = pattern.expr.as_literal().and_then(Value::as_text);
+        let (Some(constant), Some(group), true) = (constant, group, input.ty().is_text()) else {
+            return Err(refuse(Error::unsupported(
+                "regexp_extract takes text, a constant pattern and a constant group",
+            )));
+        };
+        // All of the text is replaced by the group: what stands before the first match is taken as short as can be.
+        let around = format!("^(?s:.*?)({constant})(?s:.*)$");
+        let text = |s: &str| Expr::literal(Value::text(s), Type::Text);
+        let library = |name: &str, arguments: Vec<Expr>, ty: Type| {
+            Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+        };
+        let input = coerce::cast(input.expr, Type::Text);
+        let matches = library("regexp_like", vec![input.clone(), text(constant)], Type::Boolean);
+        let replacement = format!("\\{}", group + 1);
+        let group =
+            library("regexp_replace", vec![input.clone(), text(&around), text(&replacement)], Type::Text);
+        let missing = Expr::new(ExprKind::IsNull { input: Box::new(input), negated: false }, Type::Boolean);
+        let branches = vec![(missing, super::null_of(Type::Text)), (matches, group)];
+        Ok(Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(text(""))) }, Type::Text))
+    }
+}
+
+/// A pattern of SIMILAR TO as a regular expression: `%` and `_` are `.*` and `.`, everything else that SQL gives a
+/// meaning has the same one there, and what it gives none stands for itself.
+fn regular_of_similar(pattern: &str, escape: Option<char>) -> String {
+    let mut out = String::from("^(?s:");
+    let mut characters = pattern.chars();
+    let mut in_brackets = false;
+    while let Some(c) = characters.next() {
+        if Some(c) == escape {
+            if let Some(next) = characters.next() {
+                if next.is_ascii_punctuation() {
+                    out.push('\\');
+                }
+                out.push(next);
+            }
+            continue;
+        }
+        match c {
+            '[' => in_brackets = true,
+            ']' => in_brackets = false,
+            _ => {}
+        }
+        match c {
+            _ if in_brackets => out.push(c),
+            '%' => out.push_str(".*"),
+            '_' => out.push('.'),
+            '.' | '^' | '$' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            other => out.push(other),
+        }
+    }
+    out.push_str(")$");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::regular_of_similar;
+
+    #[test]
+    fn patterns_become_regular_expressions() {
+        let cases = [
+            ("a%", "^(?s:a.*)$"),
+            ("a.b_", "^(?s:a\\.b.)$"),
+            ("(x|y)+", "^(?s:(x|y)+)$"),
+            ("5\\%", "^(?s:5\\%)$"),
+        ];
+        for (similar, regular) in cases {
+            assert_eq!(regular_of_similar(similar, Some('\\')), regular);
+        }
+        assert_eq!(regular_of_similar("[%_]", None), "^(?s:[%_])$");
+    }
+}
