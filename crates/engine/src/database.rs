@@ -26,6 +26,7 @@ pub struct Database {
 }
 
 pub(crate) struct Shared {
+    pub definitions: crate::definitions::Definitions,
     pub catalog: Catalog,
     pub pool: Pool,
     pub budget: Budget,
@@ -41,6 +42,7 @@ impl Database {
         let budget = Budget::process_wide(options.memory_bytes.unwrap_or_else(memory::default_limit_bytes));
         Ok(Database {
             shared: Arc::new(Shared {
+                definitions: Default::default(),
                 catalog: Catalog::new(),
                 pool: Pool::new(budget.clone()),
                 budget,

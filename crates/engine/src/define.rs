@@ -22,6 +22,9 @@ impl Session {
             return Err(Error::unsupported(format!("table \"{}\" would have no columns", name.name)));
         }
         let new = self.new_table(name, columns, options)?;
+        if !options.temporary {
+            self.database.shared.definitions.refuse_table(name.schema.as_deref(), &name.name)?;
+        }
         self.database.shared.catalog.commit(|draft| draft.create_table(new, existing(options.if_exists)))?;
         Ok(ResultSet::done("CREATE TABLE"))
     }
@@ -33,6 +36,9 @@ impl Session {
         options: &TableOptions,
     ) -> Result<Option<ResultSet>> {
         let new = self.new_table(name, vec![], options)?;
+        if !options.temporary {
+            self.database.shared.definitions.refuse_table(name.schema.as_deref(), &name.name)?;
+        }
         let snapshot = self.snapshot();
         let schema = match (&new.schema, new.temporary) {
             (Some(schema), _) => schema.as_str(),
@@ -176,6 +182,7 @@ impl Session {
     }
 
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
+        self.database.shared.definitions.drop_schema(name, cascade)?;
         self.database.shared.catalog.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }

@@ -11,14 +11,15 @@ use crate::database::Database;
 /// One statement's view: a snapshot, so that planning, statistics and execution agree.
 pub(crate) struct SessionRelations {
     snapshot: Arc<Snapshot>,
+    database: Option<Database>,
 }
 
 impl SessionRelations {
     pub fn new(database: &Database) -> Self {
-        SessionRelations { snapshot: database.shared.catalog.snapshot() }
+        SessionRelations { snapshot: database.shared.catalog.snapshot(), database: Some(database.clone()) }
     }
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
-        SessionRelations { snapshot }
+        SessionRelations { snapshot, database: None }
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -42,6 +43,16 @@ impl sql::Relations for SessionRelations {
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
     }
+    fn view(&self, schema: Option<&str>, name: &str) -> Option<sql::ViewInfo> {
+        // A temporary table hides a view of its name.
+        if self.snapshot.find(schema, name).is_some() {
+            return None;
+        }
+        self.database.as_ref()?.shared.definitions.view(schema, name)
+    }
+    fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
+        self.database.as_ref()?.shared.definitions.macro_named(name)
+    }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         formats::describe(path, options)
     }
@@ -49,6 +60,8 @@ impl sql::Relations for SessionRelations {
         formats::describe_as(path, options, table)
     }
     fn table_names(&self) -> Vec<String> {
-        self.snapshot.tables().map(|t| t.name.clone()).collect()
+        let mut names: Vec<String> = self.snapshot.tables().map(|t| t.name.clone()).collect();
+        names.extend(self.database.iter().flat_map(|d| d.shared.definitions.view_names()));
+        names
     }
 }

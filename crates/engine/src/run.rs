@@ -80,6 +80,7 @@ impl Session {
         let mut planning = started.elapsed();
 
         let mut shared: Vec<SharedRows> = Vec::with_capacity(common.len());
+        planning += self.run_recursions(&mut query, relations, purpose, parts, &mut shared)?;
         for (number, mut plan) in common.into_iter().enumerate() {
             plan.number();
             let title = format!("common subplan {number}");

@@ -1,5 +1,6 @@
 //! A session: settings, and the execution of statements one after the other.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -25,6 +26,8 @@ pub struct Session {
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
     pub(crate) progress: ProgressWatch,
+    /// Texts of prepared statements by name.
+    pub(crate) prepared: Mutex<BTreeMap<String, String>>,
 }
 
 impl Session {
@@ -35,6 +38,7 @@ impl Session {
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
             progress: ProgressWatch::default(),
+            prepared: Mutex::default(),
         }
     }
 
@@ -89,13 +93,19 @@ impl Session {
     /// As `execute`, handing each result on as soon as it is there.
     pub fn execute_each(&self, text: &str, mut deliver: impl FnMut(ResultSet) -> Result<()>) -> Result<()> {
         for statement in sql::split(text)? {
-            deliver(self.execute_one(text, &statement)?)?;
+            deliver(self.execute_one(text, &statement, &[])?)?;
         }
         Ok(())
     }
 
     /// Runs `text`, which must hold one statement, and returns its result.
     pub fn query(&self, text: &str) -> Result<ResultSet> {
+        self.query_with(text, &[])
+    }
+
+    /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that its
+    /// place asks for, as a quoted literal does.
+    pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
         let mut statements = sql::split(text)?.into_iter();
         let Some(first) = statements.next() else {
             return Err(Error::new(SqlState::SyntaxError, "the statement is empty"));
@@ -104,17 +114,22 @@ impl Session {
             return Err(Error::new(SqlState::SyntaxError, "more than one statement")
                 .with_hint("run them one at a time, or with execute"));
         }
-        self.execute_one(text, &first)
+        self.execute_one(text, &first, parameters)
     }
 
-    fn execute_one(&self, text: &str, statement: &sql::StatementText) -> Result<ResultSet> {
+    fn execute_one(
+        &self,
+        text: &str,
+        statement: &sql::StatementText,
+        parameters: &[(Value, Type)],
+    ) -> Result<ResultSet> {
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
         let run = || {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let started = Instant::now();
                 let relations = SessionRelations::new(&self.database);
-                let planned = sql::plan(text, statement, &relations)?;
+                let planned = sql::plan_with(text, statement, &relations, parameters)?;
                 let bound = started.elapsed();
                 let is_query = matches!(planned, Statement::Query(_));
                 let mut result = self.run_statement(planned, &relations)?;
@@ -168,6 +183,17 @@ impl Session {
             Statement::Set { name, value } => self.set(&name, value.as_deref()),
             Statement::Show { name } => self.show(name.as_deref()),
             Statement::Call { procedure, arguments } => self.call(&procedure, &arguments),
+            Statement::CreateView { name, columns, text, if_exists } => {
+                self.create_view(&name, columns, text, if_exists)
+            }
+            Statement::DropView { names, if_exists } => self.drop_views(&names, if_exists),
+            Statement::CreateMacro { name, parameters, text, table, replace } => {
+                self.create_macro(name, sql::MacroInfo { parameters, text, table }, replace)
+            }
+            Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
+            Statement::Prepare { name, text } => self.prepare_statement(name, text),
+            Statement::Execute { name, arguments } => self.execute_prepared(&name, &arguments, relations),
+            Statement::Deallocate { name } => self.deallocate(name.as_deref()),
             Statement::Transaction { keyword } => Err(Error::unsupported(format!(
                 "{} is not supported yet: every statement is a transaction of its own",
                 keyword.to_uppercase()

@@ -267,6 +267,22 @@ impl LogicalPlan {
     }
 }
 
+/// A recursive query: `base` once, then `step` over the rows it was last given, until there are none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recursion {
+    pub name: String,
+    pub base: LogicalPlan,
+    /// The columns of `base` and of `step`, alike in number and type.
+    pub base_columns: Vec<ColumnId>,
+    pub step: LogicalPlan,
+    pub step_columns: Vec<ColumnId>,
+    /// UNION: rows that came before, in any step, are dropped.
+    pub distinct: bool,
+    /// The materialized rows that `step` reads, and those of the whole.
+    pub working: usize,
+    pub result: usize,
+}
+
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogicalQuery {
@@ -275,6 +291,8 @@ pub struct LogicalQuery {
     /// `subqueries[i]` has the id `SubqueryId(i)`, one output column, and uses only subqueries before it. More than
     /// one row is an error of the query; none is NULL.
     pub subqueries: Vec<LogicalPlan>,
+    /// `WITH RECURSIVE` queries, in the order they run; each reads only those before it.
+    pub recursions: Vec<Recursion>,
     /// The result's columns: id and heading, in order.
     pub output: Vec<(ColumnId, String)>,
 }

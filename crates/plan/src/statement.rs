@@ -107,6 +107,42 @@ pub enum Statement {
         procedure: String,
         arguments: Vec<(Option<String>, Value, types::Type)>,
     },
+    /// The text is the query's; it is bound anew wherever the view is used.
+    CreateView {
+        name: ObjectName,
+        columns: Vec<String>,
+        text: String,
+        if_exists: IfExists,
+    },
+    DropView {
+        names: Vec<ObjectName>,
+        if_exists: bool,
+    },
+    /// The text is an expression, or with `table` a query, over the parameters.
+    CreateMacro {
+        name: String,
+        parameters: Vec<String>,
+        text: String,
+        table: bool,
+        replace: bool,
+    },
+    DropMacro {
+        name: String,
+        if_exists: bool,
+    },
+    /// PREPARE: the statement's text, whose syntax has been checked.
+    Prepare {
+        name: String,
+        text: String,
+    },
+    Execute {
+        name: String,
+        arguments: Vec<(Value, types::Type)>,
+    },
+    /// DEALLOCATE; `None` for all.
+    Deallocate {
+        name: Option<String>,
+    },
     /// BEGIN, COMMIT and ROLLBACK outside their time: accepted where they change nothing, refused otherwise.
     Transaction {
         keyword: String,

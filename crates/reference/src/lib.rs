@@ -22,7 +22,7 @@ mod window;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use plan::{LogicalQuery, TableId};
+use plan::{LogicalQuery, Recursion, TableId};
 use types::{Error, Result, Schema, SqlState, Value};
 
 /// One table's contents.
@@ -57,7 +57,11 @@ pub fn run(query: &LogicalQuery, tables: &Tables) -> Result<Vec<Vec<Value>>> {
 
 /// As `run`, giving up after `steps` row visits.
 pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<Vec<Vec<Value>>> {
-    let mut context = Context { tables, subqueries: Vec::new(), steps: Cell::new(steps) };
+    let mut context =
+        Context { tables, subqueries: Vec::new(), materialized: HashMap::new(), steps: Cell::new(steps) };
+    for recursion in &query.recursions {
+        context.recurse(recursion)?;
+    }
     for subquery in &query.subqueries {
         let relation = context.relation(subquery)?;
         let value = match relation.rows.as_slice() {
@@ -84,10 +88,41 @@ pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<V
 struct Context<'a> {
     tables: &'a Tables,
     subqueries: Vec<Value>,
+    /// Rows of recursive queries, and those their next step reads.
+    materialized: HashMap<usize, Vec<Vec<Value>>>,
     steps: Cell<u64>,
 }
 
 impl Context<'_> {
+    fn recurse(&mut self, recursion: &Recursion) -> Result<()> {
+        let taken = |relation: relation::Relation, columns: &[plan::ColumnId]| -> Result<Vec<Vec<Value>>> {
+            let places = columns.iter().map(|id| relation.position(*id)).collect::<Result<Vec<usize>>>()?;
+            Ok(relation.rows.iter().map(|r| places.iter().map(|p| r[*p].clone()).collect()).collect())
+        };
+        let mut all: Vec<Vec<Value>> = Vec::new();
+        let mut new = taken(self.relation(&recursion.base)?, &recursion.base_columns)?;
+        loop {
+            if recursion.distinct {
+                let mut kept: Vec<Vec<Value>> = Vec::new();
+                for row in new {
+                    self.spend(all.len())?;
+                    if !all.contains(&row) && !kept.contains(&row) {
+                        kept.push(row);
+                    }
+                }
+                new = kept;
+            }
+            if new.is_empty() {
+                break;
+            }
+            all.extend(new.iter().cloned());
+            self.materialized.insert(recursion.working, new);
+            new = taken(self.relation(&recursion.step)?, &recursion.step_columns)?;
+        }
+        self.materialized.insert(recursion.result, all);
+        Ok(())
+    }
+
     /// Pays for looking at `rows` rows.
     fn spend(&self, rows: usize) -> Result<()> {
         match self.steps.get().checked_sub(rows as u64) {

@@ -91,6 +91,15 @@ impl Context<'_> {
     }
 
     fn scan(&self, source: &ScanSource, columns: &[(ColumnId, usize)], filters: &[Expr]) -> Result<Relation> {
+        if let ScanSource::Materialized(source) = source
+            && let Some(rows) = self.materialized.get(&source.index)
+        {
+            let rows = rows
+                .iter()
+                .map(|row| columns.iter().map(|(_, position)| row[*position].clone()).collect())
+                .collect();
+            return Ok(Relation { columns: columns.iter().map(|(id, _)| *id).collect(), rows });
+        }
         let ScanSource::Table { table, name } = source else {
             return Err(Error::unsupported("the reference reads tables only"));
         };

@@ -32,7 +32,10 @@ fn run_plan(plan: LogicalPlan) -> Result<Vec<Vec<Value>>> {
 
 fn run_with(plan: LogicalPlan, subqueries: Vec<LogicalPlan>) -> Result<Vec<Vec<Value>>> {
     let output = plan.output().into_iter().map(|id| (id, String::new())).collect();
-    run(&LogicalQuery { plan, columns: ColumnTable::default(), subqueries, output }, &Tables::default())
+    run(
+        &LogicalQuery { plan, columns: ColumnTable::default(), subqueries, recursions: vec![], output },
+        &Tables::default(),
+    )
 }
 
 fn left() -> LogicalPlan {
@@ -295,7 +298,13 @@ fn it_gives_up_rather_than_run_for_ever() {
         mark: None,
     };
     let output = vec![(ColumnId(0), String::new())];
-    let query = LogicalQuery { plan, columns: ColumnTable::default(), subqueries: vec![], output };
+    let query = LogicalQuery {
+        plan,
+        columns: ColumnTable::default(),
+        subqueries: vec![],
+        recursions: vec![],
+        output,
+    };
     assert!(is_refusal(&run_within(&query, &Tables::default(), 10_000).unwrap_err()));
     let like = ExprKind::Like {
         input: Box::new(Expr::literal(Value::text("abc"), Type::Text)),

@@ -21,19 +21,33 @@ mod relations;
 mod script;
 mod stack;
 mod statement;
+mod texts;
 
-pub use relations::{RelationInfo, Relations};
+pub use relations::{MacroInfo, RelationInfo, Relations, ViewInfo};
 pub use script::{StatementText, split};
 
 use plan::statement::Statement;
-use types::Result;
+use types::{Result, Type, Value};
 
 /// Plans one statement of `text`. Positions of errors refer to `text` as a whole.
 pub fn plan(text: &str, statement: &StatementText, relations: &dyn Relations) -> Result<Statement> {
+    plan_with(text, statement, relations, &[])
+}
+
+/// As `plan`, with values for the parameters `$1`, `$2` and so on, or as many `?`.
+pub fn plan_with(
+    text: &str,
+    statement: &StatementText,
+    relations: &dyn Relations,
+    parameters: &[(Value, Type)],
+) -> Result<Statement> {
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
+        if let Some(defined) = statement::create_macro(own)? {
+            return Ok(defined);
+        }
         let parsed = parse::statement(own)?;
-        statement::plan(own, &parsed, relations)
+        statement::plan(own, &parsed, relations, parameters)
     })
     .map_err(|error| statement.in_script(error))
 }

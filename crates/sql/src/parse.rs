@@ -37,6 +37,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     refuse_exponential(text, &tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
+    number_parameters(&mut tokens);
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
@@ -143,6 +144,45 @@ fn take_column_names(tokens: &mut Vec<TokenWithSpan>) -> Vec<Ident> {
             _ => return vec![],
         }
     }
+}
+
+/// `?` is the next parameter.
+fn number_parameters(tokens: &mut [TokenWithSpan]) {
+    let mut count = 0;
+    for token in tokens {
+        let unnumbered = match &token.token {
+            Token::Question => true,
+            Token::Placeholder(name) => name == "?",
+            _ => false,
+        };
+        if unnumbered {
+            count += 1;
+            token.token = Token::Placeholder(format!("${count}"));
+        }
+    }
+}
+
+/// What stands behind the first AS that is in no brackets.
+pub(crate) fn after_as(text: &str) -> Option<&str> {
+    let mut depth = 0;
+    for token in Tokenizer::new(&Grammar::new(), text).tokenize_with_location().ok()? {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::Word(word) if depth == 0 && word.keyword == Keyword::AS => {
+                let end = place::location(text, token.span.end)?.offset as usize;
+                return text.get(end..).map(|rest| rest.trim().trim_end_matches(';').trim_end());
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The words and signs of a text, for statements that the parser does not know; blanks left out.
+pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
+    let all = Tokenizer::new(&Grammar::new(), text).tokenize().ok()?;
+    Some(all.into_iter().filter(|t| !matches!(t, Token::Whitespace(_))).collect())
 }
 
 /// Takes EXCLUDE out of window frames: the parser's tree has no place for it.

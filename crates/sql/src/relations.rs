@@ -13,6 +13,21 @@ pub struct RelationInfo {
     pub unique: Vec<Vec<usize>>,
 }
 
+/// A view: the text of its query, and the names of its first columns where they were given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewInfo {
+    pub columns: Vec<String>,
+    pub text: String,
+}
+
+/// A macro: an expression, or with `table` a query, over its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MacroInfo {
+    pub parameters: Vec<String>,
+    pub text: String,
+    pub table: bool,
+}
+
 /// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a larger
 /// stack.
 pub trait Relations: Sync {
@@ -30,6 +45,14 @@ pub trait Relations: Sync {
             file.schema = Schema::new(fields.map(|(f, t)| Field::new(&f.name, t.ty, true)).collect());
         }
         Ok(file)
+    }
+    /// The view of that name.
+    fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
+        None
+    }
+    /// The macro of that name.
+    fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
+        None
     }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;

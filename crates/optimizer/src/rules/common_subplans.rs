@@ -55,7 +55,8 @@ pub fn share(
         if occurrences < 2 {
             continue;
         }
-        let index = plans.len();
+        // Recursive queries have the first numbers, two each.
+        let index = 2 * query.recursions.len() + plans.len();
         plans.extend(replace(&mut parts, template, index, query, statistics, settings)?);
     }
     if !plans.is_empty() {

@@ -241,6 +241,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return Err(place::at(error, self.text(), span));
             }
         };
+        if let (None, Some(frame)) = (table, self.binder.arguments.last())
+            && let Some((_, argument)) = frame.iter().find(|(parameter, _)| parameter == name)
+        {
+            return Ok(Bound { span, ..argument.clone() });
+        }
         match self.scope.find(schema, table, name).placed(self.text(), span)? {
             Some(id) => Ok(Bound::typed(self.binder.column(id), span)),
             None => {
@@ -276,9 +281,16 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 });
             }
             AstValue::Placeholder(name) => {
-                let error = Error::unsupported(format!("parameter {name} is not supported"))
-                    .with_hint("write the value into the statement");
-                return Err(place::at(error, self.text(), span));
+                let number = name.trim_start_matches('$').parse::<usize>().ok();
+                let value = number.and_then(|n| self.binder.values.get(n.checked_sub(1)?));
+                let Some((value, ty)) = value else {
+                    let error =
+                        Error::new(SqlState::UndefinedParameter, format!("there is no parameter {name}"))
+                            .with_hint("give its value with EXECUTE, or beside the statement's text");
+                    return Err(place::at(error, self.text(), span));
+                };
+                let untyped = ty.is_text() && !value.is_null();
+                return Ok(Bound { expr: Expr::literal(value.clone(), *ty), untyped, span });
             }
             other => {
                 let error = Error::unsupported(format!("the literal {other} is not supported"));

@@ -367,6 +367,10 @@ impl<'a> Binder<'a> {
         {
             return Ok((self.bind_cte(at)?, table.clone()));
         }
+        if let Some(view) = self.relations.view(schema, table) {
+            self.count_instance()?;
+            return Ok((self.bind_view(table, view, span)?, table.clone()));
+        }
         match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
             Some(info) => Ok((self.scan(info), table.clone())),
             None => {
@@ -442,8 +446,8 @@ impl<'a> Binder<'a> {
         };
         let (function, span) = (folded(ident), ident.span);
         match function.as_str() {
-            "generate_series" => {
-                let relation = self.generate_series(arguments, span)?;
+            "generate_series" | "range" => {
+                let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
             }
             "read_parquet" | "read_csv" | "read_arrow" | "read_tbl" => {
@@ -478,6 +482,10 @@ impl<'a> Binder<'a> {
                 Ok((self.file(source), file_stem(&path)))
             }
             _ => {
+                if let Some(called) = self.relations.macro_named(&function).filter(|m| m.table) {
+                    self.count_instance()?;
+                    return Ok((self.bind_table_macro(&function, called, arguments, span)?, function));
+                }
                 let error = Error::new(
                     SqlState::UndefinedFunction,
                     format!("table function {function} does not exist"),
@@ -496,7 +504,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn generate_series(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Relation> {
+    fn generate_series(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Relation> {
         let mut numbers = Vec::with_capacity(3);
         let mut ty = Type::Integer;
         for argument in arguments {
@@ -512,6 +525,15 @@ impl<'a> Binder<'a> {
                 ty = Type::BigInt;
             }
             numbers.extend(value.as_i128());
+        }
+        // `range` ends before its end, and may begin at 0.
+        let range = function == "range";
+        if let (true, [end]) = (range, numbers.as_slice()) {
+            numbers = vec![0, *end];
+        }
+        if range && numbers.len() > 1 {
+            let step = numbers.get(2).copied().unwrap_or(1);
+            numbers[1] -= step.signum();
         }
         let (start, end, step) = match numbers.as_slice() {
             [start, end] => (*start, *end, 1),
@@ -536,9 +558,9 @@ impl<'a> Binder<'a> {
         for at in 0..count {
             rows.push(vec![Value::from_i128(start + at * step, ty.physical()).unwrap_or(Value::Null)]);
         }
-        let id = self.columns.add("generate_series", ty, false);
+        let id = self.columns.add(function, ty, false);
         let plan = LogicalPlan::Values { columns: vec![id], rows };
-        Ok(Relation { plan, columns: vec![("generate_series".into(), id)] })
+        Ok(Relation { plan, columns: vec![(function.into(), id)] })
     }
 }
 

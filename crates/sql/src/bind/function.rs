@@ -52,6 +52,22 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
             return Err(refuse(error));
         }
+        if call.over.is_none()
+            && idents.len() == 1
+            && let Some(called) = self.binder.relations.macro_named(&name)
+        {
+            if called.table {
+                return Err(refuse(Error::new(
+                    SqlState::WrongObjectType,
+                    format!("{name} is a table macro, which stands in FROM"),
+                )));
+            }
+            let arguments: &'a [FunctionArg] = match &call.args {
+                FunctionArguments::List(list) => &list.args,
+                _ => &[],
+            };
+            return self.scalar_macro(&name, called, arguments, span);
+        }
         if name == "grouping" && call.over.is_none() {
             return self.grouping(call, span);
         }

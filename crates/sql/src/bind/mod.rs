@@ -17,8 +17,10 @@ mod function;
 pub(crate) mod grouping;
 mod library;
 pub(crate) mod literal;
+mod macros;
 mod operator;
 mod query;
+mod recursion;
 mod regex;
 mod reserved;
 mod scope;
@@ -34,11 +36,12 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::logical::ColumnTable;
-use plan::{ColumnId, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
+use plan::{ColumnId, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery, Recursion};
 use sqlparser::ast::{Ident, Query};
 use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, Schema, Type, Value};
 
+use crate::texts::Texts;
 use crate::{Relations, place, stack};
 use scope::Scope;
 
@@ -62,6 +65,9 @@ struct Cte<'a> {
     visible: usize,
     scope: Option<Rc<Scope>>,
     used: bool,
+    /// WITH RECURSIVE: it may refer to itself.
+    recursive: bool,
+    recursion: Option<recursion::Named>,
 }
 
 /// A key of a scanned table: the rest of its row depends on these columns.
@@ -82,10 +88,19 @@ pub(crate) struct Binder<'a> {
     instances: usize,
     /// EXCLUDE clauses of frames, by the place of the function or window name they belong to.
     exclusions: &'a [(Location, Exclusion)],
+    /// Values of `$1`, `$2` and so on.
+    pub values: &'a [(Value, Type)],
+    texts: &'a Texts,
+    /// Arguments of the macros that are being bound, innermost last.
+    arguments: Vec<Vec<(String, coerce::Bound)>>,
+    /// Views and macros that are being bound: one inside itself would never end.
+    inside: Vec<String>,
+    recursions: Vec<Recursion>,
+    materialized: usize,
 }
 
 impl<'a> Binder<'a> {
-    pub fn new(text: &'a str, relations: &'a dyn Relations) -> Self {
+    pub fn new(text: &'a str, relations: &'a dyn Relations, texts: &'a Texts) -> Self {
         Binder {
             text,
             relations,
@@ -96,6 +111,12 @@ impl<'a> Binder<'a> {
             untyped: HashSet::new(),
             instances: 0,
             exclusions: &[],
+            values: &[],
+            texts,
+            arguments: Vec::new(),
+            inside: Vec::new(),
+            recursions: Vec::new(),
+            materialized: 0,
         }
     }
 
@@ -128,7 +149,13 @@ impl<'a> Binder<'a> {
                 .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
         }
         let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
-        Ok(LogicalQuery { plan: relation.plan, columns: self.columns, subqueries: self.subqueries, output })
+        Ok(LogicalQuery {
+            plan: relation.plan,
+            columns: self.columns,
+            subqueries: self.subqueries,
+            recursions: self.recursions,
+            output,
+        })
     }
 
     /// Counts one more query bound; nested uses of common table expressions double quickly.

@@ -71,10 +71,6 @@ impl<'a> Binder<'a> {
     }
 
     fn bind_with(&mut self, with: &'a With, outer: &Option<Rc<Scope>>) -> Result<()> {
-        if with.recursive {
-            let error = Error::unsupported("WITH RECURSIVE is not supported");
-            return Err(self.error_at(error, with.with_token.0.span));
-        }
         let first = self.ctes.len();
         for cte in &with.cte_tables {
             let name = folded(&cte.alias.name);
@@ -94,6 +90,8 @@ impl<'a> Binder<'a> {
                 visible,
                 scope: outer.clone(),
                 used: false,
+                recursive: with.recursive,
+                recursion: None,
             });
         }
         Ok(())
@@ -108,6 +106,12 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_cte(&mut self, at: usize) -> Result<Relation> {
         let Some(cte) = self.ctes.get_mut(at) else { return Err(Error::internal("no such WITH query")) };
         cte.used = true;
+        if cte.recursive
+            && let Some(relation) = self.bind_recursive(at)?
+        {
+            return Ok(relation);
+        }
+        let cte = &self.ctes[at];
         let (query, visible, scope, names) = (cte.query, cte.visible, cte.scope.clone(), cte.columns.clone());
         // Inside, only those before it can be seen.
         let hidden = self.ctes.split_off(visible);
@@ -248,7 +252,7 @@ impl<'a> Binder<'a> {
     }
 
     /// NULL columns that no context gave a type are TEXT.
-    fn settle_nulls(&mut self, relation: &mut Relation) -> Result<()> {
+    pub(super) fn settle_nulls(&mut self, relation: &mut Relation) -> Result<()> {
         for (_, id) in &relation.columns {
             if self.columns.get(*id).ty == Type::Null {
                 self.retype(&mut relation.plan, *id, Type::Text, Span::empty())?;

@@ -69,7 +69,7 @@ impl<'a> Binder<'a> {
         Ok(left)
     }
 
-    fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
+    pub(super) fn bind_branch(&mut self, body: &'a SetExpr, outer: Option<Rc<Scope>>) -> Result<Relation> {
         self.count_instance()?;
         match body {
             SetExpr::Select(select) => self.bind_select(select, super::query::Ordering::List(&[]), outer),

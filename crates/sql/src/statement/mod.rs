@@ -1,6 +1,7 @@
 //! Statements: the syntax tree's to ours.
 
 mod create;
+mod define;
 mod load;
 mod session;
 
@@ -11,16 +12,31 @@ use sqlparser::ast::{
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
 use sqlparser::tokenizer::{Location, Span};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::{Binder, folded};
 use crate::parse::Parsed;
+use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
 /// Plans one parsed statement.
-pub(crate) fn plan(text: &str, parsed: &Parsed, relations: &dyn Relations) -> Result<Statement> {
-    let context =
-        Context { text, relations, column_names: &parsed.column_names, exclusions: &parsed.exclusions };
+pub(crate) use define::create_macro;
+
+pub(crate) fn plan(
+    text: &str,
+    parsed: &Parsed,
+    relations: &dyn Relations,
+    values: &[(Value, Type)],
+) -> Result<Statement> {
+    let texts = Texts::default();
+    let context = Context {
+        text,
+        relations,
+        column_names: &parsed.column_names,
+        exclusions: &parsed.exclusions,
+        values,
+        texts: &texts,
+    };
     context.plan(&parsed.statement)
 }
 
@@ -30,11 +46,15 @@ struct Context<'a> {
     relations: &'a dyn Relations,
     column_names: &'a [Ident],
     exclusions: &'a [(Location, Exclusion)],
+    values: &'a [(Value, Type)],
+    texts: &'a Texts,
 }
 
 impl Context<'_> {
     fn binder(&self) -> Binder<'_> {
-        Binder::new(self.text, self.relations).with_exclusions(self.exclusions)
+        let mut binder = Binder::new(self.text, self.relations, self.texts).with_exclusions(self.exclusions);
+        binder.values = self.values;
+        binder
     }
 
     fn plan(&self, syntax: &Syntax) -> Result<Statement> {
@@ -49,6 +69,12 @@ impl Context<'_> {
             }
             Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
                 self.drop(object_type, *if_exists, names, *cascade)
+            }
+            Syntax::CreateView(view) => self.create_view(view),
+            Syntax::Prepare { name, .. } => self.prepare(name),
+            Syntax::Execute { name, parameters, .. } => self.execute(name.as_ref(), parameters),
+            Syntax::Deallocate { name, .. } => {
+                Ok(Statement::Deallocate { name: Some(folded(name)).filter(|n| n != "all") })
             }
             Syntax::Insert(insert) => self.insert(insert),
             Syntax::Copy { source, to, target, options, legacy_options, .. } => {
@@ -151,6 +177,7 @@ impl Context<'_> {
                     names.iter().map(|n| self.object_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
                 Ok(Statement::DropTable { names, if_exists, cascade })
             }
+            ObjectType::View => self.drop_views(if_exists, names),
             ObjectType::Schema => match names {
                 [name] => Ok(Statement::DropSchema { name: self.simple_name(name)?, if_exists, cascade }),
                 _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),

@@ -1,0 +1,133 @@
+//! Views and macros: texts by name, beside the catalog's tables.
+//!
+//! A view shares its schema's names with the tables. Neither holds on to what it uses: a view whose table is gone says
+//! so when it is used.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plan::statement::{IfExists, ObjectName};
+use sql::{MacroInfo, ViewInfo};
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+use crate::result::ResultSet;
+use crate::session::shown;
+
+#[derive(Default)]
+pub(crate) struct Definitions {
+    inner: Mutex<Texts>,
+}
+
+#[derive(Default)]
+struct Texts {
+    /// By schema and name.
+    views: BTreeMap<(String, String), ViewInfo>,
+    macros: BTreeMap<String, MacroInfo>,
+}
+
+impl Definitions {
+    fn lock(&self) -> MutexGuard<'_, Texts> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    pub fn view(&self, schema: Option<&str>, name: &str) -> Option<ViewInfo> {
+        self.lock().views.get(&key(schema, name)).cloned()
+    }
+    pub fn macro_named(&self, name: &str) -> Option<MacroInfo> {
+        self.lock().macros.get(name).cloned()
+    }
+    pub fn view_names(&self) -> Vec<String> {
+        self.lock().views.keys().map(|(_, name)| name.clone()).collect()
+    }
+    /// The error for a table that would have a view's name.
+    pub fn refuse_table(&self, schema: Option<&str>, name: &str) -> Result<()> {
+        if self.view(schema, name).is_some() {
+            return Err(crate::define::already_exists(name).with_hint("it is a view; DROP VIEW removes it"));
+        }
+        Ok(())
+    }
+    /// Views of a schema that is dropped go with it, if they may.
+    pub fn drop_schema(&self, schema: &str, cascade: bool) -> Result<()> {
+        let mut texts = self.lock();
+        if !cascade && texts.views.keys().any(|(s, _)| s == schema) {
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!("cannot drop schema {schema} because it holds views"),
+            )
+            .with_hint("use DROP SCHEMA ... CASCADE"));
+        }
+        texts.views.retain(|(s, _), _| s != schema);
+        Ok(())
+    }
+}
+
+fn key(schema: Option<&str>, name: &str) -> (String, String) {
+    let schema = match schema {
+        None | Some("public") => catalog::DEFAULT_SCHEMA,
+        Some(schema) => schema,
+    };
+    (schema.to_owned(), name.to_owned())
+}
+
+impl Session {
+    pub(crate) fn create_view(
+        &self,
+        name: &ObjectName,
+        columns: Vec<String>,
+        text: String,
+        if_exists: IfExists,
+    ) -> Result<ResultSet> {
+        let done = ResultSet::done("CREATE VIEW");
+        let snapshot = self.snapshot();
+        if let Some(schema) = &name.schema {
+            snapshot.schema(schema)?;
+        }
+        if snapshot.find(name.schema.as_deref(), &name.name).is_some() {
+            return Err(crate::define::already_exists(&name.name).with_hint("it is a table"));
+        }
+        let mut texts = self.database.shared.definitions.lock();
+        let key = key(name.schema.as_deref(), &name.name);
+        match (texts.views.contains_key(&key), if_exists) {
+            (true, IfExists::Keep) => return Ok(done),
+            (true, IfExists::Error) => {
+                return Err(crate::define::already_exists(&name.name).with_hint("use CREATE OR REPLACE VIEW"));
+            }
+            _ => {}
+        }
+        texts.views.insert(key, ViewInfo { columns, text });
+        Ok(done)
+    }
+
+    pub(crate) fn drop_views(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
+        let mut texts = self.database.shared.definitions.lock();
+        let keys: Vec<_> = names.iter().map(|n| key(n.schema.as_deref(), &n.name)).collect();
+        for (key, name) in keys.iter().zip(names) {
+            if !if_exists && !texts.views.contains_key(key) {
+                return Err(Error::new(
+                    SqlState::UndefinedTable,
+                    format!("view \"{}\" does not exist", shown(name)),
+                ));
+            }
+        }
+        keys.iter().for_each(|key| drop(texts.views.remove(key)));
+        Ok(ResultSet::done("DROP VIEW"))
+    }
+
+    pub(crate) fn create_macro(&self, name: String, called: MacroInfo, replace: bool) -> Result<ResultSet> {
+        let mut texts = self.database.shared.definitions.lock();
+        if !replace && texts.macros.contains_key(&name) {
+            return Err(Error::new(SqlState::DuplicateFunction, format!("macro \"{name}\" already exists"))
+                .with_hint("use CREATE OR REPLACE MACRO"));
+        }
+        texts.macros.insert(name, called);
+        Ok(ResultSet::done("CREATE MACRO"))
+    }
+
+    pub(crate) fn drop_macro(&self, name: &str, if_exists: bool) -> Result<ResultSet> {
+        let removed = self.database.shared.definitions.lock().macros.remove(name);
+        if removed.is_none() && !if_exists {
+            return Err(Error::new(SqlState::UndefinedFunction, format!("macro \"{name}\" does not exist")));
+        }
+        Ok(ResultSet::done("DROP MACRO"))
+    }
+}

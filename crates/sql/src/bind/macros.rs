@@ -1,0 +1,195 @@
+//! Views and macros: texts of their own, bound where they are used.
+
+use std::rc::Rc;
+
+use sqlparser::ast::{FunctionArg, FunctionArgExpr, Query, SelectItem, SetExpr, Statement};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState};
+
+use super::coerce::Bound;
+use super::expression::{Clause, ExprBinder};
+use super::scope::Scope;
+use super::{Binder, Relation, stack};
+use crate::parse::Parsed;
+use crate::{MacroInfo, ViewInfo};
+
+/// Views and macros inside each other.
+const NESTING_MAX: usize = 64;
+
+impl<'a> Binder<'a> {
+    /// Binds a text of its own; its errors are told at the place `span` of the text around it.
+    fn inside<T>(
+        &mut self,
+        what: String,
+        text: String,
+        span: Span,
+        bind: impl FnOnce(&mut Self, &'a Parsed) -> Result<T>,
+    ) -> Result<T> {
+        if self.inside.len() >= NESTING_MAX {
+            return Err(self.error_at(stack::too_deep(), span));
+        }
+        if self.inside.contains(&what) {
+            let error = Error::new(SqlState::InvalidRecursion, format!("{what} is defined by itself"));
+            return Err(self.error_at(error, span));
+        }
+        let (own, parsed) = self.texts.add(text)?;
+        let around = std::mem::replace(&mut self.text, own);
+        let exclusions = std::mem::replace(&mut self.exclusions, &parsed.exclusions);
+        let ctes = std::mem::take(&mut self.ctes);
+        self.inside.push(what.clone());
+        let result = bind(self, parsed);
+        self.inside.pop();
+        self.text = around;
+        self.exclusions = exclusions;
+        self.ctes = ctes;
+        result.map_err(|error| {
+            // Its place is one of the inner text.
+            let mut told = Error::new(error.state(), error.message());
+            if let Some(hint) = error.hint() {
+                told = told.with_hint(hint);
+            }
+            self.error_at(told.with_detail(format!("in {what}")), span)
+        })
+    }
+
+    pub(super) fn bind_view(&mut self, name: &str, view: ViewInfo, span: Span) -> Result<Relation> {
+        let arguments = std::mem::take(&mut self.arguments);
+        let columns = view.columns;
+        let result = self.inside(format!("view \"{name}\""), view.text, span, |binder, parsed| {
+            let mut relation = binder.bind_query(query_of(parsed)?, None)?;
+            binder.rename_columns(&mut relation, &columns)?;
+            Ok(relation)
+        });
+        self.arguments = arguments;
+        result
+    }
+
+    pub(super) fn bind_table_macro(
+        &mut self,
+        name: &str,
+        called: MacroInfo,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Relation> {
+        let scope = Rc::new(Scope::default());
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
+            bound.push(binder.macro_argument(name, argument)?);
+        }
+        let frame = frame(self, name, &called, bound, span)?;
+        self.arguments.push(frame);
+        let result = self.inside(format!("macro \"{name}\""), called.text, span, |binder, parsed| {
+            binder.bind_query(query_of(parsed)?, None)
+        });
+        self.arguments.pop();
+        result
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    fn macro_argument(&mut self, name: &str, argument: &'a FunctionArg) -> Result<(Option<String>, Bound)> {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Ok((None, self.bind(e)?)),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
+                Ok((Some(super::folded(name)), self.bind(e)?))
+            }
+            other => Err(Error::unsupported(format!("macro {name} does not take {other}"))),
+        }
+    }
+
+    /// A call of a macro that is an expression.
+    pub(super) fn scalar_macro(
+        &mut self,
+        name: &str,
+        called: MacroInfo,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Bound> {
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push(self.macro_argument(name, argument)?);
+        }
+        let frame = frame(self.binder, name, &called, bound, span)?;
+        self.binder.arguments.push(frame);
+        let text = format!("SELECT {}", called.text);
+        // The body is bound by this binder, so that aggregates in it are the query's own.
+        let what = format!("macro \"{name}\"");
+        let result = self.bind_inside(what, text, span);
+        self.binder.arguments.pop();
+        result.map(|bound| Bound { span, ..bound })
+    }
+
+    fn bind_inside(&mut self, what: String, text: String, span: Span) -> Result<Bound> {
+        // Everything that `Binder::inside` keeps, around this binder.
+        if self.binder.inside.len() >= NESTING_MAX {
+            return Err(self.binder.error_at(stack::too_deep(), span));
+        }
+        if self.binder.inside.contains(&what) {
+            let error = Error::new(SqlState::InvalidRecursion, format!("{what} is defined by itself"));
+            return Err(self.binder.error_at(error, span));
+        }
+        let (own, parsed) = self.binder.texts.add(text)?;
+        let around = std::mem::replace(&mut self.binder.text, own);
+        let exclusions = std::mem::replace(&mut self.binder.exclusions, &parsed.exclusions);
+        self.binder.inside.push(what.clone());
+        let result = match expression_of(parsed) {
+            Some(body) => self.bind(body),
+            None => Err(Error::new(SqlState::SyntaxError, "the macro is not one expression")),
+        };
+        self.binder.inside.pop();
+        self.binder.text = around;
+        self.binder.exclusions = exclusions;
+        result.map_err(|error| {
+            let mut told = Error::new(error.state(), error.message());
+            if let Some(hint) = error.hint() {
+                told = told.with_hint(hint);
+            }
+            self.binder.error_at(told.with_detail(format!("in {what}")), span)
+        })
+    }
+}
+
+/// The macro's parameters with their arguments.
+fn frame(
+    binder: &Binder<'_>,
+    name: &str,
+    called: &MacroInfo,
+    arguments: Vec<(Option<String>, Bound)>,
+    span: Span,
+) -> Result<Vec<(String, Bound)>> {
+    let refuse = |message: String| binder.error_at(Error::new(SqlState::UndefinedFunction, message), span);
+    if arguments.len() != called.parameters.len() {
+        return Err(refuse(format!(
+            "macro {name} takes {} arguments, not {}",
+            called.parameters.len(),
+            arguments.len()
+        )));
+    }
+    let mut frame: Vec<(String, Bound)> = Vec::with_capacity(arguments.len());
+    for (at, (given, bound)) in arguments.into_iter().enumerate() {
+        let parameter = given.unwrap_or_else(|| called.parameters[at].clone());
+        if !called.parameters.contains(&parameter) || frame.iter().any(|(known, _)| *known == parameter) {
+            return Err(refuse(format!("macro {name} does not take the argument {parameter} here")));
+        }
+        frame.push((parameter, bound));
+    }
+    Ok(frame)
+}
+
+fn query_of(parsed: &Parsed) -> Result<&Query> {
+    match &parsed.statement {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::new(SqlState::SyntaxError, "a view or a table macro is a query")),
+    }
+}
+
+/// The one item of `SELECT item`.
+fn expression_of(parsed: &Parsed) -> Option<&sqlparser::ast::Expr> {
+    let Statement::Query(query) = &parsed.statement else { return None };
+    let SetExpr::Select(select) = query.body.as_ref() else { return None };
+    match (select.projection.as_slice(), select.from.is_empty()) {
+        ([SelectItem::UnnamedExpr(expr)], true) => Some(expr),
+        _ => None,
+    }
+}

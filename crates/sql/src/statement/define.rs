@@ -1,0 +1,131 @@
+//! Statements that keep a text: views, macros, prepared statements.
+
+use plan::Statement;
+use plan::statement::{IfExists, ObjectName};
+use sqlparser::ast::{CreateView, Expr as Ast, Ident, ObjectName as NameSyntax};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
+use types::{Error, Result, SqlState};
+
+use super::Context;
+use crate::bind::folded;
+use crate::{parse, place};
+
+impl Context<'_> {
+    pub(super) fn create_view(&self, view: &CreateView) -> Result<Statement> {
+        if view.materialized || view.secure {
+            return Err(Error::unsupported("materialized and secure views are not supported"));
+        }
+        let (name, _) = self.object_name(&view.name)?;
+        let Some(text) = parse::after_as(self.text) else {
+            return Err(Error::internal("a view without a query"));
+        };
+        let columns: Vec<String> = view.columns.iter().map(|c| folded(&c.name)).collect();
+        // The query must be one that can be planned, here and now.
+        let query = self.binder().query(&view.query)?;
+        if columns.len() > query.output.len() {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("{} column names given, but there are {} columns", columns.len(), query.output.len()),
+            ));
+        }
+        let if_exists = match (view.or_replace, view.if_not_exists) {
+            (true, _) => IfExists::Replace,
+            (_, true) => IfExists::Keep,
+            _ => IfExists::Error,
+        };
+        Ok(Statement::CreateView { name, columns, text: text.to_owned(), if_exists })
+    }
+
+    pub(super) fn drop_views(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
+        let names: Result<Vec<ObjectName>> = names.iter().map(|n| Ok(self.object_name(n)?.0)).collect();
+        Ok(Statement::DropView { names: names?, if_exists })
+    }
+
+    pub(super) fn prepare(&self, name: &Ident) -> Result<Statement> {
+        match parse::after_as(self.text) {
+            Some(text) => Ok(Statement::Prepare { name: folded(name), text: text.to_owned() }),
+            None => Err(Error::new(SqlState::SyntaxError, "PREPARE needs AS and a statement")),
+        }
+    }
+
+    pub(super) fn execute(&self, name: Option<&NameSyntax>, parameters: &[Ast]) -> Result<Statement> {
+        let Some(name) = name else { return Err(Error::unsupported("EXECUTE IMMEDIATE is not supported")) };
+        let mut binder = self.binder();
+        let mut arguments = Vec::with_capacity(parameters.len());
+        for parameter in parameters {
+            arguments.push(binder.constant(parameter)?);
+        }
+        Ok(Statement::Execute { name: self.simple_name(name)?, arguments })
+    }
+}
+
+/// `CREATE [OR REPLACE] MACRO name(a, b) AS [TABLE] body` and `DROP MACRO [IF EXISTS] name`, which the parser does not
+/// know; `None` for every other text.
+pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
+    // Only such texts are looked at twice.
+    let begins =
+        |word: &str| text.trim_start().get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    if !begins("create") && !begins("drop") {
+        return Ok(None);
+    }
+    let Some(tokens) = parse::tokens(text) else { return Ok(None) };
+    let word = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(wanted));
+    let name = |at: usize| match tokens.get(at) {
+        Some(Token::Word(w)) => {
+            Some(if w.quote_style.is_some() { w.value.clone() } else { w.value.to_lowercase() })
+        }
+        _ => None,
+    };
+    let wrong = || {
+        Error::new(
+            SqlState::SyntaxError,
+            "a macro is CREATE [OR REPLACE] MACRO name(parameter, ...) AS [TABLE] body",
+        )
+        .at(place::START)
+    };
+    if word(0, "drop") && word(1, "macro") {
+        let if_exists = word(2, "if") && word(3, "exists");
+        let at = if if_exists { 4 } else { 2 };
+        let rest = tokens.len() - at.min(tokens.len());
+        let ended = rest == 1 || tokens[at + 1..].iter().all(|t| matches!(t, Token::SemiColon | Token::EOF));
+        return match name(at).filter(|_| ended) {
+            Some(name) => Ok(Some(Statement::DropMacro { name, if_exists })),
+            None => Err(Error::new(SqlState::SyntaxError, "write DROP MACRO name").at(place::START)),
+        };
+    }
+    let replace = word(1, "or") && word(2, "replace");
+    let mut at = if replace { 3 } else { 1 };
+    if !word(0, "create") || !word(at, "macro") {
+        return Ok(None);
+    }
+    let called = name(at + 1).ok_or_else(wrong)?;
+    if tokens.get(at + 2) != Some(&Token::LParen) {
+        return Err(wrong());
+    }
+    at += 3;
+    let mut parameters = Vec::new();
+    while tokens.get(at) != Some(&Token::RParen) {
+        let parameter = name(at).ok_or_else(wrong)?;
+        if parameters.contains(&parameter) {
+            return Err(Error::new(SqlState::SyntaxError, format!("parameter {parameter} appears twice")));
+        }
+        parameters.push(parameter);
+        at += 1;
+        match tokens.get(at) {
+            Some(Token::Comma) => at += 1,
+            Some(Token::RParen) => {}
+            _ => return Err(wrong()),
+        }
+    }
+    if !matches!(tokens.get(at + 1), Some(Token::Word(w)) if w.keyword == Keyword::AS) {
+        return Err(wrong());
+    }
+    let table = word(at + 2, "table");
+    let body = parse::after_as(text).ok_or_else(wrong)?;
+    let body = if table { body.get("table".len()..).unwrap_or_default().trim() } else { body };
+    // The syntax is checked now; names are looked up where the macro is used.
+    let checked = if table { body.to_owned() } else { format!("SELECT {body}") };
+    parse::statement(&checked).map_err(|error| Error::new(error.state(), error.message()))?;
+    Ok(Some(Statement::CreateMacro { name: called, parameters, text: body.to_owned(), table, replace }))
+}
