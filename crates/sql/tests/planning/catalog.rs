@@ -6,13 +6,15 @@ use std::sync::Mutex;
 use plan::file::TextOptions;
 use plan::statement::{IfExists, Statement};
 use plan::{FileFormat, FileSource, TableId};
-use sql::{RelationInfo, Relations};
+use sql::{MacroInfo, RelationInfo, Relations, ViewInfo};
 use types::{Error, Field, Result, Schema, SqlState, Type};
 
 #[derive(Default)]
 pub struct Catalog {
     tables: Mutex<BTreeMap<(String, String), RelationInfo>>,
     schemas: Mutex<Vec<String>>,
+    views: Mutex<BTreeMap<String, ViewInfo>>,
+    macros: Mutex<BTreeMap<String, MacroInfo>>,
 }
 
 /// Column types by letter: i INTEGER, b BIGINT, d DECIMAL(15,2), t TEXT, c CHAR(10), D DATE.
@@ -183,6 +185,18 @@ impl Catalog {
                 self.schemas.lock().unwrap().retain(|s| s != name);
                 self.tables.lock().unwrap().retain(|(schema, _), _| schema != name);
             }
+            Statement::CreateView { name, columns, text, .. } => {
+                let view = ViewInfo { columns: columns.clone(), text: text.clone() };
+                self.views.lock().unwrap().insert(name.name.clone(), view);
+            }
+            Statement::DropView { names, .. } => {
+                names.iter().for_each(|n| drop(self.views.lock().unwrap().remove(&n.name)));
+            }
+            Statement::CreateMacro { name, parameters, text, table, .. } => {
+                let called = MacroInfo { parameters: parameters.clone(), text: text.clone(), table: *table };
+                self.macros.lock().unwrap().insert(name.clone(), called);
+            }
+            Statement::DropMacro { name, .. } => drop(self.macros.lock().unwrap().remove(name)),
             _ => {}
         }
         Ok(())
@@ -190,6 +204,12 @@ impl Catalog {
 }
 
 impl Relations for Catalog {
+    fn view(&self, _: Option<&str>, name: &str) -> Option<ViewInfo> {
+        self.views.lock().unwrap().get(name).cloned()
+    }
+    fn macro_named(&self, name: &str) -> Option<MacroInfo> {
+        self.macros.lock().unwrap().get(name).cloned()
+    }
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
         let schema = schema.map(|s| if s == "public" { "main" } else { s });
         let tables = self.tables.lock().unwrap();
