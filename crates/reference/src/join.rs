@@ -59,8 +59,9 @@ impl Context<'_> {
                 for (l, row) in left.rows.iter().enumerate() {
                     for (r, partner) in right.rows.iter().enumerate() {
                         if matches[l][r] == Match::Yes {
+                            // Paid by value, since what a join makes is also kept in memory.
+                            self.spend(1 + row.len() + partner.len())?;
                             rows.push([row.as_slice(), partner].concat());
-                            self.spend(1)?;
                         }
                     }
                 }
