@@ -52,6 +52,8 @@ pub fn all() -> Vec<Configuration> {
         ("predicates_on_codes", "off"),
         ("like_search", "off"),
         ("block_skipping", "off"),
+        ("file_skipping", "off"),
+        ("late_fetch", "off"),
         ("simd", "scalar"),
     ]
     .to_vec();

@@ -26,7 +26,8 @@ impl Session {
             Statement::Query(query)
             | Statement::CreateTableAs { query, .. }
             | Statement::Insert { query, .. }
-            | Statement::CopyFrom { query, .. } => query,
+            | Statement::CopyFrom { query, .. }
+            | Statement::CopyTo { query, .. } => query,
             _ => {
                 return Err(Error::unsupported(
                     "EXPLAIN explains queries, and the queries of statements that have one",

@@ -16,6 +16,7 @@
 
 mod benchmark_data;
 mod constraints;
+mod copy_to;
 mod database;
 mod define;
 mod definitions;

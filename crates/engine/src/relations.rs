@@ -1,5 +1,6 @@
 //! The catalog as the SQL front end sees it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use catalog::{Snapshot, Table};
@@ -12,14 +13,32 @@ use crate::database::Database;
 pub(crate) struct SessionRelations {
     snapshot: Arc<Snapshot>,
     database: Option<Database>,
+    /// What the session has registered, by name.
+    objects: HashMap<String, Object>,
+}
+
+/// Rows of the host program, kept while somebody may read them.
+#[derive(Clone)]
+pub(crate) struct Object {
+    pub source: FileSource,
+    /// Never looked at: it keeps the rows.
+    pub _held: Arc<formats::Held>,
 }
 
 impl SessionRelations {
     pub fn new(database: &Database) -> Self {
-        SessionRelations { snapshot: database.shared.catalog.snapshot(), database: Some(database.clone()) }
+        SessionRelations {
+            snapshot: database.shared.catalog.snapshot(),
+            database: Some(database.clone()),
+            objects: HashMap::new(),
+        }
+    }
+    pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
+        self.objects = objects;
+        self
     }
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
-        SessionRelations { snapshot, database: None }
+        SessionRelations { snapshot, database: None, objects: HashMap::new() }
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -58,6 +77,9 @@ impl sql::Relations for SessionRelations {
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
         formats::describe_as(path, options, table)
+    }
+    fn object(&self, name: &str) -> Option<FileSource> {
+        self.objects.get(&name.to_lowercase()).map(|object| object.source.clone())
     }
     fn table_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.snapshot.tables().map(|t| t.name.clone()).collect();

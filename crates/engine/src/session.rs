@@ -1,6 +1,6 @@
 //! A session: settings, and the execution of statements one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,7 +13,7 @@ use vector::{Batch, Vector};
 
 use crate::database::Database;
 use crate::progress::ProgressWatch;
-use crate::relations::SessionRelations;
+use crate::relations::{Object, SessionRelations};
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
 
@@ -25,6 +25,7 @@ pub struct Session {
     settings: Mutex<Settings>,
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
+    objects: Mutex<HashMap<String, Object>>,
     pub(crate) progress: ProgressWatch,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
@@ -37,6 +38,7 @@ impl Session {
             settings: Mutex::new(Settings::default()),
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
+            objects: Mutex::default(),
             progress: ProgressWatch::default(),
             prepared: Mutex::default(),
         }
@@ -44,6 +46,28 @@ impl Session {
 
     pub fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// Makes Arrow data a relation of this session, under a name in lower case; a table of that name goes first. The
+    /// rows are read where they lie, and kept until the name is given to others or taken away, and while a statement
+    /// reads them.
+    pub fn register(
+        &self,
+        name: &str,
+        schema: arrow_schema::SchemaRef,
+        batches: Vec<arrow_array::RecordBatch>,
+    ) {
+        let (source, held) = formats::hold(schema, batches);
+        self.objects().insert(name.to_lowercase(), Object { source, _held: held });
+    }
+
+    /// Forgets a name; false when there was none.
+    pub fn unregister(&self, name: &str) -> bool {
+        self.objects().remove(&name.to_lowercase()).is_some()
+    }
+
+    fn objects(&self) -> MutexGuard<'_, HashMap<String, Object>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Raising it ends the running statement within 100 ms; it is reset when the next one begins. One atomic store,
@@ -117,6 +141,28 @@ impl Session {
         self.execute_one(text, &first, parameters)
     }
 
+    /// The columns that a text's only statement would return if it ran; `None` when it is no query, or not the only
+    /// statement. Faults that binding finds are found.
+    pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
+        let statements = sql::split(text)?;
+        let [statement] = statements.as_slice() else { return Ok(None) };
+        let run = || {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let objects = self.objects().clone();
+                let relations = SessionRelations::new(&self.database).with_objects(objects);
+                Ok(match sql::plan(text, statement, &relations)? {
+                    Statement::Query(query) => Some(crate::run::result_schema(&query)),
+                    _ => None,
+                })
+            }))
+        };
+        let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
+        outcome.unwrap_or_else(|panic| {
+            Err(Error::internal(format!("internal error: {}", panic_message(&*panic)))
+                .with_hint("this is a bug; please report it with the statement"))
+        })
+    }
+
     fn execute_one(
         &self,
         text: &str,
@@ -128,7 +174,8 @@ impl Session {
         let run = || {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let started = Instant::now();
-                let relations = SessionRelations::new(&self.database);
+                let objects = self.objects().clone();
+                let relations = SessionRelations::new(&self.database).with_objects(objects);
                 let planned = sql::plan_with(text, statement, &relations, parameters)?;
                 let bound = started.elapsed();
                 let is_query = matches!(planned, Statement::Query(_));
@@ -177,6 +224,7 @@ impl Session {
                 let rows = self.insert_query(table, &name, query, relations)?;
                 Ok(ResultSet::done(format!("COPY {rows}")))
             }
+            Statement::CopyTo { query, path, options } => self.copy_to(query, &path, &options, relations),
             Statement::Explain { analyze, format, statement } => {
                 self.explain(analyze, format, *statement, relations)
             }

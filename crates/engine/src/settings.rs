@@ -28,6 +28,8 @@ pub struct Settings {
     pub predicates_on_codes: bool,
     pub like_search: bool,
     pub block_skipping: bool,
+    pub file_skipping: bool,
+    pub late_fetch: bool,
     pub optimizer: optimizer::Settings,
 }
 
@@ -51,6 +53,8 @@ impl Default for Settings {
             predicates_on_codes: true,
             like_search: true,
             block_skipping: true,
+            file_skipping: true,
+            late_fetch: true,
             optimizer: optimizer::Settings::default(),
         }
     }
@@ -64,7 +68,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 16] = [
+pub const SESSION_SETTINGS: [(&str, &str); 17] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -84,6 +88,8 @@ pub const SESSION_SETTINGS: [(&str, &str); 16] = [
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
     ("like_search", "LIKE searches the strings of a block as one text for its rarest fixed part"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
+    ("file_skipping", "files, row groups and pages skipped by partitions and statistics"),
+    ("late_fetch", "columns of files decoded only for rows that pass the filters"),
 ];
 
 /// The optimizer's switches, by name.
@@ -172,6 +178,8 @@ impl Settings {
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "like_search" => switch_text(self.like_search),
             "block_skipping" => switch_text(self.block_skipping),
+            "file_skipping" => switch_text(self.file_skipping),
+            "late_fetch" => switch_text(self.late_fetch),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
@@ -235,6 +243,8 @@ impl Settings {
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "like_search" => self.like_search = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
+            "file_skipping" => self.file_skipping = switch()?,
+            "late_fetch" => self.late_fetch = switch()?,
             _ => {
                 if !self.optimizer.set(name, text)? {
                     return Err(unknown(name));
@@ -272,6 +282,8 @@ impl Settings {
             predicates_on_codes: self.predicates_on_codes,
             like_search: self.like_search,
             block_skipping: self.block_skipping,
+            file_skipping: self.file_skipping,
+            late_fetch: self.late_fetch,
         }
     }
 }

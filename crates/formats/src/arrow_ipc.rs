@@ -17,7 +17,7 @@ use types::{Error, Field, Result, Schema, SqlState};
 use vector::Batch;
 
 use crate::input::Input;
-use crate::{Reader, decode};
+use crate::{Decoded, Reader, Window, decode};
 
 const FORMAT: &str = "Arrow";
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -315,7 +315,8 @@ impl Reader for ArrowFiles {
     fn units(&self) -> Result<u64> {
         Ok(self.units.len() as u64)
     }
-    fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+    fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
+        let push: &mut dyn FnMut(Batch) -> Result<bool> = &mut |batch| visit(&mut Decoded(batch));
         let Some((file, at)) = self.units.get(unit as usize) else { return Ok(()) };
         let file = &self.files[*file];
         let input = &file.contents.input;

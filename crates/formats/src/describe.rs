@@ -1,13 +1,22 @@
 //! From a path or a glob to a `FileSource`: format by extension or option, schema from the files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
 use types::{Error, Result, Schema, SqlState};
 
+use crate::input::uncompressed_name;
+use crate::layout::{self, Layout};
 use crate::text::Given;
 use crate::{arrow_ipc, parquet, text};
+
+/// The option that names further files, or patterns of such.
+pub const MORE_FILES: &str = "files";
+/// What the files of a folder that is named as a whole are called.
+const EXTENSIONS: [&str; 10] =
+    ["parquet", "pq", "csv", "tsv", "tbl", "arrow", "arrows", "ipc", "feather", "gz"];
 
 /// Describes the files that `pattern` (a path, or a glob) names.
 pub fn describe(pattern: &str, options: &[(String, String)]) -> Result<FileSource> {
@@ -21,7 +30,36 @@ pub fn describe_as(pattern: &str, options: &[(String, String)], schema: &Schema)
 }
 
 fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Schema>) -> Result<FileSource> {
-    let paths = expand(pattern)?;
+    let mut options = options.to_vec();
+    let layout = Layout::take(&mut options)?;
+    let mut paths = expand(pattern)?;
+    for (_, more) in options.iter().filter(|(name, _)| name == MORE_FILES) {
+        paths.extend(expand(more)?);
+    }
+    options.retain(|(name, _)| name != MORE_FILES);
+    let options = options.as_slice();
+    if table.is_some() || layout::is_plain(&paths, layout) {
+        return describe_alike(pattern, paths, options, table);
+    }
+    if layout.union_by_name {
+        let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
+        let each = paths.iter().map(one).collect::<Result<Vec<_>>>()?;
+        return layout::combine(&paths, each, layout);
+    }
+    let whole = describe_alike(pattern, paths.clone(), options, None)?;
+    let alone = |path: &String| FileSource { paths: [path.clone()].into(), rows: None, ..whole.clone() };
+    let each = paths.iter().map(alone).collect();
+    let combined = layout::combine(&paths, each, layout)?;
+    Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
+}
+
+/// Files with the same columns.
+fn describe_alike(
+    pattern: &str,
+    paths: Vec<String>,
+    options: &[(String, String)],
+    table: Option<&Schema>,
+) -> Result<FileSource> {
     let named = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format")).map(|(_, v)| v.as_str());
     let format = match named {
         Some(name) => by_name(name).ok_or_else(|| {
@@ -30,7 +68,7 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
         })?,
         None => paths
             .first()
-            .and_then(|p| Path::new(p).extension())
+            .and_then(|p| Path::new(uncompressed_name(p)).extension())
             .and_then(|e| e.to_str())
             .and_then(by_name)
             .ok_or_else(|| {
@@ -41,21 +79,24 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
             })?,
     };
     let given = Given::parse(options, format)?;
+    let mut statistics = Vec::new();
     let (schema, text, rows) = match format {
         FileFormat::Parquet => {
-            let (schema, rows) = parquet::describe(&paths)?;
-            (schema, TextOptions::default(), Some(rows))
+            let described = parquet::describe(&paths)?;
+            statistics = described.statistics;
+            (described.schema, TextOptions::default(), Some(described.rows))
         }
         FileFormat::Arrow => {
             let (schema, rows) = arrow_ipc::describe(&paths)?;
             (schema, TextOptions::default(), rows)
         }
+        FileFormat::Memory => return Err(Error::internal("held rows are not described")),
         FileFormat::Csv | FileFormat::Tbl => {
             let (schema, text) = text::describe(&paths, format, &given, table)?;
             (schema, text, None)
         }
     };
-    Ok(FileSource { paths: paths.into(), format, schema, text, rows })
+    Ok(FileSource { paths: paths.into(), format, schema, text, rows, statistics, parts: Arc::default() })
 }
 
 fn by_name(name: &str) -> Option<FileFormat> {
@@ -77,14 +118,22 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
     if Path::new(pattern).is_file() {
         return Ok(vec![pattern.to_owned()]);
     }
-    if !pattern.contains(['*', '?', '[']) {
+    // A folder stands for all that lies in it and below it.
+    let folder = Path::new(pattern).is_dir();
+    let all = format!("{}/**/*", pattern.trim_end_matches('/'));
+    if !folder && !pattern.contains(['*', '?', '[']) {
         return Err(missing());
     }
-    let matches = glob::glob(pattern).map_err(|e| {
+    let matches = glob::glob(if folder { &all } else { pattern }).map_err(|e| {
         Error::new(SqlState::InvalidParameterValue, format!("invalid file pattern \"{pattern}\": {e}"))
     })?;
+    let wanted = |path: &std::path::PathBuf| {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(['.', '_']));
+        path.is_file() && (!folder || (!hidden && EXTENSIONS.contains(&extension)))
+    };
     let mut paths: Vec<String> =
-        matches.flatten().filter(|p| p.is_file()).map(|p| p.to_string_lossy().into_owned()).collect();
+        matches.flatten().filter(wanted).map(|p| p.to_string_lossy().into_owned()).collect();
     if paths.is_empty() {
         return Err(missing());
     }

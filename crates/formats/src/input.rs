@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use ::parquet::errors::ParquetError;
@@ -18,8 +18,35 @@ use types::{Error, Result, SqlState};
 #[derive(Clone, Debug)]
 pub struct Input {
     pub path: Arc<str>,
-    file: Arc<File>,
+    bytes: Contents,
     pub length: u64,
+    inode: (u64, u64),
+    changed: (i64, i64),
+}
+
+/// Where the bytes are.
+#[derive(Clone, Debug)]
+enum Contents {
+    File(Arc<File>),
+    /// Unpacked.
+    Memory(Bytes),
+}
+
+/// Bytes that a compressed file may unpack to: what is larger is not meant to be.
+const UNPACKED_BYTES_MAX: u64 = 4 << 30;
+
+/// The name without the ending that says how it is compressed.
+pub fn uncompressed_name(path: &str) -> &str {
+    path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path)
+}
+
+/// What tells two states of a file apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    path: Arc<str>,
+    length: u64,
+    inode: (u64, u64),
+    changed: (i64, i64),
 }
 
 impl Input {
@@ -37,7 +64,38 @@ impl Input {
             return Err(Error::new(SqlState::IoError, format!("\"{path}\" is not a regular file"))
                 .with_hint("a folder's files are named by a pattern, such as 'folder/*.parquet'"));
         }
-        Ok(Input { path: path.into(), file: Arc::new(file), length: metadata.len() })
+        let inode = (metadata.dev(), metadata.ino());
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        let (bytes, length) = (Contents::File(Arc::new(file)), metadata.len());
+        Ok(Input { path: path.into(), bytes, length, inode, changed })
+    }
+
+    /// As `open`; a text compressed by gzip or zstd, as its first bytes say, is unpacked into memory.
+    pub fn open_text(path: &str) -> Result<Self> {
+        let input = Input::open(path)?;
+        let mut magic = Vec::new();
+        input.append(0, 4, &mut magic)?;
+        let packed = BufReader::new(Cursor { input: input.clone(), at: 0 });
+        let mut bytes = Vec::new();
+        let limit = UNPACKED_BYTES_MAX + 1;
+        let unpacked = match magic.as_slice() {
+            [0x1F, 0x8B, ..] => {
+                flate2::bufread::MultiGzDecoder::new(packed).take(limit).read_to_end(&mut bytes)
+            }
+            [0x28, 0xB5, 0x2F, 0xFD] => zstd::stream::read::Decoder::with_buffer(packed)
+                .and_then(|d| d.take(limit).read_to_end(&mut bytes)),
+            _ => return Ok(input),
+        };
+        unpacked
+            .map_err(|e| Error::new(SqlState::DataCorrupted, format!("cannot unpack \"{path}\": {e}")))?;
+        if bytes.len() as u64 > UNPACKED_BYTES_MAX {
+            return Err(Error::unsupported(format!("\"{path}\" unpacks to more than 4 GiB")));
+        }
+        Ok(Input { length: bytes.len() as u64, bytes: Contents::Memory(bytes.into()), ..input })
+    }
+
+    pub fn stamp(&self) -> Stamp {
+        Stamp { path: self.path.clone(), length: self.length, inode: self.inode, changed: self.changed }
     }
 
     pub fn failed(&self, e: &io::Error) -> Error {
@@ -69,7 +127,7 @@ impl Input {
     fn fill(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < out.len() {
-            match self.file.read_at(&mut out[done..], from + done as u64) {
+            match self.bytes.read_at(&mut out[done..], from + done as u64) {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -77,6 +135,20 @@ impl Input {
             }
         }
         Ok(done)
+    }
+}
+
+impl Contents {
+    fn read_at(&self, out: &mut [u8], from: u64) -> io::Result<usize> {
+        match self {
+            Contents::File(file) => file.read_at(out, from),
+            Contents::Memory(bytes) => {
+                let rest = usize::try_from(from).ok().and_then(|from| bytes.get(from..)).unwrap_or_default();
+                let count = rest.len().min(out.len());
+                out[..count].copy_from_slice(&rest[..count]);
+                Ok(count)
+            }
+        }
     }
 }
 
@@ -88,7 +160,7 @@ pub struct Cursor {
 
 impl Read for Cursor {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.file.read_at(out, self.at)?;
+        let read = self.input.bytes.read_at(out, self.at)?;
         self.at += read as u64;
         Ok(read)
     }

@@ -8,34 +8,102 @@
 mod arrow_ipc;
 mod decode;
 mod describe;
+mod held;
 mod input;
+mod layout;
 mod parquet;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod text;
 mod thrift;
 pub mod write;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use plan::{FileFormat, FileSource};
+use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
-use vector::Batch;
+use vector::{Batch, Vector};
 
-pub use describe::{describe, describe_as};
+pub use describe::{MORE_FILES, describe, describe_as};
+pub use held::{Held, hold};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {
+    /// Leaves out units in which some of the conditions (over the chosen columns) cannot hold. Called at most once,
+    /// before `units` is.
+    fn prune(&self, _conditions: &[Pruning]) -> Result<Skipped> {
+        Ok(Skipped::default())
+    }
     /// How many units there are; each may be read by another thread.
     fn units(&self) -> Result<u64>;
+    /// Shows the unit's rows to `visit`, window by window and in order, until it returns false.
+    fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()>;
     /// Hands the unit's rows to `push`, in order, until it returns false.
-    fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()>;
+    fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+        self.scan(unit, &mut |window| push(window.batch()?))
+    }
+}
+
+/// What pruning left out, of how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    pub files: u64,
+    pub files_skipped: u64,
+    pub groups: u64,
+    pub groups_skipped: u64,
+    /// Of the columns that were asked of.
+    pub pages: u64,
+    pub pages_skipped: u64,
+}
+
+/// Rows of a unit that are looked at together. A column is decoded when it is fetched, and passed over if it is not.
+pub trait Window {
+    fn rows(&self) -> usize;
+    /// How many columns there are, those of `open`.
+    fn columns(&self) -> usize;
+    /// Rows of a column. A column that was fetched before has only the rows that were fetched then.
+    fn fetch(&mut self, column: usize, rows: Range<usize>) -> Result<Vector>;
+    /// The rows with these numbers, which ascend.
+    fn fetch_rows(&mut self, column: usize, rows: &[u32]) -> Result<Vector> {
+        Ok(self.fetch(column, 0..self.rows())?.gather(rows))
+    }
+    /// All columns of all rows.
+    fn batch(&mut self) -> Result<Batch> {
+        let rows = self.rows();
+        let columns = (0..self.columns()).map(|c| self.fetch(c, 0..rows)).collect::<Result<_>>()?;
+        Ok(Batch::new(columns, rows))
+    }
+}
+
+/// A window of rows that are decoded already.
+struct Decoded(Batch);
+
+impl Window for Decoded {
+    fn rows(&self) -> usize {
+        self.0.rows
+    }
+    fn columns(&self) -> usize {
+        self.0.columns.len()
+    }
+    fn fetch(&mut self, column: usize, rows: Range<usize>) -> Result<Vector> {
+        let vector = &self.0.columns[column];
+        Ok(if rows.len() == vector.len() { vector.clone() } else { vector.slice(rows.start, rows.len()) })
+    }
+    fn batch(&mut self) -> Result<Batch> {
+        Ok(self.0.clone())
+    }
 }
 
 /// Opens the columns at `columns` (positions in the source's schema), in that order.
 pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Arc<dyn Reader>> {
+    if !file.parts.is_empty() {
+        return Ok(Arc::new(parts::Parts::new(file, columns, batch_rows)));
+    }
     match file.format {
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
         FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }

@@ -18,12 +18,80 @@ pub fn is_whole(bytes: &[u8]) -> bool {
     Walk { rest: bytes }.structure(0).is_some()
 }
 
-struct Walk<'a> {
+/// A field's number and kind, as its head says.
+#[derive(Clone, Copy)]
+pub struct Field {
+    pub number: i64,
+    kind: u8,
+}
+
+impl Field {
+    pub fn is_list(self) -> bool {
+        self.kind == LIST
+    }
+    pub fn is_structure(self) -> bool {
+        self.kind == STRUCT
+    }
+    pub fn of_structure(kind: u8) -> bool {
+        kind == STRUCT
+    }
+}
+
+pub struct Walk<'a> {
     rest: &'a [u8],
 }
 
-impl Walk<'_> {
-    fn byte(&mut self) -> Option<u8> {
+impl<'a> Walk<'a> {
+    pub fn new(rest: &'a [u8]) -> Self {
+        Walk { rest }
+    }
+    /// Calls `visit` at every field of a structure; it has to take or `pass` the field's value.
+    pub fn each_field(
+        &mut self,
+        depth: u32,
+        visit: &mut dyn FnMut(&mut Self, Field) -> Option<()>,
+    ) -> Option<()> {
+        let mut number = 0i64;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Some(());
+            }
+            number = match head >> 4 {
+                0 => self.integer()?,
+                step => number.checked_add(i64::from(step))?,
+            };
+            if depth > DEPTH_MAX {
+                return None;
+            }
+            visit(self, Field { number, kind: head & 15 })?;
+        }
+    }
+    /// Passes over a field's value.
+    pub fn pass(&mut self, field: Field, depth: u32) -> Option<()> {
+        self.value(field.kind, false, depth)
+    }
+    /// Number and kind of a list's elements.
+    pub fn list(&mut self) -> Option<(usize, u8)> {
+        let head = self.byte()?;
+        let count = match head >> 4 {
+            15 => self.count()?,
+            short => usize::from(short),
+        };
+        Some((count, head & 15))
+    }
+    /// A signed integer of any width.
+    pub fn integer(&mut self) -> Option<i64> {
+        let raw = self.varint()?;
+        Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
+    }
+    pub fn binary(&mut self) -> Option<Vec<u8>> {
+        let length = self.count()?;
+        let bytes = self.rest.get(..length)?.to_vec();
+        self.skip(length)?;
+        Some(bytes)
+    }
+    pub fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)

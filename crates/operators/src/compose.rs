@@ -202,8 +202,14 @@ impl Composer<'_> {
     fn flow(&mut self, plan: &PhysicalPlan) -> Result<Flowing> {
         match &plan.node {
             PhysicalNode::TableScan { .. } => self.scan(plan, None),
-            PhysicalNode::FileScan { .. } => {
-                Ok(self.open(FileScan::new(plan, self.query)?, "scan file".to_owned(), &[]))
+            PhysicalNode::FileScan { runtime_filters, .. } => {
+                let mut flowing = self.open(FileScan::new(plan, self.query)?, "scan file".to_owned(), &[]);
+                if self.query.settings.runtime_filters {
+                    for branch in &mut flowing.branches {
+                        branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
+                    }
+                }
+                Ok(flowing)
             }
             PhysicalNode::Generate { suite, table, .. } => {
                 Ok(self.open(Generate::new(plan)?, format!("generate {suite} {table}"), &[]))

@@ -36,6 +36,10 @@ pub struct ExecutionSettings {
     pub predicates_on_codes: bool,
     pub like_search: bool,
     pub block_skipping: bool,
+    /// Files, row groups and pages skipped by their statistics.
+    pub file_skipping: bool,
+    /// Columns of files decoded only for rows that pass the filters.
+    pub late_fetch: bool,
 }
 
 impl Default for ExecutionSettings {
@@ -56,6 +60,8 @@ impl Default for ExecutionSettings {
             predicates_on_codes: true,
             like_search: true,
             block_skipping: true,
+            file_skipping: true,
+            late_fetch: true,
         }
     }
 }

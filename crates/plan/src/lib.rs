@@ -13,6 +13,7 @@ pub mod file;
 pub mod logical;
 pub mod physical;
 pub mod print;
+pub mod pruning;
 pub mod statement;
 pub mod window;
 
@@ -28,5 +29,6 @@ pub use physical::{
     FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
     ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,
 };
+pub use pruning::{Pruning, Zone, Zones};
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{ColumnPredicate, Type, Value};
 
-use crate::{AggregateCall, Expr, FileSource, SortKey, TableId, WindowCall};
+use crate::{AggregateCall, Expr, FileSource, Pruning, SortKey, TableId, WindowCall};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,12 +123,15 @@ pub enum PhysicalNode {
         /// Fetched columns that leave the scan, in output order.
         projection: Vec<usize>,
     },
-    /// Reads files; `columns`, `filters` and `projection` as above.
+    /// Reads files; `columns`, `filters`, `runtime_filters` and `projection` as above.
     FileScan {
         file: Arc<FileSource>,
         columns: Vec<usize>,
         fetched: Vec<OutputColumn>,
         filters: Vec<Expr>,
+        /// Implied by the filters: where statistics refute one of these, nothing need be read.
+        pruning: Vec<Pruning>,
+        runtime_filters: Vec<RuntimeFilter>,
         projection: Vec<usize>,
     },
     Generate {

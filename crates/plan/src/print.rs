@@ -357,9 +357,14 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
                 if parts.is_empty() { String::new() } else { format!(" where {}", parts.join(" AND ")) };
             format!("TableScan {name}{filters}")
         }
-        N::FileScan { file, fetched, filters, .. } => {
+        N::FileScan { file, fetched, filters, runtime_filters, .. } => {
             let show = name_in(names_of(fetched));
-            let list: Vec<String> = filters.iter().map(|f| expression(f, &show)).collect();
+            let mut list: Vec<String> = filters.iter().map(|f| expression(f, &show)).collect();
+            list.extend(
+                runtime_filters
+                    .iter()
+                    .map(|f| format!("{} in filter {}", fetched[f.column].name, f.filter.0)),
+            );
             let filters =
                 if list.is_empty() { String::new() } else { format!(" where {}", list.join(" AND ")) };
             let more = if file.paths.len() > 1 {

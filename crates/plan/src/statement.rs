@@ -88,6 +88,12 @@ pub enum Statement {
         source: FileSource,
         query: LogicalQuery,
     },
+    /// COPY query TO a file, or with PARTITION_BY to a folder. Options have lower-case names; `formats` checks them.
+    CopyTo {
+        query: LogicalQuery,
+        path: String,
+        options: Vec<(String, String)>,
+    },
     Explain {
         analyze: bool,
         format: ExplainFormat,

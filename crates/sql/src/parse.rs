@@ -21,6 +21,8 @@ pub(crate) struct Parsed {
     pub column_names: Vec<Ident>,
     /// EXCLUDE at the end of frames, by the place of the function, or of the window's name, that the frame belongs to.
     pub exclusions: Vec<(Location, Exclusion)>,
+    /// `COPY ... TO 'file' (...)`: what stands in the brackets, names in lower case, lists joined by commas.
+    pub copy_options: Vec<(String, String)>,
 }
 
 /// Parses exactly one statement.
@@ -38,13 +40,14 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     number_parameters(&mut tokens);
+    let copy_options = take_copy_options(text, &mut tokens)?;
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(Parsed { statement, column_names, exclusions });
+        return Ok(Parsed { statement, column_names, exclusions, copy_options });
     }
     Err(place::at(
         Error::new(
@@ -98,6 +101,74 @@ fn refuse_exponential(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes the options out of `COPY ... TO 'file' WITH (name value, name (a, b), ...)`, of which the parser knows few.
+fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<(String, String)>> {
+    let solid: Vec<usize> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| !matches!(t.token, Token::Whitespace(_) | Token::EOF))
+        .map(|(at, _)| at)
+        .collect();
+    let is = |at: usize, word: &str| match &tokens[at].token {
+        Token::Word(w) => w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    if !solid.first().is_some_and(|at| is(*at, "copy"))
+        || tokens[*solid.last().unwrap_or(&0)].token != Token::RParen
+    {
+        return Ok(vec![]);
+    }
+    // The bracket behind the file's name, which stands behind TO.
+    let open = (2..solid.len()).find(|i| {
+        is(solid[i - 2], "to") && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
+    });
+    let Some(mut open) = open else { return Ok(vec![]) };
+    let first = open;
+    if is(solid[open], "with") {
+        open += 1;
+    }
+    if solid.get(open).is_none_or(|at| tokens[*at].token != Token::LParen) {
+        return Ok(vec![]);
+    }
+    let (mut options, mut depth) = (Vec::<(String, Vec<String>)>::new(), 0);
+    let mut fresh = true;
+    for at in &solid[open + 1..solid.len() - 1] {
+        let token = &tokens[*at];
+        let value = match &token.token {
+            Token::Comma if depth == 0 => {
+                fresh = true;
+                continue;
+            }
+            Token::LParen => {
+                depth += 1;
+                continue;
+            }
+            Token::RParen => {
+                depth -= 1;
+                continue;
+            }
+            Token::Comma | Token::Eq | Token::RArrow => continue,
+            Token::Word(word) if word.quote_style.is_none() && (fresh || depth > 0) => {
+                word.value.to_lowercase()
+            }
+            Token::Word(word) => word.value.clone(),
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+            Token::Number(number, _) => number.clone(),
+            other => {
+                let message = format!("syntax error at or near \"{other}\"");
+                return Err(place::at(Error::new(SqlState::SyntaxError, message), text, token.span));
+            }
+        };
+        match options.last_mut() {
+            Some((_, values)) if !fresh => values.push(value),
+            _ => options.push((value, vec![])),
+        }
+        fresh = false;
+    }
+    tokens.drain(solid[first]..=solid[solid.len() - 1]);
+    Ok(options.into_iter().map(|(name, values)| (name.to_lowercase(), values.join(","))).collect())
 }
 
 /// Takes the bare names out of `CREATE TABLE t (a, b) AS`, where the parser expects types with them.

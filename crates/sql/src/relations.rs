@@ -54,6 +54,10 @@ pub trait Relations: Sync {
     fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
         None
     }
+    /// Rows of the host program under a name that no table has.
+    fn object(&self, _name: &str) -> Option<FileSource> {
+        None
+    }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;
 }

@@ -1,31 +1,37 @@
 //! Parquet: a unit is a row group, or a range of rows of a large one.
 //!
 //! Files with one huge row group are common, so groups are cut at `UNIT_ROWS`; a unit skips the pages before its rows
-//! without decompressing them. Flat columns of the usual types and encodings are decoded by `column`, the others by the
+//! without decompressing them. Row groups and pages in which no row can pass the scan's filters are no units at all
+//! (`prune`), and a unit's columns are decoded as they are asked for (`unit`). Flat columns of the usual types and encodings are decoded by `column`, the others by the
 //! `parquet` crate, which is asked for decimals of at most 18 digits as 64-bit integers and for strings as views. The
 //! crate may panic on damaged files; that is caught and becomes an error.
 
 mod column;
+mod describe;
+mod footer;
 mod levels;
+mod page_index;
+mod prune;
 mod runs;
+mod statistics;
+mod unit;
 mod values;
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-    RowSelection, RowSelector,
-};
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
-use plan::FileSource;
-use types::{Error, Field, Result, Schema};
-use vector::{Batch, arrow};
+use plan::{FileSource, Pruning};
+use types::{Error, Field, Result};
 
-use self::column::{ColumnChunk, Form};
+pub use self::describe::describe;
+
+use self::column::Form;
+use self::footer::load;
 
 use crate::input::Input;
-use crate::{Reader, decode, thrift};
+use crate::{Reader, Skipped, Window, decode};
 
 const FORMAT: &str = "Parquet";
 /// Rows decoded at a time, at least: decoding has a cost per call and column.
@@ -34,63 +40,9 @@ const DECODED_ROWS_MIN: usize = 16_384;
 const UNIT_ROWS: u64 = 1 << 18;
 /// Units of a group, at most, whatever number of rows a damaged file claims.
 const GROUP_UNITS_MAX: u64 = 4096;
-const TRAILER_BYTES: u64 = 8;
 
 fn damaged(path: &str, what: impl std::fmt::Display) -> Error {
     decode::damaged(path, FORMAT, what)
-}
-
-/// Opens a file and reads its footer, which is checked before the decoder trusts it.
-fn load(path: &str) -> Result<(Input, ArrowReaderMetadata)> {
-    let input = Input::open(path)?;
-    let whole = |from, to| input.exact(from, to).map_err(|e| damaged(path, e));
-    if input.length < TRAILER_BYTES + 4 {
-        return Err(damaged(path, "it is too short"));
-    }
-    let trailer = whole(input.length - TRAILER_BYTES, input.length)?;
-    match &trailer[4..] {
-        b"PAR1" => {}
-        b"PARE" => {
-            return Err(Error::unsupported(format!("\"{path}\" is encrypted, which is not supported")));
-        }
-        _ => {
-            return Err(damaged(path, "it does not end as a Parquet file does")
-                .with_hint("the file is cut off, or is of another format: see the FORMAT option"));
-        }
-    }
-    let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
-    let footer_end = input.length - TRAILER_BYTES;
-    let footer_begin =
-        footer_end.checked_sub(length).ok_or_else(|| damaged(path, "its footer is too long"))?;
-    if !thrift::is_whole(&whole(footer_begin, footer_end)?) {
-        return Err(damaged(path, "its footer is damaged"));
-    }
-    let metadata = decode::guarded(path, FORMAT, || {
-        ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(|e| damaged(path, e))
-    })?;
-    let groups = metadata.metadata().row_groups();
-    if groups.iter().any(|g| g.num_rows() < 0) {
-        return Err(damaged(path, "a row group has a negative number of rows"));
-    }
-    Ok((input, metadata))
-}
-
-/// Schema of the files, which must agree, and their rows together.
-pub fn describe(paths: &[String]) -> Result<(Schema, u64)> {
-    let mut schema: Option<Vec<Field>> = None;
-    let mut rows = 0u64;
-    for path in paths {
-        let (_, metadata) = load(path)?;
-        let fields = decode::fields(metadata.schema());
-        for group in metadata.metadata().row_groups() {
-            rows = rows.saturating_add(group.num_rows() as u64);
-        }
-        match &mut schema {
-            None => schema = Some(fields),
-            Some(first) => decode::agree(first, &fields, &paths[0], path)?,
-        }
-    }
-    Ok((Schema::new(schema.unwrap_or_default()), rows))
 }
 
 struct OneFile {
@@ -98,17 +50,19 @@ struct OneFile {
     metadata: ArrowReaderMetadata,
 }
 
-/// Rows `skip..skip + take` of a row group.
+/// Rows of a row group: ranges that ascend and do not touch.
 struct Unit {
     file: usize,
     group: usize,
-    skip: usize,
-    take: usize,
+    ranges: Vec<Range<usize>>,
 }
 
 pub struct ParquetFiles {
     files: Vec<OneFile>,
     units: Vec<Unit>,
+    /// Those left after pruning.
+    pruned: OnceLock<Vec<Unit>>,
+    unit_rows: u64,
     /// Columns wanted, as positions in the files.
     columns: Vec<usize>,
     fields: Vec<Field>,
@@ -141,15 +95,20 @@ fn wanted(schema: &ArrowSchema) -> ArrowSchema {
     ArrowSchema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// Cuts a row group into ranges of about equal length.
-fn cut(file: usize, group: usize, rows: u64, unit_rows: u64, units: &mut Vec<Unit>) {
+/// Cuts a row group's wanted rows into units that span about equally many rows of the group.
+fn cut(file: usize, group: usize, rows: u64, wanted: &[Range<usize>], unit_rows: u64, units: &mut Vec<Unit>) {
     let count = rows.div_ceil(unit_rows).clamp(1, GROUP_UNITS_MAX);
     let each = rows.div_ceil(count);
     for number in 0..count {
-        let skip = (number * each).min(rows);
-        let take = (rows - skip).min(each);
-        if take > 0 {
-            units.push(Unit { file, group, skip: skip as usize, take: take as usize });
+        let from = (number * each).min(rows) as usize;
+        let to = ((number + 1) * each).min(rows) as usize;
+        let ranges: Vec<Range<usize>> = wanted
+            .iter()
+            .map(|range| range.start.max(from)..range.end.min(to))
+            .filter(|range| range.start < range.end)
+            .collect();
+        if !ranges.is_empty() {
+            units.push(Unit { file, group, ranges });
         }
     }
 }
@@ -178,7 +137,9 @@ impl ParquetFiles {
             })
             .unwrap_or(plain);
             for (group, rows) in metadata.metadata().row_groups().iter().enumerate() {
-                cut(files.len(), group, rows.num_rows().max(0) as u64, unit_rows, &mut units);
+                let rows = rows.num_rows().max(0) as u64;
+                #[allow(clippy::single_range_in_vec_init, reason = "all rows are one range")]
+                cut(files.len(), group, rows, &[0..rows as usize], unit_rows, &mut units);
             }
             files.push(OneFile { input, metadata });
         }
@@ -186,6 +147,8 @@ impl ParquetFiles {
         Ok(ParquetFiles {
             files,
             units,
+            pruned: OnceLock::new(),
+            unit_rows,
             columns: columns.to_vec(),
             fields,
             batch_rows: batch_rows.max(DECODED_ROWS_MIN),
@@ -221,114 +184,20 @@ impl ParquetFiles {
         };
         columns.iter().map(form).collect()
     }
-
-    /// The crate's reader of some columns of a unit.
-    fn crate_reader(&self, unit: &Unit, columns: &[usize]) -> Result<ParquetRecordBatchReader> {
-        let file = &self.files[unit.file];
-        let path: &str = &file.input.path;
-        let group_rows = file.metadata.metadata().row_group(unit.group).num_rows().max(0) as usize;
-        decode::guarded(path, FORMAT, || {
-            let mut builder =
-                ParquetRecordBatchReaderBuilder::new_with_metadata(file.input.clone(), file.metadata.clone());
-            let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
-            if unit.take < group_rows {
-                let selectors = vec![RowSelector::skip(unit.skip), RowSelector::select(unit.take)];
-                builder = builder.with_row_selection(RowSelection::from(selectors));
-            }
-            builder
-                .with_row_groups(vec![unit.group])
-                .with_projection(mask)
-                .with_batch_size(self.batch_rows.min(unit.take))
-                .build()
-                .map_err(|e| damaged(path, e))
-        })
-    }
-
-    fn read_unit(&self, unit: &Unit, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
-        let file = &self.files[unit.file];
-        let path: &str = &file.input.path;
-        let fail = |e: &dyn std::fmt::Display| damaged(path, e);
-        // Each column is decoded once, in file order, which is how the crate delivers them.
-        let mut order: Vec<usize> = self.columns.clone();
-        order.sort_unstable();
-        order.dedup();
-        let forms = self.own_forms(file, unit.group, &order);
-        let foreign: Vec<usize> =
-            order.iter().zip(&forms).filter(|(_, form)| form.is_none()).map(|(column, _)| *column).collect();
-        let mut reader = match foreign.is_empty() && !order.is_empty() {
-            true => None,
-            false => Some(self.crate_reader(unit, &foreign)?),
-        };
-        let group = file.metadata.metadata().row_group(unit.group);
-        let mut chunks: Vec<Option<ColumnChunk>> = decode::guarded(path, FORMAT, || {
-            let open = |(column, form): (&usize, &Option<(usize, Form)>)| {
-                let Some((leaf, form)) = *form else { return Ok(None) };
-                let arrow = file.metadata.schema().field(*column).data_type();
-                let ty = arrow::type_from_arrow(arrow).ok_or_else(|| decode::changed(path))?;
-                let mut chunk =
-                    ColumnChunk::open(&file.input, group, leaf, form, ty).map_err(|e| fail(&e))?;
-                chunk.skip(unit.skip).map_err(|e| fail(&e))?;
-                Ok(Some(chunk))
-            };
-            order.iter().zip(&forms).map(open).collect()
-        })?;
-        let mut rows = 0;
-        while rows < unit.take {
-            let batch = decode::guarded(path, FORMAT, || {
-                let decoded = match &mut reader {
-                    Some(reader) => match reader.next().transpose().map_err(|e| fail(&e))? {
-                        Some(decoded) => Some(decoded),
-                        None => return Ok(None),
-                    },
-                    None => None,
-                };
-                let count = decoded.as_ref().map_or(self.batch_rows.min(unit.take - rows), |d| d.num_rows());
-                let mut arrays = decoded.iter().flat_map(|d| d.columns());
-                let mut vectors = Vec::with_capacity(order.len());
-                for (column, chunk) in order.iter().zip(&mut chunks) {
-                    let Some(at) = self.columns.iter().position(|c| c == column) else { continue };
-                    let field = &self.fields[at];
-                    vectors.push(match chunk {
-                        Some(chunk) => {
-                            let vector = chunk.read(count).map_err(|e| fail(&e))?;
-                            if vector.ty() != field.ty {
-                                return Err(decode::changed(path));
-                            }
-                            decode::checked(path, &field.name, vector)?
-                        }
-                        None => {
-                            let array = arrays.next().ok_or_else(|| fail(&"a column is missing"))?;
-                            decode::column(path, &field.name, array.as_ref(), field.ty)?
-                        }
-                    });
-                }
-                let mut columns = Vec::with_capacity(self.columns.len());
-                for column in &self.columns {
-                    let at = order.binary_search(column).map_err(|_| fail(&"a column is missing"))?;
-                    columns.push(vectors[at].clone());
-                }
-                Ok(Some(Batch::new(columns, count)))
-            })?;
-            let Some(batch) = batch.filter(|batch| batch.rows > 0) else { break };
-            rows += batch.rows;
-            if !push(batch)? {
-                return Ok(());
-            }
-        }
-        if rows != unit.take {
-            return Err(fail(&format!("a row group has {rows} rows where {} are expected", unit.take)));
-        }
-        Ok(())
-    }
 }
 
 impl Reader for ParquetFiles {
-    fn units(&self) -> Result<u64> {
-        Ok(self.units.len() as u64)
+    fn prune(&self, conditions: &[Pruning]) -> Result<Skipped> {
+        let (units, skipped) = self.select(conditions);
+        let _ = self.pruned.set(units);
+        Ok(skipped)
     }
-    fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
-        match self.units.get(unit as usize) {
-            Some(unit) => self.read_unit(unit, push),
+    fn units(&self) -> Result<u64> {
+        Ok(self.pruned.get().unwrap_or(&self.units).len() as u64)
+    }
+    fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
+        match self.pruned.get().unwrap_or(&self.units).get(unit as usize) {
+            Some(unit) => self.scan_unit(unit, visit),
             None => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ mod arrow_files;
 mod malformed;
 mod measure;
 mod parquet_files;
+mod pruning;
 mod text_files;
 
 use std::path::PathBuf;

@@ -13,8 +13,8 @@ use vector::Batch;
 use super::columns::{BadValue, Fields};
 use super::dialect::{Dialect, dialect_of};
 use super::split::{Fault, Records, Span, append_marks, next_record};
-use crate::Reader;
 use crate::input::Input;
+use crate::{Decoded, Reader, Window};
 
 const RANGE_BYTES_MIN: u64 = 1 << 20;
 const RANGE_BYTES_MAX: u64 = 4 << 20;
@@ -79,7 +79,7 @@ impl TextFiles {
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
-            let input = Input::open(path)?;
+            let input = Input::open_text(path)?;
             let begin = text_begin(&input)?;
             let length = input.length - begin;
             let range = range.unwrap_or((length / 64).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX));
@@ -421,7 +421,8 @@ impl Reader for TextFiles {
     fn units(&self) -> Result<u64> {
         Ok(self.units)
     }
-    fn read(&self, unit: u64, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
+    fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
+        let push: &mut dyn FnMut(Batch) -> Result<bool> = &mut |batch| visit(&mut Decoded(batch));
         let at = self.files.partition_point(|f| f.first_unit + f.units() <= unit);
         let Some(file) = self.files.get(at) else { return Ok(()) };
         self.read_range(file, unit - file.first_unit, push)

@@ -283,7 +283,7 @@ pub fn describe(
     let quote = given.quote.unwrap_or(if tbl { 0 } else { b'"' });
     let mut inputs = Vec::new();
     for path in paths.iter().take(FILES) {
-        let input = Input::open(path)?;
+        let input = Input::open_text(path)?;
         let sample = Sample::head(&input)?;
         if !sample.data.iter().all(u8::is_ascii_whitespace) {
             inputs.push((input, sample));

@@ -5,13 +5,14 @@ use std::io::{self, Write};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use types::Schema;
 use vector::Batch;
 use vector::arrow::{arrow_schema, to_record_batch};
 
-use super::{BatchWriter, as_io};
+use super::options::{self, WriteOptions};
+use super::{BatchWriter, WriteFormat, as_io};
 
 pub(super) struct ArrowStream<W: Write> {
     writer: StreamWriter<W>,
@@ -37,6 +38,21 @@ impl<W: Write> BatchWriter for ArrowStream<W> {
     }
 }
 
+pub(super) fn properties(options: &WriteOptions) -> WriterProperties {
+    let compression = match options.compression {
+        options::Compression::None => Compression::UNCOMPRESSED,
+        options::Compression::Gzip => Compression::GZIP(GzipLevel::default()),
+        options::Compression::Zstd => Compression::ZSTD(ZstdLevel::default()),
+        options::Compression::Snappy => Compression::SNAPPY,
+        options::Compression::Lz4 => Compression::LZ4_RAW,
+    };
+    WriterProperties::builder()
+        .set_compression(compression)
+        .set_max_row_group_row_count(Some(options.group_rows))
+        .set_created_by(concat!("quickstep ", env!("CARGO_PKG_VERSION")).to_owned())
+        .build()
+}
+
 pub(super) struct ParquetFile<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
@@ -45,10 +61,7 @@ pub(super) struct ParquetFile<W: Write + Send> {
 impl<W: Write + Send> ParquetFile<W> {
     pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
         let schema = arrow_schema(schema);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_created_by(concat!("quickstep ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
+        let properties = properties(&WriteOptions::of(WriteFormat::Parquet));
         let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(io::Error::other)?;
         Ok(ParquetFile { writer, schema })
     }

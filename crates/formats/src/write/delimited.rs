@@ -5,32 +5,39 @@ use std::io::{self, Write};
 use types::{Schema, Type};
 use vector::Batch;
 
-use super::BatchWriter;
+use super::{BatchWriter, WriteFormat, WriteOptions};
 
 pub(super) struct Delimited<W> {
     out: W,
     types: Vec<Type>,
     separator: char,
-    cell: fn(Option<&str>, &mut String),
+    null_text: String,
+    /// Odd characters are escaped by a backslash instead of being quoted.
+    escapes: bool,
     line: String,
 }
 
 impl<W: Write> Delimited<W> {
     pub(super) fn csv(schema: &Schema, out: W) -> io::Result<Self> {
-        Self::new(schema, out, ',', csv_cell)
+        Self::with(schema, out, &WriteOptions::of(WriteFormat::Csv), true)
     }
     pub(super) fn tsv(schema: &Schema, out: W) -> io::Result<Self> {
-        Self::new(schema, out, '\t', tsv_cell)
+        Self::with(schema, out, &WriteOptions::of(WriteFormat::Tsv), true)
     }
-    fn new(
-        schema: &Schema,
-        out: W,
-        separator: char,
-        cell: fn(Option<&str>, &mut String),
-    ) -> io::Result<Self> {
+    /// `header`: the columns' names come first.
+    pub(super) fn with(schema: &Schema, out: W, options: &WriteOptions, header: bool) -> io::Result<Self> {
         let types = schema.fields().iter().map(|f| f.ty).collect();
-        let mut this = Delimited { out, types, separator, cell, line: String::new() };
-        this.row(schema.fields().iter().map(|f| Some(f.name.clone())))?;
+        let mut this = Delimited {
+            out,
+            types,
+            separator: options.delimiter,
+            null_text: options.null_text.clone(),
+            escapes: options.format == WriteFormat::Tsv,
+            line: String::new(),
+        };
+        if header {
+            this.row(schema.fields().iter().map(|f| Some(f.name.clone())))?;
+        }
         Ok(this)
     }
     fn row(&mut self, cells: impl Iterator<Item = Option<String>>) -> io::Result<()> {
@@ -39,7 +46,11 @@ impl<W: Write> Delimited<W> {
             if at > 0 {
                 self.line.push(self.separator);
             }
-            (self.cell)(cell.as_deref(), &mut self.line);
+            match cell.as_deref() {
+                None => self.line.push_str(&self.null_text),
+                Some(text) if self.escapes => escaped_cell(text, self.separator, &mut self.line),
+                Some(text) => quoted_cell(text, self.separator, &self.null_text, &mut self.line),
+            }
         }
         self.line.push('\n');
         self.out.write_all(self.line.as_bytes())
@@ -67,9 +78,8 @@ impl<W: Write> BatchWriter for Delimited<W> {
     }
 }
 
-fn csv_cell(text: Option<&str>, line: &mut String) {
-    let Some(text) = text else { return };
-    if text.is_empty() || text.contains([',', '"', '\n', '\r']) {
+fn quoted_cell(text: &str, separator: char, null_text: &str, line: &mut String) {
+    if text == null_text || text.contains([separator, '"', '\n', '\r']) {
         line.push('"');
         line.push_str(&text.replace('"', "\"\""));
         line.push('"');
@@ -78,14 +88,14 @@ fn csv_cell(text: Option<&str>, line: &mut String) {
     }
 }
 
-fn tsv_cell(text: Option<&str>, line: &mut String) {
-    let Some(text) = text else { return line.push_str("\\N") };
+fn escaped_cell(text: &str, separator: char, line: &mut String) {
     for c in text.chars() {
         match c {
             '\\' => line.push_str("\\\\"),
             '\t' => line.push_str("\\t"),
             '\n' => line.push_str("\\n"),
             '\r' => line.push_str("\\r"),
+            c if c == separator => line.extend(['\\', c]),
             c => line.push(c),
         }
     }

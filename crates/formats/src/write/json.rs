@@ -14,6 +14,8 @@ pub(super) struct Json<W> {
     columns: Vec<(String, Type)>,
     lines: bool,
     rows: u64,
+    /// The array goes on after these rows.
+    open: bool,
 }
 
 impl<W: Write> Json<W> {
@@ -25,7 +27,12 @@ impl<W: Write> Json<W> {
     }
     fn new(schema: &Schema, out: W, lines: bool) -> Self {
         let columns = schema.fields().iter().map(|f| (format!("{}: ", quoted(&f.name)), f.ty)).collect();
-        Json { out, columns, lines, rows: 0 }
+        Json { out, columns, lines, rows: 0, open: false }
+    }
+    /// Rows of an array of which others may stand before and behind.
+    pub(super) fn part_of_array(schema: &Schema, out: W, first: bool, last: bool) -> Self {
+        let json = Self::new(schema, out, false);
+        Json { rows: u64::from(!first), open: !last, ..json }
     }
 }
 
@@ -57,7 +64,7 @@ impl<W: Write> BatchWriter for Json<W> {
         Ok(())
     }
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        if !self.lines {
+        if !self.lines && !self.open {
             self.out.write_all(if self.rows == 0 { b"[\n]\n" } else { b"\n]\n" })?;
         }
         self.out.flush()

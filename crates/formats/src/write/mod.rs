@@ -3,6 +3,9 @@
 mod columnar;
 mod delimited;
 mod json;
+mod options;
+mod parallel;
+mod target;
 
 use std::io::{self, Write};
 
@@ -86,6 +89,9 @@ pub fn write_all(
 }
 
 pub use json::quoted as json_text;
+pub use options::{Compression, WriteOptions};
+pub use parallel::{GoOn, write_parallel};
+pub use target::{NULL_PARTITION, write_to};
 
 /// An error of ours on a road that knows only those of input and output.
 fn as_io(error: &types::Error) -> io::Error {

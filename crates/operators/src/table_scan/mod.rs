@@ -53,10 +53,10 @@ struct Place<'a> {
 }
 
 /// A conjunct over fetched columns, compiled over just the columns it needs.
-struct ScanFilter {
+pub(crate) struct ScanFilter {
     /// Positions among the fetched columns, in the order of the predicate's inputs.
-    needs: Vec<usize>,
-    predicate: Predicate,
+    pub(crate) needs: Vec<usize>,
+    pub(crate) predicate: Predicate,
     /// May be evaluated on values that no selected row has.
     total: bool,
 }
@@ -100,7 +100,7 @@ impl TableScan {
 }
 
 impl ScanFilter {
-    fn new(filter: &Expr) -> Result<Self> {
+    pub(crate) fn new(filter: &Expr) -> Result<Self> {
         let needs: Vec<usize> = filter.inputs().into_iter().collect();
         let compact = filter.clone().transform(&mut |e| match e.kind {
             ExprKind::Input(i) => {

@@ -2,7 +2,8 @@
 //! to expect.
 
 use plan::{
-    ColumnId, Expr, ExprKind, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan, ScanSource,
+    ColumnId, Expr, ExprKind, FileSource, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan,
+    Pruning, ScanSource,
 };
 use types::{ColumnPredicate, ColumnStatistics, Result, Value};
 
@@ -37,10 +38,18 @@ impl Planner<'_> {
             }
             ScanSource::File(file) => {
                 let total = file.rows.map_or(ROWS_UNKNOWN * 10.0, |r| r as f64);
+                self.learn_file(&columns, &file, total);
                 let kept = self.fetched(&columns, &conjuncts, needed);
-                let relation = self.plain_scan(&kept, total, |columns, fetched, projection| {
-                    PhysicalNode::FileScan { file, columns, fetched, filters: vec![], projection }
-                });
+                let relation =
+                    self.plain_scan(&kept, total, |columns, fetched, projection| PhysicalNode::FileScan {
+                        file,
+                        columns,
+                        fetched,
+                        filters: vec![],
+                        pruning: vec![],
+                        runtime_filters: vec![],
+                        projection,
+                    });
                 self.filter_file(relation, conjuncts, needed)
             }
             ScanSource::Materialized(source) => {
@@ -115,6 +124,23 @@ impl Planner<'_> {
         rows
     }
 
+    /// Records what a file's metadata lets expect of the scanned columns.
+    fn learn_file(&mut self, columns: &[(ColumnId, usize)], file: &FileSource, rows: f64) {
+        for (id, at) in columns {
+            let Some(statistics) = file.statistics.get(*at) else { continue };
+            let ty = self.columns.get(*id).ty;
+            let zone = &statistics.zone;
+            let nulls = zone.null_count.map_or(0.0, |nulls| nulls as f64 / rows.max(1.0));
+            *self.facts_mut(*id) = Facts {
+                distinct: statistics.distinct.map(|d| (d as f64).min(rows).max(1.0)),
+                low: zone.min.as_ref().and_then(|v| natural(v, ty)),
+                high: zone.max.as_ref().and_then(|v| natural(v, ty)),
+                null_fraction: nulls.min(1.0),
+                moments: None,
+            };
+        }
+    }
+
     /// The source's columns that are needed above or by a filter.
     fn fetched(
         &self,
@@ -154,13 +180,15 @@ impl Planner<'_> {
         }
         let selectivity = self.all_of(&conjuncts);
         order_filters(&mut conjuncts, |e| self.selectivity(e));
+        let refutable = conjuncts.iter().filter_map(|c| refutable(c, &relation.columns)).collect();
         let mut bound = Vec::with_capacity(conjuncts.len());
         for conjunct in conjuncts {
             bound.push(self.inputs(&relation).bind(conjunct)?);
         }
         let left = self.leaving(&relation.columns, needed);
-        if let PhysicalNode::FileScan { filters, projection, .. } = &mut relation.plan.node {
+        if let PhysicalNode::FileScan { filters, pruning, projection, .. } = &mut relation.plan.node {
             *filters = bound;
+            *pruning = refutable;
             *projection = left.clone();
         }
         relation.plan.output = left.iter().map(|at| relation.plan.output[*at].clone()).collect();
@@ -376,6 +404,25 @@ impl Planner<'_> {
         let found = counted.into_iter().zip(&sample.distinct);
         estimate.distinct = found.filter_map(|(at, d)| d.map(|d| (at, d))).collect();
         Ok(estimate)
+    }
+}
+
+/// What statistics of the columns can refute of a conjunct: comparisons with constants, and AND and OR of them.
+fn refutable(conjunct: &Expr, columns: &[ColumnId]) -> Option<Pruning> {
+    if let Some((id, predicates)) = extract(conjunct) {
+        let column = columns.iter().position(|c| *c == id)?;
+        let parts = predicates.into_iter().map(|predicate| Pruning::Column(column, predicate)).collect();
+        return Some(Pruning::All(parts));
+    }
+    match &conjunct.kind {
+        ExprKind::And(parts) => {
+            let parts: Vec<Pruning> = parts.iter().filter_map(|part| refutable(part, columns)).collect();
+            (!parts.is_empty()).then_some(Pruning::All(parts))
+        }
+        ExprKind::Or(parts) => {
+            Some(Pruning::Any(parts.iter().map(|part| refutable(part, columns)).collect::<Option<_>>()?))
+        }
+        _ => None,
     }
 }
 

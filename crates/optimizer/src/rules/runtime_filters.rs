@@ -76,7 +76,8 @@ struct Attached {
 
 fn attach_below(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> bool {
     match &mut plan.node {
-        PhysicalNode::TableScan { runtime_filters, projection, .. } => {
+        PhysicalNode::TableScan { runtime_filters, projection, .. }
+        | PhysicalNode::FileScan { runtime_filters, projection, .. } => {
             let others: f64 = runtime_filters.iter().map(|f| f.passing).product();
             if plan.estimated_rows < PROBE_ROWS_MIN * others {
                 return false;

@@ -373,6 +373,11 @@ impl<'a> Binder<'a> {
         }
         match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
             Some(info) => Ok((self.scan(info), table.clone())),
+            None if schema.is_none() && self.relations.object(table).is_some() => {
+                let source = self.relations.object(table);
+                let source = source.ok_or_else(|| Error::internal("an object is gone"))?;
+                Ok((self.file(source), table.clone()))
+            }
             None => {
                 let reserved = idents.iter().find_map(|i| reserved(i));
                 Err(self.error_at(reserved.unwrap_or_else(|| self.unknown_table(schema, table)), span))
@@ -456,6 +461,20 @@ impl<'a> Binder<'a> {
                 let mut path = None;
                 for argument in arguments {
                     match argument {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
+                            if path.is_none() && !list.elem.is_empty() =>
+                        {
+                            for file in &list.elem {
+                                let file = self.constant(file)?.0;
+                                match &path {
+                                    None => path = Some(file),
+                                    Some(_) => {
+                                        let name = file.as_text().unwrap_or_default().to_owned();
+                                        options.push(("files".to_owned(), name));
+                                    }
+                                }
+                            }
+                        }
                         FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
                             path = Some(self.constant(e)?.0);
                         }

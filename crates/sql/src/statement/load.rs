@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
-use crate::bind::folded;
+use crate::bind::{Binder, folded};
 use crate::place;
 
 impl Context<'_> {
@@ -64,7 +64,7 @@ impl Context<'_> {
         legacy: &[CopyLegacyOption],
     ) -> Result<Statement> {
         if to {
-            return Err(Error::unsupported("COPY TO is not supported").at(place::START));
+            return self.copy_to(source, target, options, legacy);
         }
         let CopySource::Table { table_name, columns } = source else {
             return Err(Error::unsupported("COPY FROM takes a table's name").at(place::START));
@@ -101,6 +101,40 @@ impl Context<'_> {
         let relation = binder.file(file.clone());
         let relation = binder.assigned(relation, &info.columns, &targets)?;
         Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })
+    }
+}
+
+impl Context<'_> {
+    /// COPY table or query TO a file.
+    fn copy_to(
+        &self,
+        source: &CopySource,
+        target: &CopyTarget,
+        options: &[CopyOption],
+        legacy: &[CopyLegacyOption],
+    ) -> Result<Statement> {
+        let CopyTarget::File { filename } = target else {
+            return Err(Error::unsupported("COPY TO takes a file's path in quotes").at(place::START));
+        };
+        let mut all = copy_options(options, legacy)?;
+        all.extend_from_slice(self.copy_options);
+        let query = match source {
+            CopySource::Query(query) => self.binder().query(query)?,
+            CopySource::Table { table_name, columns } => {
+                // A table is copied as the query that names its columns is: views and files are tables here too.
+                let list = match columns.is_empty() {
+                    true => "*".to_owned(),
+                    false => columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+                };
+                let text = format!("SELECT {list} FROM {table_name}");
+                let parsed = crate::parse::statement(&text)?;
+                let sqlparser::ast::Statement::Query(query) = &parsed.statement else {
+                    return Err(Error::internal("a query is a query"));
+                };
+                Binder::new(&text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
+            }
+        };
+        Ok(Statement::CopyTo { query, path: filename.clone(), options: all })
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) fn plan(
         exclusions: &parsed.exclusions,
         values,
         texts: &texts,
+        copy_options: &parsed.copy_options,
     };
     context.plan(&parsed.statement)
 }
@@ -48,6 +49,7 @@ struct Context<'a> {
     exclusions: &'a [(Location, Exclusion)],
     values: &'a [(Value, Type)],
     texts: &'a Texts,
+    copy_options: &'a [(String, String)],
 }
 
 impl Context<'_> {
@@ -226,6 +228,7 @@ impl Context<'_> {
             Statement::Query(_)
             | Statement::Insert { .. }
             | Statement::CopyFrom { .. }
+            | Statement::CopyTo { .. }
             | Statement::CreateTableAs { .. } => {
                 Ok(Statement::Explain { analyze, format: out, statement: Box::new(planned) })
             }

@@ -230,6 +230,8 @@ impl Relations for Catalog {
             format: if csv { FileFormat::Csv } else { FileFormat::Parquet },
             schema: Schema::new(fields),
             text: TextOptions::default(),
+            statistics: vec![],
+            parts: Default::default(),
             rows: None,
         })
     }

@@ -1,0 +1,195 @@
+//! Files that differ read as one relation: columns by name, columns from folders' names, the file's own name.
+//!
+//! Each file is a part with a source of its own; a column of the relation is a column of the file, or one value for
+//! all of its rows. Conditions are held against those values first, so a file in which no row can pass is never opened.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use plan::file::{FilePart, PartColumn};
+use plan::{FileSource, Pruning, Zone, Zones};
+use types::{Error, Result, Type, Value, cast};
+use vector::Vector;
+
+use crate::{Reader, Skipped, Window};
+
+/// A file that is read, and what its reader's columns are to the relation's.
+struct OpenPart {
+    reader: Arc<dyn Reader>,
+    columns: Vec<Column>,
+    first_unit: u64,
+}
+
+#[derive(Clone)]
+enum Column {
+    /// Position among the reader's columns, the type it has there and the one it is to have.
+    Read(usize, Type, Type),
+    Constant(Type, Value),
+}
+
+pub struct Parts {
+    source: FileSource,
+    columns: Vec<usize>,
+    batch_rows: usize,
+    opened: OnceLock<(Vec<OpenPart>, u64)>,
+}
+
+impl Parts {
+    pub fn new(source: &FileSource, columns: &[usize], batch_rows: usize) -> Self {
+        Parts { source: source.clone(), columns: columns.to_vec(), batch_rows, opened: OnceLock::new() }
+    }
+
+    fn columns_of(&self, part: &FilePart) -> (Vec<Column>, Vec<usize>) {
+        let mut wanted = Vec::new();
+        let columns = self
+            .columns
+            .iter()
+            .map(|at| {
+                let ty = self.source.schema.fields()[*at].ty;
+                match part.columns.get(*at) {
+                    Some(PartColumn::File(own)) => {
+                        wanted.push(*own);
+                        Column::Read(wanted.len() - 1, part.source.schema.fields()[*own].ty, ty)
+                    }
+                    Some(PartColumn::Constant(value)) => Column::Constant(ty, value.clone()),
+                    None => Column::Constant(ty, Value::Null),
+                }
+            })
+            .collect();
+        (columns, wanted)
+    }
+
+    fn open(&self, conditions: &[Pruning]) -> Result<(Vec<OpenPart>, u64, Skipped)> {
+        let (mut parts, mut units, mut skipped) = (Vec::new(), 0, Skipped::default());
+        for part in self.source.parts.iter() {
+            let (columns, wanted) = self.columns_of(part);
+            skipped.files += 1;
+            if !conditions.iter().all(|c| c.may_match(&Constants(&columns))) {
+                skipped.files_skipped += 1;
+                continue;
+            }
+            let reader = crate::open(&part.source, &wanted, self.batch_rows)?;
+            let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, &columns)).collect();
+            let inner = reader.prune(&own)?;
+            skipped.groups += inner.groups;
+            skipped.groups_skipped += inner.groups_skipped;
+            skipped.pages += inner.pages;
+            skipped.pages_skipped += inner.pages_skipped;
+            let count = reader.units()?;
+            parts.push(OpenPart { reader, columns, first_unit: units });
+            units += count;
+        }
+        Ok((parts, units, skipped))
+    }
+
+    fn opened(&self) -> Result<&(Vec<OpenPart>, u64)> {
+        if self.opened.get().is_none() {
+            let (parts, units, _) = self.open(&[])?;
+            let _ = self.opened.set((parts, units));
+        }
+        self.opened.get().ok_or_else(|| Error::internal("files are not open"))
+    }
+}
+
+/// What is known of a file before it is opened.
+struct Constants<'a>(&'a [Column]);
+
+impl Zones for Constants<'_> {
+    fn zone(&self, column: usize) -> Option<Zone> {
+        match self.0.get(column)? {
+            Column::Constant(_, value) => Some(Zone::constant(value, 1)),
+            Column::Read(..) => None,
+        }
+    }
+}
+
+/// The condition over the reader's own columns; `None` when nothing is left to refute.
+fn translated(condition: &Pruning, columns: &[Column]) -> Option<Pruning> {
+    match condition {
+        Pruning::Column(column, predicate) => match columns.get(*column)? {
+            Column::Read(own, from, to) if from == to => Some(Pruning::Column(*own, predicate.clone())),
+            _ => None,
+        },
+        Pruning::All(parts) => {
+            let parts: Vec<Pruning> = parts.iter().filter_map(|p| translated(p, columns)).collect();
+            (!parts.is_empty()).then_some(Pruning::All(parts))
+        }
+        Pruning::Any(parts) => {
+            // A branch that constants refute is no branch; one that they cannot refute may hold.
+            let open: Vec<&Pruning> = parts.iter().filter(|p| p.may_match(&Constants(columns))).collect();
+            let parts = open.into_iter().map(|p| translated(p, columns)).collect::<Option<_>>()?;
+            Some(Pruning::Any(parts))
+        }
+    }
+}
+
+impl Reader for Parts {
+    fn prune(&self, conditions: &[Pruning]) -> Result<Skipped> {
+        let (parts, units, skipped) = self.open(conditions)?;
+        let _ = self.opened.set((parts, units));
+        Ok(skipped)
+    }
+    fn units(&self) -> Result<u64> {
+        Ok(self.opened()?.1)
+    }
+    fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
+        let parts = &self.opened()?.0;
+        // Of parts without units the last one before has the unit.
+        let at = parts.partition_point(|part| part.first_unit <= unit);
+        let Some(part) = at.checked_sub(1).and_then(|at| parts.get(at)) else { return Ok(()) };
+        part.reader.scan(unit - part.first_unit, &mut |inner| {
+            visit(&mut PartWindow { inner, columns: &part.columns })
+        })
+    }
+}
+
+struct PartWindow<'a> {
+    inner: &'a mut dyn Window,
+    columns: &'a [Column],
+}
+
+impl PartWindow<'_> {
+    fn column(&self, column: usize) -> Result<Column> {
+        self.columns.get(column).cloned().ok_or_else(|| Error::internal("a column of a file is missing"))
+    }
+}
+
+impl Window for PartWindow<'_> {
+    fn rows(&self) -> usize {
+        self.inner.rows()
+    }
+    fn columns(&self) -> usize {
+        self.columns.len()
+    }
+    fn fetch(&mut self, column: usize, rows: Range<usize>) -> Result<Vector> {
+        match self.column(column)? {
+            Column::Read(own, from, to) => converted(self.inner.fetch(own, rows)?, from, to),
+            Column::Constant(ty, value) => Ok(constant(ty, &value, rows.len())),
+        }
+    }
+    fn fetch_rows(&mut self, column: usize, rows: &[u32]) -> Result<Vector> {
+        match self.column(column)? {
+            Column::Read(own, from, to) => converted(self.inner.fetch_rows(own, rows)?, from, to),
+            Column::Constant(ty, value) => Ok(constant(ty, &value, rows.len())),
+        }
+    }
+}
+
+fn constant(ty: Type, value: &Value, rows: usize) -> Vector {
+    match value.is_null() {
+        true => Vector::from_values(ty, &vec![Value::Null; rows]),
+        false => Vector::constant(ty, value.clone(), rows),
+    }
+}
+
+/// Files that are united by name may have a column under several types; the relation has the widest.
+fn converted(vector: Vector, from: Type, to: Type) -> Result<Vector> {
+    if from == to {
+        return Ok(vector);
+    }
+    let cast = |row: usize| match vector.value(row) {
+        Value::Null => Ok(Value::Null),
+        value => cast::cast_value(&value, from, to),
+    };
+    Ok(Vector::from_values(to, &(0..vector.len()).map(cast).collect::<Result<Vec<_>>>()?))
+}
