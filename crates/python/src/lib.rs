@@ -11,9 +11,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::RecordBatchReader;
 use engine::{Database, Options, Session, SqlState};
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use pyo3::{create_exception, wrap_pyfunction};
 
 use result::{Cursor, Rows};
@@ -59,12 +62,18 @@ pub struct Connection {
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 impl Connection {
-    pub(crate) fn run(&self, py: Python<'_>, text: &str) -> PyResult<Vec<engine::ResultSet>> {
-        if self.process != std::process::id() {
-            return Err(Error::new_err(
+    /// The engine's threads are not in a forked child.
+    fn check_process(&self) -> PyResult<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(Error::new_err(
                 "this connection was opened before a fork; connect again in the child process",
-            ));
+            )),
         }
+    }
+
+    pub(crate) fn run(&self, py: Python<'_>, text: &str) -> PyResult<Vec<engine::ResultSet>> {
+        self.check_process()?;
         let session = self.session.clone();
         let owned = text.to_owned();
         let outcome = py.detach(move || session.execute(&owned));
@@ -74,6 +83,16 @@ impl Connection {
 
 #[pymethods]
 impl Connection {
+    /// Names and SQL types of the columns that a query would return; None when the text is no single query.
+    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<Option<Vec<(String, String)>>> {
+        self.check_process()?;
+        let session = self.session.clone();
+        let owned = query.to_owned();
+        let schema = py.detach(move || session.describe(&owned)).map_err(|e| raise(py, &e, query))?;
+        let column = |f: &engine::Field| (f.name.clone(), f.ty.sql_name());
+        Ok(schema.map(|schema| schema.fields().iter().map(column).collect()))
+    }
+
     /// Runs statements; the result of the last one.
     fn sql(&self, py: Python<'_>, query: &str) -> PyResult<Rows> {
         let mut results = self.run(py, query)?;
@@ -97,6 +116,27 @@ impl Connection {
     /// Another session on the same database, with settings of its own.
     fn session(&self) -> Connection {
         open_session(self.session.database())
+    }
+
+    /// Makes the rows of an Arrow C stream a relation of this connection, under `name`. They are not copied.
+    fn register_stream(&self, py: Python<'_>, name: &str, stream: &Bound<'_, PyCapsule>) -> PyResult<()> {
+        self.check_process()?;
+        let wrong = |what: &str| Error::new_err(format!("cannot register \"{name}\": {what}"));
+        let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+        // SAFETY: the capsule's name says what it points to, and the interface gives the stream to whoever takes it:
+        // what is left in the capsule is a released stream, which its destructor passes over.
+        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+        let reader = ArrowArrayStreamReader::try_new(stream).map_err(|e| wrong(&e.to_string()))?;
+        let schema = reader.schema();
+        // The producer may be Python, so the interpreter's lock is kept.
+        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|e| wrong(&e.to_string()))?;
+        py.detach(|| self.session.register(name, schema, batches));
+        Ok(())
+    }
+
+    /// Forgets what was registered under the name; false when nothing was.
+    fn unregister(&self, name: &str) -> bool {
+        self.session.unregister(name)
     }
 
     /// Cancels the running statement, from another thread.

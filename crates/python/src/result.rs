@@ -104,6 +104,45 @@ impl Rows {
         }
     }
 
+    /// At most `count` rows from `start` on, as a list of tuples.
+    fn fetchslice<'py>(
+        &self,
+        py: Python<'py>,
+        mut start: usize,
+        count: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        for batch in self.result.batches() {
+            let from = start.min(batch.rows);
+            start -= from;
+            for at in from..batch.rows {
+                if rows.len() == count {
+                    return Ok(rows);
+                }
+                rows.append(row(py, &self.result, batch, at)?)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// What was done, in the words of the command line: `SELECT 5`, `INSERT 0 3`.
+    #[getter]
+    fn tag(&self) -> &str {
+        self.result.tag()
+    }
+
+    /// Whether the statement returned rows, none of them perhaps.
+    #[getter]
+    fn has_rows(&self) -> bool {
+        self.result.has_rows()
+    }
+
+    /// DB-API's description of the columns.
+    #[getter]
+    fn description<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        description(py, &self.result)
+    }
+
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {

@@ -113,7 +113,7 @@ def test_interrupt_ends_a_query_soon(con):
     thread = threading.Thread(target=stop)
     thread.start()
     with pytest.raises(quickstep.Error) as caught:
-        con.sql("SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_quantity < b.l_quantity + c.l_quantity")
+        con.sql("SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_quantity < b.l_quantity + c.l_quantity").fetchall()
     ended = time.monotonic()
     thread.join()
     assert caught.value.sqlstate == "57014"

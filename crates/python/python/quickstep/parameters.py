@@ -1,0 +1,105 @@
+"""Parameters of statements: `?`, `$1` and `:name` become literals, outside quotes and comments only."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import ProgrammingError
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+# Quoted text and names, dollar quotes and comments are passed over; then the three kinds of parameters.
+_TOKENS = re.compile(
+    r"""
+      [eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*"
+    | (?P<tag>\$[A-Za-z_]*\$).*?(?P=tag)
+    | --[^\n]* | /\*.*?\*/
+    | (?P<cast>::)
+    | (?P<mark>\?)
+    | (?<![\w$])\$(?P<number>\d+)
+    | (?<![\w:]):(?P<name>[A-Za-z_]\w*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def literal(value: Any) -> str:
+    """A value as SQL text of its type."""
+    if value is None:
+        return "NULL"
+    if hasattr(value, "item") and type(value).__module__ == "numpy":
+        value = value.item()
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return f"({value})" if value < 0 else str(value)
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE PRECISION)"
+    if isinstance(value, decimal.Decimal):
+        if not value.is_finite():
+            raise ProgrammingError(f"{value} is no number that SQL has")
+        return f"({value:f})"
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ProgrammingError("a text with a zero byte is not possible")
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"CAST('\\x{bytes(value).hex()}' AS BYTEA)"
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.timezone.utc)
+            return f"CAST('{value:%Y-%m-%d %H:%M:%S.%f}+00' AS TIMESTAMP WITH TIME ZONE)"
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, datetime.date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, datetime.time):
+        return f"TIME '{value.isoformat()}'"
+    if isinstance(value, datetime.timedelta):
+        micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        return f"INTERVAL '{micros / 1e6:.6f}' SECOND"
+    if isinstance(value, uuid.UUID):
+        return f"CAST('{value}' AS UUID)"
+    raise ProgrammingError(f"a parameter of type {type(value).__name__} is not supported")
+
+
+def bind(text: str, parameters: Parameters | None) -> str:
+    """The statement with its parameters put in."""
+    if parameters is None:
+        return text
+    named = isinstance(parameters, Mapping)
+    if not named and (isinstance(parameters, (str, bytes)) or not isinstance(parameters, Sequence)):
+        raise ProgrammingError("parameters are a sequence or a mapping")
+    used: set[Any] = set()
+    position = 0
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal position
+        if match["mark"]:
+            key: Any = position
+            position += 1
+        elif match["number"]:
+            key = int(match["number"]) - 1
+        elif match["name"] and named:
+            key = match["name"]
+        else:
+            return match[0]
+        if named != isinstance(key, str):
+            raise ProgrammingError("parameters are named in the text and given by position, or the other way round")
+        used.add(key)
+        try:
+            if not named and key < 0:
+                raise IndexError
+            return literal(parameters[key])
+        except (KeyError, IndexError):
+            shown = key if named else key + 1
+            raise ProgrammingError(f"parameter {shown} is used, but {len(parameters)} are given") from None
+
+    bound = _TOKENS.sub(put, text)
+    if not named and len(used) < len(parameters):
+        raise ProgrammingError(f"{len(used)} parameters are used, but {len(parameters)} are given")
+    return bound
