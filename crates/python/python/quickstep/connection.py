@@ -16,7 +16,8 @@ _MISSING = re.compile(r'relation "([^"]+)" does not exist')
 
 
 class Connection:
-    """A session of a database. Threads may share it: each statement runs by itself."""
+    """A session of a database. Threads may share it: statements run one after the other. For statements at the same
+    time, each thread takes a `session()` of its own."""
 
     def __init__(self, native: _native.Connection) -> None:
         self._native = native
@@ -98,13 +99,7 @@ class Connection:
         """Calls `act(text)` with `found` registered; names that are missing are looked up among the variables."""
         if self._closed:
             raise InterfaceError("the connection is closed")
-        if not found:
-            try:
-                return act(text)
-            except _native.Error as error:
-                value = self._variable(error, found)
-                if value is None:
-                    raise classified(error) from None
+        # What is registered here is seen by every statement of the session, so no other may run meanwhile.
         with self._names:
             registered: set[str] = set()
             try:
