@@ -42,7 +42,7 @@ class Suite:
 
     @property
     def title(self) -> str:
-        return f"{self.name.upper().replace('TPCH', 'TPC-H')} SF {self.scale}"
+        return f"{self.name.upper().replace('TPCH', 'TPC-H')} SF {self.scale:f}"
 
     @property
     def folder_name(self) -> str:
