@@ -252,7 +252,9 @@ impl<T: Integer> IntegerPlan<T> {
         }
         if let Some(range) = range {
             let step = self.common_step(low);
-            let stepped = if step > 1 { code_width(range / step) } else { None };
+            // The step is a value of the type, too: -2 and 2147483647 are further apart than an INTEGER can say.
+            let says = step > 1 && T::narrow_from(step).wide() == step;
+            let stepped = if says { code_width(range / step) } else { None };
             if let Some(code) = stepped.filter(|code| usize::from(*code) < best) {
                 if self.verify_step(low, T::narrow_from(step)) {
                     best = usize::from(code);
