@@ -22,6 +22,28 @@ pub struct Key {
     pub primary: bool,
 }
 
+impl Key {
+    /// The constraint's name: its own, or PostgreSQL's for it, such as `t_pkey` and `t_a_b_key`.
+    pub fn constraint_name(&self, table: &str, columns: &Schema) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None if self.primary => format!("{table}_pkey"),
+            None => format!("{table}_{}_key", joined(&self.columns, columns)),
+        }
+    }
+}
+
+fn joined(positions: &[usize], columns: &Schema) -> String {
+    positions.iter().map(|c| columns.fields()[*c].name.as_str()).collect::<Vec<_>>().join("_")
+}
+
+impl ForeignKey {
+    /// As `Key::constraint_name`: `t_a_b_fkey`.
+    pub fn constraint_name(&self, table: &str, columns: &Schema) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{table}_{}_fkey", joined(&self.columns, columns)))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     pub name: Option<String>,

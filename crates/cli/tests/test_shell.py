@@ -98,6 +98,10 @@ def test_tables_are_listed_and_described(shell):
     assert "foreign key (id) references parent (id)" in described
     assert "primary key (id)" in shell.run("\\d parent")
     assert "did you mean" in shell.run("\\d paren")
+    shell.run("CREATE VIEW seen AS SELECT note FROM child;")
+    assert re.search(r"seen +view", shell.run("\\dt"))
+    described = shell.run("\\d seen")
+    assert re.search(r"note +TEXT", described) and "view: SELECT note FROM child" in described
 
 
 def test_wide_results_fit_and_expand(shell):

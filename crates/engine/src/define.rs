@@ -6,10 +6,12 @@ use types::{Error, Field, Result, Schema, SqlState};
 
 use crate::Session;
 use crate::constraints::common_key_type;
+use crate::definitions::refuse_system;
 use crate::insert::existing;
 use crate::result::ResultSet;
 use crate::session::shown;
 use crate::settings::{LayoutKind, parse_block_bytes};
+use crate::system::INFORMATION_SCHEMA;
 
 impl Session {
     pub(crate) fn create_table(
@@ -165,6 +167,7 @@ impl Session {
         if_exists: bool,
         cascade: bool,
     ) -> Result<ResultSet> {
+        names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
         // All or none: one commit.
         self.database.shared.catalog.commit(|draft| {
             for name in names {
@@ -177,11 +180,18 @@ impl Session {
     }
 
     pub(crate) fn create_schema(&self, name: &str, if_not_exists: bool) -> Result<ResultSet> {
-        self.database.shared.catalog.commit(|draft| draft.create_schema(name, if_not_exists))?;
+        if name == INFORMATION_SCHEMA && !if_not_exists {
+            let message = format!("schema \"{name}\" already exists");
+            return Err(Error::new(SqlState::DuplicateSchema, message));
+        }
+        if name != INFORMATION_SCHEMA {
+            self.database.shared.catalog.commit(|draft| draft.create_schema(name, if_not_exists))?;
+        }
         Ok(ResultSet::done("CREATE SCHEMA"))
     }
 
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
+        refuse_system(Some(name))?;
         self.database.shared.definitions.drop_schema(name, cascade)?;
         self.database.shared.catalog.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
         Ok(ResultSet::done("DROP SCHEMA"))

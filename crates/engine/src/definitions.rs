@@ -13,6 +13,7 @@ use types::{Error, Result, SqlState};
 use crate::Session;
 use crate::result::ResultSet;
 use crate::session::shown;
+use crate::system::INFORMATION_SCHEMA;
 
 #[derive(Default)]
 pub(crate) struct Definitions {
@@ -36,11 +37,21 @@ impl Definitions {
     pub fn macro_named(&self, name: &str) -> Option<MacroInfo> {
         self.lock().macros.get(name).cloned()
     }
+    /// All views: schema, name, definition.
+    pub fn views(&self) -> Vec<(String, String, ViewInfo)> {
+        let all = self.lock();
+        all.views.iter().map(|((schema, name), view)| (schema.clone(), name.clone(), view.clone())).collect()
+    }
+    /// All macros, and whether they give tables.
+    pub fn macros(&self) -> Vec<(String, bool)> {
+        self.lock().macros.iter().map(|(name, called)| (name.clone(), called.table)).collect()
+    }
     pub fn view_names(&self) -> Vec<String> {
         self.lock().views.keys().map(|(_, name)| name.clone()).collect()
     }
     /// The error for a table that would have a view's name.
     pub fn refuse_table(&self, schema: Option<&str>, name: &str) -> Result<()> {
+        refuse_system(schema)?;
         if self.view(schema, name).is_some() {
             return Err(crate::define::already_exists(name).with_hint("it is a view; DROP VIEW removes it"));
         }
@@ -61,6 +72,15 @@ impl Definitions {
     }
 }
 
+/// The standard's schema holds nothing but its views.
+pub(crate) fn refuse_system(schema: Option<&str>) -> Result<()> {
+    if schema != Some(INFORMATION_SCHEMA) {
+        return Ok(());
+    }
+    let message = format!("nothing can be made or changed in schema {INFORMATION_SCHEMA}");
+    Err(Error::new(SqlState::ReadOnly, message))
+}
+
 fn key(schema: Option<&str>, name: &str) -> (String, String) {
     let schema = match schema {
         None | Some("public") => catalog::DEFAULT_SCHEMA,
@@ -78,6 +98,7 @@ impl Session {
         if_exists: IfExists,
     ) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE VIEW");
+        refuse_system(name.schema.as_deref())?;
         let snapshot = self.snapshot();
         if let Some(schema) = &name.schema {
             snapshot.schema(schema)?;
@@ -99,6 +120,7 @@ impl Session {
     }
 
     pub(crate) fn drop_views(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
+        names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
         let mut texts = self.database.shared.definitions.lock();
         let keys: Vec<_> = names.iter().map(|n| key(n.schema.as_deref(), &n.name)).collect();
         for (key, name) in keys.iter().zip(names) {

@@ -123,7 +123,7 @@ impl Session {
         let fresh: Vec<Arc<Block>> = new.iter().map(|b| b.block.clone()).collect();
         let old = table.data.blocks();
         for key in &table.keys {
-            let name = key_name(&table.name, &table.columns, key);
+            let name = key.constraint_name(&table.name, &table.columns);
             check_unique(&table.columns, &name, &key.columns, old, &fresh, &|| self.go_on())?;
         }
         for key in &table.foreign_keys {
@@ -134,10 +134,7 @@ impl Session {
             if key.parent == table.id {
                 blocks.extend(fresh.iter().cloned());
             }
-            let name = key.name.clone().unwrap_or_else(|| {
-                let first = key.columns.first().map_or("", |c| table.columns.fields()[*c].name.as_str());
-                format!("{}_{first}_fkey", table.name)
-            });
+            let name = key.constraint_name(&table.name, &table.columns);
             let child =
                 Keyed { name: &table.name, schema: &table.columns, columns: &key.columns, blocks: &fresh };
             let parent = Keyed {
@@ -182,14 +179,8 @@ impl Session {
             self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
         let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
         for key in &new.keys {
-            check_unique(
-                &new.columns,
-                &key_name(&new.name, &new.columns, key),
-                &key.columns,
-                &[],
-                &all,
-                &|| self.go_on(),
-            )?;
+            let name = key.constraint_name(&new.name, &new.columns);
+            check_unique(&new.columns, &name, &key.columns, &[], &all, &|| self.go_on())?;
         }
         if !new.foreign_keys.is_empty() {
             return Err(Error::unsupported("foreign keys of CREATE TABLE AS")
@@ -215,16 +206,4 @@ pub(crate) fn existing(if_exists: IfExists) -> Existing {
         IfExists::Keep => Existing::Keep,
         IfExists::Replace => Existing::Replace,
     }
-}
-
-/// PostgreSQL's names: `t_pkey`, `t_a_b_key`.
-fn key_name(table: &str, columns: &Schema, key: &catalog::Key) -> String {
-    if let Some(name) = &key.name {
-        return name.clone();
-    }
-    if key.primary {
-        return format!("{table}_pkey");
-    }
-    let names: Vec<&str> = key.columns.iter().map(|c| columns.fields()[*c].name.as_str()).collect();
-    format!("{table}_{}_key", names.join("_"))
 }

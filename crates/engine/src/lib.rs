@@ -30,6 +30,7 @@ mod run;
 mod session;
 pub mod settings;
 mod statistics;
+mod system;
 
 pub use catalog::{DEFAULT_SCHEMA, nearest};
 pub use database::{Database, Options};

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use catalog::{Snapshot, Table};
 use plan::{FileSource, TableId};
-use types::{Error, Result, Schema};
+use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
+use crate::run::result_schema;
+use crate::settings::Settings;
+use crate::system;
 
 /// One statement's view: a snapshot, so that planning, statistics and execution agree.
 pub(crate) struct SessionRelations {
@@ -15,6 +18,9 @@ pub(crate) struct SessionRelations {
     database: Option<Database>,
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
+    settings: Settings,
+    /// Views are being described: their columns are not known meanwhile.
+    describing: bool,
 }
 
 /// Rows of the host program, kept while somebody may read them.
@@ -26,11 +32,13 @@ pub(crate) struct Object {
 }
 
 impl SessionRelations {
-    pub fn new(database: &Database) -> Self {
+    pub fn new(database: &Database, settings: Settings) -> Self {
         SessionRelations {
             snapshot: database.shared.catalog.snapshot(),
             database: Some(database.clone()),
             objects: HashMap::new(),
+            settings,
+            describing: false,
         }
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
@@ -38,7 +46,44 @@ impl SessionRelations {
         self
     }
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
-        SessionRelations { snapshot, database: None, objects: HashMap::new() }
+        SessionRelations {
+            snapshot,
+            database: None,
+            objects: HashMap::new(),
+            settings: Settings::default(),
+            describing: false,
+        }
+    }
+    /// All views: schema, name, definition.
+    pub fn views(&self) -> Vec<(String, String, sql::ViewInfo)> {
+        self.database.as_ref().map(|d| d.shared.definitions.views()).unwrap_or_default()
+    }
+    /// All macros, and whether they give tables.
+    pub fn macros(&self) -> Vec<(String, bool)> {
+        self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
+    }
+    /// Every setting: name, value, meaning.
+    pub fn settings(&self) -> Vec<Vec<Value>> {
+        self.database.as_ref().map(|d| system::settings(d, &self.settings)).unwrap_or_default()
+    }
+    /// What a view's query gives; `None` when it cannot be bound, or while another view's is.
+    pub fn view_columns(&self, schema: &str, name: &str) -> Option<Schema> {
+        if self.describing {
+            return None;
+        }
+        let inner = SessionRelations {
+            snapshot: self.snapshot.clone(),
+            database: self.database.clone(),
+            objects: self.objects.clone(),
+            settings: self.settings.clone(),
+            describing: true,
+        };
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
+        match sql::plan_one(&text, &inner) {
+            Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
+            _ => None,
+        }
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -53,6 +98,9 @@ impl SessionRelations {
 
 impl sql::Relations for SessionRelations {
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<sql::RelationInfo>> {
+        if schema == Some(system::INFORMATION_SCHEMA) {
+            return Err(system::unknown_view(name));
+        }
         let Some(table) = self.snapshot.find(schema, name) else { return Ok(None) };
         Ok(Some(sql::RelationInfo {
             id: TableId(table.id.0),
@@ -63,6 +111,9 @@ impl sql::Relations for SessionRelations {
         }))
     }
     fn view(&self, schema: Option<&str>, name: &str) -> Option<sql::ViewInfo> {
+        if schema == Some(system::INFORMATION_SCHEMA) {
+            return system::information_schema_view(name);
+        }
         // A temporary table hides a view of its name.
         if self.snapshot.find(schema, name).is_some() {
             return None;
@@ -80,6 +131,12 @@ impl sql::Relations for SessionRelations {
     }
     fn object(&self, name: &str) -> Option<FileSource> {
         self.objects.get(&name.to_lowercase()).map(|object| object.source.clone())
+    }
+    fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
+        system::rows(self, function)
+    }
+    fn system_functions(&self) -> &'static [&'static str] {
+        &system::FUNCTIONS
     }
     fn table_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.snapshot.tables().map(|t| t.name.clone()).collect();

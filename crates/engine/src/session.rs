@@ -148,8 +148,7 @@ impl Session {
         let [statement] = statements.as_slice() else { return Ok(None) };
         let run = || {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let objects = self.objects().clone();
-                let relations = SessionRelations::new(&self.database).with_objects(objects);
+                let relations = self.relations();
                 Ok(match sql::plan(text, statement, &relations)? {
                     Statement::Query(query) => Some(crate::run::result_schema(&query)),
                     _ => None,
@@ -174,8 +173,7 @@ impl Session {
         let run = || {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let started = Instant::now();
-                let objects = self.objects().clone();
-                let relations = SessionRelations::new(&self.database).with_objects(objects);
+                let relations = self.relations();
                 let planned = sql::plan_with(text, statement, &relations, parameters)?;
                 let bound = started.elapsed();
                 let is_query = matches!(planned, Statement::Query(_));
@@ -229,7 +227,7 @@ impl Session {
                 self.explain(analyze, format, *statement, relations)
             }
             Statement::Set { name, value } => self.set(&name, value.as_deref()),
-            Statement::Show { name } => self.show(name.as_deref()),
+            Statement::Show { name } => self.show(&name),
             Statement::Call { procedure, arguments } => self.call(&procedure, &arguments),
             Statement::CreateView { name, columns, text, if_exists } => {
                 self.create_view(&name, columns, text, if_exists)
@@ -295,33 +293,31 @@ impl Session {
         Ok(ResultSet::done("SET"))
     }
 
-    fn show(&self, name: Option<&str>) -> Result<ResultSet> {
-        let database = |name: &str| match name {
-            "workers" => Some(self.database.workers().to_string()),
-            "memory_limit" => Some(self.database.memory_limit().to_string()),
-            "simd" => Some(simd::level().name().to_owned()),
-            _ => None,
-        };
-        match name {
-            Some(name) => {
-                let value = database(name)
-                    .or_else(|| self.settings().get(name))
-                    .ok_or_else(|| settings::unknown(name))?;
-                Ok(text_result(&[name], &[vec![value]]))
-            }
-            None => {
-                let mut rows: Vec<Vec<String>> = settings::DATABASE_SETTINGS
-                    .iter()
-                    .map(|(n, d)| vec![n.to_string(), database(n).unwrap_or_default(), d.to_string()])
-                    .collect();
-                rows.extend(self.settings().all().into_iter().map(|(n, v, d)| vec![n, v, d]));
-                Ok(text_result(&["name", "setting", "description"], &rows))
-            }
-        }
+    fn show(&self, name: &str) -> Result<ResultSet> {
+        let value = database_setting(&self.database, name)
+            .or_else(|| self.settings().get(name))
+            .ok_or_else(|| settings::unknown(name))?;
+        Ok(text_result(&[name], &[vec![value]]))
+    }
+
+    /// The catalog as this session's next statement sees it.
+    fn relations(&self) -> SessionRelations {
+        let settings = self.settings().clone();
+        SessionRelations::new(&self.database, settings).with_objects(self.objects().clone())
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {
         self.database.shared.catalog.snapshot()
+    }
+}
+
+/// A setting that all sessions share.
+pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String> {
+    match name {
+        "workers" => Some(database.workers().to_string()),
+        "memory_limit" => Some(database.memory_limit().to_string()),
+        "simd" => Some(simd::level().name().to_owned()),
+        _ => None,
     }
 }
 

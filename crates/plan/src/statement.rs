@@ -104,9 +104,9 @@ pub enum Statement {
         name: String,
         value: Option<String>,
     },
-    /// SHOW name, or SHOW ALL.
+    /// SHOW of a setting.
     Show {
-        name: Option<String>,
+        name: String,
     },
     /// CALL procedure(name => value, ...); positional arguments have no name.
     Call {

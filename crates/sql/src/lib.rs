@@ -23,7 +23,8 @@ mod stack;
 mod statement;
 mod texts;
 
-pub use relations::{MacroInfo, RelationInfo, Relations, ViewInfo};
+pub use bind::functions;
+pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};
 
 use plan::statement::Statement;

@@ -23,6 +23,8 @@ pub(crate) struct Parsed {
     pub exclusions: Vec<(Location, Exclusion)>,
     /// `COPY ... TO 'file' (...)`: what stands in the brackets, names in lower case, lists joined by commas.
     pub copy_options: Vec<(String, String)>,
+    /// SUMMARIZE, which is parsed as DESCRIBE.
+    pub summarize: bool,
 }
 
 /// Parses exactly one statement.
@@ -37,6 +39,8 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         }
     })?;
     refuse_exponential(text, &tokens)?;
+    let summarize = take_summarize(&mut tokens);
+    take_inspections(text, &mut tokens);
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     number_parameters(&mut tokens);
@@ -47,7 +51,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(Parsed { statement, column_names, exclusions, copy_options });
+        return Ok(Parsed { statement, column_names, exclusions, copy_options, summarize });
     }
     Err(place::at(
         Error::new(
@@ -57,6 +61,75 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         text,
         next.span,
     ))
+}
+
+/// Makes DESCRIBE of a leading SUMMARIZE, which the parser does not know.
+fn take_summarize(tokens: &mut [TokenWithSpan]) -> bool {
+    let first = tokens.iter_mut().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    let Some(first) = first.filter(|t| is_word(t, "summarize")) else { return false };
+    first.token = Token::make_keyword("DESCRIBE");
+    true
+}
+
+fn is_word(token: &TokenWithSpan, word: &str) -> bool {
+    matches!(&token.token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+/// The function that `FROM (DESCRIBE ...)` is made into; no name that can be written.
+pub(crate) const ROWS_OF: &str = "rows of a statement";
+
+/// Makes a table function's call of `(DESCRIBE ...)`, `(SUMMARIZE ...)` and `(SHOW ...)` in FROM.
+fn take_inspections(text: &str, tokens: &mut Vec<TokenWithSpan>) {
+    const WORDS: [&str; 4] = ["describe", "desc", "summarize", "show"];
+    let mut before: Option<usize> = None;
+    let mut at = 0;
+    while at < tokens.len() {
+        if matches!(tokens[at].token, Token::Whitespace(_)) {
+            at += 1;
+            continue;
+        }
+        let opens = matches!(tokens[at].token, Token::LParen)
+            && before.is_some_and(|b| {
+                tokens[b].token == Token::Comma || ["from", "join"].iter().any(|w| is_word(&tokens[b], w))
+            });
+        before = Some(at);
+        let inner = tokens[at + 1..].iter().position(|t| !matches!(t.token, Token::Whitespace(_)));
+        let begins = inner.is_some_and(|i| WORDS.iter().any(|w| is_word(&tokens[at + 1 + i], w)));
+        let Some(end) = (if opens && begins { closing(tokens, at) } else { None }) else {
+            at += 1;
+            continue;
+        };
+        let place = |location: Location| place::location(text, location).map(|p| p.offset as usize);
+        let range = place(tokens[at].span.end).zip(place(tokens[end].span.start));
+        let Some(inner) = range.and_then(|(from, to)| text.get(from..to)) else {
+            at += 1;
+            continue;
+        };
+        let span = tokens[at].span;
+        let own = |token: Token| TokenWithSpan { token, span };
+        let call = [
+            own(Token::make_word(ROWS_OF, Some('"'))),
+            own(Token::LParen),
+            own(Token::SingleQuotedString(inner.trim().to_owned())),
+            own(Token::RParen),
+        ];
+        tokens.splice(at..=end, call);
+        at += 4;
+        before = Some(at - 1);
+    }
+}
+
+/// The bracket that closes the one at `open`.
+fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut depth = 0;
+    (open..tokens.len()).find(|at| {
+        match tokens[*at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
 }
 
 /// The parser tries a bracket after FROM, JOIN or a comma in several ways, each of which parses what is inside, so its

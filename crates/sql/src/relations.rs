@@ -1,7 +1,7 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
 use plan::{FileFormat, FileSource, TableId};
-use types::{Field, Result, Schema};
+use types::{Field, Result, Schema, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,13 @@ pub struct MacroInfo {
     pub parameters: Vec<String>,
     pub text: String,
     pub table: bool,
+}
+
+/// What a function that lists the catalog gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SystemRows {
+    pub columns: Schema,
+    pub rows: Vec<Vec<Value>>,
 }
 
 /// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a larger
@@ -57,6 +64,14 @@ pub trait Relations: Sync {
     /// Rows of the host program under a name that no table has.
     fn object(&self, _name: &str) -> Option<FileSource> {
         None
+    }
+    /// The rows of a table function that lists the catalog, such as `quickstep_tables`.
+    fn system(&self, _function: &str) -> Result<Option<SystemRows>> {
+        Ok(None)
+    }
+    /// Names of those functions.
+    fn system_functions(&self) -> &'static [&'static str] {
+        &[]
     }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;

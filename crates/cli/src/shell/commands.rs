@@ -1,6 +1,6 @@
 //! The commands that begin with a backslash.
 
-use engine::{Database, Error, Result, SqlState};
+use engine::{Error, Result, SqlState};
 
 /// What a line such as `\d orders` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,12 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
 const COMMANDS: [Description; 12] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
-    described("\\dt", "", "the tables: rows, memory, blocks"),
-    described("\\d", "[TABLE]", "a table's columns and keys; without a name as \\dt"),
+    described("\\dt", "", "the tables and views: rows, memory, blocks"),
+    described(
+        "\\d",
+        "[NAME]",
+        "columns of a table, view or file, and a table's keys; without a name as \\dt",
+    ),
     described("\\timing", "[on|off]", "show how long each statement took"),
     described("\\x", "[on|off]", "one line a value, for wide rows"),
     described("\\pager", "[on|off]", "long results go through $QUICKSTEP_PAGER, $PAGER or less"),
@@ -173,95 +177,6 @@ fn unquoted(text: &str) -> String {
     match text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
         Some(inner) => inner.replace("''", "'"),
         None => text.to_owned(),
-    }
-}
-
-/// What `\d TABLE` prints.
-pub fn describe(database: &Database, name: &str) -> Result<String> {
-    let snapshot = database.catalog().snapshot();
-    let folded = |part: &str| match part.strip_prefix('"').and_then(|p| p.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\"\"", "\""),
-        None => part.to_lowercase(),
-    };
-    let (schema, name) = match name.split_once('.') {
-        Some((schema, name)) => (Some(folded(schema)), folded(name)),
-        None => (None, folded(name)),
-    };
-    let table = snapshot.table(schema.as_deref(), &name)?;
-    let fields = table.columns.fields();
-    let named = |columns: &[usize], of: &engine::Schema| {
-        columns.iter().map(|c| of.fields()[*c].name.clone()).collect::<Vec<_>>().join(", ")
-    };
-    let width = fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-    let types = fields.iter().map(|f| f.ty.sql_name().len()).max().unwrap_or(0);
-    let mut text = format!(
-        "{}.{}: {} rows, {} in {} block{}\n",
-        table.schema,
-        table.name,
-        table.rows(),
-        megabytes(table.data.bytes()),
-        table.data.blocks().len(),
-        if table.data.blocks().len() == 1 { "" } else { "s" },
-    );
-    for field in fields {
-        let rest = if field.nullable { "" } else { "not null" };
-        let line = format!("  {:width$}  {:types$}  {rest}", field.name, field.ty.sql_name());
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    for key in &table.keys {
-        let kind = if key.primary { "primary key" } else { "unique" };
-        text.push_str(&format!("{kind} ({})\n", named(&key.columns, &table.columns)));
-    }
-    for key in &table.foreign_keys {
-        if let Some(parent) = snapshot.table_by_id(key.parent) {
-            text.push_str(&format!(
-                "foreign key ({}) references {} ({})\n",
-                named(&key.columns, &table.columns),
-                parent.name,
-                named(&key.parent_columns, &parent.columns)
-            ));
-        }
-    }
-    Ok(text)
-}
-
-/// What `\dt` prints.
-pub fn list_tables(database: &Database) -> String {
-    let snapshot = database.catalog().snapshot();
-    let mut rows = vec![["table", "rows", "columns", "memory", "blocks"].map(str::to_owned)];
-    rows.extend(snapshot.tables().map(|t| {
-        let name = if t.schema == engine::DEFAULT_SCHEMA {
-            t.name.clone()
-        } else {
-            format!("{}.{}", t.schema, t.name)
-        };
-        [
-            name,
-            t.rows().to_string(),
-            t.columns.len().to_string(),
-            megabytes(t.data.bytes()),
-            t.data.blocks().len().to_string(),
-        ]
-    }));
-    if rows.len() == 1 {
-        return "No tables. CALL tpch(scale => 0.1); makes some to try.\n".to_owned();
-    }
-    let widths: Vec<usize> =
-        (0..5).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
-    rows.iter()
-        .map(|r| {
-            let numbers: Vec<String> = (1..5).map(|c| format!("{:>w$}", r[c], w = widths[c])).collect();
-            format!("  {:w$}  {}\n", r[0], numbers.join("  "), w = widths[0])
-        })
-        .collect()
-}
-
-fn megabytes(bytes: u64) -> String {
-    if bytes < 1 << 20 {
-        format!("{} kB", bytes.div_ceil(1 << 10))
-    } else {
-        format!("{:.1} MB", bytes as f64 / (1 << 20) as f64)
     }
 }
 

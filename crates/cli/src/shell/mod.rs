@@ -9,6 +9,7 @@
 //! command a line, and statements. What was typed is kept in `quickstep/history` in the user's folder of state.
 
 mod commands;
+mod describe;
 mod editor;
 mod lexer;
 mod pager;
@@ -163,16 +164,17 @@ impl Shell<'_> {
     }
 
     fn obey(&mut self, command: Command) -> Result<Next, Failed> {
-        let database = self.session.database();
         let state = |name: &str, on: bool| println!("{name} is {}", if on { "on" } else { "off" });
         match command {
             Command::Quit => return Ok(Next::Leave),
             Command::Help(about) => {
                 print!("{}", commands::help(about.as_deref()).map_err(|e| reported(&e, ""))?);
             }
-            Command::ListTables => print!("{}", commands::list_tables(database)),
+            Command::ListTables => {
+                print!("{}", describe::list_tables(self.session).map_err(|e| reported(&e, ""))?);
+            }
             Command::Describe(name) => {
-                print!("{}", commands::describe(database, &name).map_err(|e| reported(&e, ""))?);
+                print!("{}", describe::describe(self.session, &name).map_err(|e| reported(&e, ""))?);
             }
             Command::Timing(on) => {
                 self.timing = on.unwrap_or(!self.timing);

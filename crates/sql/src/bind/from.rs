@@ -18,10 +18,15 @@ use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
+use crate::parse::ROWS_OF;
 use crate::{RelationInfo, place};
 
 /// Rows that generate_series may give: they are made while planning.
 const SERIES_ROWS_MAX: i128 = 1_000_000;
+
+/// Functions that stand in FROM, beside macros and those that list the catalog.
+pub(crate) const TABLE_FUNCTIONS: [&str; 6] =
+    ["generate_series", "range", "read_parquet", "read_csv", "read_arrow", "read_tbl"];
 
 /// A table factor: its plan and the names it adds.
 struct Source {
@@ -342,7 +347,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A table, a common table expression or a file, and the name it goes by without an alias.
-    fn named_table(&mut self, name: &ObjectName) -> Result<(Relation, String)> {
+    pub(super) fn named_table(&mut self, name: &ObjectName) -> Result<(Relation, String)> {
         let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
         let span = Span::union_iter(idents.iter().map(|i| i.span));
         if let [Ident { value, quote_style: Some('\''), .. }] = idents.as_slice() {
@@ -369,7 +374,8 @@ impl<'a> Binder<'a> {
         }
         if let Some(view) = self.relations.view(schema, table) {
             self.count_instance()?;
-            return Ok((self.bind_view(table, view, span)?, table.clone()));
+            let shown = schema.map_or_else(|| table.clone(), |s| format!("{s}.{table}"));
+            return Ok((self.bind_view(&shown, view, span)?, table.clone()));
         }
         match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
             Some(info) => Ok((self.scan(info), table.clone())),
@@ -451,6 +457,14 @@ impl<'a> Binder<'a> {
         };
         let (function, span) = (folded(ident), ident.span);
         match function.as_str() {
+            ROWS_OF => match arguments {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(text))] => {
+                    let text = self.constant(text)?.0;
+                    let text = text.as_text().unwrap_or_default().to_owned();
+                    Ok((self.bind_inspection(text, span)?, "inspected".to_owned()))
+                }
+                _ => Err(Error::internal("a statement in FROM without its text")),
+            },
             "generate_series" | "range" => {
                 let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
@@ -505,10 +519,23 @@ impl<'a> Binder<'a> {
                     self.count_instance()?;
                     return Ok((self.bind_table_macro(&function, called, arguments, span)?, function));
                 }
+                if let Some(listed) = self.relations.system(&function).map_err(|e| self.error_at(e, span))? {
+                    if !arguments.is_empty() {
+                        let error = format!("table function {function} takes no arguments");
+                        return Err(self.error_at(Error::new(SqlState::UndefinedFunction, error), span));
+                    }
+                    return Ok((self.constant_rows(listed.columns.fields(), listed.rows), function));
+                }
                 let error = Error::new(
                     SqlState::UndefinedFunction,
                     format!("table function {function} does not exist"),
                 );
+                let known =
+                    TABLE_FUNCTIONS.iter().copied().chain(self.relations.system_functions().iter().copied());
+                let error = match nearest(&function, known) {
+                    Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+                    None => error,
+                };
                 Err(self.error_at(error, span))
             }
         }

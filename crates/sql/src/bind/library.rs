@@ -53,6 +53,11 @@ const HIDDEN: [&str; 16] = [
     "cast_to_type",
 ];
 
+/// Names of all functions that can be called.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    registry().keys().map(String::as_str).filter(|n| !HIDDEN.contains(n))
+}
+
 fn shown(argument: &Bound) -> String {
     if argument.untyped || argument.is_null() {
         "unknown".into()

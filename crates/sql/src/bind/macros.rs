@@ -64,6 +64,22 @@ impl<'a> Binder<'a> {
         result
     }
 
+    /// A query that this crate has written itself.
+    pub(crate) fn bind_text(&mut self, what: String, text: String, span: Span) -> Result<Relation> {
+        self.inside(what, text, span, |binder, parsed| binder.bind_query(query_of(parsed)?, None))
+    }
+
+    /// `(DESCRIBE ...)` in FROM.
+    pub(super) fn bind_inspection(&mut self, text: String, span: Span) -> Result<Relation> {
+        self.count_instance()?;
+        self.inside(format!("({text})"), text, span, |binder, parsed| {
+            match binder.inspect(&parsed.statement, parsed.summarize)? {
+                Some(relation) => Ok(relation),
+                None => Err(Error::unsupported("only DESCRIBE, SUMMARIZE and SHOW of lists stand in FROM")),
+            }
+        })
+    }
+
     pub(super) fn bind_table_macro(
         &mut self,
         name: &str,

@@ -1,6 +1,6 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
-//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins
+//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins; `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
 //! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`: expressions
 //! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
 //!
@@ -10,12 +10,14 @@
 pub(crate) mod aggregate;
 pub(crate) mod coerce;
 mod decorrelate;
+mod describe;
 pub(crate) mod expression;
 mod fold;
 mod from;
 mod function;
 pub(crate) mod grouping;
 mod library;
+mod listing;
 pub(crate) mod literal;
 mod macros;
 mod operator;
@@ -26,11 +28,14 @@ mod reserved;
 mod scope;
 mod select;
 mod set_operation;
+mod show;
 mod star;
 mod subquery;
 mod unnest;
 mod values;
 pub(crate) mod window;
+
+pub use listing::functions;
 
 use std::collections::HashSet;
 use std::rc::Rc;

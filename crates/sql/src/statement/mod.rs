@@ -37,6 +37,7 @@ pub(crate) fn plan(
         values,
         texts: &texts,
         copy_options: &parsed.copy_options,
+        summarize: parsed.summarize,
     };
     context.plan(&parsed.statement)
 }
@@ -50,6 +51,7 @@ struct Context<'a> {
     values: &'a [(Value, Type)],
     texts: &'a Texts,
     copy_options: &'a [(String, String)],
+    summarize: bool,
 }
 
 impl Context<'_> {
@@ -60,6 +62,10 @@ impl Context<'_> {
     }
 
     fn plan(&self, syntax: &Syntax) -> Result<Statement> {
+        let mut binder = self.binder();
+        if let Some(relation) = binder.inspect(syntax, self.summarize)? {
+            return Ok(Statement::Query(binder.finish(relation)?));
+        }
         match syntax {
             Syntax::Query(query) => Ok(Statement::Query(self.binder().query(query)?)),
             Syntax::CreateTable(create) => self.create_table(create),
@@ -88,7 +94,6 @@ impl Context<'_> {
             Syntax::Set(set) => self.set(set),
             Syntax::Reset(reset) => self.reset(reset),
             Syntax::ShowVariable { variable } => self.show(variable),
-            Syntax::ShowTables { .. } => Ok(Statement::Show { name: Some("tables".into()) }),
             Syntax::Call(call) => self.call(call),
             Syntax::StartTransaction { .. } => Ok(Statement::Transaction { keyword: "begin".into() }),
             Syntax::Commit { .. } => Ok(Statement::Transaction { keyword: "commit".into() }),

@@ -49,8 +49,7 @@ impl Context<'_> {
         let words: Vec<String> = variable.iter().map(folded).collect();
         match words.as_slice() {
             [] => Err(Error::new(SqlState::SyntaxError, "SHOW needs a name").at(place::START)),
-            [one] if one == "all" => Ok(Statement::Show { name: None }),
-            words => Ok(Statement::Show { name: Some(words.join("_")) }),
+            words => Ok(Statement::Show { name: words.join("_") }),
         }
     }
 

@@ -1,0 +1,269 @@
+//! The catalog as rows: table functions `quickstep_tables()` and its kin, over one snapshot.
+//!
+//! They are the one way in which SQL sees the catalog: the views of `information_schema` (`information_schema.rs`), SHOW
+//! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
+//! no columns here, so that a view over these functions does not ask for itself.
+
+mod information_schema;
+mod types_of;
+
+use catalog::{Snapshot, Table};
+use types::{Field, Result, Schema, Type, Value};
+
+use crate::relations::SessionRelations;
+use crate::settings::Settings;
+
+pub(crate) use information_schema::{unknown_view, view as information_schema_view};
+
+/// The schema of the standard's views; nothing else can be in it.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+/// What the standard calls the catalog: the one database there is.
+const DATABASE: &str = "memory";
+
+pub(crate) const FUNCTIONS: [&str; 7] = [
+    "quickstep_columns",
+    "quickstep_constraints",
+    "quickstep_functions",
+    "quickstep_schemas",
+    "quickstep_settings",
+    "quickstep_tables",
+    "quickstep_views",
+];
+
+/// The rows of a function; `None` when there is none of that name.
+pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Option<sql::SystemRows>> {
+    let snapshot = relations.snapshot();
+    let (fields, rows) = match function {
+        "quickstep_schemas" => (vec![text("schema_name")], schemas(snapshot)),
+        "quickstep_tables" => (tables_fields(), snapshot.tables().map(|t| table_row(t)).collect()),
+        "quickstep_views" => (
+            vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
+            relations.views().into_iter().map(view_row).collect(),
+        ),
+        "quickstep_columns" => (columns_fields(), columns(relations)?),
+        "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
+        "quickstep_settings" => {
+            (vec![text("name"), text("setting"), text("description")], relations.settings())
+        }
+        "quickstep_functions" => {
+            let named = |(name, kind): (String, &str)| vec![Value::text(&name), Value::text(kind)];
+            let mut rows: Vec<Vec<Value>> = sql::functions().into_iter().map(named).collect();
+            rows.extend(FUNCTIONS.map(|name| vec![Value::text(name), Value::text("table")]));
+            rows.extend(relations.macros().into_iter().map(|(name, table)| {
+                vec![Value::text(&name), Value::text(if table { "table macro" } else { "macro" })]
+            }));
+            (vec![text("function_name"), text("function_type")], rows)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
+}
+
+/// Every setting with its value and meaning: those of the database, then the session's.
+pub(crate) fn settings(database: &crate::Database, settings: &Settings) -> Vec<Vec<Value>> {
+    let own = crate::settings::DATABASE_SETTINGS.iter().map(|(name, meaning)| {
+        let value = crate::session::database_setting(database, name).unwrap_or_default();
+        vec![Value::text(name), Value::text(&value), Value::text(meaning)]
+    });
+    let session = settings.all().into_iter();
+    own.chain(session.map(|(n, v, d)| vec![Value::text(&n), Value::text(&v), Value::text(&d)])).collect()
+}
+
+fn text(name: &str) -> Field {
+    Field::new(name, Type::Text, false)
+}
+fn number(name: &str) -> Field {
+    Field::new(name, Type::BigInt, false)
+}
+fn truth(name: &str) -> Field {
+    Field::new(name, Type::Boolean, false)
+}
+fn nullable(field: Field) -> Field {
+    Field { nullable: true, ..field }
+}
+fn count(value: u64) -> Value {
+    Value::I64(i64::try_from(value).unwrap_or(i64::MAX))
+}
+fn maybe(value: Option<&str>) -> Value {
+    value.map_or(Value::Null, Value::text)
+}
+
+fn schemas(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let mut names: Vec<&str> = snapshot.schemas().keys().map(String::as_str).collect();
+    names.push(INFORMATION_SCHEMA);
+    names.sort_unstable();
+    names.into_iter().map(|name| vec![Value::text(name)]).collect()
+}
+
+fn tables_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        truth("temporary"),
+        number("rows"),
+        number("columns"),
+        number("bytes"),
+        number("blocks"),
+        text("layout"),
+        number("block_size"),
+        nullable(text("comment")),
+    ]
+}
+
+fn table_row(table: &Table) -> Vec<Value> {
+    vec![
+        Value::text(&table.schema),
+        Value::text(&table.name),
+        Value::Bool(table.is_temporary()),
+        count(table.rows()),
+        count(table.columns.len() as u64),
+        count(table.data.bytes()),
+        count(table.data.blocks().len() as u64),
+        Value::text(table.options.layout.name()),
+        count(table.options.block_bytes as u64),
+        Value::Null,
+    ]
+}
+
+fn view_row((schema, name, view): (String, String, sql::ViewInfo)) -> Vec<Value> {
+    vec![Value::text(&schema), Value::text(&name), Value::text(&view.text), Value::Null]
+}
+
+fn columns_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        truth("is_view"),
+        text("column_name"),
+        number("column_index"),
+        text("data_type"),
+        text("standard_type"),
+        truth("is_nullable"),
+        nullable(text("key")),
+        nullable(text("column_default")),
+        nullable(number("character_maximum_length")),
+        nullable(number("numeric_precision")),
+        nullable(number("numeric_precision_radix")),
+        nullable(number("numeric_scale")),
+        nullable(number("datetime_precision")),
+        nullable(number("null_count")),
+        nullable(number("distinct_estimate")),
+        nullable(number("bytes")),
+        nullable(text("comment")),
+    ]
+}
+
+fn columns(relations: &SessionRelations) -> Result<Vec<Vec<Value>>> {
+    let mut rows = Vec::new();
+    for table in relations.snapshot().tables() {
+        for (at, field) in table.columns.fields().iter().enumerate() {
+            let in_key =
+                |primary: bool| table.keys.iter().any(|k| k.primary == primary && k.columns.contains(&at));
+            let key = if in_key(true) { Some("PRI") } else { in_key(false).then_some("UNI") };
+            let statistics = table.statistics(at);
+            let known = [
+                count(statistics.null_count),
+                count(statistics.distinct),
+                count(table.data.column_bytes(at)),
+                Value::Null,
+            ];
+            rows.push(column_row([&table.schema, &table.name], false, at, field, key, known));
+        }
+    }
+    for (schema, name, _) in relations.views() {
+        // One whose table is gone has no columns.
+        let Some(columns) = relations.view_columns(&schema, &name) else { continue };
+        for (at, field) in columns.fields().iter().enumerate() {
+            let known = [Value::Null, Value::Null, Value::Null, Value::Null];
+            rows.push(column_row([&schema, &name], true, at, field, None, known));
+        }
+    }
+    Ok(rows)
+}
+
+fn column_row(
+    [schema, table]: [&str; 2],
+    is_view: bool,
+    at: usize,
+    field: &Field,
+    key: Option<&str>,
+    known: [Value; 4],
+) -> Vec<Value> {
+    let mut row = vec![
+        Value::text(schema),
+        Value::text(table),
+        Value::Bool(is_view),
+        Value::text(&field.name),
+        count(at as u64 + 1),
+        Value::text(&field.ty.sql_name()),
+        Value::text(types_of::standard_name(field.ty)),
+        Value::Bool(field.nullable),
+        maybe(key),
+        Value::Null,
+    ];
+    row.extend(types_of::measures(field.ty).map(|m| m.map_or(Value::Null, Value::I64)));
+    row.extend(known);
+    row
+}
+
+fn constraints_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        text("constraint_name"),
+        text("constraint_type"),
+        text("column_name"),
+        number("position"),
+        nullable(text("referenced_schema")),
+        nullable(text("referenced_table")),
+        nullable(text("referenced_column")),
+        nullable(text("referenced_constraint")),
+    ]
+}
+
+/// A row a column of a constraint.
+fn constraints(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in snapshot.tables() {
+        let row = |name: &str, kind: &str, at: usize, column: usize| {
+            vec![
+                Value::text(&table.schema),
+                Value::text(&table.name),
+                Value::text(name),
+                Value::text(kind),
+                Value::text(&table.columns.fields()[column].name),
+                count(at as u64 + 1),
+            ]
+        };
+        for key in &table.keys {
+            let name = key.constraint_name(&table.name, &table.columns);
+            let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+            for (at, column) in key.columns.iter().enumerate() {
+                let mut row = row(&name, kind, at, *column);
+                row.extend([const { Value::Null }; 4]);
+                rows.push(row);
+            }
+        }
+        for key in &table.foreign_keys {
+            let Some(parent) = snapshot.table_by_id(key.parent) else { continue };
+            let name = key.constraint_name(&table.name, &table.columns);
+            let same = |k: &&catalog::Key| {
+                k.columns.len() == key.parent_columns.len()
+                    && k.columns.iter().all(|c| key.parent_columns.contains(c))
+            };
+            let referenced =
+                parent.keys.iter().find(same).map(|k| k.constraint_name(&parent.name, &parent.columns));
+            for (at, (own, other)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let mut row = row(&name, "FOREIGN KEY", at, *own);
+                row.extend([
+                    Value::text(&parent.schema),
+                    Value::text(&parent.name),
+                    Value::text(&parent.columns.fields()[*other].name),
+                    maybe(referenced.as_deref()),
+                ]);
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}

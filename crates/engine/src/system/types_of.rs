@@ -1,0 +1,46 @@
+//! Types in the words and numbers of the standard's `information_schema`, as PostgreSQL has them.
+
+use types::Type;
+
+pub(super) fn standard_name(ty: Type) -> &'static str {
+    match ty {
+        Type::Null => "unknown",
+        Type::Boolean => "boolean",
+        Type::SmallInt => "smallint",
+        Type::Integer => "integer",
+        Type::BigInt => "bigint",
+        Type::Real => "real",
+        Type::Double => "double precision",
+        Type::Decimal { .. } => "numeric",
+        Type::Char(_) => "character",
+        Type::Varchar(_) => "character varying",
+        Type::Text => "text",
+        Type::Date => "date",
+        Type::Time => "time without time zone",
+        Type::Timestamp => "timestamp without time zone",
+        Type::TimestampTz => "timestamp with time zone",
+        Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
+        Type::Bytea => "bytea",
+        Type::Uuid => "uuid",
+    }
+}
+
+/// Length of text; precision, its radix and scale of numbers; precision of times.
+pub(super) fn measures(ty: Type) -> [Option<i64>; 5] {
+    let number = |bits: i64, scale: Option<i64>| [None, Some(bits), Some(2), scale, None];
+    match ty {
+        Type::SmallInt => number(16, Some(0)),
+        Type::Integer => number(32, Some(0)),
+        Type::BigInt => number(64, Some(0)),
+        Type::Real => number(24, None),
+        Type::Double => number(53, None),
+        Type::Decimal { precision, scale } => {
+            [None, Some(i64::from(precision)), Some(10), Some(i64::from(scale)), None]
+        }
+        Type::Char(n) | Type::Varchar(n) => [Some(i64::from(n)), None, None, None, None],
+        Type::Date => [None, None, None, None, Some(0)],
+        Type::Time | Type::Timestamp | Type::TimestampTz => [None, None, None, None, Some(6)],
+        Type::IntervalYearMonth | Type::IntervalDayTime => [None, None, None, None, Some(6)],
+        _ => [None; 5],
+    }
+}

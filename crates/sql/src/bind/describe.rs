@@ -1,0 +1,211 @@
+//! DESCRIBE, SUMMARIZE and SHOW: rows about relations instead of theirs.
+//!
+//! DESCRIBE is answered by binding alone. SUMMARIZE and SHOW are queries, written here as text: the first over the
+//! relation itself, the second over the functions that list the catalog (`Relations::system`). Headings are DuckDB's.
+
+use std::fmt::Write;
+
+use plan::{ColumnId, LogicalPlan};
+use sqlparser::ast::{DescribeAlias, ObjectName, Query, Spanned, Statement};
+use sqlparser::tokenizer::Span;
+use types::{Error, Field, Result, SqlState, Type, Value};
+
+use super::{Binder, Relation, folded};
+use crate::place;
+
+/// What is told of a column beside its name and type.
+struct Described {
+    name: String,
+    ty: Type,
+    nullable: bool,
+    key: Option<&'static str>,
+    default: Option<String>,
+}
+
+impl<'a> Binder<'a> {
+    /// The rows of DESCRIBE, SUMMARIZE and SHOW; `None` for every other statement.
+    pub(crate) fn inspect(&mut self, statement: &'a Statement, summarize: bool) -> Result<Option<Relation>> {
+        use DescribeAlias::{Desc, Describe};
+        match statement {
+            Statement::ExplainTable { describe_alias: Describe | Desc, table_name, .. } => {
+                if !summarize {
+                    return self.describe_table(table_name).map(Some);
+                }
+                let (relation, _) = self.named_table(table_name)?;
+                let source = format!("SELECT * FROM {table_name}");
+                self.summarize(&source, &relation, table_name.span()).map(Some)
+            }
+            Statement::Explain { describe_alias: Describe | Desc, statement, .. } => {
+                let Statement::Query(query) = statement.as_ref() else {
+                    let what = if summarize { "SUMMARIZE" } else { "DESCRIBE" };
+                    let message = format!("{what} takes a table's name or a query");
+                    return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
+                };
+                if !summarize {
+                    return self.describe_query(query).map(Some);
+                }
+                let relation = self.bind_query(query, None)?;
+                // The text and not the tree, which has no place for all that stands in it.
+                let source = self.text.get("SUMMARIZE".len()..).unwrap_or_default();
+                self.summarize(source, &relation, Span::empty()).map(Some)
+            }
+            other => self.show(other),
+        }
+    }
+
+    /// Constant rows as a relation.
+    pub(super) fn constant_rows(&mut self, fields: &[Field], rows: Vec<Vec<Value>>) -> Relation {
+        let ids: Vec<ColumnId> =
+            fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();
+        let columns = fields.iter().zip(&ids).map(|(f, id)| (f.name.as_str().into(), *id)).collect();
+        Relation { plan: LogicalPlan::Values { columns: ids, rows }, columns }
+    }
+
+    /// `DESCRIBE t`: of a table, a view, a common table expression or a file.
+    pub(super) fn describe_table(&mut self, name: &ObjectName) -> Result<Relation> {
+        let (relation, _) = self.named_table(name)?;
+        let mut described = self.columns_of(&relation);
+        let names: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(folded).collect();
+        let info = match names.as_slice() {
+            [table] if self.relations.view(None, table).is_none() => self.relations.table(None, table)?,
+            [schema, table] if self.relations.view(Some(schema), table).is_none() => {
+                self.relations.table(Some(schema), table)?
+            }
+            _ => None,
+        };
+        if let Some(info) = info {
+            for (at, column) in described.iter_mut().enumerate() {
+                let unique = info.unique.iter().any(|key| key.contains(&at));
+                let primary = info.primary_key.as_ref().is_some_and(|key| key.contains(&at));
+                column.key = if primary { Some("PRI") } else { unique.then_some("UNI") };
+            }
+        }
+        Ok(self.describe_columns(described))
+    }
+
+    /// `DESCRIBE SELECT ...`.
+    fn describe_query(&mut self, query: &'a Query) -> Result<Relation> {
+        let relation = self.bind_query(query, None)?;
+        let described = self.columns_of(&relation);
+        Ok(self.describe_columns(described))
+    }
+
+    fn columns_of(&self, relation: &Relation) -> Vec<Described> {
+        let described = |(name, id): &(std::rc::Rc<str>, ColumnId)| {
+            let column = self.columns.get(*id);
+            let ty = if column.ty == Type::Null { Type::Text } else { column.ty };
+            Described { name: name.to_string(), ty, nullable: column.nullable, key: None, default: None }
+        };
+        relation.columns.iter().map(described).collect()
+    }
+
+    fn describe_columns(&mut self, columns: Vec<Described>) -> Relation {
+        let text = |name: &str, nullable| Field::new(name, Type::Text, nullable);
+        let fields = [
+            text("column_name", false),
+            text("column_type", false),
+            text("null", false),
+            text("key", true),
+            text("default", true),
+            text("extra", true),
+        ];
+        let maybe = |value: Option<&str>| value.map_or(Value::Null, Value::text);
+        let row = |c: &Described| {
+            vec![
+                Value::text(&c.name),
+                Value::text(&c.ty.sql_name()),
+                Value::text(if c.nullable { "YES" } else { "NO" }),
+                maybe(c.key),
+                maybe(c.default.as_deref()),
+                Value::Null,
+            ]
+        };
+        let rows = columns.iter().map(row).collect();
+        self.constant_rows(&fields, rows)
+    }
+
+    /// `SUMMARIZE`: of the query that `source` holds, whose columns are those of `relation`, bound before.
+    fn summarize(&mut self, source: &str, relation: &Relation, span: Span) -> Result<Relation> {
+        let columns = self.columns_of(relation);
+        self.bind_text("SUMMARIZE".into(), summary(source, &columns), span)
+    }
+}
+
+/// One row of aggregates over all columns, unfolded into a row a column. Quartiles are values that occur: the first at
+/// which so many of the values have been seen.
+fn summary(source: &str, columns: &[Described]) -> String {
+    let mut totals = String::new();
+    let mut quartiles = String::new();
+    let mut joined = String::new();
+    let mut names = String::new();
+    // Writing to a string cannot fail.
+    for (at, column) in columns.iter().enumerate() {
+        let of_numbers = |call: &str| match column.ty.is_numeric() {
+            true => format!("CAST({call}(CAST(c{at} AS DOUBLE PRECISION)) AS VARCHAR)"),
+            false => "CAST(NULL AS VARCHAR)".to_owned(),
+        };
+        let _ = write!(
+            totals,
+            ", CAST(min(c{at}) AS VARCHAR) AS low{at}, CAST(max(c{at}) AS VARCHAR) AS high{at}, \
+             count(DISTINCT c{at}) AS unique{at}, {} AS mean{at}, {} AS std{at}, count(c{at}) AS present{at}",
+            of_numbers("avg"),
+            of_numbers("stddev"),
+        );
+        if has_quartiles(column.ty) {
+            let part = |name: &str, share: &str| {
+                format!(
+                    "CAST(max(v) FILTER (WHERE place = CAST(ceil({share} * places) AS BIGINT)) AS VARCHAR) AS {name}{at}"
+                )
+            };
+            let _ = write!(
+                quartiles,
+                ", quartiles{at} AS (SELECT {}, {}, {} FROM (SELECT c{at} AS v, row_number() OVER (ORDER BY c{at}) \
+                 AS place, count(*) OVER () AS places FROM source WHERE c{at} IS NOT NULL) AS ranked)",
+                part("first", "0.25"),
+                part("second", "0.5"),
+                part("third", "0.75"),
+            );
+            let _ = write!(joined, ", quartiles{at}");
+        }
+        let separator = if at == 0 { "" } else { ", " };
+        let _ =
+            write!(names, "{separator}({at}, {}, {})", quoted(&column.name), quoted(&column.ty.sql_name()));
+    }
+    let all: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
+    let choose = |name: &str, only_with_quartiles: bool| {
+        let branch = |at: usize| format!(" WHEN {at} THEN {name}{at}");
+        let wanted = |at: &usize| !only_with_quartiles || has_quartiles(columns[*at].ty);
+        let branches: String = (0..columns.len()).filter(wanted).map(branch).collect();
+        if branches.is_empty() {
+            "CAST(NULL AS VARCHAR)".to_owned()
+        } else {
+            format!("CASE at{branches} END")
+        }
+    };
+    format!(
+        "WITH source({}) AS ({source}\n), totals AS (SELECT count(*) AS n{totals} FROM source){quartiles} \
+         SELECT column_name, column_type, {} AS min, {} AS max, {} AS approx_unique, {} AS avg, {} AS std, \
+         {} AS q25, {} AS q50, {} AS q75, n AS count, \
+         CAST(100.0 * (n - {}) / nullif(n, 0) AS DECIMAL(9,2)) AS null_percentage \
+         FROM totals{joined}, (VALUES {names}) AS names(at, column_name, column_type) ORDER BY at",
+        all.join(", "),
+        choose("low", false),
+        choose("high", false),
+        choose("unique", false),
+        choose("mean", false),
+        choose("std", false),
+        choose("first", true),
+        choose("second", true),
+        choose("third", true),
+        choose("present", false),
+    )
+}
+
+fn has_quartiles(ty: Type) -> bool {
+    ty.is_numeric() || matches!(ty, Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz)
+}
+
+/// A literal.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
