@@ -2,10 +2,11 @@
 
     python prepare.py --suite tpch --scale 1
     python prepare.py --suite ssb --scale 1
+    python prepare.py --suite tpcds --scale 1
 
 TPC-H comes from tpchgen-cli, a faithful port of the benchmark's own generator.
-SSB comes from Quickstep's generator, so that the files hold what `CALL ssb`
-loads; the peers read the same files.  A folder that is complete is left alone;
+SSB and TPC-DS come from Quickstep's generators, so that the files hold what
+`CALL ssb` and `CALL tpcds` load; the peers read the same files.  A folder that is complete is left alone;
 a broken-off run leaves none behind.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import shutil
 import subprocess
 import sys
@@ -37,13 +39,13 @@ def generate_tpch(scale: Decimal, folder: Path) -> None:
 ROWS_AT_A_TIME = 5_000_000
 
 
-def generate_ssb(scale: Decimal, folder: Path) -> None:
+def generate_ours(suite: str, scale: Decimal, folder: Path) -> None:
     import pyarrow.parquet
     import quickstep
 
     connection = quickstep.connect()
-    connection.execute(f"CALL ssb(scale => {scale})")
-    for table in TABLES_OF_SUITE["ssb"]:
+    connection.execute(f"CALL {suite}(scale => {scale})")
+    for table in TABLES_OF_SUITE[suite]:
         file = folder / f"{table}.parquet"
         with contextlib.ExitStack() as open_files:
             writer = None
@@ -71,7 +73,11 @@ def queries_of_parts(connection: Any, table: str) -> list[str]:
     ]
 
 
-GENERATOR_OF_SUITE = {"tpch": generate_tpch, "ssb": generate_ssb}
+GENERATOR_OF_SUITE = {
+    "tpch": generate_tpch,
+    "ssb": functools.partial(generate_ours, "ssb"),
+    "tpcds": functools.partial(generate_ours, "tpcds"),
+}
 
 
 def complete(suite: str, folder: Path) -> bool:

@@ -27,6 +27,32 @@ TABLES_OF_SUITE: dict[str, tuple[str, ...]] = {
         "lineitem",
     ),
     "ssb": ("ddate", "supplier", "customer", "part", "lineorder"),
+    "tpcds": (
+        "income_band",
+        "ship_mode",
+        "reason",
+        "warehouse",
+        "date_dim",
+        "time_dim",
+        "household_demographics",
+        "customer_demographics",
+        "customer_address",
+        "customer",
+        "item",
+        "promotion",
+        "store",
+        "call_center",
+        "catalog_page",
+        "web_site",
+        "web_page",
+        "inventory",
+        "store_sales",
+        "store_returns",
+        "catalog_sales",
+        "catalog_returns",
+        "web_sales",
+        "web_returns",
+    ),
 }
 FILE_NAMES_OF_TABLE = {"ddate": ("ddate", "date")}
 
@@ -42,7 +68,7 @@ class Suite:
 
     @property
     def title(self) -> str:
-        return f"{self.name.upper().replace('TPCH', 'TPC-H')} SF {self.scale:f}"
+        return f"{self.name.upper().replace('TPCH', 'TPC-H').replace('TPCDS', 'TPC-DS')} SF {self.scale:f}"
 
     @property
     def folder_name(self) -> str:

@@ -67,6 +67,8 @@ pub enum Command {
     Tpch(BenchmarkArguments),
     /// Generate the Star Schema Benchmark, load it, run its 13 queries and report
     Ssb(BenchmarkArguments),
+    /// Generate TPC-DS, load it, run its 99 queries and report
+    Tpcds(BenchmarkArguments),
 }
 
 #[derive(Args)]
@@ -77,7 +79,7 @@ pub struct BenchmarkArguments {
     /// Runs of each query; the median is reported
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
-    /// Which queries: 1,3-5 (TPC-H), 1.1,2.3 (SSB); all when not given
+    /// Which queries: 1,3-5 (TPC-H, TPC-DS), 1.1,2.3 (SSB); all when not given
     #[arg(long, value_name = "LIST")]
     pub queries: Option<String>,
     /// Load from this folder's TABLE.parquet files instead of generating

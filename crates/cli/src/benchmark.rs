@@ -1,4 +1,4 @@
-//! `quickstep tpch` and `quickstep ssb`: generate, load, run, report.
+//! `quickstep tpch`, `quickstep ssb` and `quickstep tpcds`: generate, load, run, report.
 
 use std::time::Instant;
 
@@ -6,73 +6,29 @@ use engine::{Database, Session};
 
 use crate::Failed;
 use crate::arguments::{BenchmarkArguments, Format};
+use crate::benchmark_queries::{SSB, TPCDS, TPCH};
 use formats::write::json_text;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
     Tpch,
     Ssb,
+    Tpcds,
 }
-
-macro_rules! query {
-    ($suite:literal, $name:literal) => {
-        ($name, include_str!(concat!("../../../tests/answers/queries/", $suite, "/q", $name, ".sql")))
-    };
-}
-
-/// The queries by number, with the specification's validation parameters.
-const TPCH: [(&str, &str); 22] = [
-    query!("tpch", "01"),
-    query!("tpch", "02"),
-    query!("tpch", "03"),
-    query!("tpch", "04"),
-    query!("tpch", "05"),
-    query!("tpch", "06"),
-    query!("tpch", "07"),
-    query!("tpch", "08"),
-    query!("tpch", "09"),
-    query!("tpch", "10"),
-    query!("tpch", "11"),
-    query!("tpch", "12"),
-    query!("tpch", "13"),
-    query!("tpch", "14"),
-    query!("tpch", "15"),
-    query!("tpch", "16"),
-    query!("tpch", "17"),
-    query!("tpch", "18"),
-    query!("tpch", "19"),
-    query!("tpch", "20"),
-    query!("tpch", "21"),
-    query!("tpch", "22"),
-];
-
-const SSB: [(&str, &str); 13] = [
-    query!("ssb", "1.1"),
-    query!("ssb", "1.2"),
-    query!("ssb", "1.3"),
-    query!("ssb", "2.1"),
-    query!("ssb", "2.2"),
-    query!("ssb", "2.3"),
-    query!("ssb", "3.1"),
-    query!("ssb", "3.2"),
-    query!("ssb", "3.3"),
-    query!("ssb", "3.4"),
-    query!("ssb", "4.1"),
-    query!("ssb", "4.2"),
-    query!("ssb", "4.3"),
-];
 
 impl Suite {
     fn name(self) -> &'static str {
         match self {
             Suite::Tpch => "tpch",
             Suite::Ssb => "ssb",
+            Suite::Tpcds => "tpcds",
         }
     }
     fn queries(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Suite::Tpch => &TPCH,
             Suite::Ssb => &SSB,
+            Suite::Tpcds => &TPCDS,
         }
     }
     fn tables(self) -> &'static [&'static str] {
@@ -81,9 +37,37 @@ impl Suite {
                 &["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
             }
             Suite::Ssb => &["ddate", "supplier", "customer", "part", "lineorder"],
+            Suite::Tpcds => &TPCDS_TABLES,
         }
     }
 }
+
+const TPCDS_TABLES: [&str; 24] = [
+    "income_band",
+    "ship_mode",
+    "reason",
+    "warehouse",
+    "date_dim",
+    "time_dim",
+    "household_demographics",
+    "customer_demographics",
+    "customer_address",
+    "customer",
+    "item",
+    "promotion",
+    "store",
+    "call_center",
+    "catalog_page",
+    "web_site",
+    "web_page",
+    "inventory",
+    "store_sales",
+    "store_returns",
+    "catalog_sales",
+    "catalog_returns",
+    "web_sales",
+    "web_returns",
+];
 
 struct Measured {
     name: String,

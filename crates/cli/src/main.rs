@@ -1,4 +1,4 @@
-//! The quickstep command: statements in, results out, and the two benchmarks.
+//! The quickstep command: statements in, results out, and the benchmarks.
 //!
 //! Exit status 0 when everything succeeded, 1 when a statement failed (the message is on standard error), 2 when the
 //! command line is wrong, 130 when interrupted.
@@ -6,6 +6,7 @@
 
 mod arguments;
 mod benchmark;
+mod benchmark_queries;
 mod output;
 mod shell;
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Some(Command::Tpch(options)) => benchmark::run(benchmark::Suite::Tpch, options),
         Some(Command::Ssb(options)) => benchmark::run(benchmark::Suite::Ssb, options),
+        Some(Command::Tpcds(options)) => benchmark::run(benchmark::Suite::Tpcds, options),
         None => run(&arguments),
     };
     match outcome {

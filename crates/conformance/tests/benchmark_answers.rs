@@ -1,4 +1,4 @@
-//! TPC-H and SSB at small and full scale against reference answers.
+//! TPC-H, SSB and TPC-DS at small and full scale against reference answers.
 
 use conformance::answers::{first_difference, parse};
 use conformance::configuration;
@@ -85,4 +85,19 @@ fn tpch_scale_1() {
 #[test]
 fn ssb_scale_1() {
     check("ssb", "1", &[]);
+}
+
+/// At smaller scales Q12 divides by zero: a class of items without revenue.
+#[test]
+fn tpcds_small() {
+    check("tpcds", "0.05", &[]);
+}
+
+#[test]
+fn tpcds_small_in_small_blocks_by_block() {
+    check(
+        "tpcds",
+        "0.05",
+        &[("block_size", "64KB"), ("unit_of_transfer", "block"), ("transfer_size", "16KB")],
+    );
 }

@@ -1,4 +1,4 @@
-//! `CALL tpch(scale => 1)` and `CALL ssb(scale => 1)`: benchmark tables, generated straight into blocks.
+//! `CALL tpch(scale => 1)`, `CALL ssb(…)` and `CALL tpcds(…)`: benchmark tables, generated straight into blocks.
 
 use std::ops::ControlFlow;
 
@@ -18,16 +18,14 @@ impl Session {
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
     ) -> Result<ResultSet> {
-        let suite = match procedure.to_ascii_lowercase().as_str() {
-            "tpch" => Suite::Tpch,
-            "ssb" => Suite::Ssb,
-            _ => {
-                return Err(Error::new(
-                    SqlState::UndefinedFunction,
-                    format!("procedure {procedure} does not exist"),
-                )
-                .with_hint("CALL tpch(scale => 1) and CALL ssb(scale => 1) make benchmark tables"));
-            }
+        let Some(suite) = Suite::named(&procedure.to_ascii_lowercase()) else {
+            return Err(Error::new(
+                SqlState::UndefinedFunction,
+                format!("procedure {procedure} does not exist"),
+            )
+            .with_hint(
+                "CALL tpch(scale => 1), CALL ssb(scale => 1) and CALL tpcds(scale => 1) make benchmark tables",
+            ));
         };
         let mut scale = 1.0;
         for (at, (name, value, ty)) in arguments.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! TPC-H and SSB data at any scale, deterministic, straight into Arrow batches.
+//! TPC-H, SSB and TPC-DS data at any scale, deterministic, straight into Arrow batches.
 //!
-//! Why: the demo, the tests and the benchmarks need the two suites without any file on disk, and a parallel
+//! Why: the demo, the tests and the benchmarks need the suites without any file on disk, and a parallel
 //! load needs them in parts.
 //!
 //! A table is cut into a fixed grid of batches that depends on the scale alone; a part is a contiguous range
@@ -30,6 +30,7 @@ mod source;
 mod ssb;
 mod suite;
 mod table;
+mod tpcds;
 mod tpch;
 
 pub use error::GeneratorError;

@@ -4,7 +4,7 @@
 //! the last of them goes. Keep one source for a whole load.
 
 use crate::table::{Generate, SCALE_MAX, SCALE_MIN, Table, UnitRows};
-use crate::{GeneratorError, Suite, tpch};
+use crate::{GeneratorError, Suite, tpcds, tpch};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::ops::{ControlFlow, Range};
@@ -60,12 +60,13 @@ impl Source {
         ControlFlow::Continue(())
     }
 
-    /// Exact number of rows; none for lineitem and lineorder, where the random stream decides.
+    /// Exact number of rows; none for lineitem, lineorder and TPC-DS's sales and returns, where the random
+    /// stream decides.
     pub fn rows(&self, table: &str) -> Result<Option<u64>, GeneratorError> {
         let table = self.suite.find(table)?;
         Ok(match table.unit_rows {
             UnitRows::Exactly(rows) => Some((table.units)(self.scale) * rows),
-            UnitRows::OrderLines => None,
+            UnitRows::About(_) => None,
         })
     }
 
@@ -103,19 +104,24 @@ impl Source {
 
     /// Whether the declared primary key is unique at this scale. Always, except for TPC-H's partsupp at
     /// several scales below 0.03: there the four suppliers of a part, spread by the specification's formula
-    /// over fewer than 300, may coincide. The official generator has the same rows.
+    /// over fewer than 300, may coincide; and for TPC-DS's sales and returns at scales with fewer items than an
+    /// order has lines. The official generators have the same rows.
     pub fn primary_key_holds(&self, table: &str) -> Result<bool, GeneratorError> {
         let table = self.suite.find(table)?;
-        Ok(self.suite != Suite::Tpch || table.name != "partsupp" || tpch::partsupp_is_unique(self.scale))
+        Ok(match self.suite {
+            Suite::Tpch => table.name != "partsupp" || tpch::partsupp_is_unique(self.scale),
+            Suite::Ssb => true,
+            Suite::Tpcds => tpcds::key_is_unique(table.name, self.scale),
+        })
     }
 }
 
 fn estimated(table: &Table, scale: f64) -> u64 {
-    let rows = match table.unit_rows {
-        UnitRows::Exactly(rows) => rows,
-        UnitRows::OrderLines => 4,
-    };
-    (table.units)(scale) * rows
+    let units = (table.units)(scale);
+    match table.unit_rows {
+        UnitRows::Exactly(rows) => units * rows,
+        UnitRows::About(rows) => (units as f64 * rows) as u64,
+    }
 }
 
 /// Iterator over the batches of a part. Ends after an error.
@@ -140,7 +146,7 @@ impl Iterator for Batches {
         let cell = self.table.cell(self.scale, self.left.next()?);
         let columns = match self.table.generate {
             Generate::Tpch(generate) => generate(&cell, &self.text.pool()),
-            Generate::Ssb(generate) => generate(&cell),
+            Generate::Alone(generate) => generate(&cell),
         };
         let batch = columns.and_then(|columns| RecordBatch::try_new(self.schema.clone(), columns));
         if batch.is_err() {

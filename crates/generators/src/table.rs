@@ -1,7 +1,7 @@
-//! What both suites say about a table, as plain data, and the grid that cuts it into batches.
+//! What the suites say about a table, as plain data, and the grid that cuts it into batches.
 //!
-//! Unit: what a table is counted and cut in. An order for orders, lineitem and lineorder (so that an order's
-//! lines never straddle a batch), a part for part and partsupp, otherwise a row.
+//! Unit: what a table is counted and cut in. An order for orders, lineitem, lineorder and TPC-DS's sales and
+//! returns (so that an order's lines never straddle a batch), a part for part and partsupp, otherwise a row.
 //!
 //! Grid: `units` in `batches` batches of `units / batches` each, the last one taking the remainder too. With
 //! `batches = units / unit_goal` the remainder stays below `unit_goal`, so no batch exceeds twice the goal.
@@ -44,7 +44,7 @@ pub(crate) const fn refers(
     ForeignKey { columns, table, referenced }
 }
 
-/// The types that the two suites use.
+/// The types that TPC-H and SSB use.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Int32,
@@ -54,25 +54,33 @@ pub(crate) enum Kind {
     Text,
 }
 
+/// A table's columns: listed here, or as the generator's crate has them.
+#[derive(Clone, Copy)]
+pub(crate) enum Columns {
+    Listed(&'static [(&'static str, Kind)]),
+    Given(fn() -> SchemaRef),
+}
+
 /// Rows per unit.
 #[derive(Clone, Copy)]
 pub(crate) enum UnitRows {
     Exactly(u64),
-    /// 1 to 7 lines an order, 4 on average; the specification leaves the sum to the random stream.
-    OrderLines,
+    /// So many on average; the specification leaves the sum to the random stream.
+    About(f64),
 }
 
 /// How a batch of the grid is made. Every column comes back in schema order with the same length.
 #[derive(Clone, Copy)]
 pub(crate) enum Generate {
     Tpch(fn(&Cell, &TextPool) -> Result<Vec<ArrayRef>, ArrowError>),
-    Ssb(fn(&Cell) -> Result<Vec<ArrayRef>, ArrowError>),
+    /// Needs nothing but its place.
+    Alone(fn(&Cell) -> Result<Vec<ArrayRef>, ArrowError>),
 }
 
 /// A table of a suite.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    pub(crate) columns: &'static [(&'static str, Kind)],
+    pub(crate) columns: Columns,
     pub(crate) keys: Keys,
     /// Units at a scale, at least 1.
     pub(crate) units: fn(f64) -> u64,
@@ -84,6 +92,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn schema(&self) -> SchemaRef {
+        let columns = match self.columns {
+            Columns::Listed(columns) => columns,
+            Columns::Given(schema) => return schema(),
+        };
         let field = |&(name, kind): &(&str, Kind)| {
             let data_type = match kind {
                 Kind::Int32 => DataType::Int32,
@@ -94,7 +106,7 @@ impl Table {
             };
             Field::new(name, data_type, false)
         };
-        Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
+        Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
     }
 
     /// Number of batches of the grid.

@@ -1,4 +1,4 @@
-//! Generate: TPC-H and SSB rows made on the fly, a part of the table per unit.
+//! Generate: rows of a benchmark suite made on the fly, a part of the table per unit.
 
 use plan::{NodeId, PhysicalNode, PhysicalPlan};
 use types::{Error, Result, SqlState, Type};
@@ -31,11 +31,8 @@ impl Generate {
         let PhysicalNode::Generate { suite, table, scale, columns } = &plan.node else {
             return Err(Error::internal("not a generator"));
         };
-        let suite = match suite.as_str() {
-            "tpch" => generators::Suite::Tpch,
-            "ssb" => generators::Suite::Ssb,
-            other => return Err(Error::internal(format!("no generator \"{other}\""))),
-        };
+        let suite = generators::Suite::named(suite)
+            .ok_or_else(|| Error::internal(format!("no generator \"{suite}\"")))?;
         let source = shared_source(suite, *scale)?;
         let parts = source.parts(table).map_err(|e| generator_error(&e))?;
         Ok(Generate {

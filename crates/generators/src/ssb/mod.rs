@@ -13,6 +13,7 @@ mod people;
 mod random;
 mod words;
 
+use crate::table::Columns::Listed;
 use crate::table::Kind::{Int32, Int64, Text};
 use crate::table::{Generate, Keys, Table, UnitRows, refers, scaled};
 
@@ -27,7 +28,7 @@ fn suppliers(scale: f64) -> u64 {
 pub(crate) static TABLES: [Table; 5] = [
     Table {
         name: "customer",
-        columns: &[
+        columns: Listed(&[
             ("c_custkey", Int32),
             ("c_name", Text),
             ("c_address", Text),
@@ -36,16 +37,16 @@ pub(crate) static TABLES: [Table; 5] = [
             ("c_region", Text),
             ("c_phone", Text),
             ("c_mktsegment", Text),
-        ],
+        ]),
         keys: Keys { primary: &["c_custkey"], foreign: &[] },
         units: customers,
         unit_goal: 8_192,
         unit_rows: UnitRows::Exactly(1),
-        generate: Generate::Ssb(people::customer),
+        generate: Generate::Alone(people::customer),
     },
     Table {
         name: "supplier",
-        columns: &[
+        columns: Listed(&[
             ("s_suppkey", Int32),
             ("s_name", Text),
             ("s_address", Text),
@@ -53,16 +54,16 @@ pub(crate) static TABLES: [Table; 5] = [
             ("s_nation", Text),
             ("s_region", Text),
             ("s_phone", Text),
-        ],
+        ]),
         keys: Keys { primary: &["s_suppkey"], foreign: &[] },
         units: suppliers,
         unit_goal: 8_192,
         unit_rows: UnitRows::Exactly(1),
-        generate: Generate::Ssb(people::supplier),
+        generate: Generate::Alone(people::supplier),
     },
     Table {
         name: "part",
-        columns: &[
+        columns: Listed(&[
             ("p_partkey", Int32),
             ("p_name", Text),
             ("p_mfgr", Text),
@@ -72,16 +73,16 @@ pub(crate) static TABLES: [Table; 5] = [
             ("p_type", Text),
             ("p_size", Int32),
             ("p_container", Text),
-        ],
+        ]),
         keys: Keys { primary: &["p_partkey"], foreign: &[] },
         units: part::count,
         unit_goal: 8_192,
         unit_rows: UnitRows::Exactly(1),
-        generate: Generate::Ssb(part::part),
+        generate: Generate::Alone(part::part),
     },
     Table {
         name: "ddate",
-        columns: &[
+        columns: Listed(&[
             ("d_datekey", Int32),
             ("d_date", Text),
             ("d_dayofweek", Text),
@@ -99,16 +100,16 @@ pub(crate) static TABLES: [Table; 5] = [
             ("d_lastdayinmonthfl", Int32),
             ("d_holidayfl", Int32),
             ("d_weekdayfl", Int32),
-        ],
+        ]),
         keys: Keys { primary: &["d_datekey"], foreign: &[] },
         units: |_| date::DAY_COUNT as u64,
         unit_goal: u64::MAX,
         unit_rows: UnitRows::Exactly(1),
-        generate: Generate::Ssb(date::ddate),
+        generate: Generate::Alone(date::ddate),
     },
     Table {
         name: "lineorder",
-        columns: &[
+        columns: Listed(&[
             ("lo_orderkey", Int64),
             ("lo_linenumber", Int32),
             ("lo_custkey", Int32),
@@ -126,7 +127,7 @@ pub(crate) static TABLES: [Table; 5] = [
             ("lo_tax", Int32),
             ("lo_commitdate", Int32),
             ("lo_shipmode", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["lo_orderkey", "lo_linenumber"],
             foreign: &[
@@ -139,7 +140,7 @@ pub(crate) static TABLES: [Table; 5] = [
         },
         units: |scale| scaled(1_500_000, scale),
         unit_goal: lineorder::ORDER_GOAL,
-        unit_rows: UnitRows::OrderLines,
-        generate: Generate::Ssb(lineorder::lineorder),
+        unit_rows: UnitRows::About(4.0),
+        generate: Generate::Alone(lineorder::lineorder),
     },
 ];

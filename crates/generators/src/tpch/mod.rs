@@ -6,13 +6,14 @@ mod text;
 
 pub(crate) use text::SharedText;
 
+use crate::table::Columns::Listed;
 use crate::table::Kind::{Date, Int32, Int64, Money, Text};
 use crate::table::{Generate, Keys, Table, UnitRows, refers, scaled};
 
 pub(crate) static TABLES: [Table; 8] = [
     Table {
         name: "region",
-        columns: &[("r_regionkey", Int64), ("r_name", Text), ("r_comment", Text)],
+        columns: Listed(&[("r_regionkey", Int64), ("r_name", Text), ("r_comment", Text)]),
         keys: Keys { primary: &["r_regionkey"], foreign: &[] },
         units: |_| 5,
         unit_goal: u64::MAX,
@@ -21,7 +22,12 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "nation",
-        columns: &[("n_nationkey", Int64), ("n_name", Text), ("n_regionkey", Int64), ("n_comment", Text)],
+        columns: Listed(&[
+            ("n_nationkey", Int64),
+            ("n_name", Text),
+            ("n_regionkey", Int64),
+            ("n_comment", Text),
+        ]),
         keys: Keys {
             primary: &["n_nationkey"],
             foreign: &[refers(&["n_regionkey"], "region", &["r_regionkey"])],
@@ -33,7 +39,7 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "supplier",
-        columns: &[
+        columns: Listed(&[
             ("s_suppkey", Int64),
             ("s_name", Text),
             ("s_address", Text),
@@ -41,7 +47,7 @@ pub(crate) static TABLES: [Table; 8] = [
             ("s_phone", Text),
             ("s_acctbal", Money),
             ("s_comment", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["s_suppkey"],
             foreign: &[refers(&["s_nationkey"], "nation", &["n_nationkey"])],
@@ -53,7 +59,7 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "customer",
-        columns: &[
+        columns: Listed(&[
             ("c_custkey", Int64),
             ("c_name", Text),
             ("c_address", Text),
@@ -62,7 +68,7 @@ pub(crate) static TABLES: [Table; 8] = [
             ("c_acctbal", Money),
             ("c_mktsegment", Text),
             ("c_comment", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["c_custkey"],
             foreign: &[refers(&["c_nationkey"], "nation", &["n_nationkey"])],
@@ -74,7 +80,7 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "part",
-        columns: &[
+        columns: Listed(&[
             ("p_partkey", Int64),
             ("p_name", Text),
             ("p_mfgr", Text),
@@ -84,7 +90,7 @@ pub(crate) static TABLES: [Table; 8] = [
             ("p_container", Text),
             ("p_retailprice", Money),
             ("p_comment", Text),
-        ],
+        ]),
         keys: Keys { primary: &["p_partkey"], foreign: &[] },
         units: |scale| scaled(200_000, scale),
         unit_goal: 8_000,
@@ -93,13 +99,13 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "partsupp",
-        columns: &[
+        columns: Listed(&[
             ("ps_partkey", Int64),
             ("ps_suppkey", Int64),
             ("ps_availqty", Int32),
             ("ps_supplycost", Money),
             ("ps_comment", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["ps_partkey", "ps_suppkey"],
             foreign: &[
@@ -114,7 +120,7 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "orders",
-        columns: &[
+        columns: Listed(&[
             ("o_orderkey", Int64),
             ("o_custkey", Int64),
             ("o_orderstatus", Text),
@@ -124,7 +130,7 @@ pub(crate) static TABLES: [Table; 8] = [
             ("o_clerk", Text),
             ("o_shippriority", Int32),
             ("o_comment", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["o_orderkey"],
             foreign: &[refers(&["o_custkey"], "customer", &["c_custkey"])],
@@ -136,7 +142,7 @@ pub(crate) static TABLES: [Table; 8] = [
     },
     Table {
         name: "lineitem",
-        columns: &[
+        columns: Listed(&[
             ("l_orderkey", Int64),
             ("l_partkey", Int64),
             ("l_suppkey", Int64),
@@ -153,7 +159,7 @@ pub(crate) static TABLES: [Table; 8] = [
             ("l_shipinstruct", Text),
             ("l_shipmode", Text),
             ("l_comment", Text),
-        ],
+        ]),
         keys: Keys {
             primary: &["l_orderkey", "l_linenumber"],
             foreign: &[
@@ -163,7 +169,7 @@ pub(crate) static TABLES: [Table; 8] = [
         },
         units: |scale| scaled(1_500_000, scale),
         unit_goal: 2_000,
-        unit_rows: UnitRows::OrderLines,
+        unit_rows: UnitRows::About(4.0),
         generate: Generate::Tpch(convert::lineitem),
     },
 ];

@@ -5,12 +5,14 @@ use arrow_array::RecordBatch;
 use generators::{Source, Suite};
 use std::collections::{HashMap, HashSet};
 
-/// Every key of both suites is one or two integers.
-fn key_rows(batch: &RecordBatch, columns: &[&str]) -> Vec<(i64, i64)> {
-    let first = integers(batch, columns[0]);
-    let second = columns.get(1).map_or_else(|| vec![0; first.len()], |column| integers(batch, column));
-    assert!(columns.len() <= 2);
-    first.into_iter().zip(second).collect()
+/// Every key of the suites is one to three integers.
+fn key_rows(batch: &RecordBatch, columns: &[&str]) -> Vec<(i64, i64, i64)> {
+    assert!(columns.len() <= 3);
+    let column = |at: usize| match columns.get(at) {
+        Some(column) => integers(batch, column),
+        None => vec![0; batch.num_rows()],
+    };
+    column(0).into_iter().zip(column(1)).zip(column(2)).map(|((a, b), c)| (a, b, c)).collect()
 }
 
 fn check_keys(suite: Suite, scale: f64) {
@@ -22,7 +24,9 @@ fn check_keys(suite: Suite, scale: f64) {
         let primary = key_rows(&batch, keys.primary);
         let distinct: HashSet<_> = primary.iter().copied().collect();
         let holds = source.primary_key_holds(name).unwrap();
-        assert_eq!(distinct.len() == primary.len(), holds, "{suite} {name} at {scale}");
+        let unique = distinct.len() == primary.len();
+        // TPC-DS is only certain of what holds: few orders may have different items by chance.
+        assert!(unique == holds || (unique && suite == Suite::Tpcds), "{suite} {name} at {scale}");
         for foreign in keys.foreign {
             let referenced = loaded.get(foreign.table).expect("tables come after those that they refer to");
             let known: HashSet<_> = key_rows(referenced, foreign.referenced).into_iter().collect();
@@ -44,6 +48,13 @@ fn tpch_keys_hold() {
 fn ssb_keys_hold() {
     for scale in [0.0001, 0.001, 0.01, 0.1] {
         check_keys(Suite::Ssb, scale);
+    }
+}
+
+#[test]
+fn tpcds_keys_hold() {
+    for scale in [0.0001, 0.001, 0.01] {
+        check_keys(Suite::Tpcds, scale);
     }
 }
 
@@ -72,7 +83,7 @@ fn partsupp_key_is_predicted() {
 
 #[test]
 fn every_key_column_exists() {
-    for suite in [Suite::Tpch, Suite::Ssb] {
+    for suite in Suite::ALL {
         for table in suite.tables() {
             let keys = suite.keys(table).unwrap();
             let find =
