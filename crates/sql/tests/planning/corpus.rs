@@ -59,6 +59,13 @@ const RUN_TIME: [&str; 23] = [
     "42P01",
 ];
 
+/// Files about what the catalog lists and how it is altered, which the one of these tests does not follow.
+const OF_THE_CATALOG: [&str; 3] =
+    ["definitions/information_schema.slt", "ddl/alter_table.slt", "scale/alter_table.slt"];
+
+/// Words of statements that ask the catalog for lists.
+const LISTS: [&str; 3] = ["information_schema", "quickstep_", "SHOW "];
+
 #[test]
 fn corpus_plans() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt");
@@ -69,8 +76,11 @@ fn corpus_plans() {
     for path in paths {
         let catalog = Catalog::default();
         let short = path.strip_prefix(&root).unwrap().display().to_string();
+        if OF_THE_CATALOG.contains(&short.as_str()) {
+            continue;
+        }
         for record in records(&std::fs::read_to_string(&path).unwrap()) {
-            if !record.applies {
+            if !record.applies || LISTS.iter().any(|word| record.sql.contains(word)) {
                 continue;
             }
             count += 1;
