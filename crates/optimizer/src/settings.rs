@@ -85,6 +85,8 @@ settings! {
     top_k,
     /// Group keys that another group key determines are not hashed.
     group_key_reduction,
+    /// Rows are grouped below a join where few groups are left to join.
+    eager_aggregation,
     /// Columns that nothing looks at travel as row references, and are fetched for the rows that are left.
     late_materialization,
     /// Aggregations, and joins below them, that a query contains more than once run once.

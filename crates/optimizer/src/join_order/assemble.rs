@@ -3,6 +3,7 @@
 use plan::{Expr, JoinKind};
 use types::{Error, Result};
 
+use super::eager::Early;
 use super::graph::{Attachment, Class, Graph, Link, Set, Tree, bit, bits};
 use super::region::Region;
 use super::{Condition, Equal};
@@ -119,6 +120,8 @@ pub(super) struct Assembly<'r> {
     pub(super) graph: Graph,
     pub(super) classes: Vec<Equal>,
     pub(super) conditions: Vec<Condition>,
+    /// A part of the tree whose rows are grouped before they are joined with the rest.
+    pub(super) early: Option<Early>,
 }
 
 impl Assembly<'_> {
@@ -129,6 +132,20 @@ impl Assembly<'_> {
         tree: &Tree,
         needed: &ColumnSet,
     ) -> Result<Relation> {
+        if let Some(early) = self.early.as_mut().filter(|e| e.place == tree.set()) {
+            let (keys, calls) = (std::mem::take(&mut early.keys), std::mem::take(&mut early.calls));
+            let mut below = needed.clone();
+            keys.iter().for_each(|(_, e)| below.add_expr(e));
+            for (_, call) in &calls {
+                call.argument.iter().chain(&call.filter).for_each(|e| below.add_expr(e));
+            }
+            let rows = self.join(planner, tree, &below)?;
+            return planner.group_partially(rows, keys, calls, needed);
+        }
+        self.join(planner, tree, needed)
+    }
+
+    fn join(&mut self, planner: &mut Planner<'_>, tree: &Tree, needed: &ColumnSet) -> Result<Relation> {
         let (left, right) = match tree {
             Tree::Relation(at) => {
                 let relation = self.relations[*at].take();
@@ -141,7 +158,8 @@ impl Assembly<'_> {
         let (first, second) = (left.set(), right.set());
         let both = first | second;
         let conditions = self.newly_met(both, first, second);
-        let rows = Some(self.graph.rows(both));
+        let shrunk = self.early.as_ref().map_or(1.0, |e| e.factor(both));
+        let rows = Some((self.graph.rows(both) * shrunk).max(1.0));
 
         if let (Tree::Relation(at), true) = (&**right, self.graph.single_attached(second).is_some())
             && let Some(attached) = &self.region.leaves[*at].attached

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod dynamic;
+mod eager;
 mod graph;
 mod greedy;
 mod region;
@@ -20,6 +21,7 @@ use crate::lower::Relation;
 use crate::lower::join::JoinSpec;
 use crate::planner::Planner;
 use crate::rules::derived_predicates::{constant_predicates, implied, on_column};
+use crate::rules::eager_aggregation::{Request, Upper};
 use crate::rules::filter_push_down::PushDown;
 use crate::rules::simplify::simplify;
 use crate::settings::JoinOrder;
@@ -44,7 +46,17 @@ impl Planner<'_> {
             LogicalPlan::Join { kind: JoinKind::Full, .. }
                 | LogicalPlan::Join { kind: JoinKind::Inner, null_equals_null: true, .. }
         );
-        if opaque { self.lower_pair(plan, needed) } else { self.lower_region(plan, needed) }
+        if opaque { self.lower_pair(plan, needed) } else { Ok(self.lower_region(plan, needed, None)?.0) }
+    }
+
+    /// The joins below an aggregation, of which part may be done already: then what is left to do is told.
+    pub(crate) fn lower_grouped_joins(
+        &mut self,
+        plan: LogicalPlan,
+        needed: &ColumnSet,
+        request: Request,
+    ) -> Result<(Relation, Option<Upper>)> {
+        self.lower_region(plan, needed, Some(request))
     }
 
     /// One join by itself, its sides lowered as they are.
@@ -66,8 +78,14 @@ impl Planner<'_> {
         self.join(left, right, spec, needed)
     }
 
-    fn lower_region(&mut self, plan: LogicalPlan, needed: &ColumnSet) -> Result<Relation> {
+    fn lower_region(
+        &mut self,
+        plan: LogicalPlan,
+        needed: &ColumnSet,
+        request: Option<Request>,
+    ) -> Result<(Relation, Option<Upper>)> {
         let (mut region, written) = Region::of(plan);
+        let request = request.map(|r| r.map(|e| region.resolve(e)));
         let everything: Set = bit(region.leaves.len()) - 1;
 
         // Columns needed inside: by conditions, by definitions that are wanted, by attached joins.
@@ -113,10 +131,29 @@ impl Planner<'_> {
             JoinOrder::Written => written,
             JoinOrder::Optimized => best_order(&graph, everything).unwrap_or(written),
         };
-        let mut assembly = assemble::Assembly { region: &region, relations, graph, classes, conditions };
-        let definitions = region.definitions.clone();
+        let mut definitions = region.definitions.clone();
+        let (mut early, mut upper) = (None, None);
+        if let Some(request) = request {
+            let joins = eager::Joins {
+                region: &region,
+                relations: &relations,
+                graph: &graph,
+                classes: &classes,
+                conditions: &conditions,
+            };
+            (early, upper) = self.group_early(&joins, &tree, request).unzip();
+        }
+        if let Some(upper) = &upper {
+            // The aggregation is over the relations' own columns now.
+            definitions.clear();
+            inside = upper.input_columns();
+        }
+        let mut assembly =
+            assemble::Assembly { region: &region, relations, graph, classes, conditions, early };
         let relation = assembly.assemble(self, &tree, &inside)?;
-        if definitions.is_empty() { Ok(relation) } else { self.project(relation, definitions, needed) }
+        let relation =
+            if definitions.is_empty() { relation } else { self.project(relation, definitions, needed)? };
+        Ok((relation, upper))
     }
 
     /// Splits the region's conditions into classes of equal columns and the rest; conditions on single relations are

@@ -122,7 +122,7 @@ impl Region {
     }
 
     /// `expr` over the leaves' columns alone.
-    fn resolve(&self, expr: Expr) -> Expr {
+    pub(super) fn resolve(&self, expr: Expr) -> Expr {
         if self.definitions.is_empty() {
             return expr;
         }

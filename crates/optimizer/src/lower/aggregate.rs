@@ -10,6 +10,7 @@ use super::{Key, Relation};
 use crate::columns::ColumnSet;
 use crate::estimate::{Facts, distinct_among};
 use crate::planner::Planner;
+use crate::rules::eager_aggregation::{Request, Upper};
 
 impl Planner<'_> {
     pub(crate) fn lower_aggregate(
@@ -33,8 +34,68 @@ impl Planner<'_> {
         for (_, call) in &aggregates {
             call.argument.iter().chain(&call.filter).for_each(|e| below.add_expr(e));
         }
-        let mut input = self.lower(input, &below)?;
-        if self.settings.distinct_removal && !had_aggregates && is_distinct(&input, &groups) {
+        let request = Request { groups, calls: aggregates };
+        let eager = self.settings.eager_aggregation && self.settings.projection_push_down;
+        if !eager || !crate::join_order::dissolves(&input) || !request.suits() {
+            let input = self.lower(input, &below)?;
+            return self.group(input, request.groups, request.calls, needed);
+        }
+        let (input, upper) = self.lower_grouped_joins(input, &below, request.clone())?;
+        let Some(Upper { groups, calls, computed, never_null }) = upper else {
+            return self.group(input, request.groups, request.calls, needed);
+        };
+        let mut grouped_for = needed.clone();
+        computed.iter().for_each(|(_, e)| grouped_for.add_expr(e));
+        let mut result = self.group(input, groups, calls, &grouped_for)?;
+        for id in never_null {
+            if let Some(at) = result.position(id) {
+                result.plan.output[at].nullable = false;
+            }
+        }
+        if computed.is_empty() { Ok(result) } else { self.project(result, computed, needed) }
+    }
+
+    /// Groups the rows of part of a region of joins by the columns needed above and by `keys`.
+    pub(crate) fn group_partially(
+        &mut self,
+        rows: Relation,
+        keys: Groups,
+        calls: Vec<(ColumnId, AggregateCall)>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let mut groups = keys;
+        let mut aliases = Vec::new();
+        let mut delivered = needed.clone();
+        for id in needed.iter() {
+            let Some(at) = rows.position(id) else { continue };
+            let column = rows.columns[at];
+            if column != id {
+                aliases.push((id, column));
+            }
+            if !groups.iter().any(|(known, _)| *known == column) {
+                delivered.insert(column);
+                groups.push((column, self.columns.expr(column)));
+            }
+        }
+        let mut grouped = self.group(rows, groups, calls, &delivered)?;
+        grouped.same.extend(aliases);
+        grouped
+            .plan
+            .remarks
+            .push("grouped before the join, put together after it (eager aggregation)".to_owned());
+        Ok(grouped)
+    }
+
+    /// Groups the rows of a relation. Every one of `aggregates` is wanted.
+    fn group(
+        &mut self,
+        mut input: Relation,
+        groups: Groups,
+        mut aggregates: Vec<(ColumnId, AggregateCall)>,
+        needed: &ColumnSet,
+    ) -> Result<Relation> {
+        let distinct = self.settings.distinct_removal && aggregates.is_empty();
+        if distinct && is_distinct(&input, &groups) {
             input.plan.remarks.push("DISTINCT dropped: no two rows agree".to_owned());
             return self.pass_on(input, groups, needed);
         }

@@ -2,6 +2,7 @@
 
 pub mod common_subplans;
 pub(crate) mod derived_predicates;
+pub(crate) mod eager_aggregation;
 pub(crate) mod filter_push_down;
 pub(crate) mod late_materialization;
 pub(crate) mod narrow_decimals;
