@@ -97,10 +97,7 @@ fn fetch_bits(bits: &Bits, rows: &Rows<'_>) -> BooleanBuffer {
 fn fetch_plain<T: ArrowNativeType>(values: &ScalarBuffer<T>, rows: &Rows<'_>) -> ScalarBuffer<T> {
     match rows {
         Rows::Range(range) => values.slice(range.start, range.len()),
-        Rows::List(list) => {
-            let values: &[T] = values;
-            list.iter().map(|r| values[*r as usize]).collect::<Vec<T>>().into()
-        }
+        Rows::List(list) => simd::take(values, list, |value| value).into(),
     }
 }
 
@@ -156,12 +153,15 @@ fn fetch_dictionary<C: Code>(
                 counters.strings_decoded.fetch_add(dictionary.size as u64, Relaxed);
             }
             let values = dictionary.vector().clone();
-            let mut out: Vec<u32> = Vec::with_capacity(rows.len());
-            match rows {
-                Rows::Range(range) => as_u32(&codes[range.clone()], &mut out),
-                Rows::List(list) => out.extend(list.iter().map(|r| codes[*r as usize].to_u64() as u32)),
-            }
-            Data::Dictionary { codes: out.into(), values }
+            let codes = match rows {
+                Rows::Range(range) => {
+                    let mut out = Vec::with_capacity(range.len());
+                    as_u32(&codes[range.clone()], &mut out);
+                    out
+                }
+                Rows::List(list) => simd::take(codes, list, |code| code.to_u64() as u32),
+            };
+            Data::Dictionary { codes: codes.into(), values }
         }
     }
 }
@@ -175,7 +175,7 @@ dispatch! {
 fn decode<C: Code, T: Copy>(codes: &[C], values: &[T], rows: &Rows<'_>) -> Vec<T> {
     match rows {
         Rows::Range(range) => codes[range.clone()].iter().map(|c| values[c.to_u64() as usize]).collect(),
-        Rows::List(list) => list.iter().map(|r| values[codes[*r as usize].to_u64() as usize]).collect(),
+        Rows::List(list) => simd::take(codes, list, |code| values[code.to_u64() as usize]),
     }
 }
 

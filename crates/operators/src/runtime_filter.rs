@@ -124,6 +124,15 @@ impl KeyFilterFilling {
     }
 }
 
+/// A bit a row, all set.
+fn every_row(rows: usize) -> Vec<u64> {
+    let mut words = vec![u64::MAX; rows.div_ceil(64)];
+    if rows % 64 != 0 {
+        words[rows / 64] = (1 << (rows % 64)) - 1;
+    }
+    words
+}
+
 impl KeyFilter {
     /// No key passes.
     pub fn nothing() -> KeyFilter {
@@ -179,8 +188,9 @@ impl KeyFilter {
             }
             (_, Data::Dictionary { codes, values }) if values.len() <= codes.len().max(256) => {
                 // Each distinct value is judged once.
-                let accepted: Vec<bool> = self.accepted(values);
-                rows.retain(|row| accepted[codes[*row as usize] as usize]);
+                let accepted = self.accepted(values);
+                let accepts = |code: usize| accepted[code / 64] >> (code % 64) & 1 == 1;
+                rows.retain(|row| accepts(codes[*row as usize] as usize));
             }
             (_, Data::Dictionary { .. }) => {
                 let chosen = keys.gather(rows).flatten();
@@ -213,10 +223,7 @@ impl KeyFilter {
     pub fn retain_integers<T: KeyLane>(&self, values: &[T], base: i64, rows: &mut Vec<u32>) {
         if rows.len() == values.len() && rows.len() >= 64 {
             // All rows, which are ascending: a bit a row is found faster than a list is thinned.
-            let mut words = vec![u64::MAX; values.len().div_ceil(64)];
-            if values.len() % 64 != 0 {
-                words[values.len() / 64] = (1 << (values.len() % 64)) - 1;
-            }
+            let mut words = every_row(values.len());
             self.and_integers(values, base, 1, &mut words);
             rows.clear();
             simd::append_indices(&words, 0, rows);
@@ -306,13 +313,21 @@ impl KeyFilter {
         }
     }
 
-    /// Whether each value of a dictionary may be in the set, by its code.
-    pub fn accepted(&self, values: &Vector) -> Vec<bool> {
-        let mut rows: Vec<u32> = (0..values.len() as u32).collect();
-        self.retain(values, &mut rows);
-        let mut accepted = vec![false; values.len()];
-        rows.iter().for_each(|row| accepted[*row as usize] = true);
-        accepted
+    /// Whether each value of a dictionary may be in the set: a bit a code.
+    pub fn accepted(&self, values: &Vector) -> Vec<u64> {
+        let mut words = every_row(values.len());
+        match values.data() {
+            Data::I16(v) if !values.has_nulls() => self.and_integers(v, 0, 1, &mut words),
+            Data::I32(v) if !values.has_nulls() => self.and_integers(v, 0, 1, &mut words),
+            Data::I64(v) if !values.has_nulls() => self.and_integers(v, 0, 1, &mut words),
+            _ => {
+                let mut rows: Vec<u32> = (0..values.len() as u32).collect();
+                self.retain(values, &mut rows);
+                words.fill(0);
+                rows.iter().for_each(|row| words[*row as usize / 64] |= 1 << (row % 64));
+            }
+        }
+        words
     }
 
     /// One key.

@@ -13,6 +13,7 @@
 //! | code -> accepted? | `CodeTable`, `and_lookup` |
 //! | integer -> is its bit in a set? | `and_members` |
 //! | words -> row numbers | `append_indices`, `Bitmap::to_indices` |
+//! | values at row numbers | `take` |
 //! | min and max | `bounds`, `float_bounds` |
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
 //! | sums of a few groups | `sum_few_groups` |
@@ -40,6 +41,8 @@ pub mod lines;
 pub mod lookup;
 pub mod masked;
 pub mod members;
+#[cfg(target_arch = "x86_64")]
+mod packed;
 pub mod prefetch;
 pub mod range;
 pub mod substring;
@@ -61,7 +64,7 @@ pub use masked::{
     combine_codes, count_masked, each_row, group_masks, masks_pay, rows_of_word, sum_masked, sum_masked_codes,
 };
 pub use members::{Key, and_members, is_sparse, retain_listed};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, take};
 pub use range::{and_float_range, and_range, and_where};
 pub use substring::{find_all, find_all_pays};
 pub use widen::{narrow, widen, widen_rows};

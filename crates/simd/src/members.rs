@@ -13,11 +13,13 @@
 
 use crate::{Lane, Level, level};
 
+/// The same where values can be moved together, which takes as long as about two listed rows.
+const LISTED: u32 = 2;
+/// From this many rows a word on, testing all costs less than moving values together first.
+const PACKED_MAX: u32 = 40;
 /// Up to this many rows a word on average, rows are listed and looked at one by one; beyond, all 64 of a word are tested
 /// without a branch a row. A full word takes as long as about 16 single rows.
 const SPARSE: u32 = 16;
-/// Rows between asking for a listed row's value and using it: listed values lie cache lines apart, and each is a miss.
-const AHEAD: usize = 32;
 
 /// Lanes that eight-wise widen to 64 bits.
 pub trait Key: Lane + Into<i64> {
@@ -33,12 +35,40 @@ pub trait Key: Lane + Into<i64> {
     /// The processor has AVX2, and eight lanes can be read.
     #[cfg(target_arch = "x86_64")]
     unsafe fn widen8_narrow(from: *const Self) -> std::arch::x86_64::__m256i;
+    /// Writes those of 64 lanes whose bit is set in `word` one after another; returns how many they are.
+    ///
+    /// # Safety
+    /// The processor has AVX-512; 64 lanes can be read, and 64 be written whatever `word` is.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn pack64(from: *const Self, word: u64, to: *mut Self) -> usize;
     /// Bounds of lanes of at most 32 bits.
     const NARROW: Option<(i64, i64)>;
 }
 
+/// `Key::pack64` by a compression of 512 bits at a time.
+#[cfg(target_arch = "x86_64")]
+macro_rules! pack64 {
+    ($compress:ident, $mask:ty, $lanes:literal) => {
+        #[inline(always)]
+        unsafe fn pack64(from: *const Self, word: u64, to: *mut Self) -> usize {
+            use std::arch::x86_64::*;
+            let mut written = 0;
+            for part in 0..64 / $lanes {
+                let mask = (word >> (part * $lanes)) as $mask;
+                // SAFETY: the caller's promises; at most the lanes before this part were written.
+                unsafe {
+                    let lanes = _mm512_loadu_si512(from.add(part * $lanes).cast());
+                    _mm512_storeu_si512(to.add(written).cast(), $compress(mask, lanes));
+                }
+                written += mask.count_ones() as usize;
+            }
+            written
+        }
+    };
+}
+
 macro_rules! key {
-    ($($ty:ty: $load:ident as $pointer:ty, $widen:ident, $narrow:ident;)*) => {
+    ($($ty:ty: $load:ident as $pointer:ty, $widen:ident, $narrow:ident, $compress:ident $mask:ty, $lanes:literal;)*) => {
         $(impl Key for $ty {
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
@@ -54,16 +84,18 @@ macro_rules! key {
                 // SAFETY: as above.
                 unsafe { $narrow($load(from.cast::<$pointer>())) }
             }
+            #[cfg(target_arch = "x86_64")]
+            pack64!($compress, $mask, $lanes);
             const NARROW: Option<(i64, i64)> = Some((<$ty>::MIN as i64, <$ty>::MAX as i64));
         })*
     };
 }
 key! {
-    u8: _mm_loadl_epi64 as __m128i, _mm512_cvtepu8_epi64, _mm256_cvtepu8_epi32;
-    u16: _mm_loadu_si128 as __m128i, _mm512_cvtepu16_epi64, _mm256_cvtepu16_epi32;
-    i16: _mm_loadu_si128 as __m128i, _mm512_cvtepi16_epi64, _mm256_cvtepi16_epi32;
-    u32: _mm256_loadu_si256 as __m256i, _mm512_cvtepu32_epi64, same;
-    i32: _mm256_loadu_si256 as __m256i, _mm512_cvtepi32_epi64, same;
+    u8: _mm_loadl_epi64 as __m128i, _mm512_cvtepu8_epi64, _mm256_cvtepu8_epi32, _mm512_maskz_compress_epi8 u64, 64;
+    u16: _mm_loadu_si128 as __m128i, _mm512_cvtepu16_epi64, _mm256_cvtepu16_epi32, _mm512_maskz_compress_epi16 u32, 32;
+    i16: _mm_loadu_si128 as __m128i, _mm512_cvtepi16_epi64, _mm256_cvtepi16_epi32, _mm512_maskz_compress_epi16 u32, 32;
+    u32: _mm256_loadu_si256 as __m256i, _mm512_cvtepu32_epi64, same, _mm512_maskz_compress_epi32 u16, 16;
+    i32: _mm256_loadu_si256 as __m256i, _mm512_cvtepi32_epi64, same, _mm512_maskz_compress_epi32 u16, 16;
 }
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -76,6 +108,8 @@ impl Key for i64 {
     unsafe fn widen8_narrow(_: *const Self) -> std::arch::x86_64::__m256i {
         unreachable!("lanes of 64 bits have no narrow form")
     }
+    #[cfg(target_arch = "x86_64")]
+    pack64!(_mm512_maskz_compress_epi64, u8, 8);
     const NARROW: Option<(i64, i64)> = None;
 
     #[cfg(target_arch = "x86_64")]
@@ -95,11 +129,18 @@ pub fn and_members<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut 
 /// As `and_members`, at a level that is lowered to what the processor has.
 pub fn and_members_at<T: Key>(wanted: Level, bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
     assert!(words.len() >= values.len().div_ceil(64), "a bit a row");
-    if is_sparse(words) {
+    let level = wanted.min(level());
+    let (rows, limit) = (count(words), words.len() as u32);
+    if rows <= limit * if level == Level::Avx512 { LISTED } else { SPARSE } {
         return retain_listed(values, words, |value| is_member(bits, value.wrapping_add(offset) as u64) == 1);
     }
-    match wanted.min(level()) {
+    match level {
         // SAFETY: `level` is what the processor has.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 if rows <= limit * PACKED_MAX => unsafe {
+            and_members_packed(bits, values, offset, words)
+        },
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { and_members_avx512(bits, values, offset, words) },
         // SAFETY: as above.
@@ -113,9 +154,13 @@ pub fn and_members_at<T: Key>(wanted: Level, bits: &[u64], values: &[T], offset:
     }
 }
 
+fn count(words: &[u64]) -> u32 {
+    words.iter().map(|word| word.count_ones()).sum()
+}
+
 /// Whether so few rows are left that it is better to list them.
 pub fn is_sparse(words: &[u64]) -> bool {
-    words.iter().map(|word| word.count_ones()).sum::<u32>() <= words.len() as u32 * SPARSE
+    count(words) <= words.len() as u32 * SPARSE
 }
 
 /// Keeps the rows left whose value passes, by listing them: their values are asked for well before they are used.
@@ -124,7 +169,7 @@ pub fn retain_listed<T: Copy + Into<i64>>(values: &[T], words: &mut [u64], test:
     let mut rows = Vec::new();
     crate::append_indices(words, 0, &mut rows);
     for (at, row) in rows.iter().enumerate() {
-        crate::prefetch(values, rows[(at + AHEAD).min(rows.len() - 1)] as usize);
+        crate::prefetch(values, rows[(at + crate::prefetch::AHEAD).min(rows.len() - 1)] as usize);
         // A bit past the last row does not stay.
         let stays = values.get(*row as usize).is_some_and(|value| test((*value).into()));
         words[*row as usize / 64] &= !(u64::from(!stays) << (row % 64));
@@ -166,6 +211,20 @@ fn and_members_avx512<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &m
         };
         *word = passed.map_or_else(|| one_word(bits, values, offset, *word), |passed| *word & passed);
     }
+}
+
+/// The values of the rows left, moved together, then tested.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+fn and_members_packed<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
+    let narrow = Narrow::new::<T>(bits, offset);
+    crate::packed::and_packed(values, words, |values| {
+        in_window(bits, values, offset)
+            .or_else(|| narrow.as_ref().and_then(|narrow| gathered(narrow, bits, values)))
+            .unwrap_or_else(|| one_word(bits, values, offset, u64::MAX))
+    });
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -278,9 +337,9 @@ mod tests {
 
     fn check<T: Key + std::fmt::Debug>(random: &mut Random, bits: &[u64], values: &[T], offset: i64) {
         // Few rows in most words, so that they are listed, or many.
-        let few = random.below(2) == 0;
+        let mix = [2, 4, 20][random.below(3) as usize];
         let words: Vec<u64> = (0..values.len().div_ceil(64))
-            .map(|_| match random.below(if few { 20 } else { 4 }) {
+            .map(|_| match random.below(mix) {
                 0 => u64::MAX,
                 1 => random.next(),
                 2 | 4..8 => random.next() & random.next() & random.next() & random.next(),

@@ -1,7 +1,8 @@
 //! From codes to values (`base + code * step`) and back.
 
 use crate::cast::Plain;
-use crate::{Code, dispatch, prefetch};
+use crate::prefetch::{AHEAD, prefetch};
+use crate::{Code, dispatch};
 
 /// An integer that codes are taken from and widened to; arithmetic wraps, because the codec has proved the range.
 pub trait Wide: Plain {
@@ -62,9 +63,6 @@ dispatch! {
         }
     }
 }
-
-/// Rows between asking for a code and using it: rows are far apart where few survive, and every code is a miss.
-const AHEAD: usize = 32;
 
 dispatch! {
     /// Appends `base + code * step` for the codes at `rows`.

@@ -1,8 +1,10 @@
-//! PostgreSQL's grammar as the parser knows it, with two corrections.
+//! PostgreSQL's grammar as the parser knows it, with three corrections.
 //!
 //! The parser reads everything after IS [NOT] DISTINCT FROM as its right operand, so that `a IS DISTINCT FROM b AND c`
 //! compares with `b AND c`. Here the operand ends before AND and OR, as it should.
-
+//!
+//! It takes every bracket after IN that begins with a query for a subquery. Here `x IN ((SELECT 1), 2)` is a list, as
+//! what follows the inner bracket tells.
 //!
 //! Where the parser fails at one reading of a text it goes back and tries another, nested readings each time anew, so
 //! that some texts (deeply nested calls with a fault inside) would take it exponential time. Here the expressions it
@@ -15,6 +17,7 @@ use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 #[derive(Debug)]
 pub(crate) struct Grammar {
@@ -45,6 +48,35 @@ macro_rules! as_postgresql {
             self.postgresql.$question()
         })*
     };
+}
+
+/// `[NOT] IN ((`: a subquery in brackets of its own, or a list whose first item is in brackets; anything else is left
+/// to the parser.
+fn parse_in_brackets(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let negated = parser.peek_keyword(Keyword::NOT);
+    let start = usize::from(negated);
+    let is_in = matches!(&parser.peek_nth_token_ref(start).token, Token::Word(w) if w.keyword == Keyword::IN);
+    let brackets = (1..=2).all(|at| parser.peek_nth_token_ref(start + at).token == Token::LParen);
+    if !is_in || !brackets {
+        return None;
+    }
+    for _ in 0..start + 2 {
+        parser.next_token();
+    }
+    let expr = Box::new(expr.clone());
+    let subquery = parser.maybe_parse(|parser| {
+        let query = parser.parse_query()?;
+        parser.expect_token(&Token::RParen)?;
+        Ok(query)
+    });
+    Some(match subquery {
+        Ok(Some(subquery)) => Ok(Expr::InSubquery { expr, subquery, negated }),
+        Ok(None) => parser.parse_comma_separated(Parser::parse_expr).and_then(|list| {
+            parser.expect_token(&Token::RParen)?;
+            Ok(Expr::InList { expr, list, negated })
+        }),
+        Err(error) => Err(error),
+    })
 }
 
 impl Dialect for Grammar {
@@ -87,7 +119,7 @@ impl Dialect for Grammar {
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
         if !parser.peek_keyword(Keyword::IS) {
-            return None;
+            return parse_in_brackets(parser, expr);
         }
         let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM])
         {

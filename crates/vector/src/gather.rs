@@ -8,7 +8,7 @@ use crate::{Data, Strings, Vector};
 pub const NO_ROW: u32 = u32::MAX;
 
 fn gather_flat<T: Copy>(values: &[T], indices: &[u32]) -> Vec<T> {
-    indices.iter().map(|i| values[*i as usize]).collect()
+    simd::take(values, indices, |value| value)
 }
 
 fn gather_flat_or<T: Copy + Default>(values: &[T], indices: &[u32]) -> Vec<T> {

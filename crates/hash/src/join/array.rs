@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::zeroed::{AtomicWords, Words};
 
+/// Rows between asking for a head and using it: heads lie anywhere, and each is a miss once they outgrow the cache.
+const AHEAD: usize = 24;
+
 pub(super) struct ArrayFilling {
     heads: AtomicWords<u32>,
     /// Empty when keys are known to be unique.
@@ -26,7 +29,6 @@ impl ArrayFilling {
     pub(super) fn new(range: u64, rows: usize, partitions: u64, unique: bool) -> Self {
         ArrayFilling {
             heads: AtomicWords::new(range as usize + 1),
-            // Memory that is never touched is never there.
             next: AtomicWords::new(if unique { 0 } else { rows }),
             range,
             partitions,
@@ -48,21 +50,19 @@ impl ArrayFilling {
     pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         let (first, end) = self.part(partition);
         let mut duplicates = false;
-        // Rows of other partitions go to a place of no consequence: which they are follows no pattern, so a branch
-        // would be guessed wrong every other time.
+        // Rows of other partitions go to a place of no consequence, and so does the end of a chain: which they are
+        // follows no pattern, so a branch would be guessed wrong every other time, and each time the processor would
+        // wait for the head with nothing else to do.
         let nowhere = AtomicU32::new(0);
-        for (row, code) in (base + 1..).zip(codes) {
+        for (at, (row, code)) in (base + 1..).zip(codes).enumerate() {
+            let ahead = codes[(at + AHEAD).min(codes.len() - 1)];
+            simd::prefetch(&self.heads, ahead.min(self.range) as usize);
             let inside = *code >= first && *code < end;
-            let own = self.heads.get(*code as usize).filter(|_| inside);
-            let head = own.unwrap_or(&nowhere);
+            let head = self.heads.get(*code as usize).filter(|_| inside).unwrap_or(&nowhere);
             let before = if inside { head.load(Relaxed) } else { 0 };
             head.store(row, Relaxed);
-            if before != 0 {
-                duplicates = true;
-                if let Some(next) = self.next.get(row as usize - 1) {
-                    next.store(before, Relaxed);
-                }
-            }
+            duplicates |= before != 0;
+            self.next.get(row as usize - 1).filter(|_| inside).unwrap_or(&nowhere).store(before, Relaxed);
         }
         if duplicates {
             self.duplicates.store(true, Relaxed);

@@ -41,8 +41,11 @@ enum Keys<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
-    /// Codes of which the table says whether they pass.
-    Accepted(Codes<'a>, CodeTable),
+    /// One-byte codes of which the table says whether they pass.
+    Accepted8(&'a [u8], CodeTable),
+    /// Wider codes, with a bit for each that says so.
+    Accepted16(&'a [u16], Vec<u64>),
+    Accepted32(&'a [u32], Vec<u64>),
     /// To be fetched.
     Vector,
 }
@@ -118,7 +121,19 @@ impl TableScan {
     }
 }
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    /// Of codes that are tested as such: bit `code` of `bits` says whether it passes.
+    fn accepted(codes: Codes<'a>, bits: Vec<u64>, count: usize) -> Self {
+        match codes {
+            Codes::U8(codes) => {
+                let accept = (0..count).map(|code| bits[code / 64] >> (code % 64) & 1 == 1);
+                Keys::Accepted8(codes, CodeTable::new(accept))
+            }
+            Codes::U16(codes) => Keys::Accepted16(codes, bits),
+            Codes::U32(codes) => Keys::Accepted32(codes, bits),
+        }
+    }
+
     fn and_into(&self, filter: &KeyFilter, start: usize, end: usize, words: &mut [u64]) {
         match self {
             Keys::U8(codes, base, step) => filter.and_integers(&codes[start..end], *base, *step, words),
@@ -127,15 +142,9 @@ impl Keys<'_> {
             Keys::I16(values) => filter.and_integers(&values[start..end], 0, 1, words),
             Keys::I32(values) => filter.and_integers(&values[start..end], 0, 1, words),
             Keys::I64(values) => filter.and_integers(&values[start..end], 0, 1, words),
-            Keys::Accepted(Codes::U8(codes), table) => {
-                simd::and_lookup(&codes[start..end], table, false, words);
-            }
-            Keys::Accepted(Codes::U16(codes), table) => {
-                simd::and_lookup(&codes[start..end], table, false, words);
-            }
-            Keys::Accepted(Codes::U32(codes), table) => {
-                simd::and_lookup(&codes[start..end], table, false, words);
-            }
+            Keys::Accepted8(codes, table) => simd::and_lookup(&codes[start..end], table, false, words),
+            Keys::Accepted16(codes, bits) => simd::and_members(bits, &codes[start..end], 0, words),
+            Keys::Accepted32(codes, bits) => simd::and_members(bits, &codes[start..end], 0, words),
             Keys::All | Keys::Vector => {}
         }
     }
@@ -164,10 +173,13 @@ fn keys_of<'a>(block: &'a Block, column: usize, filter: &KeyFilter) -> Keys<'a> 
             let narrow = matches!(slice.codes, Codes::U8(_)) && filter.interval().is_none();
             let dear = !filter.is_exact() && codes < TABLE_CODES_MAX;
             if (narrow || dear) && codes < block.rows() as i64 / 4 {
-                let accept: Vec<bool> = (0..=codes)
-                    .map(|code| filter.may_contain_integer(code.wrapping_mul(step).wrapping_add(base)))
-                    .collect();
-                return Keys::Accepted(slice.codes, CodeTable::new(accept.into_iter()));
+                let count = codes as usize + 1;
+                let mut bits = vec![0u64; count.div_ceil(64)];
+                for code in 0..=codes {
+                    let passes = filter.may_contain_integer(code.wrapping_mul(step).wrapping_add(base));
+                    bits[code as usize / 64] |= u64::from(passes) << (code % 64);
+                }
+                return Keys::accepted(slice.codes, bits, count);
             }
             return match slice.codes {
                 Codes::U8(codes) => Keys::U8(codes, base, step),
@@ -177,8 +189,7 @@ fn keys_of<'a>(block: &'a Block, column: usize, filter: &KeyFilter) -> Keys<'a> 
         }
         return match block.dictionary(column) {
             Some(values) if values.len() * 2 <= block.rows() => {
-                let accept = filter.accepted(&values);
-                Keys::Accepted(slice.codes, CodeTable::new(accept.into_iter()))
+                Keys::accepted(slice.codes, filter.accepted(&values), values.len())
             }
             _ => Keys::Vector,
         };
