@@ -68,6 +68,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--suite", action="append", choices=["tpch", "ssb"])
     parser.add_argument("--scale", default="1")
+    parser.add_argument("--series", action="append", choices=["without", "added", "filters", "waterfall"],
+                        help="only these; the part of the report on a suite and scale is replaced as a whole")
     parser.add_argument("--runs", type=int, default=3, help="warm runs of a query in one process")
     parser.add_argument("--rounds", type=int, default=2, help="processes for each configuration")
     parser.add_argument("--quickstep", default="quickstep", help="the program")
@@ -145,6 +147,8 @@ Times = dict[tuple[str, str], dict[str, float]]
 
 def run(options: argparse.Namespace, suite: str) -> Times:
     wanted = configurations(suite, switches(options.quickstep))
+    if options.series:
+        wanted = {key: value for key, value in wanted.items() if key[0] in ["all", *options.series]}
     kept = Path(options.resume) if options.resume else None
     done: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     times: Times = {key: {} for key in wanted}
@@ -209,40 +213,45 @@ def report(options: argparse.Namespace, suite: str, times: Times) -> str:
     mean = lambda queries: geometric_mean(list(queries.values()))
     stem = f"ablation-{suite}-sf{options.scale}"
     text = f"## {suite.upper()} at scale factor {options.scale}\n\n"
+    text += f"Warm runs in a process: {options.runs}; processes for each configuration: {options.rounds}.\n\n"
 
     without = {label: q for label, q in series(times, "without").items() if q}
-    without = dict(sorted(without.items(), key=lambda item: -mean(item[1])))
-    text += f"### Each switch off by itself\n\nEverything on: {mean(base):.2f} ms (geometric mean).\n\n"
-    rows = [[n, f"{mean(q):.2f}", f"{mean(q) / mean(base):.2f}x", slower(base, q)] for n, q in without.items()]
-    text += table(["without", "ms", "time", "slowest against everything on"], rows)
-    factors = {label: mean(queries) / mean(base) for label, queries in without.items()}
-    bars(RESULTS / f"{stem}-without.svg", f"{suite.upper()}: without one technique", factors, "time, everything on = 1")
-    text += f"\n![without one technique]({stem}-without.svg)\n\n"
+    if without:
+        without = dict(sorted(without.items(), key=lambda item: -mean(item[1])))
+        text += f"### Each switch off by itself\n\nEverything on: {mean(base):.2f} ms (geometric mean).\n\n"
+        rows = [[n, f"{mean(q):.2f}", f"{mean(q) / mean(base):.2f}x", slower(base, q)] for n, q in without.items()]
+        text += table(["without", "ms", "time", "slowest against everything on"], rows)
+        factors = {label: mean(queries) / mean(base) for label, queries in without.items()}
+        bars(RESULTS / f"{stem}-without.svg", f"{suite.upper()}: without one technique", factors, "time, everything on = 1")
+        text += f"\n![without one technique]({stem}-without.svg)\n\n"
 
     added = {label: q for label, q in series(times, "added").items() if q}
-    text += "### One technique more at a time\n\n"
-    rows, before = [], None
-    for label, queries in added.items():
-        gain = "" if before is None else f"{before / mean(queries):.2f}x"
-        rows.append([label, f"{mean(queries):.2f}", gain, f"{sum(queries.values()):.0f}"])
-        before = mean(queries)
-    text += table(["configuration", "geometric mean, ms", "faster than the row above", "total, ms"], rows)
-    bars(RESULTS / f"{stem}-added.svg", f"{suite.upper()}: one technique more at a time",
-         {label: mean(q) for label, q in added.items()}, "geometric mean, ms")
-    text += f"\n![one technique more at a time]({stem}-added.svg)\n\n"
+    if added:
+        text += "### One technique more at a time\n\n"
+        rows, before = [], None
+        for label, queries in added.items():
+            gain = "" if before is None else f"{before / mean(queries):.2f}x"
+            rows.append([label, f"{mean(queries):.2f}", gain, f"{sum(queries.values()):.0f}"])
+            before = mean(queries)
+        text += table(["configuration", "geometric mean, ms", "faster than the row above", "total, ms"], rows)
+        bars(RESULTS / f"{stem}-added.svg", f"{suite.upper()}: one technique more at a time",
+             {label: mean(q) for label, q in added.items()}, "geometric mean, ms")
+        text += f"\n![one technique more at a time]({stem}-added.svg)\n\n"
 
-    filters = {**{label: q for label, q in series(times, "filters").items() if q}, "both": base}
-    neither = filters.get("neither", {})
-    text += "### Exact filters and LIP\n\n"
-    names = list(base)
-    rows = [[label, f"{mean(q):.2f}", f"{mean(neither) / mean(q):.2f}x", f"{sum(q.values()):.1f}"]
-            for label, q in filters.items()]
-    text += table(["", "geometric mean, ms", "faster than neither", "total, ms"], rows) + "\n"
-    rows = [[q, *(f"{filters[label].get(q, math.nan):.2f}" for label in filters)] for q in names]
-    text += table(["query", *filters], rows)
-    bars(RESULTS / f"{stem}-filters.svg", f"{suite.upper()}: exact filters and LIP",
-         {label: mean(q) for label, q in filters.items()}, "geometric mean, ms")
-    text += f"\n![exact filters and LIP]({stem}-filters.svg)\n\n"
+    filters = {label: q for label, q in series(times, "filters").items() if q}
+    if filters:
+        filters["both"] = base
+        neither = filters.get("neither", {})
+        text += "### Exact filters and LIP\n\n"
+        names = list(base)
+        rows = [[label, f"{mean(q):.2f}", f"{mean(neither) / mean(q):.2f}x", f"{sum(q.values()):.1f}"]
+                for label, q in filters.items()]
+        text += table(["", "geometric mean, ms", "faster than neither", "total, ms"], rows) + "\n"
+        rows = [[q, *(f"{filters[label].get(q, math.nan):.2f}" for label in filters)] for q in names]
+        text += table(["query", *filters], rows)
+        bars(RESULTS / f"{stem}-filters.svg", f"{suite.upper()}: exact filters and LIP",
+             {label: mean(q) for label, q in filters.items()}, "geometric mean, ms")
+        text += f"\n![exact filters and LIP]({stem}-filters.svg)\n\n"
 
     steps = {label: q["10"] for label, q in series(times, "waterfall").items() if "10" in q}
     if steps:
@@ -253,19 +262,27 @@ def report(options: argparse.Namespace, suite: str, times: Times) -> str:
     return text
 
 
+def kept_sections(text: str) -> dict[str, str]:
+    """The report's parts by their headings, so that a run replaces its own and keeps the others'."""
+    parts = text.split("\n## ")[1:]
+    return {part.split("\n", 1)[0]: "## " + part.rstrip() + "\n" for part in parts}
+
+
 def main() -> None:
     options = parse_arguments()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    text = (
+    file = RESULTS / "ablation.md"
+    sections = kept_sections(file.read_text()) if file.exists() else {}
+    for suite in options.suite or ["tpch", "ssb"]:
+        text = report(options, suite, run(options, suite))
+        sections[text.split("\n", 1)[0].removeprefix("## ")] = text.rstrip() + "\n"
+    head = (
         "# What each technique is worth\n"
         "Written by `make bench-ablation` (`bench/ablation.py`, where the series are explained). Milliseconds are "
         "medians of warm runs, text to result, planning included; what counts is the ratio within one run. "
-        f"Warm runs in a process: {options.runs}; processes for each configuration: {options.rounds}. "
-        "With a single process, differences under a tenth are noise.\n\n"
+        "With a single process for each configuration, differences under a tenth are noise.\n\n"
     )
-    for suite in options.suite or ["tpch", "ssb"]:
-        text += report(options, suite, run(options, suite))
-    (RESULTS / "ablation.md").write_text(text.rstrip() + "\n")
+    file.write_text(head + "\n".join(sections[heading] for heading in sorted(sections, reverse=True)))
 
 
 if __name__ == "__main__":

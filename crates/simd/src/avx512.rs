@@ -147,6 +147,9 @@ pub(crate) unsafe fn and_lookup_u64(codes: &[u64], table: &[u8], last: u32, flip
     crate::range::and_where(codes, |c| (table[c.min(u64::from(last)) as usize] != 0) != (flip != 0), words);
 }
 
+/// Bits of a word up to which they are found one by one, always this many times.
+const FEW: usize = 4;
+
 /// Appends `base + bit position` of every set bit; returns how many were written.
 ///
 /// # Safety
@@ -158,6 +161,17 @@ pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
     let mut written = 0usize;
     for (i, word) in words.iter().enumerate() {
         if *word == 0 {
+            continue;
+        }
+        let count = word.count_ones() as usize;
+        if count <= FEW {
+            let (mut left, first) = (*word, base + i as u32 * 64);
+            for place in 0..FEW {
+                // SAFETY: as below. Past the last bit, what is written is not counted.
+                unsafe { *out.add(written + place) = first + left.trailing_zeros() };
+                left &= left.wrapping_sub(1);
+            }
+            written += count;
             continue;
         }
         let mut rows = _mm512_add_epi32(lanes, _mm512_set1_epi32((base + i as u32 * 64) as i32));

@@ -109,14 +109,15 @@ impl Bitmap {
     }
     pub fn count_range(&self, rows: Range<usize>) -> usize {
         assert!(rows.start <= rows.end && rows.end <= self.len, "rows out of range");
-        let (mut row, mut count) = (rows.start, 0);
-        while row < rows.end {
-            let bit = row % 64;
-            let width = (64 - bit).min(rows.end - row);
-            count += (self.words[row / 64] & (mask(width) << bit)).count_ones() as usize;
-            row += width;
+        if rows.is_empty() {
+            return 0;
         }
-        count
+        let (first, last) = (rows.start / 64, (rows.end - 1) / 64);
+        // What the first and the last word have outside of the range is taken off.
+        let before = self.words[first] & mask(rows.start % 64);
+        let after = self.words[last] & !mask((rows.end - 1) % 64 + 1);
+        let all: usize = self.words[first..=last].iter().map(|w| w.count_ones() as usize).sum();
+        all - before.count_ones() as usize - after.count_ones() as usize
     }
     pub fn none(&self) -> bool {
         self.words.iter().all(|w| *w == 0)

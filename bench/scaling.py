@@ -1,0 +1,160 @@
+"""Measures how queries scale with workers: wall time, CPU time, planning apart.
+
+    python scaling.py --suite ssb --scale 10 --workers 1,2
+
+Each number of workers has a process of its own that generates the data once;
+rounds go over all processes in turn, so that what disturbs the machine disturbs
+all alike, and only one of them runs at a time.  Wall time is a query's median
+from text to result; CPU time is the whole process's, of which planning is the
+part before the first work order.  The line of JSON goes to
+`results/scaling.jsonl`, the tables to docs/results/scaling.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import math
+import multiprocessing
+import re
+import statistics
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from compare.machine import commit, machine
+from compare.record import RESULTS_FOLDER
+from compare.suites import ANSWERS_FOLDER
+
+REPORT = Path(__file__).resolve().parent.parent / "docs" / "results" / "scaling.md"
+# TPC-H's Q11 takes a share that falls with the scale.
+FRACTION = "{fraction}"
+
+
+def queries(suite: str, scale: float) -> dict[str, str]:
+    files = sorted((ANSWERS_FOLDER / "queries" / suite).glob("q*.sql"))
+    return {file.stem: file.read_text().replace(FRACTION, f"{0.0001 / scale:.10f}") for file in files}
+
+
+def serve(pipe: Connection, suite: str, scale: float, workers: int) -> None:
+    """One engine: answers each query with wall, CPU and planning milliseconds."""
+    import quickstep
+
+    connection = quickstep.connect(workers=workers)
+    connection.execute(f"CALL {suite}(scale => {scale:g})").fetchall()
+    pipe.send("ready")
+    while (statement := pipe.recv()) is not None:
+        wall, cpu = time.perf_counter(), time.process_time()
+        connection.execute(statement).fetchall()
+        pipe.send(((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3))
+
+
+def planning(statements: dict[str, str], suite: str, scale: float) -> dict[str, float]:
+    """Planning milliseconds, of which the number of workers changes nothing."""
+    import quickstep
+
+    connection = quickstep.connect()
+    connection.execute(f"CALL {suite}(scale => {min(scale, 1):g})").fetchall()
+    found = {}
+    for name, statement in statements.items():
+        times = []
+        for _ in range(5):
+            lines = [row[0] for row in connection.execute("EXPLAIN ANALYZE " + statement).fetchall()]
+            times += [float(m[1]) for line in lines if (m := re.match(r"optimizing: ([0-9.]+) ms", line))]
+        found[name] = statistics.median(times)
+    return found
+
+
+def measure(arguments: argparse.Namespace, statements: dict[str, str]) -> dict[int, dict[str, tuple[float, float]]]:
+    context = multiprocessing.get_context("spawn")
+    engines = {}
+    for workers in arguments.workers:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, arguments.suite, arguments.scale, workers), daemon=True)
+        process.start()
+        assert ours.recv() == "ready"
+        engines[workers] = ours
+    times: dict[int, dict[str, list[tuple[float, float]]]] = {w: {q: [] for q in statements} for w in engines}
+    for round_number in range(arguments.rounds + 1):
+        for name, statement in statements.items():
+            for workers, pipe in engines.items():
+                pipe.send(statement)
+                found = pipe.recv()
+                # The first round fills caches and compiles nothing twice.
+                if round_number > 0:
+                    times[workers][name].append(found)
+    for pipe in engines.values():
+        pipe.send(None)
+    return {
+        workers: {q: (statistics.median(w for w, _ in pairs), statistics.median(c for _, c in pairs)) for q, pairs in by.items()}
+        for workers, by in times.items()
+    }
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def report(record: dict) -> str:
+    workers = [int(w) for w in record["times"]]
+    base = record["times"][str(workers[0])]
+    lines = [f"## {record['suite'].upper()} at scale factor {record['scale']:g}, {record['machine']['cpu']}\n"]
+    head = ["query", "planning"] + [f"{w}: wall, CPU" for w in workers] + [f"{w} over {workers[0]}: faster, CPU" for w in workers[1:]]
+    lines += ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for query in base:
+        cells = [query, f"{record['planning_ms'][query]:.2f}"]
+        cells += ["{:.1f}, {:.1f}".format(*record["times"][str(w)][query]) for w in workers]
+        for w in workers[1:]:
+            wall, cpu = record["times"][str(w)][query]
+            cells.append(f"{base[query][0] / wall:.2f}x, {cpu / base[query][1]:.2f}x")
+        lines.append("| " + " | ".join(cells) + " |")
+    cells = ["geometric mean", f"{geometric_mean(list(record['planning_ms'].values())):.2f}"]
+    means = {w: [geometric_mean([record["times"][str(w)][q][i] for q in base]) for i in (0, 1)] for w in workers}
+    cells += [f"{means[w][0]:.1f}, {means[w][1]:.1f}" for w in workers]
+    first = means[workers[0]]
+    cells += [f"{first[0] / means[w][0]:.2f}x, {means[w][1] / first[1]:.2f}x" for w in workers[1:]]
+    lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", choices=["tpch", "ssb"], required=True)
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--workers", type=lambda text: [int(w) for w in text.split(",")], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--no-record", action="store_true")
+    arguments = parser.parse_args()
+    statements = queries(arguments.suite, arguments.scale)
+    times = measure(arguments, statements)
+    record = {
+        "format": 1,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "machine": machine(),
+        "suite": arguments.suite,
+        "scale": arguments.scale,
+        "rounds": arguments.rounds,
+        "planning_ms": planning(statements, arguments.suite, arguments.scale),
+        "times": {str(workers): {q: [round(v, 3) for v in pair] for q, pair in by.items()} for workers, by in times.items()},
+    }
+    print(report(record))
+    if arguments.no_record:
+        return
+    file = RESULTS_FOLDER / "scaling.jsonl"
+    with file.open("a") as lines:
+        lines.write(json.dumps(record, separators=(",", ":")) + "\n")
+    latest = {}
+    for line in file.read_text().splitlines():
+        one = json.loads(line)
+        latest[one["suite"], one["scale"], one["machine"]["cores"]] = one
+    text = (
+        "# Scaling with workers\n"
+        "Written by `bench/scaling.py`, where it is explained. Milliseconds; CPU is the whole process's.\n\n"
+    )
+    REPORT.write_text(text + "\n".join(report(one) for one in latest.values()))
+
+
+if __name__ == "__main__":
+    main()
