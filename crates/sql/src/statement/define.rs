@@ -88,7 +88,12 @@ pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
         let if_exists = word(2, "if") && word(3, "exists");
         let at = if if_exists { 4 } else { 2 };
         let rest = tokens.len() - at.min(tokens.len());
-        let ended = rest == 1 || tokens.get(at + 1..).unwrap_or_default().iter().all(|t| matches!(t, Token::SemiColon | Token::EOF));
+        let ended = rest == 1
+            || tokens
+                .get(at + 1..)
+                .unwrap_or_default()
+                .iter()
+                .all(|t| matches!(t, Token::SemiColon | Token::EOF));
         return match name(at).filter(|_| ended) {
             Some(name) => Ok(Some(Statement::DropMacro { name, if_exists })),
             None => Err(Error::new(SqlState::SyntaxError, "write DROP MACRO name").at(place::START)),
