@@ -10,6 +10,9 @@ use crate::planner::Planner;
 /// Distinct values assumed of a join key of which nothing is known, as a share of its side's rows.
 const KEY_SHARE_UNKNOWN: f64 = 0.5;
 
+/// A column reaches only part of the domain it refers to where it is less than this share.
+const REACHED_MAX: f64 = 0.5;
+
 /// What the two sides of an equality join have to do with each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyMatch {
@@ -45,12 +48,34 @@ impl Planner<'_> {
         (if count > 1 { product.min(rows) } else { product }, false)
     }
 
+    /// The part of a unique key's domain that a column referring to it reaches, judged by their bounds. `rows` of the
+    /// key's side are left by its predicates, and are taken to lie in that part: a calendar of two centuries is asked
+    /// for years in which something was sold.
+    pub(crate) fn reached(&self, domain: f64, rows: f64, key: &Expr, referring: &Expr) -> f64 {
+        let (Some((low, high)), Some((from, to))) = (self.range_of(key), self.range_of(referring)) else {
+            return domain;
+        };
+        let (span, common) = (high - low + 1.0, to.min(high) - from.max(low) + 1.0);
+        // Where most of the domain is reached, rows left are as likely to lie outside as the others.
+        if !(common > 0.0 && common < span * REACHED_MAX) {
+            return domain;
+        }
+        (domain * (common / span)).max(rows.min(domain))
+    }
+
     pub(crate) fn key_match(&self, left: &Relation, right: &Relation, on: &[(Expr, Expr)]) -> KeyMatch {
         if on.is_empty() {
             return KeyMatch { pairs: 1.0, left: 1.0, right: 1.0, fan_out: right.rows().max(1.0) };
         }
-        let (left_domain, left_unique) = self.key_domain(left, on.iter().map(|(l, _)| l));
-        let (right_domain, right_unique) = self.key_domain(right, on.iter().map(|(_, r)| r));
+        let (mut left_domain, left_unique) = self.key_domain(left, on.iter().map(|(l, _)| l));
+        let (mut right_domain, right_unique) = self.key_domain(right, on.iter().map(|(_, r)| r));
+        if let [(l, r)] = on {
+            match (left_unique, right_unique) {
+                (true, false) => left_domain = self.reached(left_domain, left.rows(), l, r),
+                (false, true) => right_domain = self.reached(right_domain, right.rows(), r, l),
+                _ => {}
+            }
+        }
         let domain = match (on.len() > 1, left_unique, right_unique) {
             // A composite foreign key draws from the key it refers to.
             (true, true, false) => left_domain,

@@ -184,7 +184,7 @@ impl Planner<'_> {
     }
 
     /// Bounds of a column, through casts and shifts that keep its order.
-    fn range_of(&self, expr: &Expr) -> Option<(f64, f64)> {
+    pub(crate) fn range_of(&self, expr: &Expr) -> Option<(f64, f64)> {
         if let ExprKind::Function { function: Function::ExtractYear, arguments } = &expr.kind {
             let (low, high) = self.range_of(arguments.first()?)?;
             return Some((1970.0 + (low / 365.2425).floor(), 1970.0 + (high / 365.2425).floor()));

@@ -60,8 +60,21 @@ impl Planner<'_> {
         }
         for class in classes {
             let mut members: Vec<(usize, f64)> = Vec::with_capacity(class.members.len());
+            let unique = |at: usize, column: &Expr| {
+                let key = key_columns(std::iter::once(column));
+                relations[at].as_ref().is_some_and(|r| r.unique_key(&key).is_some())
+            };
+            // The largest of the relations that refer to a key.
+            let referring = class
+                .members
+                .iter()
+                .filter(|(at, column)| !unique(*at, column))
+                .max_by(|(a, _), (b, _)| rows(*a).total_cmp(&rows(*b)));
             for (relation, column) in &class.members {
-                let domain = self.distinct(column).unwrap_or_else(|| (rows(*relation) * 0.5).max(1.0));
+                let mut domain = self.distinct(column).unwrap_or_else(|| (rows(*relation) * 0.5).max(1.0));
+                if let Some((_, from)) = referring.filter(|_| unique(*relation, column)) {
+                    domain = self.reached(domain, rows(*relation), column, from);
+                }
                 match members.iter_mut().find(|(known, _)| known == relation) {
                     Some((_, smallest)) => *smallest = smallest.min(domain),
                     None => members.push((*relation, domain)),

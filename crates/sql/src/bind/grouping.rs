@@ -7,15 +7,26 @@
 //! GROUP BY ROLLUP (a, b)    Aggregate by [a', b', set] over a' = CASE WHEN set IN (0, 1) THEN a END, b' = CASE ...
 //!                             Join Cross input, Values (0), (1), (2)
 //! ```
+//! Where one set has all keys (ROLLUP and CUBE have such a set) and all aggregates can be made of those of smaller
+//! groups, the input is grouped by all keys first, and what is joined with the numbers is the groups:
+//!
+//! ```text
+//!                           Project s, s / n
+//!                             Aggregate by [a', b', set] [sum(s), sum(n)]
+//!                               Join Cross, Values (0), (1), (2)
+//!                                 Aggregate by [a, b] [sum(x) s, count(x) n]
+//! ```
 //! The set of no key has a row even where the input has none: such sets are joined once more, as outer rows.
 
-use plan::{AggregateFunction, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan};
+use plan::{
+    AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan,
+};
 use sqlparser::ast::{Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments};
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::{Aggregates, Grouping};
-use super::coerce::Bound;
+use super::coerce::{Bound, cast};
 use super::decorrelate::joined;
 use super::expression::ExprBinder;
 use super::unnest::or_zero;
@@ -88,6 +99,30 @@ pub(super) fn combined(left: Vec<Vec<usize>>, right: &[Vec<usize>]) -> Result<Ve
     Ok(out)
 }
 
+/// Whether the aggregate of a group is one of the aggregates of its parts.
+fn mergeable(call: &AggregateCall) -> bool {
+    use AggregateFunction as A;
+    let simple = matches!(
+        call.function,
+        A::Count | A::CountStar | A::Sum | A::Avg | A::Min | A::Max | A::BoolAnd | A::BoolOr
+    );
+    // An average's sum is checked only where it is a value of its own: where it might not fit, the average stays whole.
+    let wide = |a: &Expr| a.ty == Type::BigInt || a.ty.scale() > 8;
+    let fits = call.function != A::Avg || !call.argument.as_ref().is_some_and(wide);
+    simple && fits && !call.distinct
+}
+
+/// Expressions that are keys become the columns of those.
+fn replace_keys(expr: &mut Expr, keys: &[(ColumnId, Expr)]) {
+    if let Some((id, key)) = keys.iter().find(|(_, key)| key == expr) {
+        *expr = Expr::column(*id, key.ty);
+        return;
+    }
+    for child in expr.children_mut() {
+        replace_keys(child, keys);
+    }
+}
+
 fn number(at: usize) -> Expr {
     Expr::literal(Value::I32(at as i32), Type::Integer)
 }
@@ -153,17 +188,13 @@ impl<'a> ExprBinder<'_, 'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// Joins the numbers of the sets to `plan`; the keys as they are there, under columns of their own.
-    pub(super) fn expand_sets(
+    /// The keys as they are in the sets' rows, under columns of their own.
+    pub(super) fn set_keys(
         &mut self,
-        plan: LogicalPlan,
         groups: &Groups,
         set: ColumnId,
         input: impl Iterator<Item = ColumnId>,
-    ) -> (LogicalPlan, Grouping) {
-        let rows = (0..groups.sets.len()).map(|at| vec![Value::I32(at as i32)]).collect();
-        let numbers = LogicalPlan::Values { columns: vec![set], rows };
-        let plan = joined(plan, numbers, vec![], JoinKind::Inner);
+    ) -> Grouping {
         let column = self.column(set);
         let mut keyed = Vec::with_capacity(groups.keys.len());
         for (place, key) in groups.keys.iter().enumerate() {
@@ -180,8 +211,106 @@ impl<'a> Binder<'a> {
             let id = self.columns.add(name, key.ty, nullable);
             keyed.push((id, key.clone(), expr));
         }
-        let grouping = Grouping::of_sets(keyed, (set, column), input);
-        (plan, grouping)
+        Grouping::of_sets(keyed, (set, column), input)
+    }
+
+    /// The aggregation by sets; `keys` are those of `set_keys`.
+    pub(super) fn aggregate_sets(
+        &mut self,
+        plan: LogicalPlan,
+        groups: &Groups,
+        set: ColumnId,
+        mut keys: Vec<(ColumnId, Expr)>,
+        mut aggregates: Aggregates<'a>,
+        alone: bool,
+    ) -> LogicalPlan {
+        let all = groups.sets.iter().any(|s| s.len() == groups.keys.len());
+        let merged = aggregates.calls.iter().all(|(_, call)| mergeable(call));
+        let (mut plan, mut finished) = (plan, None);
+        if alone && all && merged {
+            let mut finest = Vec::with_capacity(groups.keys.len());
+            for key in &groups.keys {
+                let nullable = self.nullable(key);
+                let id = self.columns.add("group", key.ty, nullable);
+                finest.push((id, key.clone()));
+            }
+            for (_, expr) in &mut keys {
+                replace_keys(expr, &finest);
+            }
+            let (partial, calls, values) = self.merging(std::mem::take(&mut aggregates.calls));
+            aggregates.calls = calls;
+            finished = Some(values);
+            plan = LogicalPlan::Aggregate { input: Box::new(plan), groups: finest, aggregates: partial };
+        }
+        let rows = (0..groups.sets.len()).map(|at| vec![Value::I32(at as i32)]).collect();
+        let numbers = LogicalPlan::Values { columns: vec![set], rows };
+        let plan = joined(plan, numbers, vec![], JoinKind::Inner);
+        let shown: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
+        let empty: Vec<usize> = (0..groups.sets.len()).filter(|at| groups.sets[*at].is_empty()).collect();
+        let plan = if empty.is_empty() {
+            LogicalPlan::Aggregate { input: Box::new(plan), groups: keys, aggregates: aggregates.calls }
+        } else {
+            self.with_empty_sets(plan, keys, aggregates, set, &empty)
+        };
+        let Some(mut expressions) = finished else { return plan };
+        expressions.extend(shown.into_iter().map(|id| (id, self.column(id))));
+        LogicalPlan::Project { input: Box::new(plan), expressions }
+    }
+
+    /// Calls in two steps: over rows, over the groups these make, and how the values come from the second.
+    #[allow(clippy::type_complexity)]
+    fn merging(
+        &mut self,
+        calls: Vec<(ColumnId, AggregateCall)>,
+    ) -> (Vec<(ColumnId, AggregateCall)>, Vec<(ColumnId, AggregateCall)>, Vec<(ColumnId, Expr)>) {
+        use AggregateFunction as A;
+        let (mut partial, mut merged, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, call) in calls {
+            let mut step = |binder: &mut Self, first: A, second: A, ty: Type| {
+                let inner = binder.columns.add(first.name(), ty, true);
+                let outer = binder.columns.add(first.name(), ty, true);
+                let argument = if first == A::CountStar { None } else { call.argument.clone() };
+                let distinct = false;
+                partial.push((
+                    inner,
+                    AggregateCall { function: first, argument, distinct, filter: call.filter.clone(), ty },
+                ));
+                let argument = Some(binder.column(inner));
+                merged
+                    .push((outer, AggregateCall { function: second, argument, distinct, filter: None, ty }));
+                binder.column(outer)
+            };
+            let value = match &call.function {
+                A::Count | A::CountStar => or_zero(step(self, call.function.clone(), A::Sum, Type::BigInt)),
+                A::Avg => {
+                    let from = call.argument.as_ref().map_or(Type::Null, |a| a.ty);
+                    let (sum_type, divisor_type) = match from {
+                        Type::Decimal { scale, .. } => (
+                            Type::Decimal { precision: 38, scale },
+                            Type::Decimal { precision: 19, scale: 0 },
+                        ),
+                        t if t.is_float() => (Type::Double, Type::Double),
+                        _ => (Type::BigInt, Type::Double),
+                    };
+                    let sum = step(self, A::Sum, A::Sum, sum_type);
+                    let count = step(self, A::Count, A::Sum, Type::BigInt);
+                    let zero = Expr::literal(Value::I64(0), Type::BigInt);
+                    let some = Expr::compare(Comparison::Greater, count.clone(), zero);
+                    let sum = if sum_type == Type::BigInt { cast(sum, Type::Double) } else { sum };
+                    let kind = ExprKind::Arithmetic {
+                        op: Arithmetic::Divide,
+                        left: Box::new(sum),
+                        right: Box::new(cast(count, divisor_type)),
+                        checked: true,
+                    };
+                    let quotient = Expr::new(kind, call.ty);
+                    Expr::new(ExprKind::Case { branches: vec![(some, quotient)], otherwise: None }, call.ty)
+                }
+                other => step(self, other.clone(), other.clone(), call.ty),
+            };
+            values.push((id, value));
+        }
+        (partial, merged, values)
     }
 
     /// Rows for sets without keys over an input without rows.

@@ -356,7 +356,7 @@ impl<'a> Binder<'a> {
         above: &mut Above,
     ) -> Result<LogicalPlan> {
         let below = std::mem::take(&mut aggregates.below);
-        let (mut plan, found) = self.attach(plan, below)?;
+        let (plan, found) = self.attach(plan, below)?;
         for (_, call) in &mut aggregates.calls {
             call.argument = call.argument.take().map(|e| replace(e, &found));
             call.filter = call.filter.take().map(|e| replace(e, &found));
@@ -364,14 +364,10 @@ impl<'a> Binder<'a> {
         let made = scope.parent.is_some().then(|| made_columns(&plan));
         let input = scope.entries.iter().map(|e| e.id);
         let grouping = match groups.number {
-            Some(set) => {
-                let (expanded, grouping) = self.expand_sets(plan, &groups, set, input);
-                plan = expanded;
-                grouping
-            }
+            Some(set) => self.set_keys(&groups, set, input),
             None => {
                 let mut keyed = Vec::with_capacity(groups.keys.len());
-                for expr in groups.keys {
+                for expr in groups.keys.iter().cloned() {
                     keyed.push((self.own_column_for(made.as_ref(), "group", &expr), expr));
                 }
                 Grouping::new(keyed, input)
@@ -417,9 +413,10 @@ impl<'a> Binder<'a> {
                 grouping.admit(self, &mut aggregates, id)?;
             }
         }
-        let empty: Vec<usize> = (0..groups.sets.len()).filter(|at| groups.sets[*at].is_empty()).collect();
-        if let (Some(set), false) = (groups.number, empty.is_empty()) {
-            return Ok(self.with_empty_sets(plan, grouping.groups, aggregates, set, &empty));
+        if let Some(set) = groups.number {
+            // A query inside another may use its columns, which one aggregation over another would have to pass on.
+            let alone = scope.parent.is_none();
+            return Ok(self.aggregate_sets(plan, &groups, set, grouping.groups, aggregates, alone));
         }
         Ok(LogicalPlan::Aggregate {
             input: Box::new(plan),
