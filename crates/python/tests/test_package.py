@@ -95,7 +95,7 @@ def test_the_interpreter_runs_while_a_query_does(con):
 
     thread = threading.Thread(target=count)
     thread.start()
-    con.sql("SELECT count(*) FROM lineitem a, lineitem b WHERE a.l_suppkey = b.l_suppkey").fetchall()
+    con.sql("SELECT sum(a.l_tax * b.l_tax) FROM lineitem a, lineitem b WHERE a.l_suppkey = b.l_suppkey").fetchall()
     done.set()
     thread.join()
     assert ticks > 0
@@ -113,7 +113,7 @@ def test_interrupt_ends_a_query_soon(con):
     thread = threading.Thread(target=stop)
     thread.start()
     with pytest.raises(quickstep.Error) as caught:
-        con.sql("SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_quantity < b.l_quantity + c.l_quantity").fetchall()
+        con.sql("SELECT sum(a.l_tax * b.l_tax * c.l_tax) FROM lineitem a, lineitem b, lineitem c WHERE a.l_quantity < b.l_quantity + c.l_quantity").fetchall()
     ended = time.monotonic()
     thread.join()
     assert caught.value.sqlstate == "57014"
