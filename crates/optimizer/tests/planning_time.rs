@@ -135,3 +135,35 @@ fn a_deep_expression() {
     println!("sums of 1000 and 8000: {times:?}");
     assert!(times[1] < times[0] * 40, "{times:?}");
 }
+
+/// Sixteen thousand different aggregates take a few times as long as four thousand; comparing each with each would take
+/// sixteen times as long.
+#[test]
+fn thousands_of_aggregates() {
+    let times = [4000, 16_000].map(|n| {
+        let mut columns = ColumnTable::default();
+        let (scan, ids) = relations(&mut columns, 1, 2).remove(0);
+        let mut output = Vec::new();
+        let aggregates = (0..n)
+            .map(|i| {
+                let more = Expr::literal(types::Value::I64(i), Type::BigInt);
+                let argument = Expr::column(ids[0], Type::BigInt);
+                let argument = tpch::arithmetic(plan::Arithmetic::Add, argument, more, Type::BigInt);
+                output.push(columns.add("total", Type::BigInt, true));
+                let call = plan::AggregateCall {
+                    function: plan::AggregateFunction::Sum,
+                    argument: Some(argument),
+                    distinct: false,
+                    filter: None,
+                    ty: Type::BigInt,
+                };
+                (output[output.len() - 1], call)
+            })
+            .collect();
+        let groups = vec![(columns.add("key", Type::BigInt, false), Expr::column(ids[1], Type::BigInt))];
+        let plan = LogicalPlan::Aggregate { input: Box::new(scan), groups, aggregates };
+        plan_time(plan, &mut columns, &output)
+    });
+    println!("4,000 and 16,000 aggregates: {times:?}");
+    assert!(times[1] < times[0] * 10, "{times:?}");
+}

@@ -12,6 +12,7 @@ pub mod expr;
 pub mod file;
 pub mod logical;
 pub mod physical;
+pub mod places;
 pub mod print;
 pub mod pruning;
 pub mod statement;
@@ -29,6 +30,7 @@ pub use physical::{
     FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
     ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,
 };
+pub use places::Places;
 pub use pruning::{Pruning, Zone, Zones};
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

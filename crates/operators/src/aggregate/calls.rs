@@ -4,11 +4,11 @@
 //! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
 
 use hash::aggregate::{AccumulatorKind, ArgumentSpec, Finish, Spread, StateSpec};
-use plan::{AggregateCall, AggregateFunction, Expr};
+use plan::{AggregateCall, AggregateFunction, Expr, Places};
 use types::{Type, Value};
 
 /// Where an argument's values and filter are among the program's results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ArgumentInput {
     pub value: Option<usize>,
     pub filter: Option<usize>,
@@ -24,6 +24,8 @@ pub(super) struct Calls {
     pub arguments: Vec<ArgumentInput>,
     pub states: StateSpec,
     pub finishes: Vec<(Finish, Type)>,
+    known_expressions: Places,
+    known_arguments: Places,
 }
 
 impl Calls {
@@ -44,14 +46,18 @@ impl Calls {
     }
 
     fn expression(&mut self, expression: &Expr) -> usize {
-        self.expressions.iter().position(|e| e == expression).unwrap_or_else(|| {
+        let known = self.known_expressions.find(expression, |at| self.expressions[at] == *expression);
+        known.unwrap_or_else(|| {
+            self.known_expressions.add(expression, self.expressions.len());
             self.expressions.push(expression.clone());
             self.expressions.len() - 1
         })
     }
 
     fn argument(&mut self, input: ArgumentInput, ty: Type) -> usize {
-        self.arguments.iter().position(|a| *a == input).unwrap_or_else(|| {
+        let known = self.known_arguments.find(&input, |at| self.arguments[at] == input);
+        known.unwrap_or_else(|| {
+            self.known_arguments.add(&input, self.arguments.len());
             self.arguments.push(input);
             self.states.arguments.push(ArgumentSpec { ty, distinct: input.distinct, accumulators: vec![] });
             self.arguments.len() - 1

@@ -2,6 +2,7 @@
 
 use plan::{
     AggregateCall, AggregateFunction, ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan,
+    Places,
 };
 use types::Result;
 
@@ -148,16 +149,18 @@ impl Planner<'_> {
         }
         let group_ids = ids.clone();
         let mut calls: Vec<AggregateCall> = Vec::with_capacity(aggregates.len());
+        let mut known = Places::default();
         let mut same = Vec::new();
         for (id, call) in aggregates {
             if let Some(facts) = self.aggregate_facts(&call, input.rows(), rows) {
                 *self.facts_mut(id) = facts;
             }
             let (call, column) = self.bind_call(id, call, &input)?;
-            if let Some(at) = calls.iter().position(|known| *known == call) {
+            if let Some(at) = known.find(&call, |at| calls[at] == call) {
                 same.push((id, ids[group_ids.len() + at]));
                 continue;
             }
+            known.add(&call, calls.len());
             output.push(column);
             ids.push(id);
             calls.push(call);

@@ -382,7 +382,7 @@ fn empty_join(left: Relation, right: Relation, kind: JoinKind) -> Relation {
     if kind == JoinKind::Inner {
         let right = empty(right);
         result.plan.output.extend(right.plan.output);
-        result.columns.extend(right.columns);
+        result.columns.extend(&right.columns);
         result.same.extend(right.same);
     }
     result

@@ -192,7 +192,13 @@ impl Planner<'_> {
         let rows = input.rows();
         let Relation { plan, same, keys, dependencies, .. } = input;
         let node = PhysicalNode::Project { input: Box::new(plan), expressions };
-        Ok(Relation { plan: PhysicalPlan::new(node, output, rows), columns: ids, same, keys, dependencies })
+        Ok(Relation {
+            plan: PhysicalPlan::new(node, output, rows),
+            columns: ids.into(),
+            same,
+            keys,
+            dependencies,
+        })
     }
 
     fn lower_sort(

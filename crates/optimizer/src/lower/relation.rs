@@ -1,5 +1,9 @@
 //! A lowered subplan: the physical plan, which column each output position holds, and what is known of its rows.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Deref;
+
 use plan::{ColumnId, OutputColumn, PhysicalPlan};
 
 use crate::columns::ColumnSet;
@@ -22,11 +26,52 @@ pub(crate) struct Dependency {
     pub(crate) survives_nulls: bool,
 }
 
+/// A list of columns that knows where each one stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Columns {
+    ids: Vec<ColumnId>,
+    /// Made when a long list is first searched.
+    places: OnceCell<HashMap<ColumnId, usize>>,
+}
+
+/// Up to here it is as fast to look at each.
+const SHORT_LIST: usize = 32;
+
+impl Columns {
+    pub(crate) fn position(&self, id: ColumnId) -> Option<usize> {
+        if self.ids.len() <= SHORT_LIST {
+            return self.ids.iter().position(|c| *c == id);
+        }
+        let places = self.places.get_or_init(|| {
+            // The first of a column that stands twice.
+            self.ids.iter().enumerate().rev().map(|(at, id)| (*id, at)).collect()
+        });
+        places.get(&id).copied()
+    }
+    pub(crate) fn extend(&mut self, more: &[ColumnId]) {
+        self.ids.extend_from_slice(more);
+        self.places.take();
+    }
+}
+
+impl From<Vec<ColumnId>> for Columns {
+    fn from(ids: Vec<ColumnId>) -> Self {
+        Columns { ids, places: OnceCell::new() }
+    }
+}
+
+impl Deref for Columns {
+    type Target = [ColumnId];
+    fn deref(&self) -> &[ColumnId] {
+        &self.ids
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
     pub(crate) plan: PhysicalPlan,
     /// `columns[i]` comes out at position `i`.
-    pub(crate) columns: Vec<ColumnId>,
+    pub(crate) columns: Columns,
     /// The first column always has the second's value and is not delivered apart.
     pub(crate) same: Vec<(ColumnId, ColumnId)>,
     pub(crate) keys: Vec<Key>,
@@ -39,21 +84,30 @@ const KEYS_MAX: usize = 8;
 impl Relation {
     pub(crate) fn new(plan: PhysicalPlan, columns: Vec<ColumnId>) -> Self {
         debug_assert_eq!(plan.output.len(), columns.len());
-        Relation { plan, columns, same: Vec::new(), keys: Vec::new(), dependencies: Vec::new() }
+        Relation {
+            plan,
+            columns: columns.into(),
+            same: Vec::new(),
+            keys: Vec::new(),
+            dependencies: Vec::new(),
+        }
     }
     pub(crate) fn rows(&self) -> f64 {
         self.plan.estimated_rows
     }
     /// Where `id` comes out, itself or a column that always equals it.
     pub(crate) fn position(&self, id: ColumnId) -> Option<usize> {
-        if let Some(at) = self.columns.iter().position(|c| *c == id) {
+        if let Some(at) = self.columns.position(id) {
             return Some(at);
+        }
+        if self.same.is_empty() {
+            return None;
         }
         // Chains are short: each step goes from a column left out to the one that stands for it.
         let mut current = id;
         for _ in 0..=self.same.len() {
             current = self.same.iter().find(|(alias, _)| *alias == current)?.1;
-            if let Some(at) = self.columns.iter().position(|c| *c == current) {
+            if let Some(at) = self.columns.position(current) {
                 return Some(at);
             }
         }

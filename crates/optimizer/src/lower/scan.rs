@@ -192,7 +192,7 @@ impl Planner<'_> {
             *projection = left.clone();
         }
         relation.plan.output = left.iter().map(|at| relation.plan.output[*at].clone()).collect();
-        relation.columns = left.iter().map(|at| relation.columns[*at]).collect();
+        relation.columns = left.iter().map(|at| relation.columns[*at]).collect::<Vec<_>>().into();
         relation.plan.estimated_rows = at_least_one(relation.plan.estimated_rows * selectivity);
         Ok(relation)
     }

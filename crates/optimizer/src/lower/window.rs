@@ -34,7 +34,7 @@ impl Planner<'_> {
         if input.is_empty() {
             let columns = calls.iter().map(|(id, _)| *id);
             input.plan.output.extend(columns.clone().map(|id| self.output_column(id)).collect::<Vec<_>>());
-            input.columns.extend(columns);
+            input.columns.extend(&columns.collect::<Vec<_>>());
             return Ok(input);
         }
         let columns_only = partition.iter().all(|e| e.as_column().is_some());
@@ -55,7 +55,7 @@ impl Planner<'_> {
             sort.push(SortKey { expr: inputs.bind(key.expr)?, ..key });
         }
         let mut output = input.plan.output.clone();
-        let mut ids = input.columns.clone();
+        let mut ids = input.columns.to_vec();
         let mut bound = Vec::with_capacity(calls.len());
         let mut rank = None;
         for (id, mut call) in calls {
@@ -92,7 +92,7 @@ impl Planner<'_> {
         };
         let mut relation = Relation {
             plan: PhysicalPlan::new(node, output, rows),
-            columns: ids,
+            columns: ids.into(),
             same,
             keys: unique,
             dependencies,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind};
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Places};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
@@ -28,6 +28,8 @@ pub(crate) struct Aggregates<'a> {
     /// Group expressions with subqueries in them, as written: binding them again would give other columns.
     pub grouped: Vec<(&'a Ast, Expr)>,
     pub calls: Vec<(ColumnId, AggregateCall)>,
+    /// Where an equal call stands, while calls are collected.
+    pub known: Places,
     /// What is grouped by, for GROUPING.
     pub groups: Rc<Groups>,
     /// Subqueries inside arguments: they belong below the aggregation.
@@ -109,8 +111,9 @@ impl<'a> ExprBinder<'_, 'a> {
         self.clause = clause;
         let bound = result.map(|call| {
             let ty = call.ty;
-            let known = aggregates.calls.iter().find(|(_, c)| *c == call).map(|(id, _)| *id);
-            let id = known.unwrap_or_else(|| {
+            let known = aggregates.known.find(&call, |at| aggregates.calls[at].1 == call);
+            let id = known.map(|at| aggregates.calls[at].0).unwrap_or_else(|| {
+                aggregates.known.add(&call, aggregates.calls.len());
                 let never_null =
                     matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
                 let id = self.binder.columns.add(call.function.name(), ty, !never_null);

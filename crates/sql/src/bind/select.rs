@@ -305,10 +305,11 @@ impl<'a> Binder<'a> {
         windows: &[BoundWindow],
         pending: &[Pending],
     ) -> Result<()> {
+        let computed: HashSet<ColumnId> =
+            aggregates.calls.iter().map(|(id, _)| *id).chain(windows.iter().map(|w| w.id)).collect();
         for item in items {
             let used = item.expr.columns();
-            let computed = aggregates.calls.iter().map(|(id, _)| id).chain(windows.iter().map(|w| &w.id));
-            if item.expr.as_literal().is_some() || computed.into_iter().any(|id| used.contains(id)) {
+            if item.expr.as_literal().is_some() || used.iter().any(|id| computed.contains(id)) {
                 continue;
             }
             if pending.iter().any(|p| used.contains(&p.placeholder)) {
