@@ -1,4 +1,12 @@
 //! A sealed block: its bytes, and the tuple store that reads them.
+//!
+//! A table that gains or loses a column keeps its blocks' bytes: a block can be made of some of another's columns
+//! (`of_columns`), or of the columns of two (`beside`), and shares their memory.
+//!
+//! ```text
+//!  places    column of the block -> part, column of its store
+//!  parts     bytes, one run each, with the tuple store over them
+//! ```
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,17 +46,31 @@ impl AccessCounters {
     }
 }
 
-/// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
+/// Bytes of one encoding, and their store.
 #[derive(Debug)]
-pub struct Block {
+struct Part {
     bytes: Buffer,
     length: usize,
-    layout: LayoutKind,
-    rows: usize,
     store: Box<dyn TupleStore>,
     /// Extents with the position of their first checksum, for `verify`.
     checked: Vec<(Extent, usize)>,
     checksums_at: usize,
+}
+
+impl Part {
+    fn extents(&self, column: usize) -> &[(Extent, usize)] {
+        &self.checked[column * crate::layout::EXTENTS..(column + 1) * crate::layout::EXTENTS]
+    }
+}
+
+/// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
+#[derive(Debug)]
+pub struct Block {
+    parts: Vec<Arc<Part>>,
+    /// Part, and column of its store, of each column.
+    places: Vec<(u32, u32)>,
+    layout: LayoutKind,
+    rows: usize,
     counters: AccessCounters,
 }
 
@@ -76,10 +98,8 @@ impl Block {
 
     #[cfg(test)]
     pub(crate) fn extent_covers(&self, column: usize, at: usize) -> bool {
-        let first = column * crate::layout::EXTENTS;
-        self.checked[first..first + crate::layout::EXTENTS]
-            .iter()
-            .any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
+        let (part, column) = self.place(column);
+        part.extents(column).iter().any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
     }
 
     pub(crate) fn from_parts(
@@ -91,8 +111,48 @@ impl Block {
         checked: Vec<(Extent, usize)>,
         checksums_at: usize,
     ) -> Block {
-        let counters = AccessCounters::default();
-        Block { bytes, length, layout, rows, store, checked, checksums_at, counters }
+        let places = (0..store.columns() as u32).map(|column| (0, column)).collect();
+        let parts = vec![Arc::new(Part { bytes, length, store, checked, checksums_at })];
+        Block { parts, places, layout, rows, counters: AccessCounters::default() }
+    }
+
+    /// The same rows with only these columns, in this order; the bytes stay.
+    #[must_use]
+    pub fn of_columns(&self, columns: &[usize]) -> Block {
+        let mut parts: Vec<Arc<Part>> = Vec::new();
+        let mut renumbered = vec![None; self.parts.len()];
+        let mut places = Vec::with_capacity(columns.len());
+        for column in columns {
+            let (part, at) = self.places[*column];
+            // Parts of which no column is left are let go.
+            let part = *renumbered[part as usize].get_or_insert_with(|| {
+                parts.push(self.parts[part as usize].clone());
+                parts.len() as u32 - 1
+            });
+            places.push((part, at));
+        }
+        Block { parts, places, layout: self.layout, rows: self.rows, counters: AccessCounters::default() }
+    }
+
+    /// The columns of this block and behind them those of another with as many rows; the bytes stay where they are.
+    #[must_use]
+    pub fn beside(&self, right: &Block) -> Block {
+        assert_eq!(self.rows, right.rows, "blocks side by side have the same rows");
+        let shift = self.parts.len() as u32;
+        let places =
+            self.places.iter().copied().chain(right.places.iter().map(|(part, at)| (part + shift, *at)));
+        Block {
+            places: places.collect(),
+            parts: self.parts.iter().chain(&right.parts).cloned().collect(),
+            layout: self.layout,
+            rows: self.rows,
+            counters: AccessCounters::default(),
+        }
+    }
+
+    fn place(&self, column: usize) -> (&Part, usize) {
+        let (part, at) = self.places[column];
+        (&self.parts[part as usize], at as usize)
     }
 
     /// A copy of `bytes` that is aligned as `open` wants it.
@@ -100,65 +160,73 @@ impl Block {
         Buffer::from_slice_ref::<u8, _>(bytes)
     }
 
-    /// Recomputes every checksum.
+    /// Recomputes every checksum of its columns.
     pub fn verify(&self) -> Result<()> {
-        let bytes = self.bytes.as_slice();
-        for (extent, first) in &self.checked {
-            let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
-            for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
-                let stored = crate::layout::take_u64(bytes, self.checksums_at + (first + i) * 8);
-                if stored != Some(simd::checksum(chunk)) {
-                    let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
-                    return Err(corrupted(format!("the checksum of the 64 KiB at byte {at} does not match")));
+        for column in 0..self.columns() {
+            let (part, at) = self.place(column);
+            let bytes = part.bytes.as_slice();
+            for (extent, first) in part.extents(at) {
+                let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
+                for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
+                    let stored = crate::layout::take_u64(bytes, part.checksums_at + (first + i) * 8);
+                    if stored != Some(simd::checksum(chunk)) {
+                        let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
+                        return Err(corrupted(format!(
+                            "the checksum of the 64 KiB at byte {at} does not match"
+                        )));
+                    }
                 }
             }
         }
-        open::verify_metadata(bytes).map_err(corrupted)
+        self.parts.iter().try_for_each(|part| open::verify_metadata(part.bytes.as_slice())).map_err(corrupted)
     }
 
     pub fn rows(&self) -> usize {
         self.rows
     }
     pub fn columns(&self) -> usize {
-        self.store.columns()
+        self.places.len()
     }
-    /// Bytes of the block; its memory may be a little larger.
+    /// Bytes of the block, those of columns that were dropped included; its memory may be a little larger.
     pub fn bytes(&self) -> usize {
-        self.length
+        self.parts.iter().map(|part| part.length).sum()
     }
-    /// The block's bytes, as they would be written to a file.
+    /// The bytes of a block as it was encoded, as they would be written to a file.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes.as_slice()[..self.length]
+        &self.parts[0].bytes.as_slice()[..self.parts[0].length]
     }
     pub fn layout(&self) -> LayoutKind {
         self.layout
     }
     pub fn ty(&self, column: usize) -> Type {
-        self.store.ty(column)
+        let (part, column) = self.place(column);
+        part.store.ty(column)
     }
     pub fn coding(&self, column: usize) -> Coding {
-        self.store.coding(column)
+        let (part, column) = self.place(column);
+        part.store.coding(column)
     }
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
-        self.store.statistics(column)
+        let (part, column) = self.place(column);
+        part.store.statistics(column)
     }
     pub fn validity(&self, column: usize) -> Option<&NullBuffer> {
-        self.store.validity(column)
+        let (part, column) = self.place(column);
+        part.store.validity(column)
     }
     pub fn counters(&self) -> &AccessCounters {
         &self.counters
     }
     /// Bytes of a column's extents: what a scan of it has to read.
     pub fn column_bytes(&self, column: usize) -> usize {
-        self.checked[column * crate::layout::EXTENTS..(column + 1) * crate::layout::EXTENTS]
-            .iter()
-            .map(|(extent, _)| extent.length as usize)
-            .sum()
+        let (part, column) = self.place(column);
+        part.extents(column).iter().map(|(extent, _)| extent.length as usize).sum()
     }
 
     /// Translates a predicate for this block, once; `select_prepared` may then be called for range after range.
     pub fn prepare(&self, column: usize, predicate: &ColumnPredicate) -> PreparedPredicate {
-        self.store.prepare(column, predicate, &self.counters)
+        let (part, at) = self.place(column);
+        part.store.prepare(at, predicate, &self.counters).on(column)
     }
     /// Drops from `selection`, one bit per row of the block, the rows that do not pass.
     pub fn select(&self, column: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
@@ -169,7 +237,8 @@ impl Block {
     pub fn select_prepared(&self, predicate: &PreparedPredicate, rows: Range<usize>, selection: &mut Bitmap) {
         assert!(rows.start <= rows.end && rows.end <= self.rows, "rows out of range");
         assert_eq!(rows.len(), selection.len(), "a selection has one bit per row");
-        self.store.select(predicate, rows, selection, &self.counters);
+        let (part, column) = self.place(predicate.column());
+        part.store.select(column, predicate, rows, selection, &self.counters);
     }
     /// Drops the rows whose code is not accepted (`accept[code]`), and NULLs, of a dictionary-coded column, or of a
     /// truncated one with codes of 1 or 2 bytes.
@@ -181,19 +250,23 @@ impl Block {
     /// dictionary vector over `dictionary(column)`; everything else is flat. Ranges of plain numbers, and all string
     /// bytes, are shared with the block, not copied.
     pub fn fetch<'a>(&self, column: usize, rows: impl Into<Rows<'a>>) -> Vector {
-        self.store.fetch(column, rows.into(), &self.counters)
+        let (part, column) = self.place(column);
+        part.store.fetch(column, rows.into(), &self.counters)
     }
     /// As `fetch`, but coded columns come as their codes (`Data::Coded`), which are shared with the block.
     pub fn fetch_codes(&self, column: usize, rows: Range<usize>) -> Vector {
-        self.store.fetch_codes(column, rows, &self.counters)
+        let (part, column) = self.place(column);
+        part.store.fetch_codes(column, rows, &self.counters)
     }
     /// The codes of a dictionary-coded or truncated column, for consumers that work on codes.
     pub fn codes(&self, column: usize) -> Option<CodeSlice<'_>> {
-        self.store.codes(column)
+        let (part, column) = self.place(column);
+        part.store.codes(column)
     }
     /// The values of an uncoded numeric column.
     pub fn plain(&self, column: usize) -> Option<PlainSlice<'_>> {
-        self.store.plain(column)
+        let (part, column) = self.place(column);
+        part.store.plain(column)
     }
     pub fn plain_i32(&self, column: usize) -> Option<&[i32]> {
         if let Some(PlainSlice::I32(values)) = self.plain(column) { Some(values) } else { None }
@@ -207,7 +280,8 @@ impl Block {
     /// The sorted distinct values of a dictionary-coded column, flat and free of NULL; one allocation per block and
     /// column, shared by all who ask.
     pub fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
-        self.store.dictionary(column)
+        let (part, column) = self.place(column);
+        part.store.dictionary(column)
     }
     /// The sketch of a column's values, made from the block (encoding makes it on the way: prefer that one).
     pub fn sketch(&self, column: usize) -> Sketch {

@@ -80,6 +80,10 @@ impl PreparedPredicate {
     pub fn column(&self) -> usize {
         self.column
     }
+    /// For the block's column of that number, which the tuple store may know by another.
+    pub(crate) fn on(self, column: usize) -> Self {
+        PreparedPredicate { column, ..self }
+    }
     /// No row can pass: the block need not be read.
     pub fn rejects_all(&self) -> bool {
         matches!(self.test, Test::None)

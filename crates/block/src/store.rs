@@ -1,4 +1,4 @@
-//! What a tuple store answers. A block has exactly one; every layout passes the same conformance suite (`tests`).
+//! What a tuple store answers. A block has one for each run of bytes it is made of; every layout passes the same conformance suite (`tests`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,6 +65,7 @@ pub trait TupleStore: Send + Sync + std::fmt::Debug {
     /// Drops from `selection`, whose bit 0 is row `rows.start`, the rows that do not pass.
     fn select(
         &self,
+        column: usize,
         predicate: &PreparedPredicate,
         rows: Range<usize>,
         selection: &mut Bitmap,

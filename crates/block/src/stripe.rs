@@ -170,12 +170,13 @@ impl TupleStore for StripeStore {
     }
     fn select(
         &self,
+        column: usize,
         predicate: &PreparedPredicate,
         rows: Range<usize>,
         selection: &mut Bitmap,
         counters: &AccessCounters,
     ) {
-        predicate.apply(&self.stripes[predicate.column()], rows, selection, counters);
+        predicate.apply(&self.stripes[column], rows, selection, counters);
     }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         crate::fetch::fetch(&self.stripes[column], rows, counters)

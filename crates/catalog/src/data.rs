@@ -91,6 +91,55 @@ impl TableData {
         Ok(before.append(vec![merged]))
     }
 
+    /// The same rows with only these columns, in this order. Blocks share their bytes with those before.
+    #[must_use]
+    pub fn of_columns(&self, columns: &[usize]) -> TableData {
+        let place = |column: &usize| columns.iter().position(|c| c == column);
+        let kept = |set: &Vec<usize>| set.iter().map(place).collect::<Option<Vec<usize>>>();
+        TableData {
+            types: columns.iter().map(|c| self.types[*c]).collect(),
+            blocks: self.blocks.iter().map(|b| Arc::new(b.of_columns(columns))).collect(),
+            offsets: self.offsets.clone(),
+            statistics: columns.iter().map(|c| self.statistics[*c].clone()).collect(),
+            sketches: columns.iter().map(|c| self.sketches[*c].clone()).collect(),
+            increasing: columns.iter().map(|c| self.increasing[*c]).collect(),
+            proven: columns.iter().map(|c| self.proven[*c]).collect(),
+            unique_sets: self.unique_sets.iter().filter_map(kept).collect(),
+            zones: self.zones.of_columns(columns),
+            bytes: self.bytes,
+            before_tail: self.before_tail.as_ref().map(|before| Arc::new(before.of_columns(columns))),
+        }
+    }
+
+    /// These rows with more columns: those of `right`, which has them in blocks of the same rows.
+    pub fn beside(&self, right: &TableData) -> Result<TableData> {
+        if self.offsets != right.offsets {
+            return Err(types::Error::internal("columns of different blocks do not go together"));
+        }
+        let shift = self.types.len();
+        let moved = |set: &Vec<usize>| set.iter().map(|c| c + shift).collect();
+        let blocks = self.blocks.iter().zip(&right.blocks).map(|(l, r)| Arc::new(l.beside(r)));
+        Ok(TableData {
+            types: [self.types.as_slice(), &right.types].concat(),
+            blocks: blocks.collect(),
+            offsets: self.offsets.clone(),
+            statistics: [self.statistics.as_slice(), &right.statistics].concat(),
+            sketches: [self.sketches.as_slice(), &right.sketches].concat(),
+            increasing: [self.increasing.as_slice(), &right.increasing].concat(),
+            proven: [self.proven.as_slice(), &right.proven].concat(),
+            unique_sets: self
+                .unique_sets
+                .iter()
+                .cloned()
+                .chain(right.unique_sets.iter().map(moved))
+                .collect(),
+            zones: self.zones.beside(&right.zones),
+            bytes: self.bytes + right.bytes,
+            // The tail stays a block of its own.
+            before_tail: None,
+        })
+    }
+
     fn extend(&mut self, blocks: Vec<SealedBlock>) {
         let mut blocks: Vec<SealedBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
         let Some(last) = blocks.pop() else { return };

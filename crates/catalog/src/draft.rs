@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use pool::Pool;
 use types::{Error, Result, Schema, SqlState, Type};
 
+use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::{
-    DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableOptions,
+    AlteredTable, ColumnAttributes, DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA, Table,
+    TableData, TableId, TableOptions,
 };
 
 /// What to do when the table to be created exists.
@@ -29,6 +31,8 @@ pub struct NewTable {
     pub name: String,
     pub temporary: bool,
     pub columns: Schema,
+    /// One a column, or none at all.
+    pub attributes: Vec<ColumnAttributes>,
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
@@ -43,6 +47,7 @@ impl NewTable {
             name: name.into(),
             temporary: false,
             columns,
+            attributes: Vec::new(),
             keys: Vec::new(),
             foreign_keys: Vec::new(),
             options: TableOptions::default(),
@@ -121,12 +126,16 @@ impl Draft {
             self.check_foreign_key(key, &new, id)?;
         }
         let types: Vec<Type> = new.columns.fields().iter().map(|f| f.ty).collect();
+        let mut attributes = new.attributes;
+        attributes.resize_with(types.len(), ColumnAttributes::default);
         let table = Arc::new(Table {
             id,
             schema: schema.clone(),
             name: new.name.clone(),
             data: Arc::new(new.data.unwrap_or_else(|| TableData::empty(&types))),
             columns: new.columns,
+            attributes,
+            comment: None,
             keys: new.keys,
             foreign_keys,
             options: new.options,
@@ -214,6 +223,49 @@ impl Draft {
         let schema = table.schema.clone();
         self.schema_mut(&schema)?.tables.insert(table.name.clone(), Arc::new(table));
         Ok(())
+    }
+
+    /// Puts a changed copy in the place of the table it was made of. False, and nothing is done, when the table has
+    /// changed since.
+    pub fn replace_altered(&mut self, altered: AlteredTable) -> Result<bool> {
+        let AlteredTable { before, mut table, places, cascading } = altered;
+        let newest = self.newest(before.id)?;
+        if !Arc::ptr_eq(&newest, &before) {
+            return Ok(false);
+        }
+        if table.name != before.name {
+            let entry = self.schema_mut(&before.schema)?;
+            if entry.tables.contains_key(&table.name) {
+                let message = format!("relation \"{}\" already exists", table.name);
+                return Err(Error::new(SqlState::DuplicateTable, message));
+            }
+            entry.tables.remove(&before.name);
+        }
+        table.version += 1;
+        let moved = places.iter().enumerate().any(|(at, place)| *place != Some(at));
+        let dependents: Vec<Arc<Table>> =
+            if moved { self.snapshot.dependents(before.id).into_iter().cloned().collect() } else { vec![] };
+        for dependent in dependents {
+            let mut child = (*dependent).clone();
+            for key in child.foreign_keys.iter().filter(|k| k.parent == before.id) {
+                let gone = key.parent_columns.iter().find(|c| places[**c].is_none());
+                if let Some(column) = gone.filter(|c| !cascading.contains(c)) {
+                    let column = &before.columns.fields()[*column].name;
+                    let name = key.constraint_name(&child.name, &child.columns);
+                    return Err(depends(column, &format!("{name}\" of table \"{}", child.name)));
+                }
+            }
+            child
+                .foreign_keys
+                .retain(|k| k.parent != before.id || k.parent_columns.iter().all(|c| places[*c].is_some()));
+            for key in child.foreign_keys.iter_mut().filter(|k| k.parent == before.id) {
+                // Every one of them is there: the others' keys are gone.
+                key.parent_columns = key.parent_columns.iter().filter_map(|c| places[*c]).collect();
+            }
+            self.replace(child)?;
+        }
+        self.replace(table)?;
+        Ok(true)
     }
 
     /// Creates a schema; false when it exists and `if_not_exists`.

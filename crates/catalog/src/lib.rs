@@ -8,6 +8,7 @@
 //! The catalog knows no plans and evaluates nothing but bounds.
 #![forbid(unsafe_code)]
 
+mod alter;
 mod data;
 mod draft;
 mod names;
@@ -18,13 +19,14 @@ mod tests;
 mod unique;
 mod zones;
 
+pub use alter::AlteredTable;
 pub use block::{Block, LayoutKind};
 pub use data::TableData;
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use names::{did_you_mean, nearest};
 pub use pool::SealedBlock;
 pub use snapshot::{Catalog, SchemaEntry, Snapshot};
-pub use table::{ForeignKey, Key, Table, TableId, TableOptions};
+pub use table::{ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
 pub use zones::ZoneMap;
 
 /// The schema that unqualified names are created in. `public` is another name for it.

@@ -72,6 +72,14 @@ impl TableOptions {
     }
 }
 
+/// What is kept of a column beside its name and type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnAttributes {
+    /// DEFAULT, as it was written: it is bound anew by every statement that adds rows.
+    pub default: Option<String>,
+    pub comment: Option<String>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Table {
     pub id: TableId,
@@ -79,6 +87,9 @@ pub struct Table {
     pub name: String,
     /// NOT NULL is each field's `nullable`.
     pub columns: Schema,
+    /// One a column.
+    pub attributes: Vec<ColumnAttributes>,
+    pub comment: Option<String>,
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,

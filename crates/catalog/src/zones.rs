@@ -25,6 +25,14 @@ impl ZoneMap {
         ZoneMap { zones: types.iter().map(packed).collect() }
     }
 
+    pub(crate) fn of_columns(&self, columns: &[usize]) -> Self {
+        ZoneMap { zones: columns.iter().map(|c| self.zones[*c].clone()).collect() }
+    }
+
+    pub(crate) fn beside(&self, right: &ZoneMap) -> Self {
+        ZoneMap { zones: [self.zones.as_slice(), &right.zones].concat() }
+    }
+
     pub(crate) fn push(&mut self, block: &Block) {
         for (column, zone) in self.zones.iter_mut().enumerate() {
             let Some(zone) = zone else { continue };

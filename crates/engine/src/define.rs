@@ -1,6 +1,6 @@
 //! Statements that define: schemas and tables.
 
-use catalog::{ForeignKey, Key, NewTable};
+use catalog::{ColumnAttributes, ForeignKey, Key, NewTable};
 use plan::statement::{IfExists, ObjectName, TableOptions};
 use types::{Error, Field, Result, Schema, SqlState};
 
@@ -102,7 +102,13 @@ impl Session {
         for key in &options.foreign_keys {
             foreign_keys.push(self.foreign_key(name, &columns, options, key)?);
         }
+        let default = |field: &Field| {
+            let known = options.defaults.iter().rev().find(|(column, _)| *column == field.name);
+            ColumnAttributes { default: known.map(|(_, text)| text.clone()), comment: None }
+        };
+        let attributes = columns.iter().map(default).collect();
         let mut new = NewTable::new(name.name.clone(), Schema::new(columns));
+        new.attributes = attributes;
         new.schema.clone_from(&name.schema);
         new.temporary = options.temporary;
         new.keys = keys;

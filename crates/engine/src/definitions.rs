@@ -24,6 +24,8 @@ pub(crate) struct Definitions {
 struct Texts {
     /// By schema and name.
     views: BTreeMap<(String, String), ViewInfo>,
+    /// Of views.
+    comments: BTreeMap<(String, String), String>,
     macros: BTreeMap<String, MacroInfo>,
 }
 
@@ -45,6 +47,23 @@ impl Definitions {
     /// All macros, and whether they give tables.
     pub fn macros(&self) -> Vec<(String, bool)> {
         self.lock().macros.iter().map(|(name, called)| (name.clone(), called.table)).collect()
+    }
+    /// A view's comment.
+    pub fn comment_of(&self, schema: &str, name: &str) -> Option<String> {
+        self.lock().comments.get(&key(Some(schema), name)).cloned()
+    }
+    /// Gives a view a comment, or takes it; false when there is no such view.
+    pub fn comment(&self, name: &ObjectName, text: Option<String>) -> bool {
+        let mut texts = self.lock();
+        let key = key(name.schema.as_deref(), &name.name);
+        if !texts.views.contains_key(&key) {
+            return false;
+        }
+        match text {
+            Some(text) => texts.comments.insert(key, text),
+            None => texts.comments.remove(&key),
+        };
+        true
     }
     pub fn view_names(&self) -> Vec<String> {
         self.lock().views.keys().map(|(_, name)| name.clone()).collect()
@@ -68,6 +87,7 @@ impl Definitions {
             .with_hint("use DROP SCHEMA ... CASCADE"));
         }
         texts.views.retain(|(s, _), _| s != schema);
+        texts.comments.retain(|(s, _), _| s != schema);
         Ok(())
     }
 }
@@ -131,8 +151,30 @@ impl Session {
                 ));
             }
         }
-        keys.iter().for_each(|key| drop(texts.views.remove(key)));
+        for key in &keys {
+            texts.views.remove(key);
+            texts.comments.remove(key);
+        }
         Ok(ResultSet::done("DROP VIEW"))
+    }
+
+    pub(crate) fn rename_view(&self, name: &ObjectName, to: String) -> Result<ResultSet> {
+        refuse_system(name.schema.as_deref())?;
+        let snapshot = self.snapshot();
+        let mut texts = self.database.shared.definitions.lock();
+        let (from, to) = (key(name.schema.as_deref(), &name.name), key(name.schema.as_deref(), &to));
+        if texts.views.contains_key(&to) || snapshot.find(Some(&to.0), &to.1).is_some() {
+            return Err(crate::define::already_exists(&to.1));
+        }
+        let Some(view) = texts.views.remove(&from) else {
+            let message = format!("view \"{}\" does not exist", shown(name));
+            return Err(Error::new(SqlState::UndefinedTable, message));
+        };
+        if let Some(comment) = texts.comments.remove(&from) {
+            texts.comments.insert(to.clone(), comment);
+        }
+        texts.views.insert(to, view);
+        Ok(ResultSet::done("ALTER VIEW"))
     }
 
     pub(crate) fn create_macro(&self, name: String, called: MacroInfo, replace: bool) -> Result<ResultSet> {

@@ -14,6 +14,7 @@ use pool::{SealedBlock, WriterOptions};
 use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
+use crate::alter::changed_meanwhile;
 use crate::constraints::{Keyed, check_foreign_key, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -47,7 +48,7 @@ impl InsertTarget for Collected {
 
 impl Session {
     /// Runs `query` into blocks of a table with these columns.
-    fn blocks_of(
+    pub(crate) fn blocks_of(
         &self,
         name: &str,
         columns: &Schema,
@@ -103,6 +104,11 @@ impl Session {
             })?;
             self.verify(&now, &blocks, &current)?;
             let outcome = catalog.commit(|draft| {
+                // The blocks have the columns that the table had.
+                let newest = draft.snapshot().table_by_id(id);
+                if newest.is_some_and(|newest| newest.columns != known.columns) {
+                    return Err(changed_meanwhile(&shown(name)));
+                }
                 if keyed {
                     draft.append_merging(id, Some(now.version), blocks.clone(), pool)
                 } else {

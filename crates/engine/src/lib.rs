@@ -11,9 +11,11 @@
 //!
 //! The life of a statement: `sql` plans it over the catalog's snapshot (`relations`), the engine runs its scalar
 //! subqueries, `optimizer` makes a physical plan with the snapshot's statistics (`statistics`), `operators` cuts it
-//! into segments, `scheduler` runs them (`run`). Statements that change the catalog are in `define` and `insert`.
+//! into segments, `scheduler` runs them (`run`). Statements that change the catalog are in `define`,
+//! `alter` and `insert`; `system` lists it.
 #![forbid(unsafe_code)]
 
+mod alter;
 mod benchmark_data;
 mod constraints;
 mod copy_to;

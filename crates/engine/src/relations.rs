@@ -58,6 +58,9 @@ impl SessionRelations {
     pub fn views(&self) -> Vec<(String, String, sql::ViewInfo)> {
         self.database.as_ref().map(|d| d.shared.definitions.views()).unwrap_or_default()
     }
+    pub fn view_comment(&self, schema: &str, name: &str) -> Option<String> {
+        self.database.as_ref()?.shared.definitions.comment_of(schema, name)
+    }
     /// All macros, and whether they give tables.
     pub fn macros(&self) -> Vec<(String, bool)> {
         self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
@@ -107,6 +110,7 @@ impl sql::Relations for SessionRelations {
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.keys.iter().find(|k| k.primary).map(|k| k.columns.clone()),
+            defaults: table.attributes.iter().map(|a| a.default.clone()).collect(),
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
     }

@@ -209,6 +209,12 @@ impl Session {
             Statement::CreateTableAs { name, query, options } => {
                 self.create_table_as(&name, query, &options, relations)
             }
+            Statement::AlterTable { name, table, actions } => self.alter_table(&name, table, &actions),
+            Statement::AlterTypes { name, table, columns, query } => {
+                self.alter_types(&name, table, columns, query, relations)
+            }
+            Statement::RenameView { name, to } => self.rename_view(&name, to),
+            Statement::Comment { on, text } => self.comment_on(&on, text),
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
             Statement::DropTable { names, if_exists, cascade } => {
                 self.drop_tables(&names, if_exists, cascade)

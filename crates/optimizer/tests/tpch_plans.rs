@@ -15,6 +15,7 @@ impl Relations for Catalog {
     fn table(&self, _: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
         let all = tpch::tables();
         Ok(all.iter().position(|t| t.name == name).map(|at| RelationInfo {
+            defaults: vec![],
             id: TableId(at as u64),
             name: name.to_owned(),
             columns: Schema::new(

@@ -36,10 +36,54 @@ pub struct TableOptions {
     pub primary_key: Option<Vec<String>>,
     pub unique: Vec<Vec<String>>,
     pub foreign_keys: Vec<ForeignKey>,
+    /// Columns with a DEFAULT, and its text.
+    pub defaults: Vec<(String, String)>,
     /// WITH (name = value), names in lower case, values as text; `engine` checks them.
     pub with: Vec<(String, String)>,
     pub temporary: bool,
     pub if_exists: IfExists,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterAction {
+    AddColumn {
+        field: Field,
+        /// DEFAULT's text, and the value that the rows which are there get.
+        default: Option<String>,
+        value: Value,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        name: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+    RenameColumn {
+        from: String,
+        to: String,
+    },
+    RenameTable {
+        to: String,
+    },
+    SetNotNull {
+        column: String,
+    },
+    DropNotNull {
+        column: String,
+    },
+    SetDefault {
+        column: String,
+        default: Option<String>,
+    },
+}
+
+/// What COMMENT ON is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommentTarget {
+    Table(ObjectName),
+    View(ObjectName),
+    Column { table: ObjectName, column: String },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +108,27 @@ pub enum Statement {
     CreateSchema {
         name: String,
         if_not_exists: bool,
+    },
+    /// ALTER TABLE; the table is absent when IF EXISTS allows for that.
+    AlterTable {
+        name: ObjectName,
+        table: Option<TableId>,
+        actions: Vec<AlterAction>,
+    },
+    /// ALTER COLUMN TYPE: `query` gives all columns anew, those in `columns` under other types.
+    AlterTypes {
+        name: ObjectName,
+        table: TableId,
+        columns: Vec<Field>,
+        query: LogicalQuery,
+    },
+    RenameView {
+        name: ObjectName,
+        to: String,
+    },
+    Comment {
+        on: CommentTarget,
+        text: Option<String>,
     },
     DropTable {
         names: Vec<ObjectName>,

@@ -26,6 +26,7 @@ mod texts;
 pub use bind::functions;
 pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};
+pub use statement::COLUMNS_MAX;
 
 use plan::statement::Statement;
 use types::{Result, Type, Value};

@@ -25,6 +25,8 @@ pub(crate) struct Parsed {
     pub copy_options: Vec<(String, String)>,
     /// SUMMARIZE, which is parsed as DESCRIBE.
     pub summarize: bool,
+    /// ALTER VIEW ... RENAME, which is parsed as ALTER TABLE.
+    pub alter_view: bool,
 }
 
 /// Parses exactly one statement.
@@ -40,6 +42,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     })?;
     refuse_exponential(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
+    let alter_view = take_alter_view(&mut tokens);
     take_inspections(text, &mut tokens);
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
@@ -51,7 +54,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(Parsed { statement, column_names, exclusions, copy_options, summarize });
+        return Ok(Parsed { statement, column_names, exclusions, copy_options, summarize, alter_view });
     }
     Err(place::at(
         Error::new(
@@ -68,6 +71,17 @@ fn take_summarize(tokens: &mut [TokenWithSpan]) -> bool {
     let first = tokens.iter_mut().find(|t| !matches!(t.token, Token::Whitespace(_)));
     let Some(first) = first.filter(|t| is_word(t, "summarize")) else { return false };
     first.token = Token::make_keyword("DESCRIBE");
+    true
+}
+
+/// Makes ALTER TABLE of ALTER VIEW, of which the parser knows another form only.
+fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
+    let mut solid = tokens.iter_mut().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    let (Some(first), Some(second)) = (solid.next(), solid.next()) else { return false };
+    if !is_word(first, "alter") || !is_word(second, "view") {
+        return false;
+    }
+    second.token = Token::make_keyword("TABLE");
     true
 }
 

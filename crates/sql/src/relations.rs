@@ -11,6 +11,8 @@ pub struct RelationInfo {
     pub columns: Schema,
     pub primary_key: Option<Vec<usize>>,
     pub unique: Vec<Vec<usize>>,
+    /// By column, the text of its DEFAULT.
+    pub defaults: Vec<Option<String>>,
 }
 
 /// A view: the text of its query, and the names of its first columns where they were given.

@@ -228,6 +228,7 @@ impl Relations for FuzzRelations<'_> {
     fn table(&self, _schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>> {
         let found = self.0.iter().enumerate().find(|(_, t)| t.name == name);
         Ok(found.map(|(number, table)| RelationInfo {
+            defaults: vec![],
             id: TableId(number as u64),
             name: table.name.clone(),
             columns: Schema::new(table.fields.clone()),

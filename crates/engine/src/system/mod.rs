@@ -38,7 +38,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_tables" => (tables_fields(), snapshot.tables().map(|t| table_row(t)).collect()),
         "quickstep_views" => (
             vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
-            relations.views().into_iter().map(view_row).collect(),
+            relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
         "quickstep_columns" => (columns_fields(), columns(relations)?),
         "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
@@ -121,12 +121,13 @@ fn table_row(table: &Table) -> Vec<Value> {
         count(table.data.blocks().len() as u64),
         Value::text(table.options.layout.name()),
         count(table.options.block_bytes as u64),
-        Value::Null,
+        maybe(table.comment.as_deref()),
     ]
 }
 
-fn view_row((schema, name, view): (String, String, sql::ViewInfo)) -> Vec<Value> {
-    vec![Value::text(&schema), Value::text(&name), Value::text(&view.text), Value::Null]
+fn view_row(relations: &SessionRelations, schema: &str, name: &str, view: &sql::ViewInfo) -> Vec<Value> {
+    let comment = relations.view_comment(schema, name);
+    vec![Value::text(schema), Value::text(name), Value::text(&view.text), maybe(comment.as_deref())]
 }
 
 fn columns_fields() -> Vec<Field> {
@@ -165,9 +166,10 @@ fn columns(relations: &SessionRelations) -> Result<Vec<Vec<Value>>> {
                 count(statistics.null_count),
                 count(statistics.distinct),
                 count(table.data.column_bytes(at)),
-                Value::Null,
+                maybe(table.attributes[at].comment.as_deref()),
             ];
-            rows.push(column_row([&table.schema, &table.name], false, at, field, key, known));
+            let default = table.attributes[at].default.as_deref();
+            rows.push(column_row([&table.schema, &table.name], false, at, field, [key, default], known));
         }
     }
     for (schema, name, _) in relations.views() {
@@ -175,7 +177,7 @@ fn columns(relations: &SessionRelations) -> Result<Vec<Vec<Value>>> {
         let Some(columns) = relations.view_columns(&schema, &name) else { continue };
         for (at, field) in columns.fields().iter().enumerate() {
             let known = [Value::Null, Value::Null, Value::Null, Value::Null];
-            rows.push(column_row([&schema, &name], true, at, field, None, known));
+            rows.push(column_row([&schema, &name], true, at, field, [None, None], known));
         }
     }
     Ok(rows)
@@ -186,7 +188,7 @@ fn column_row(
     is_view: bool,
     at: usize,
     field: &Field,
-    key: Option<&str>,
+    [key, default]: [Option<&str>; 2],
     known: [Value; 4],
 ) -> Vec<Value> {
     let mut row = vec![
@@ -199,7 +201,7 @@ fn column_row(
         Value::text(types_of::standard_name(field.ty)),
         Value::Bool(field.nullable),
         maybe(key),
-        Value::Null,
+        maybe(default),
     ];
     row.extend(types_of::measures(field.ty).map(|m| m.map_or(Value::Null, Value::I64)));
     row.extend(known);

@@ -77,6 +77,7 @@ impl<'a> Binder<'a> {
             for (at, column) in described.iter_mut().enumerate() {
                 let unique = info.unique.iter().any(|key| key.contains(&at));
                 let primary = info.primary_key.as_ref().is_some_and(|key| key.contains(&at));
+                column.default = info.defaults.get(at).cloned().flatten();
                 column.key = if primary { Some("PRI") } else { unique.then_some("UNI") };
             }
         }

@@ -693,7 +693,7 @@ pub(crate) fn interval_from_text(bound: &Bound, text: &str) -> Result<Expr> {
 }
 
 /// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.
-fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
+pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
     let from = bound.ty();
     if from == Type::Null {
         return Ok(super::null_of(ty));

@@ -407,7 +407,7 @@ impl<'a> Binder<'a> {
         error
     }
 
-    fn scan(&mut self, info: RelationInfo) -> Relation {
+    pub(super) fn scan(&mut self, info: RelationInfo) -> Relation {
         let fields = info.columns.fields();
         let ids: Vec<ColumnId> =
             fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();

@@ -4,9 +4,11 @@ use std::rc::Rc;
 
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, Query, SelectItem, SetExpr, Statement};
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState};
+use types::{Error, Field, Result, SqlState};
 
-use super::coerce::Bound;
+use plan::Expr;
+
+use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
 use super::scope::Scope;
 use super::{Binder, Relation, stack};
@@ -100,6 +102,30 @@ impl<'a> Binder<'a> {
         });
         self.arguments.pop();
         result
+    }
+}
+
+impl<'a> Binder<'a> {
+    /// A column's default as the value it has now, of the column's type.
+    pub(crate) fn default_value(&mut self, text: &str, field: &Field, span: Span) -> Result<Expr> {
+        let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values);
+        let what = format!("the default of column \"{}\"", field.name);
+        let bound = binder.bind_inside(what, format!("SELECT {text}"), span)?;
+        if !binder.pending.is_empty() {
+            let error = Error::unsupported("a default cannot hold a subquery");
+            return Err(self.error_at(error, span));
+        }
+        let expr = coerce::assign(bound, field.ty, &field.name, self.text)?;
+        Ok(super::fold::fold(expr))
+    }
+
+    /// By column, what a row gets that names no value for it.
+    pub(super) fn defaults(&mut self, fields: &[Field], texts: &[Option<String>]) -> Result<Vec<Expr>> {
+        let of = |(at, field): (usize, &Field)| match texts.get(at).and_then(Option::as_deref) {
+            Some(text) => self.default_value(text, field, Span::empty()),
+            None => Ok(super::null_of(field.ty)),
+        };
+        fields.iter().enumerate().map(of).collect()
     }
 }
 

@@ -25,6 +25,7 @@ mod query;
 mod recursion;
 mod regex;
 mod reserved;
+mod retype;
 mod scope;
 mod select;
 mod set_operation;
@@ -36,6 +37,7 @@ mod values;
 pub(crate) mod window;
 
 pub use listing::functions;
+pub(crate) use retype::Retyped;
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -142,8 +144,9 @@ impl<'a> Binder<'a> {
         query: &'a Query,
         schema: &Schema,
         targets: &[usize],
+        defaults: &[Option<String>],
     ) -> Result<LogicalQuery> {
-        let relation = self.bind_assigned(query, schema, targets)?;
+        let relation = self.bind_assigned(query, schema, targets, defaults)?;
         self.finish(relation)
     }
 

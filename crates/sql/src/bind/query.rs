@@ -328,19 +328,20 @@ impl<'a> Binder<'a> {
     }
 
     /// INSERT's query: its columns become the table's, in the table's order, each of its column's type; columns that
-    /// are not named are NULL.
+    /// are not named get their default.
     pub(super) fn bind_assigned(
         &mut self,
         query: &'a Query,
         schema: &Schema,
         targets: &[usize],
+        defaults: &[Option<String>],
     ) -> Result<Relation> {
         let plain = query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none();
         if let (SetExpr::Values(values), true) = (query.body.as_ref(), plain) {
-            return self.bind_assigned_values(values, schema, targets);
+            return self.bind_assigned_values(values, schema, targets, defaults);
         }
         let relation = self.bind_query(query, None)?;
-        self.assigned(relation, schema, targets)
+        self.assigned(relation, schema, targets, defaults)
     }
 
     /// A relation's columns cast to a table's, as INSERT and COPY assign them.
@@ -349,6 +350,7 @@ impl<'a> Binder<'a> {
         relation: Relation,
         schema: &Schema,
         targets: &[usize],
+        defaults: &[Option<String>],
     ) -> Result<Relation> {
         if relation.columns.len() != targets.len() {
             let more = if relation.columns.len() > targets.len() { "expressions" } else { "target columns" };
@@ -358,11 +360,12 @@ impl<'a> Binder<'a> {
             ));
         }
         let Relation { mut plan, columns } = relation;
+        let defaults = self.defaults(schema.fields(), defaults)?;
         let mut expressions = Vec::with_capacity(schema.len());
         for (at, field) in schema.fields().iter().enumerate() {
             let source = targets.iter().position(|t| *t == at).map(|from| columns[from].1);
             let expr = match source {
-                None => super::null_of(field.ty),
+                None => defaults[at].clone(),
                 Some(id) => {
                     if self.untyped.contains(&id)
                         && self.columns.get(id).ty == Type::Text

@@ -60,9 +60,11 @@ impl<'a> Binder<'a> {
         values: &'a Values,
         schema: &Schema,
         targets: &[usize],
+        defaults: &[Option<String>],
     ) -> Result<Relation> {
         let scope = Rc::new(Scope::default());
         let fields = schema.fields();
+        let defaults = self.defaults(fields, defaults)?;
         let mut rows = Vec::with_capacity(values.rows.len());
         let mut pending = Vec::with_capacity(values.rows.len());
         let mut nullable = vec![false; fields.len()];
@@ -77,7 +79,7 @@ impl<'a> Binder<'a> {
                 return Err(self.error_at(error, row.opening_token.0.span));
             }
             let mut binder = ExprBinder::new(self, scope.clone(), Clause::Values);
-            let mut out: Row = fields.iter().map(|f| super::null_of(f.ty)).collect();
+            let mut out: Row = defaults.clone();
             for (ast, target) in given.iter().zip(targets) {
                 let field = &fields[*target];
                 if is_default(ast) {
@@ -182,7 +184,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The keyword DEFAULT: no column has a default but NULL.
+/// The keyword DEFAULT.
 fn is_default(ast: &Ast) -> bool {
     matches!(strip(ast), Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("default"))
 }

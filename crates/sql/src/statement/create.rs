@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
-    HiveDistributionStyle, SqlOption, TableConstraint,
+    HiveDistributionStyle, Spanned, SqlOption, TableConstraint,
 };
 use types::{Error, Field, Result, SqlState};
 
@@ -15,7 +15,7 @@ use crate::data_type;
 use crate::place::Placed;
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
-const COLUMNS_MAX: usize = 10_000;
+pub const COLUMNS_MAX: usize = 10_000;
 
 /// The first name that has been there before.
 fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
@@ -128,7 +128,7 @@ impl Context<'_> {
         Ok(out)
     }
 
-    fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
+    pub(super) fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
         let ty = data_type::column_type(&column.data_type).placed(self.text, column.name.span)?;
         let mut nullable = true;
@@ -152,7 +152,10 @@ impl Context<'_> {
                     let key = self.foreign_key(key, vec![name.clone()])?;
                     options.foreign_keys.push(key);
                 }
-                ColumnOption::Default(_) => return refuse("DEFAULT"),
+                ColumnOption::Default(value) => {
+                    let field = Field::new(&name, ty, true);
+                    options.defaults.push((name.clone(), self.default_text(value, &field)?));
+                }
                 ColumnOption::Check(_) => return refuse("CHECK"),
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                     return refuse("a generated column");
@@ -163,6 +166,13 @@ impl Context<'_> {
             }
         }
         Ok(Field::new(name, ty, nullable))
+    }
+
+    /// The text of a default that can be evaluated, whenever it is wanted.
+    pub(super) fn default_text(&self, value: &Ast, field: &Field) -> Result<String> {
+        let text = value.to_string();
+        self.binder().default_value(&text, field, value.span())?;
+        Ok(text)
     }
 
     fn foreign_key(&self, key: &ForeignKeyConstraint, columns: Vec<String>) -> Result<ForeignKey> {

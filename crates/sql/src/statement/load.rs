@@ -51,7 +51,7 @@ impl Context<'_> {
                 targets.truncate(first.content.len());
             }
         }
-        let query = self.binder().query_into(query, &info.columns, &targets)?;
+        let query = self.binder().query_into(query, &info.columns, &targets, &info.defaults)?;
         Ok(Statement::Insert { table: info.id, name, query })
     }
 
@@ -99,7 +99,7 @@ impl Context<'_> {
         }
         let mut binder = self.binder();
         let relation = binder.file(file.clone());
-        let relation = binder.assigned(relation, &info.columns, &targets)?;
+        let relation = binder.assigned(relation, &info.columns, &targets, &info.defaults)?;
         Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })
     }
 }

@@ -1,5 +1,6 @@
 //! Statements: the syntax tree's to ours.
 
+mod alter;
 mod create;
 mod define;
 mod load;
@@ -20,6 +21,7 @@ use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
 /// Plans one parsed statement.
+pub use create::COLUMNS_MAX;
 pub(crate) use define::create_macro;
 
 pub(crate) fn plan(
@@ -38,6 +40,7 @@ pub(crate) fn plan(
         texts: &texts,
         copy_options: &parsed.copy_options,
         summarize: parsed.summarize,
+        alter_view: parsed.alter_view,
     };
     context.plan(&parsed.statement)
 }
@@ -52,6 +55,7 @@ struct Context<'a> {
     texts: &'a Texts,
     copy_options: &'a [(String, String)],
     summarize: bool,
+    alter_view: bool,
 }
 
 impl Context<'_> {
@@ -77,6 +81,10 @@ impl Context<'_> {
             }
             Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
                 self.drop(object_type, *if_exists, names, *cascade)
+            }
+            Syntax::AlterTable(alter) => self.alter_table(alter),
+            Syntax::Comment { object_type, object_name, comment, .. } => {
+                self.comment(object_type, object_name, comment.as_deref())
             }
             Syntax::CreateView(view) => self.create_view(view),
             Syntax::Prepare { name, .. } => self.prepare(name),

@@ -122,6 +122,7 @@ impl Catalog {
         let mut tables = self.tables.lock().unwrap();
         let id = TableId(tables.len() as u64 + 1);
         let info = RelationInfo {
+            defaults: vec![],
             id,
             name: name.to_owned(),
             columns: Schema::new(columns),

@@ -1,0 +1,220 @@
+//! ALTER TABLE and COMMENT ON.
+//!
+//! A copy of the table is changed and put in the table's place, all at once, if nobody has changed the table since;
+//! otherwise the change is made again to what is there now. Columns that are added, dropped or renamed leave the
+//! blocks' bytes as they are; a column of another type is a query over the whole table, whose rows are new blocks.
+
+use std::sync::Arc;
+
+use catalog::{AlteredTable, ColumnAttributes, LayoutKind, Table, TableData};
+use plan::statement::{AlterAction, CommentTarget, ObjectName};
+use plan::{LogicalQuery, TableId};
+use types::{Error, Field, Result, SqlState, Type, Value};
+use vector::{Batch, Vector};
+
+use crate::Session;
+use crate::constraints::check_unique;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+use crate::session::shown;
+
+/// Times that a change is made anew because others were faster.
+const ATTEMPTS_MAX: usize = 100;
+
+impl Session {
+    pub(crate) fn alter_table(
+        &self,
+        name: &ObjectName,
+        table: Option<TableId>,
+        actions: &[AlterAction],
+    ) -> Result<ResultSet> {
+        let done = ResultSet::done("ALTER TABLE");
+        let Some(id) = table else { return Ok(done) };
+        self.change_table(name, id, |altered| {
+            actions.iter().try_for_each(|action| self.alter(name, altered, action))
+        })?;
+        Ok(done)
+    }
+
+    /// Changes a table, again and again until nobody has come between.
+    fn change_table(
+        &self,
+        name: &ObjectName,
+        id: TableId,
+        change: impl Fn(&mut AlteredTable) -> Result<()>,
+    ) -> Result<()> {
+        for _ in 0..ATTEMPTS_MAX {
+            self.go_on()?;
+            let table = self.table_of(name, id)?;
+            let mut altered = AlteredTable::new(&table);
+            change(&mut altered)?;
+            if self.database.shared.catalog.commit(|draft| draft.replace_altered(altered))? {
+                return Ok(());
+            }
+        }
+        Err(changed_meanwhile(&shown(name)))
+    }
+
+    fn table_of(&self, name: &ObjectName, id: TableId) -> Result<Arc<Table>> {
+        self.snapshot().table_by_id(catalog::TableId(id.0)).cloned().ok_or_else(|| {
+            Error::new(SqlState::UndefinedTable, format!("table {} was dropped meanwhile", shown(name)))
+        })
+    }
+
+    fn alter(&self, name: &ObjectName, altered: &mut AlteredTable, action: &AlterAction) -> Result<()> {
+        match action {
+            AlterAction::AddColumn { field, default, value, if_not_exists } => {
+                if *if_not_exists && altered.table().columns.position(&field.name).is_some() {
+                    return Ok(());
+                }
+                if altered.table().columns.len() >= sql::COLUMNS_MAX {
+                    let message = format!("a table has at most {} columns", sql::COLUMNS_MAX);
+                    return Err(Error::new(SqlState::StatementTooComplex, message));
+                }
+                let data = self.constant_column(altered.table(), field.ty, value)?;
+                let attributes = ColumnAttributes { default: default.clone(), comment: None };
+                altered.add_column(field.clone(), attributes, data)
+            }
+            AlterAction::DropColumn { name, if_exists, cascade } => match altered.column(name) {
+                Err(_) if *if_exists => Ok(()),
+                column => altered.drop_column(column?, *cascade),
+            },
+            AlterAction::RenameColumn { from, to } => altered.rename_column(altered.column(from)?, to),
+            AlterAction::RenameTable { to } => {
+                let table = altered.table();
+                if !table.is_temporary() {
+                    self.database.shared.definitions.refuse_table(name.schema.as_deref(), to)?;
+                }
+                if table.name == *to {
+                    return Err(crate::define::already_exists(to));
+                }
+                altered.rename(to);
+                Ok(())
+            }
+            AlterAction::SetNotNull { column } => altered.set_not_null(altered.column(column)?),
+            AlterAction::DropNotNull { column } => altered.drop_not_null(altered.column(column)?),
+            AlterAction::SetDefault { column, default } => {
+                let column = altered.column(column)?;
+                altered.attributes_mut(column).default.clone_from(default);
+                Ok(())
+            }
+        }
+    }
+
+    /// A column with one value in every row, in blocks beside those of the table. It is always held as codes.
+    fn constant_column(&self, table: &Table, ty: Type, value: &Value) -> Result<TableData> {
+        let mut sealed = Vec::with_capacity(table.data.blocks().len());
+        for block in table.data.blocks() {
+            self.go_on()?;
+            let rows = block.rows();
+            let part = [Batch::new(vec![Vector::constant(ty, value.clone(), rows).flatten()], rows)];
+            let encoded = block::encode(&[(ty, true)], &part, LayoutKind::CompressedColumnStore)?;
+            sealed.push(self.database.shared.pool.seal(encoded)?);
+        }
+        Ok(TableData::from_blocks(&[ty], sealed))
+    }
+
+    /// ALTER COLUMN TYPE: the table's rows are those of the query.
+    pub(crate) fn alter_types(
+        &self,
+        name: &ObjectName,
+        id: TableId,
+        fields: Vec<Field>,
+        query: LogicalQuery,
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
+        let before = relations.table_by_id(id)?;
+        let mut altered = AlteredTable::new(&before);
+        for (at, (old, new)) in before.columns.fields().iter().zip(&fields).enumerate() {
+            if old.ty != new.ty {
+                refuse_referenced(&before, relations, at)?;
+            }
+        }
+        let columns = types::Schema::new(fields.clone());
+        let blocks =
+            self.blocks_of(&shown(name), &columns, before.options.writer_options(), query, relations)?;
+        let all: Vec<_> = blocks.iter().map(|b| b.block.clone()).collect();
+        let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
+        let mut data = TableData::from_blocks(&types, blocks);
+        for key in &before.keys {
+            let constraint = key.constraint_name(&before.name, &columns);
+            check_unique(&columns, &constraint, &key.columns, &[], &all, &|| self.go_on())?;
+            data.add_unique(key.columns.clone());
+        }
+        altered.retype(fields, data);
+        if !self.database.shared.catalog.commit(|draft| draft.replace_altered(altered))? {
+            return Err(changed_meanwhile(&shown(name)));
+        }
+        self.database.shared.budget.reclaim();
+        Ok(ResultSet::done("ALTER TABLE"))
+    }
+
+    pub(crate) fn comment_on(&self, on: &CommentTarget, text: Option<String>) -> Result<ResultSet> {
+        let done = ResultSet::done("COMMENT");
+        let definitions = &self.database.shared.definitions;
+        let is_view = |name: &ObjectName| definitions.view(name.schema.as_deref(), &name.name).is_some();
+        let (name, column) = match on {
+            CommentTarget::View(name) => {
+                if !definitions.comment(name, text) {
+                    let message = format!("view \"{}\" does not exist", shown(name));
+                    return Err(Error::new(SqlState::UndefinedTable, message));
+                }
+                return Ok(done);
+            }
+            CommentTarget::Table(name) => (name, None),
+            CommentTarget::Column { table, column } => (table, Some(column)),
+        };
+        crate::definitions::refuse_system(name.schema.as_deref())?;
+        let snapshot = self.snapshot();
+        let table = match snapshot.table(name.schema.as_deref(), &name.name) {
+            Ok(table) => table,
+            Err(_) if is_view(name) && column.is_some() => {
+                return Err(Error::unsupported("comments on columns of views are not supported"));
+            }
+            Err(_) if is_view(name) => {
+                let message = format!("\"{}\" is not a table", shown(name));
+                return Err(Error::new(SqlState::WrongObjectType, message).with_hint("use COMMENT ON VIEW"));
+            }
+            Err(error) => return Err(error),
+        };
+        self.change_table(name, TableId(table.id.0), |altered| {
+            match column {
+                None => altered.set_comment(text.clone()),
+                Some(column) => {
+                    let column = altered.column(column)?;
+                    altered.attributes_mut(column).comment.clone_from(&text);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(done)
+    }
+}
+
+/// A column on either side of a foreign key keeps its type: the other side would have to follow.
+fn refuse_referenced(table: &Arc<Table>, relations: &SessionRelations, column: usize) -> Result<()> {
+    let own = table.foreign_keys.iter().filter(|k| k.columns.contains(&column));
+    let own = own.map(|k| k.constraint_name(&table.name, &table.columns)).next();
+    let of_others = || {
+        relations.snapshot().tables().find_map(|other| {
+            let refers =
+                |k: &&catalog::ForeignKey| k.parent == table.id && k.parent_columns.contains(&column);
+            let key = other.foreign_keys.iter().find(refers)?;
+            Some(key.constraint_name(&other.name, &other.columns))
+        })
+    };
+    match own.or_else(of_others) {
+        None => Ok(()),
+        Some(constraint) => {
+            let name = &table.columns.fields()[column].name;
+            let message = format!("the type of column \"{name}\" cannot change because of a foreign key");
+            Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("constraint \"{constraint}\" uses it")))
+        }
+    }
+}
+
+pub(crate) fn changed_meanwhile(table: &str) -> Error {
+    let message = format!("table {table} was changed by another statement meanwhile");
+    Error::new(SqlState::SerializationFailure, message).with_hint("run the statement again")
+}

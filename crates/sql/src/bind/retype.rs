@@ -1,0 +1,72 @@
+//! ALTER COLUMN TYPE as a query: a table's rows, some columns cast or computed anew.
+
+use std::rc::Rc;
+
+use plan::{ColumnId, Expr, LogicalPlan, LogicalQuery};
+use sqlparser::ast::Expr as Ast;
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, Type};
+
+use super::coerce;
+use super::expression::{Clause, ExprBinder, explicit_cast};
+use super::scope::{Entry, Scope};
+use super::{Binder, Relation, check_depth};
+use crate::RelationInfo;
+use crate::place::Placed;
+
+/// A column, the type it gets, and USING's expression over the table's columns.
+pub(crate) struct Retyped<'a> {
+    pub column: usize,
+    pub ty: Type,
+    pub using: Option<&'a Ast>,
+    pub span: Span,
+}
+
+impl<'a> Binder<'a> {
+    pub(crate) fn retyped(mut self, info: RelationInfo, changes: &[Retyped<'a>]) -> Result<LogicalQuery> {
+        let table: Rc<str> = info.name.as_str().into();
+        let Relation { plan, columns } = self.scan(info);
+        let mut scope = Scope::new(None);
+        let entry = |(name, id): &(Rc<str>, ColumnId)| Entry {
+            table: Some(table.clone()),
+            schema: None,
+            name: name.clone(),
+            id: *id,
+            plain: true,
+        };
+        scope.entries.extend(columns.iter().map(entry));
+        let scope = Rc::new(scope);
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            columns.iter().map(|(_, id)| (*id, self.column(*id))).collect();
+        let mut output = columns.clone();
+        for change in changes {
+            let (name, id) = &columns[change.column];
+            let expr = match change.using {
+                None => {
+                    let value = coerce::Bound::typed(self.column(*id), change.span);
+                    // As an assignment where that is possible, so that no text is cut short in silence.
+                    if coerce::assignable(value.ty(), change.ty) {
+                        coerce::assign(value, change.ty, name, self.text)?
+                    } else {
+                        explicit_cast(value, change.ty, false).placed(self.text, change.span)?
+                    }
+                }
+                Some(ast) => {
+                    let mut binder = ExprBinder::new(&mut self, scope.clone(), Clause::Values);
+                    let bound = binder.bind(ast)?;
+                    if !binder.pending.is_empty() {
+                        let error = Error::unsupported("a subquery in USING is not supported");
+                        return Err(self.error_at(error, change.span));
+                    }
+                    check_depth(&bound.expr)?;
+                    coerce::assign(bound, change.ty, name, self.text)?
+                }
+            };
+            let made = self.columns.add(&**name, change.ty, true);
+            expressions[change.column] = (made, expr);
+            output[change.column].1 = made;
+        }
+        let plan = LogicalPlan::Project { input: Box::new(plan), expressions };
+        self.finish(Relation { plan, columns: output })
+    }
+}

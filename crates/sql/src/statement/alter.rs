@@ -1,0 +1,236 @@
+//! ALTER TABLE, ALTER VIEW and COMMENT ON.
+
+use plan::statement::{AlterAction, CommentTarget, Statement};
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, CommentObject, DataType,
+    DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind,
+};
+use types::{Error, Field, Result, SqlState, Type, Value};
+
+use super::Context;
+use crate::bind::{Retyped, folded};
+use crate::place::Placed;
+use crate::{RelationInfo, data_type, place};
+
+impl Context<'_> {
+    pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<Statement> {
+        if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
+            return Err(Error::unsupported("this form of ALTER TABLE is not supported").at(place::START));
+        }
+        let (name, span) = self.object_name(&alter.name)?;
+        if self.alter_view || self.relations.view(name.schema.as_deref(), &name.name).is_some() {
+            return self.alter_view(alter);
+        }
+        let found = self.relations.table(name.schema.as_deref(), &name.name).map_err(|e| self.at(e, span))?;
+        let info = match found {
+            Some(info) => info,
+            None if alter.if_exists => {
+                return Ok(Statement::AlterTable { name, table: None, actions: vec![] });
+            }
+            None => {
+                return Err(self.at(self.binder().unknown_table(name.schema.as_deref(), &name.name), span));
+            }
+        };
+        let retyped: Vec<Retype<'_>> = alter.operations.iter().filter_map(retype).collect();
+        if retyped.len() == alter.operations.len() {
+            return self.alter_types(name, info, &retyped);
+        }
+        if !retyped.is_empty() {
+            return Err(Error::unsupported("ALTER COLUMN TYPE stands with other changes")
+                .with_hint("give it an ALTER TABLE of its own")
+                .at(place::START));
+        }
+        let mut actions = Vec::with_capacity(alter.operations.len());
+        for operation in &alter.operations {
+            self.alter_action(operation, &info, &mut actions)?;
+        }
+        Ok(Statement::AlterTable { name, table: Some(info.id), actions })
+    }
+
+    fn alter_action(
+        &self,
+        operation: &Operation,
+        info: &RelationInfo,
+        actions: &mut Vec<AlterAction>,
+    ) -> Result<()> {
+        match operation {
+            Operation::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+                actions.push(self.add_column(column_def, *if_not_exists)?);
+            }
+            Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
+                actions.extend(column_names.iter().map(|name| AlterAction::DropColumn {
+                    name: folded(name),
+                    if_exists: *if_exists,
+                    cascade,
+                }));
+            }
+            Operation::RenameColumn { old_column_name, new_column_name } => {
+                let (from, to) = (folded(old_column_name), folded(new_column_name));
+                actions.push(AlterAction::RenameColumn { from, to });
+            }
+            Operation::RenameTable { table_name: RenameTableNameKind::To(to) } => {
+                actions.push(AlterAction::RenameTable { to: self.simple_name(to)? });
+            }
+            Operation::AlterColumn { column_name, op } => {
+                let column = folded(column_name);
+                actions.push(match op {
+                    AlterColumnOperation::SetNotNull => AlterAction::SetNotNull { column },
+                    AlterColumnOperation::DropNotNull => AlterAction::DropNotNull { column },
+                    AlterColumnOperation::DropDefault => AlterAction::SetDefault { column, default: None },
+                    AlterColumnOperation::SetDefault { value } => {
+                        let default = match info.columns.fields().iter().find(|f| f.name == column) {
+                            Some(field) => Some(self.default_text(value, field)?),
+                            // The column's name is looked for when the table is changed.
+                            None => None,
+                        };
+                        AlterAction::SetDefault { column, default }
+                    }
+                    other => {
+                        return Err(self.at(
+                            Error::unsupported(format!("ALTER COLUMN {other} is not supported")),
+                            column_name.span,
+                        ));
+                    }
+                });
+            }
+            other => {
+                let shown = other.to_string();
+                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
+                let message = format!("ALTER TABLE {} is not supported", verb.join(" "));
+                return Err(Error::unsupported(message).at(place::START));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_column(&self, column: &ColumnDef, if_not_exists: bool) -> Result<AlterAction> {
+        let mut options = plan::statement::TableOptions::default();
+        let field = self.column(column, &mut options)?;
+        let keyed =
+            options.primary_key.is_some() || !options.unique.is_empty() || !options.foreign_keys.is_empty();
+        if keyed {
+            let error = Error::unsupported("a column with a key cannot be added")
+                .with_hint("make a table with the key by CREATE TABLE, and INSERT INTO it");
+            return Err(self.at(error, column.name.span));
+        }
+        let default = options.defaults.pop().map(|(_, text)| text);
+        let value = match &default {
+            None => Value::Null,
+            Some(text) => {
+                let expr = self.binder().default_value(text, &field, column.name.span)?;
+                match expr.as_literal() {
+                    Some(value) => value.clone(),
+                    None => {
+                        let error =
+                            Error::unsupported("the default of a column that is added must be a constant")
+                                .with_hint("add it without, then ALTER COLUMN ... SET DEFAULT");
+                        return Err(self.at(error, column.name.span));
+                    }
+                }
+            }
+        };
+        Ok(AlterAction::AddColumn { field, default, value, if_not_exists })
+    }
+
+    /// ALTER COLUMN TYPE: every row is made anew by a query.
+    fn alter_types(
+        &self,
+        name: plan::statement::ObjectName,
+        info: RelationInfo,
+        changes: &[Retype<'_>],
+    ) -> Result<Statement> {
+        let mut columns = info.columns.fields().to_vec();
+        let mut retyped: Vec<Retyped<'_>> = Vec::with_capacity(changes.len());
+        for change in changes {
+            let positions = self.columns(&info, &[change.column])?;
+            let ty: Type = data_type::column_type(change.ty).placed(self.text, change.column.span)?;
+            for at in positions {
+                if retyped.iter().any(|r| r.column == at) {
+                    let message = format!("column \"{}\" gets two types", columns[at].name);
+                    return Err(self.at(Error::new(SqlState::SyntaxError, message), change.column.span));
+                }
+                columns[at] = Field { ty, ..columns[at].clone() };
+                retyped.push(Retyped { column: at, ty, using: change.using, span: change.column.span });
+                // What stands for a missing value must be one of the new type.
+                if let Some(Some(default)) = info.defaults.get(at) {
+                    self.binder().default_value(default, &columns[at], change.column.span)?;
+                }
+            }
+        }
+        let table = info.id;
+        let query = self.binder().retyped(info, &retyped)?;
+        Ok(Statement::AlterTypes { name, table, columns, query })
+    }
+
+    /// `ALTER VIEW v RENAME TO w`, which may be written ALTER TABLE too.
+    fn alter_view(&self, alter: &AlterTable) -> Result<Statement> {
+        let (name, span) = self.object_name(&alter.name)?;
+        if self.relations.view(name.schema.as_deref(), &name.name).is_none() {
+            if alter.if_exists {
+                return Ok(Statement::AlterTable { name, table: None, actions: vec![] });
+            }
+            let is_table = self.relations.table(name.schema.as_deref(), &name.name).ok().flatten().is_some();
+            let error = if is_table {
+                Error::new(SqlState::WrongObjectType, format!("\"{}\" is not a view", name.name))
+                    .with_hint("use ALTER TABLE")
+            } else {
+                self.binder().unknown_table(name.schema.as_deref(), &name.name)
+            };
+            return Err(self.at(error, span));
+        }
+        match alter.operations.as_slice() {
+            [Operation::RenameTable { table_name: RenameTableNameKind::To(to) }] => {
+                Ok(Statement::RenameView { name, to: self.simple_name(to)? })
+            }
+            _ => Err(Error::new(SqlState::WrongObjectType, format!("\"{}\" is a view", name.name))
+                .with_hint("a view is renamed, or made anew with CREATE OR REPLACE VIEW")
+                .at(place::START)),
+        }
+    }
+
+    pub(super) fn comment(
+        &self,
+        kind: &CommentObject,
+        name: &NameSyntax,
+        text: Option<&str>,
+    ) -> Result<Statement> {
+        let text = text.filter(|t| !t.is_empty()).map(str::to_owned);
+        let on = match kind {
+            CommentObject::Table => CommentTarget::Table(self.object_name(name)?.0),
+            CommentObject::View => CommentTarget::View(self.object_name(name)?.0),
+            CommentObject::Column => {
+                let mut parts = name.0.clone();
+                let column = parts.pop().and_then(|p| p.as_ident().cloned());
+                let (Some(column), false) = (column, parts.is_empty()) else {
+                    let message = "COMMENT ON COLUMN takes table.column";
+                    return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
+                };
+                let (table, _) = self.object_name(&NameSyntax(parts))?;
+                CommentTarget::Column { table, column: folded(&column) }
+            }
+            other => {
+                let message = format!("COMMENT ON {other} is not supported");
+                return Err(Error::unsupported(message).at(place::START));
+            }
+        };
+        Ok(Statement::Comment { on, text })
+    }
+}
+
+/// One ALTER COLUMN TYPE.
+struct Retype<'a> {
+    column: &'a Ident,
+    ty: &'a DataType,
+    using: Option<&'a Ast>,
+}
+
+fn retype(operation: &Operation) -> Option<Retype<'_>> {
+    match operation {
+        Operation::AlterColumn {
+            column_name: column,
+            op: AlterColumnOperation::SetDataType { data_type: ty, using, .. },
+        } => Some(Retype { column, ty, using: using.as_ref() }),
+        _ => None,
+    }
+}
