@@ -114,6 +114,9 @@ impl sql::Relations for SessionRelations {
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
     }
+    fn rows(&self, table: TableId) -> Option<u64> {
+        self.table_by_id(table).ok().map(|t| t.rows())
+    }
     fn view(&self, schema: Option<&str>, name: &str) -> Option<sql::ViewInfo> {
         if schema == Some(system::INFORMATION_SCHEMA) {
             return system::information_schema_view(name);

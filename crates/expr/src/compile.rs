@@ -227,7 +227,7 @@ fn align_function(graph: &mut Graph, function: Function, ty: Type, operands: &mu
     }
     let wanted = match function {
         Function::Substring => 2..=3,
-        Function::NullIf => 2..=2,
+        Function::NullIf | Function::SamplePlace => 2..=2,
         Function::Coalesce | Function::Concatenate => 1..=usize::MAX,
         _ => 1..=1,
     };

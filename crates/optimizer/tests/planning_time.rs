@@ -18,7 +18,7 @@ fn relations(columns: &mut ColumnTable, n: usize, width: usize) -> Vec<(LogicalP
             // Tables 2 to 7 of the stub begin with a BIGINT key.
             let table = TableId(2 + (i as u64 * 5 + 5) % 6);
             let scan = LogicalPlan::Scan {
-                source: ScanSource::Table { table, name: format!("t{i}") },
+                source: ScanSource::Table { table, name: format!("t{i}"), sample: None },
                 columns: ids.iter().map(|id| (*id, 0)).collect(),
                 filters: vec![],
             };

@@ -59,6 +59,8 @@ pub enum Function {
     Coalesce,
     NullIf,
     Absolute,
+    /// Where a row's number lies at random, by a seed: two BIGINTs, 0 to 2^63 - 1 (`types::sample`).
+    SamplePlace,
 }
 
 impl Function {
@@ -75,6 +77,7 @@ impl Function {
             Self::Coalesce => "coalesce",
             Self::NullIf => "nullif",
             Self::Absolute => "abs",
+            Self::SamplePlace => "sample_place",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use types::{Type, Value};
+use types::{Sample, Type, Value};
 
 use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, SortKey, WindowCall};
 
@@ -52,6 +52,8 @@ pub enum ScanSource {
     Table {
         table: TableId,
         name: String,
+        /// TABLESAMPLE: only these of its rows.
+        sample: Option<Sample>,
     },
     File(Arc<FileSource>),
     /// Benchmark data made on the fly.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use types::{ColumnPredicate, Type, Value};
+use types::{ColumnPredicate, Sample, Type, Value};
 
 use crate::{AggregateCall, Expr, FileSource, Pruning, SortKey, TableId, WindowCall};
 
@@ -110,6 +110,7 @@ pub enum PhysicalNode {
     TableScan {
         table: TableId,
         name: String,
+        sample: Option<Sample>,
         /// Table columns by position in the table, or `ROW_REFERENCE`; the fetched columns the other fields refer to.
         columns: Vec<usize>,
         /// Name, type and bounds of each fetched column.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use types::{ColumnPredicate, Type};
+use types::{ColumnPredicate, Sample, SampleOf, Type};
 
 use crate::{
     ColumnTable, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId, PhysicalNode, PhysicalPlan,
@@ -196,7 +196,7 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
     let line = match plan {
         LogicalPlan::Scan { source, columns: cols, filters } => {
             let source = match source {
-                ScanSource::Table { name, .. } => name.clone(),
+                ScanSource::Table { name, sample, .. } => format!("{name}{}", sampled(sample.as_ref())),
                 ScanSource::File(file) => format!("'{}'", file.paths.first().map_or("", |p| p)),
                 ScanSource::Generator { suite, table, scale } => format!("{suite}({scale}).{table}"),
                 ScanSource::Materialized(source) => format!("common subplan {}", source.index),
@@ -341,7 +341,7 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
         |columns: &[crate::OutputColumn]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let input_names = |p: &PhysicalPlan| names_of(&p.output);
     match &plan.node {
-        N::TableScan { name, fetched, predicates, filters, runtime_filters, .. } => {
+        N::TableScan { name, sample, fetched, predicates, filters, runtime_filters, .. } => {
             let show = name_in(names_of(fetched));
             let mut parts: Vec<String> = predicates
                 .iter()
@@ -355,7 +355,7 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             );
             let filters =
                 if parts.is_empty() { String::new() } else { format!(" where {}", parts.join(" AND ")) };
-            format!("TableScan {name}{filters}")
+            format!("TableScan {name}{}{filters}", sampled(sample.as_ref()))
         }
         N::FileScan { file, fetched, filters, runtime_filters, .. } => {
             let show = name_in(names_of(fetched));
@@ -487,4 +487,14 @@ impl std::fmt::Display for JoinOutput {
             JoinOutput::Mark => f.write_str("mark"),
         }
     }
+}
+
+/// ` sample 10 % of rows`.
+fn sampled(sample: Option<&Sample>) -> String {
+    let Some(sample) = sample else { return String::new() };
+    let of = match sample.of {
+        SampleOf::Rows => "rows",
+        SampleOf::Blocks => "blocks",
+    };
+    format!(" sample {} % of {of}", 100.0 * sample.share)
 }

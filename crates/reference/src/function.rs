@@ -44,6 +44,10 @@ pub(crate) fn call(function: Function, arguments: &[Expr], values: &[Value], ty:
             Value::Bytes(parts.concat().into())
         }
         Function::Absolute => arithmetic::absolute(first, ty)?,
+        Function::SamplePlace => {
+            let seed = integer_of(values.get(1).ok_or_else(missing)?)?;
+            Value::I64(types::sample::signed_place(integer_of(first)?, seed))
+        }
         Function::Substring => {
             let start = i128::from(integer_of(values.get(1).ok_or_else(missing)?)?);
             let end = match values.get(2) {

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use plan::{ColumnId, Expr, LogicalPlan, ScanSource, SortKey};
-use types::{Error, Result, Value};
+use types::{Error, Result, SampleOf, Value};
 
 use crate::Context;
 
@@ -100,7 +100,7 @@ impl Context<'_> {
                 .collect();
             return Ok(Relation { columns: columns.iter().map(|(id, _)| *id).collect(), rows });
         }
-        let ScanSource::Table { table, name } = source else {
+        let ScanSource::Table { table, name, sample } = source else {
             return Err(Error::unsupported("the reference reads tables only"));
         };
         let table = self.tables.get(*table).ok_or_else(|| Error::internal(format!("no table {name}")))?;
@@ -112,7 +112,12 @@ impl Context<'_> {
             };
             columns.iter().map(|(_, position)| cell(*position)).collect::<Result<Row>>()
         };
-        let rows = table.rows.iter().map(row_of).collect::<Result<Vec<Row>>>()?;
+        if sample.is_some_and(|s| s.of == SampleOf::Blocks) {
+            return Err(Error::unsupported("the reference knows no blocks to sample"));
+        }
+        let taken = |at: usize| sample.is_none_or(|s| s.takes(at as u64));
+        let rows = table.rows.iter().enumerate().filter(|(at, _)| taken(*at));
+        let rows = rows.map(|(_, row)| row_of(row)).collect::<Result<Vec<Row>>>()?;
         let mut relation = Relation { columns: columns.iter().map(|(id, _)| *id).collect(), rows };
         for filter in filters {
             relation = self.filter(relation, filter)?;

@@ -18,6 +18,7 @@ mod dialect;
 mod parse;
 mod place;
 mod relations;
+mod samples;
 mod script;
 mod stack;
 mod statement;

@@ -8,6 +8,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
+use crate::samples::{self, SampleClause};
 use crate::{place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
@@ -23,6 +24,8 @@ pub(crate) struct Parsed {
     pub exclusions: Vec<(Location, Exclusion)>,
     /// `COPY ... TO 'file' (...)`: what stands in the brackets, names in lower case, lists joined by commas.
     pub copy_options: Vec<(String, String)>,
+    /// USING SAMPLE, by the place of its SELECT.
+    pub samples: Vec<(Location, SampleClause)>,
     /// SUMMARIZE, which is parsed as DESCRIBE.
     pub summarize: bool,
     /// ALTER VIEW ... RENAME, which is parsed as ALTER TABLE.
@@ -44,6 +47,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     take_inspections(text, &mut tokens);
+    let samples = samples::take(text, &mut tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     number_parameters(&mut tokens);
@@ -54,7 +58,15 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
-        return Ok(Parsed { statement, column_names, exclusions, copy_options, summarize, alter_view });
+        return Ok(Parsed {
+            statement,
+            column_names,
+            exclusions,
+            copy_options,
+            samples,
+            summarize,
+            alter_view,
+        });
     }
     Err(place::at(
         Error::new(
@@ -85,7 +97,7 @@ fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
     true
 }
 
-fn is_word(token: &TokenWithSpan, word: &str) -> bool {
+pub(crate) fn is_word(token: &TokenWithSpan, word: &str) -> bool {
     matches!(&token.token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
 }
 

@@ -55,6 +55,10 @@ pub trait Relations: Sync {
         }
         Ok(file)
     }
+    /// How many rows a table has, where that is known.
+    fn rows(&self, _table: TableId) -> Option<u64> {
+        None
+    }
     /// The view of that name.
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None

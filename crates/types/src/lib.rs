@@ -11,6 +11,7 @@ pub mod error;
 pub mod like;
 pub mod logical;
 pub mod predicate;
+pub mod sample;
 pub mod statistics;
 pub mod value;
 
@@ -18,5 +19,6 @@ pub use error::{Error, Position, Result, SqlState};
 pub use like::LikePattern;
 pub use logical::{Field, Physical, Schema, Type};
 pub use predicate::{Bound, ColumnPredicate, Comparison};
+pub use sample::{Sample, SampleOf};
 pub use statistics::ColumnStatistics;
 pub use value::Value;

@@ -1,4 +1,4 @@
-//! Negation and absolute value.
+//! Negation, absolute value, and the places of samples.
 
 use arrow_buffer::NullBuffer;
 use types::{Error, Physical, Result, Type};
@@ -12,6 +12,20 @@ pub(crate) fn negate(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: u
 
 pub(crate) fn absolute(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize) -> Result<Vector> {
     change(a, ty, validity, rows, false)
+}
+
+/// `types::sample::signed_place` of two BIGINTs.
+pub(crate) fn sample_place(
+    number: &Vector,
+    seed: &Vector,
+    ty: Type,
+    validity: Option<NullBuffer>,
+    rows: usize,
+) -> Vector {
+    let (number, seed) = (i64::operand(number), i64::operand(seed));
+    let places: Vec<i64> =
+        (0..rows).map(|row| types::sample::signed_place(number.at(row), seed.at(row))).collect();
+    Vector::new(ty, Data::I64(places.into()), validity)
 }
 
 /// The smallest integer has no counterpart; everything else does.

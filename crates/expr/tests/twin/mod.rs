@@ -319,6 +319,10 @@ fn call(function: Function, values: &[Value], first: Type, ty: Type) -> Result<V
     }
     let text = || values[0].as_text().unwrap();
     Ok(match function {
+        Function::SamplePlace => {
+            let (number, seed) = (values[0].as_i64().unwrap(), values[1].as_i64().unwrap());
+            Value::I64(types::sample::signed_place(number, seed))
+        }
         Function::Absolute => match &values[0] {
             Value::F32(f) => Value::F32(f.abs()),
             Value::F64(f) => Value::F64(f.abs()),

@@ -1,6 +1,7 @@
 //! Table scan: blocks in, batches out, dropping rows as early and as cheaply as they can be dropped.
 //!
 //! A unit is one block. In order, and each step only for what the one before left:
+//! 0. of a sample of blocks, only those that it takes; of a sample of rows, a bitmap of those;
 //! 1. every block's minimum and maximum against every predicate and runtime filter, before the scan begins: those in
 //!    which no row can pass are no units;
 //! 2. predicates on codes, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
@@ -18,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
 use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, ROW_REFERENCE};
-use types::{ColumnPredicate, Error, Result};
+use types::{ColumnPredicate, Error, Result, Sample};
 
 use crate::aggregate::CodesWanted;
 use crate::context::QueryContext;
@@ -29,6 +30,7 @@ use lookahead::FilterOrder;
 pub struct TableScan {
     node: NodeId,
     table: Arc<catalog::Table>,
+    sample: Option<Sample>,
     /// Fetched columns, by position in the table, or `ROW_REFERENCE`.
     columns: Vec<usize>,
     predicates: Vec<(usize, ColumnPredicate)>,
@@ -64,7 +66,14 @@ pub(crate) struct ScanFilter {
 impl TableScan {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
         let PhysicalNode::TableScan {
-            table, columns, predicates, filters, runtime_filters, projection, ..
+            table,
+            sample,
+            columns,
+            predicates,
+            filters,
+            runtime_filters,
+            projection,
+            ..
         } = &plan.node
         else {
             return Err(Error::internal("not a table scan"));
@@ -80,6 +89,7 @@ impl TableScan {
         Ok(TableScan {
             node: plan.id,
             table: query.table(*table)?.clone(),
+            sample: *sample,
             columns: columns.clone(),
             predicates: predicates.clone(),
             filters,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use block::{Block, Rows};
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
-use types::{ColumnPredicate, Result, Type};
+use types::{ColumnPredicate, Result, SampleOf, Type};
 use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
@@ -50,6 +50,14 @@ impl TableScan {
             return Ok(Flow::More);
         }
         local.selection.reset_full(rows);
+        if let Some(sample) = self.sample.filter(|s| s.of == SampleOf::Rows) {
+            // By the row's number in the table, so that neither blocks nor workers matter.
+            let before = self.table.data.row_offsets()[place.ordinal as usize];
+            local.selection.retain(|row| sample.takes(before + row as u64));
+            if local.selection.none() {
+                return Ok(Flow::More);
+            }
+        }
         let evaluated = self.select(block, &mut local.selection, work)?;
         if local.selection.none() {
             return Ok(Flow::More);
@@ -140,13 +148,16 @@ impl TableScan {
     /// The blocks in which some row may pass every predicate and every runtime filter, by their bounds.
     pub(super) fn blocks_to_read(&self, query: &QueryContext) -> Vec<u32> {
         let data = &self.table.data;
+        let taken =
+            |block: &u32| self.sample.is_none_or(|s| s.of != SampleOf::Blocks || s.takes(u64::from(*block)));
         if !query.settings.block_skipping {
-            return (0..data.blocks().len() as u32).collect();
+            return (0..data.blocks().len() as u32).filter(taken).collect();
         }
         let of_table =
             |(column, predicate): &(usize, ColumnPredicate)| (self.columns[*column], predicate.clone());
         let predicates: Vec<(usize, ColumnPredicate)> = self.predicates.iter().map(of_table).collect();
         let mut blocks = data.prune(&predicates);
+        blocks.retain(taken);
         for active in self.active_filters(query) {
             let Some((low, high)) = active.filter.bounds else { continue };
             let column = self.columns[active.column];
@@ -158,7 +169,8 @@ impl TableScan {
                 }
             });
         }
-        let skipped = data.blocks().len() - blocks.len();
+        let all = (0..data.blocks().len() as u32).filter(taken).count();
+        let skipped = all - blocks.len();
         if skipped > 0 {
             query.metrics.count(self.node, "blocks skipped", skipped as u64);
         }

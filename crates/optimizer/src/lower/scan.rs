@@ -31,10 +31,18 @@ impl Planner<'_> {
         let mut conjuncts = Vec::with_capacity(filters.len());
         filters.into_iter().for_each(|f| f.split_conjuncts(&mut conjuncts));
         match source {
-            ScanSource::Table { table, name } => {
+            ScanSource::Table { table, name, sample } => {
                 let info = self.table(table);
                 let total = self.learn(&columns, info.as_deref());
-                self.lower_table(table, name, columns, conjuncts, needed, info.as_deref(), total)
+                let mut relation =
+                    self.lower_table(table, name, columns, conjuncts, needed, info.as_deref(), total)?;
+                if let (Some(taken), PhysicalNode::TableScan { sample, .. }) =
+                    (sample, &mut relation.plan.node)
+                {
+                    *sample = Some(taken);
+                    relation.plan.estimated_rows = at_least_one(relation.plan.estimated_rows * taken.share);
+                }
+                Ok(relation)
             }
             ScanSource::File(file) => {
                 let total = file.rows.map_or(ROWS_UNKNOWN * 10.0, |r| r as f64);
@@ -295,6 +303,7 @@ impl Planner<'_> {
         let node = PhysicalNode::TableScan {
             table,
             name,
+            sample: None,
             columns,
             fetched,
             predicates,

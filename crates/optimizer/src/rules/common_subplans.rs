@@ -260,7 +260,7 @@ fn same(a: &LogicalPlan, b: &LogicalPlan, names: &mut Names) -> bool {
     }
     match (a, b) {
         (L::Scan { source: s, columns: c, filters: f }, L::Scan { source: t, columns: d, filters: g }) => {
-            let tables = matches!((s, t), (ScanSource::Table { table: a, .. }, ScanSource::Table { table: b, .. }) if a == b);
+            let tables = matches!(s, ScanSource::Table { .. }) && s == t;
             if !tables || c.len() != d.len() || c.iter().zip(d).any(|(a, b)| a.1 != b.1) {
                 return false;
             }

@@ -205,7 +205,7 @@ impl Builder {
             .enumerate()
             .map(|(i, (column, ty, ..))| (self.columns.add(*column, *ty, false), i))
             .collect();
-        let source = ScanSource::Table { table: TableId(at as u64), name: name.into() };
+        let source = ScanSource::Table { table: TableId(at as u64), name: name.into(), sample: None };
         LogicalPlan::Scan { source, columns, filters: vec![] }
     }
     pub fn id(&self, name: &str) -> ColumnId {

@@ -272,16 +272,17 @@ impl<'a> Binder<'a> {
     fn bind_factor(&mut self, factor: &'a TableFactor, visible: &Scope, has_left: bool) -> Result<Source> {
         match factor {
             TableFactor::Table { name, alias, args, sample, version, .. } => {
-                if sample.is_some() || version.is_some() {
-                    return Err(self.error_at(
-                        Error::unsupported("TABLESAMPLE and table versions are not supported"),
-                        factor_span(factor),
-                    ));
+                if version.is_some() {
+                    let error = Error::unsupported("table versions are not supported");
+                    return Err(self.error_at(error, factor_span(factor)));
                 }
-                let (relation, default) = match args {
+                let (mut relation, default) = match args {
                     Some(args) => self.table_function(name, &args.args)?,
                     None => self.named_table(name)?,
                 };
+                if let Some(sample) = sample {
+                    relation.plan = self.table_sample(relation.plan, sample, factor_span(factor))?;
+                }
                 let schema = match (args, name.0.as_slice()) {
                     (None, [schema, _]) if alias.is_none() => {
                         schema.as_ident().map(|i| Rc::from(folded(i).as_str()))
@@ -294,13 +295,16 @@ impl<'a> Binder<'a> {
                 let (relation, default) = self.table_function(name, args)?;
                 self.source(relation, alias.as_ref(), Some(default), None)
             }
-            TableFactor::Derived { lateral, subquery, alias, .. } => {
+            TableFactor::Derived { lateral, subquery, alias, sample } => {
                 let outer = if *lateral && has_left {
                     Some(Rc::new(visible.clone()))
                 } else {
                     visible.parent.clone()
                 };
-                let relation = self.bind_query(subquery, outer)?;
+                let mut relation = self.bind_query(subquery, outer)?;
+                if let Some(sample) = sample {
+                    relation.plan = self.table_sample(relation.plan, sample, factor_span(factor))?;
+                }
                 let mut source = self.source(relation, alias.as_ref(), None, None)?;
                 source.lateral = *lateral;
                 Ok(source)
@@ -421,7 +425,7 @@ impl<'a> Binder<'a> {
         }
         let columns = fields.iter().zip(&ids).map(|(f, id)| (f.name.as_str().into(), *id)).collect();
         let plan = LogicalPlan::Scan {
-            source: ScanSource::Table { table: info.id, name: info.name.clone() },
+            source: ScanSource::Table { table: info.id, name: info.name.clone(), sample: None },
             columns: ids.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
             filters: vec![],
         };

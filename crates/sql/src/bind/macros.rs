@@ -37,12 +37,14 @@ impl<'a> Binder<'a> {
         let (own, parsed) = self.texts.add(text)?;
         let around = std::mem::replace(&mut self.text, own);
         let exclusions = std::mem::replace(&mut self.exclusions, &parsed.exclusions);
+        let samples = std::mem::replace(&mut self.samples, &parsed.samples);
         let ctes = std::mem::take(&mut self.ctes);
         self.inside.push(what.clone());
         let result = bind(self, parsed);
         self.inside.pop();
         self.text = around;
         self.exclusions = exclusions;
+        self.samples = samples;
         self.ctes = ctes;
         result.map_err(|error| {
             // Its place is one of the inner text.
@@ -174,6 +176,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let (own, parsed) = self.binder.texts.add(text)?;
         let around = std::mem::replace(&mut self.binder.text, own);
         let exclusions = std::mem::replace(&mut self.binder.exclusions, &parsed.exclusions);
+        let samples = std::mem::replace(&mut self.binder.samples, &parsed.samples);
         self.binder.inside.push(what.clone());
         let result = match expression_of(parsed) {
             Some(body) => self.bind(body),
@@ -182,6 +185,7 @@ impl<'a> ExprBinder<'_, 'a> {
         self.binder.inside.pop();
         self.binder.text = around;
         self.binder.exclusions = exclusions;
+        self.binder.samples = samples;
         result.map_err(|error| {
             let mut told = Error::new(error.state(), error.message());
             if let Some(hint) = error.hint() {

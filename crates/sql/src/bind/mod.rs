@@ -26,6 +26,7 @@ mod recursion;
 mod regex;
 mod reserved;
 mod retype;
+mod sample;
 mod scope;
 mod select;
 mod set_operation;
@@ -48,6 +49,8 @@ use sqlparser::ast::{Ident, Query};
 use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, Schema, Type, Value};
 
+use crate::parse::Parsed;
+use crate::samples::SampleClause;
 use crate::texts::Texts;
 use crate::{Relations, place, stack};
 use scope::Scope;
@@ -95,6 +98,10 @@ pub(crate) struct Binder<'a> {
     instances: usize,
     /// EXCLUDE clauses of frames, by the place of the function or window name they belong to.
     exclusions: &'a [(Location, Exclusion)],
+    /// USING SAMPLE, by the place of the SELECT.
+    samples: &'a [(Location, SampleClause)],
+    /// Of samples that were given no seed.
+    seed: u64,
     /// Values of `$1`, `$2` and so on.
     pub values: &'a [(Value, Type)],
     texts: &'a Texts,
@@ -118,6 +125,8 @@ impl<'a> Binder<'a> {
             untyped: HashSet::new(),
             instances: 0,
             exclusions: &[],
+            samples: &[],
+            seed: sample::random_seed(),
             values: &[],
             texts,
             arguments: Vec::new(),
@@ -127,8 +136,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    pub fn with_exclusions(mut self, exclusions: &'a [(Location, Exclusion)]) -> Self {
-        self.exclusions = exclusions;
+    /// With what its text has beside the syntax tree.
+    pub fn with_asides(mut self, parsed: &'a Parsed) -> Self {
+        self.exclusions = &parsed.exclusions;
+        self.samples = &parsed.samples;
         self
     }
 

@@ -59,7 +59,8 @@ impl<'a> Binder<'a> {
         outer: Option<Rc<Scope>>,
     ) -> Result<Relation> {
         self.refuse_unsupported(select)?;
-        let (mut plan, scope) = self.bind_from(&select.from, outer)?;
+        let (plan, scope) = self.bind_from(&select.from, outer)?;
+        let mut plan = self.using_sample(plan, select.select_token.0.span.start)?;
         let scope = Rc::new(scope);
         if let Some(condition) = &select.selection {
             let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;

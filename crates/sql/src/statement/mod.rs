@@ -6,13 +6,12 @@ mod define;
 mod load;
 mod session;
 
-use plan::Exclusion;
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,
     Statement as Syntax, UtilityOption, Value as AstValue,
 };
-use sqlparser::tokenizer::{Location, Span};
+use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
 use crate::bind::{Binder, folded};
@@ -35,7 +34,7 @@ pub(crate) fn plan(
         text,
         relations,
         column_names: &parsed.column_names,
-        exclusions: &parsed.exclusions,
+        parsed,
         values,
         texts: &texts,
         copy_options: &parsed.copy_options,
@@ -50,7 +49,7 @@ struct Context<'a> {
     text: &'a str,
     relations: &'a dyn Relations,
     column_names: &'a [Ident],
-    exclusions: &'a [(Location, Exclusion)],
+    parsed: &'a Parsed,
     values: &'a [(Value, Type)],
     texts: &'a Texts,
     copy_options: &'a [(String, String)],
@@ -60,7 +59,7 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn binder(&self) -> Binder<'_> {
-        let mut binder = Binder::new(self.text, self.relations, self.texts).with_exclusions(self.exclusions);
+        let mut binder = Binder::new(self.text, self.relations, self.texts).with_asides(self.parsed);
         binder.values = self.values;
         binder
     }
