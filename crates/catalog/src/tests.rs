@@ -259,3 +259,58 @@ fn small_additions_are_merged() {
     assert!(fetched.into_iter().eq(expected));
     assert!(!table.statistics(0).unique);
 }
+
+#[test]
+fn columns_come_and_go_without_their_blocks() {
+    let catalog = Catalog::new();
+    let table = create(&catalog, "t");
+    let values: Vec<i64> = (0..50_000).collect();
+    catalog.commit(|d| d.append(table.id, None, blocks(&values))).unwrap();
+    let newest = || catalog.snapshot().table_by_id(table.id).cloned().unwrap();
+    let before = newest();
+    assert!(before.data.blocks().len() > 1);
+    let more: Vec<i64> = values.iter().map(|v| v % 5).collect();
+    // The new column's blocks have the rows of the old ones.
+    let mut added = Vec::new();
+    for (at, block) in before.data.blocks().iter().enumerate() {
+        let from = before.data.row_offsets()[at] as usize;
+        added.extend(blocks(&more[from..from + block.rows()]));
+    }
+    let data = TableData::from_blocks(&[Type::BigInt], added);
+    let field = |name: &str| Field::new(name, Type::BigInt, false);
+    let mut altered = AlteredTable::new(&before);
+    altered.add_column(field("b"), ColumnAttributes::default(), data.clone()).unwrap();
+    assert_eq!(
+        state(altered.clone().add_column(field("b"), ColumnAttributes::default(), data.clone())),
+        SqlState::DuplicateColumn
+    );
+    assert!(catalog.commit(|d| d.replace_altered(altered.clone())).unwrap());
+    // It was made of a table that is no longer there.
+    assert!(!catalog.commit(|d| d.replace_altered(altered)).unwrap());
+    let both = newest();
+    let (block, offset) = (both.data.block(1), both.data.row_offsets()[1] as i64);
+    assert_eq!(block.fetch(0, 7..8).value(0), Value::I64(offset + 7));
+    assert_eq!(block.fetch(1, 7..8).value(0), Value::I64((offset + 7) % 5));
+    block.verify().unwrap();
+    assert_eq!(both.statistics(1).max, Value::I64(4));
+    assert!(both.statistics(0).unique && !both.statistics(1).unique);
+    let range = ColumnPredicate::Range {
+        low: Some(Bound { value: Value::I64(49_999), inclusive: true }),
+        high: None,
+    };
+    assert_eq!(both.data.prune(&[(0, range.clone())]).len(), 1);
+
+    let mut altered = AlteredTable::new(&both);
+    assert_eq!(state(altered.column("c")), SqlState::UndefinedColumn);
+    altered.drop_column(0, false).unwrap();
+    assert_eq!(state(altered.drop_column(0, false)), SqlState::FeatureNotSupported);
+    assert!(catalog.commit(|d| d.replace_altered(altered)).unwrap());
+    let left = newest();
+    assert_eq!((left.columns.len(), left.data.types().len(), left.rows()), (1, 1, 50_000));
+    assert_eq!(left.data.block(1).fetch(0, 7..8).value(0), Value::I64((offset + 7) % 5));
+    left.data.block(1).verify().unwrap();
+    assert!(left.data.prune(&[(0, range)]).is_empty());
+    // Those who hold the snapshot before see what they saw.
+    assert_eq!(before.data.block(1).columns(), 1);
+    assert_eq!(both.data.block(1).columns(), 2);
+}

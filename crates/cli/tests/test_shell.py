@@ -98,6 +98,9 @@ def test_tables_are_listed_and_described(shell):
     assert "foreign key (id) references parent (id)" in described
     assert "primary key (id)" in shell.run("\\d parent")
     assert "did you mean" in shell.run("\\d paren")
+    shell.run("COMMENT ON COLUMN child.note IS 'in a few words'; ALTER TABLE child ADD COLUMN n INTEGER DEFAULT 3;")
+    described = shell.run("\\d child")
+    assert re.search(r"note +TEXT +-- in a few words", described) and re.search(r"n +INTEGER +default 3", described)
     shell.run("CREATE VIEW seen AS SELECT note FROM child;")
     assert re.search(r"seen +view", shell.run("\\dt"))
     described = shell.run("\\d seen")

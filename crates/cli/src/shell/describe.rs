@@ -77,8 +77,21 @@ pub fn describe(session: &Session, name: &str) -> Result<String> {
     }
     let width = columns.iter().map(|c| cell(c, 0).chars().count()).max().unwrap_or(0);
     let types = columns.iter().map(|c| cell(c, 1).chars().count()).max().unwrap_or(0);
-    for column in &columns {
-        let rest = if cell(column, 2) == "NO" && table.is_some() { "not null" } else { "" };
+    let comments = match table {
+        Some(table) => comments(session, cell(table, 0), cell(table, 1))?,
+        None => vec![],
+    };
+    for (at, column) in columns.iter().enumerate() {
+        let mut rest = String::new();
+        if cell(column, 2) == "NO" && table.is_some() {
+            rest.push_str("not null  ");
+        }
+        if let Some(Some(default)) = column.get(4) {
+            rest.push_str(&format!("default {default}  "));
+        }
+        if let Some(Some(comment)) = comments.get(at).and_then(|row| row.first()) {
+            rest.push_str(&format!("-- {comment}"));
+        }
         let line = format!("  {:width$}  {:types$}  {rest}", cell(column, 0), cell(column, 1));
         text.push_str(line.trim_end());
         text.push('\n');
@@ -92,6 +105,16 @@ pub fn describe(session: &Session, name: &str) -> Result<String> {
         text.push_str(&format!("view: {}\n", cell(view, 0)));
     }
     Ok(text)
+}
+
+/// By column, in their order.
+fn comments(session: &Session, schema: &str, table: &str) -> Result<Vec<Vec<Option<String>>>> {
+    let query = format!(
+        "SELECT comment FROM quickstep_columns() WHERE schema_name = {} AND table_name = {} ORDER BY column_index",
+        quoted(schema),
+        quoted(table)
+    );
+    rows(session, &query)
 }
 
 fn constraints(session: &Session, schema: &str, table: &str) -> Result<String> {

@@ -132,6 +132,9 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// Rows that quartiles are taken of, at most: their error is about a fifth of a percent of the rows then.
+const SAMPLED: usize = 100_000;
+
 /// One row of aggregates over all columns, unfolded into a row a column. Quartiles are values that occur: the first at
 /// which so many of the values have been seen.
 fn summary(source: &str, columns: &[Described]) -> String {
@@ -161,7 +164,8 @@ fn summary(source: &str, columns: &[Described]) -> String {
             let _ = write!(
                 quartiles,
                 ", quartiles{at} AS (SELECT {}, {}, {} FROM (SELECT c{at} AS v, row_number() OVER (ORDER BY c{at}) \
-                 AS place, count(*) OVER () AS places FROM source WHERE c{at} IS NOT NULL) AS ranked)",
+                 AS place, count(*) OVER () AS places FROM (SELECT c{at} FROM source USING SAMPLE {SAMPLED} ROWS \
+                 (reservoir, 1)) AS sampled WHERE c{at} IS NOT NULL) AS ranked)",
                 part("first", "0.25"),
                 part("second", "0.5"),
                 part("third", "0.75"),

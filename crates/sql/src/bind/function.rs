@@ -68,6 +68,9 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return self.scalar_macro(&name, called, arguments, span);
         }
+        if name == "columns" && call.over.is_none() && idents.len() == 1 {
+            return self.columns_call(call, span);
+        }
         if name == "grouping" && call.over.is_none() {
             return self.grouping(call, span);
         }

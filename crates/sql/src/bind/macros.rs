@@ -110,10 +110,15 @@ impl<'a> Binder<'a> {
 impl<'a> Binder<'a> {
     /// A column's default as the value it has now, of the column's type.
     pub(crate) fn default_value(&mut self, text: &str, field: &Field, span: Span) -> Result<Expr> {
+        // Parameters and subqueries are those of the statement that uses it, and none of its business.
+        let (values, subqueries) = (std::mem::take(&mut self.values), self.subqueries.len());
         let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values);
         let what = format!("the default of column \"{}\"", field.name);
-        let bound = binder.bind_inside(what, format!("SELECT {text}"), span)?;
-        if !binder.pending.is_empty() {
+        let bound = binder.bind_inside(what, format!("SELECT {text}"), span);
+        let pending = !binder.pending.is_empty();
+        self.values = values;
+        let bound = bound?;
+        if pending || self.subqueries.len() > subqueries {
             let error = Error::unsupported("a default cannot hold a subquery");
             return Err(self.error_at(error, span));
         }

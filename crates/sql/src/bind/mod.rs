@@ -9,6 +9,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod coerce;
+mod columns;
 mod decorrelate;
 mod describe;
 pub(crate) mod expression;
@@ -111,6 +112,8 @@ pub(crate) struct Binder<'a> {
     inside: Vec<String>,
     recursions: Vec<Recursion>,
     materialized: usize,
+    /// While an expression is bound that may hold COLUMNS.
+    chosen: Option<columns::Chosen>,
 }
 
 impl<'a> Binder<'a> {
@@ -133,6 +136,7 @@ impl<'a> Binder<'a> {
             inside: Vec::new(),
             recursions: Vec::new(),
             materialized: 0,
+            chosen: None,
         }
     }
 

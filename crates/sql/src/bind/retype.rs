@@ -52,9 +52,10 @@ impl<'a> Binder<'a> {
                     }
                 }
                 Some(ast) => {
+                    let subqueries = self.subqueries.len();
                     let mut binder = ExprBinder::new(&mut self, scope.clone(), Clause::Values);
                     let bound = binder.bind(ast)?;
-                    if !binder.pending.is_empty() {
+                    if !binder.pending.is_empty() || self.subqueries.len() > subqueries {
                         let error = Error::unsupported("a subquery in USING is not supported");
                         return Err(self.error_at(error, change.span));
                     }

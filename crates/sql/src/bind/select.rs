@@ -13,6 +13,7 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::{Aggregates, Grouping};
 use super::coerce::Bound;
+use super::columns::Chosen;
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
 use super::grouping::{Groups, combined, sets_of};
@@ -201,12 +202,10 @@ impl<'a> Binder<'a> {
         binder.aggregates = aggregates.take();
         let mut out = Conjuncts::default();
         for part in parts {
-            if let Some(membership) = binder.membership(part)? {
-                out.memberships.push(membership);
-                continue;
-            }
-            binder.positive = true;
-            out.filters.push(binder.condition(part, clause.name())?);
+            let around = binder.binder.chosen.replace(Chosen::default());
+            let result = binder.conjunct(part, clause, &mut out);
+            binder.binder.chosen = around;
+            result?;
         }
         out.pending = std::mem::take(&mut binder.pending);
         *aggregates = binder.aggregates.take();
@@ -552,6 +551,22 @@ pub(super) fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> LogicalPlan 
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// One conjunct; with COLUMNS in it, one for each column.
+    fn conjunct(&mut self, part: &'a Ast, clause: Clause, out: &mut Conjuncts) -> Result<()> {
+        loop {
+            match self.membership(part)? {
+                Some(membership) => out.memberships.push(membership),
+                None => {
+                    self.positive = true;
+                    out.filters.push(self.condition(part, clause.name())?);
+                }
+            }
+            if !self.binder.chosen.as_mut().is_some_and(|c| c.is_used() && c.next()) {
+                return Ok(());
+            }
+        }
+    }
+
     fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
         let (ast, alias) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, None),
@@ -568,33 +583,60 @@ impl<'a> ExprBinder<'_, 'a> {
                 items.extend(self.apply_options(star, options, span)?);
                 return Ok(());
             }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+            SelectItem::QualifiedWildcard(kind, options) => {
                 let span = options.wildcard_token.0.span;
-                let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-                let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
-                let place = idents.first().map_or(span, |i| i.span);
-                let (schema, table) = match names.as_slice() {
-                    [table] => (None, table),
-                    [schema, table] => (Some(schema.as_str()), table),
-                    _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
-                };
-                let scope = self.scope.clone();
-                let star: Vec<Item> =
-                    scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
-                if star.is_empty() {
-                    return Err(self.binder.error_at(scope.unknown(Some(table), "*"), place));
-                }
+                let star = self.qualified_star(kind, span)?;
                 items.extend(self.apply_options(star, options, span)?);
                 return Ok(());
             }
             _ => return Err(Error::unsupported("this form of select item is not supported")),
         };
-        let bound = self.bind(ast)?;
-        super::check_depth(&bound.expr)?;
-        let name = alias.unwrap_or_else(|| heading(ast)).as_str().into();
-        let (untyped, span) = (bound.untyped, bound.span);
-        items.push(Item { name, expr: bound.expr, untyped, span });
-        Ok(())
+        // Once, or for COLUMNS once a column.
+        let around = self.binder.chosen.replace(Chosen::default());
+        let bound = self.bind_each(ast, alias.as_deref(), items);
+        self.binder.chosen = around;
+        bound
+    }
+
+    fn bind_each(&mut self, ast: &'a Ast, alias: Option<&str>, items: &mut Vec<Item>) -> Result<()> {
+        loop {
+            let bound = self.bind(ast)?;
+            super::check_depth(&bound.expr)?;
+            let chosen = self.binder.chosen.as_mut().filter(|c| c.is_used());
+            let name = match &chosen {
+                Some(chosen) => chosen.heading(alias),
+                None => alias.map_or_else(|| heading(ast), str::to_owned),
+            };
+            let (untyped, span) = (bound.untyped, bound.span);
+            items.push(Item { name: name.as_str().into(), expr: bound.expr, untyped, span });
+            if !chosen.is_some_and(Chosen::next) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The columns of `table.*`.
+    pub(super) fn qualified_star(
+        &self,
+        kind: &SelectItemQualifiedWildcardKind,
+        span: Span,
+    ) -> Result<Vec<Item>> {
+        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+            return Err(Error::unsupported("this form of select item is not supported"));
+        };
+        let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        let place = idents.first().map_or(span, |i| i.span);
+        let (schema, table) = match names.as_slice() {
+            [table] => (None, table),
+            [schema, table] => (Some(schema.as_str()), table),
+            _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
+        };
+        let star: Vec<Item> = self.scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
+        if star.is_empty() {
+            return Err(self.binder.error_at(self.scope.unknown(Some(table), "*"), place));
+        }
+        Ok(star)
     }
 
     /// QUALIFY: a condition over window calls and the select list's names. Its subqueries go with the others.
@@ -622,7 +664,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(out)
     }
 
-    fn star_item(&self, entry: &Entry, span: Span) -> Item {
+    pub(super) fn star_item(&self, entry: &Entry, span: Span) -> Item {
         Item { name: entry.name.clone(), expr: self.binder.column(entry.id), untyped: false, span }
     }
 
