@@ -29,6 +29,41 @@ pub enum AggregateFunction {
     StringAgg {
         delimiter: Arc<str>,
     },
+    BitAnd,
+    BitOr,
+    BitXor,
+    Product,
+    /// Sample skewness and excess kurtosis, and the population's.
+    Skewness,
+    Kurtosis,
+    KurtosisPop,
+    /// Of the values in order: the one at a fraction of the way, or between the two next to it.
+    QuantileCont {
+        fraction: Fraction,
+        descending: bool,
+    },
+    QuantileDisc {
+        fraction: Fraction,
+        descending: bool,
+    },
+    /// The most frequent value, the least of several.
+    Mode,
+    /// Of the values' frequencies, in bits.
+    Entropy,
+}
+
+/// A number from 0 to 1, kept as its bits so that calls can be compared and hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fraction(u64);
+
+impl Fraction {
+    pub const fn new(value: f64) -> Option<Self> {
+        // Adding nothing makes one zero of the two.
+        if value >= 0.0 && value <= 1.0 { Some(Fraction((value + 0.0).to_bits())) } else { None }
+    }
+    pub const fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
 }
 
 impl AggregateFunction {
@@ -49,6 +84,17 @@ impl AggregateFunction {
             Self::AnyValue => "any_value",
             Self::SingleValue => "single_value",
             Self::StringAgg { .. } => "string_agg",
+            Self::BitAnd => "bit_and",
+            Self::BitOr => "bit_or",
+            Self::BitXor => "bit_xor",
+            Self::Product => "product",
+            Self::Skewness => "skewness",
+            Self::Kurtosis => "kurtosis",
+            Self::KurtosisPop => "kurtosis_pop",
+            Self::QuantileCont { .. } => "quantile_cont",
+            Self::QuantileDisc { .. } => "quantile_disc",
+            Self::Mode => "mode",
+            Self::Entropy => "entropy",
         }
     }
 }

@@ -18,7 +18,7 @@ pub mod pruning;
 pub mod statement;
 pub mod window;
 
-pub use aggregate::{AggregateCall, AggregateFunction};
+pub use aggregate::{AggregateCall, AggregateFunction, Fraction};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
 pub use file::{FileFormat, FileSource};

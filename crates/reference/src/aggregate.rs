@@ -106,6 +106,63 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
             let texts: Vec<&str> = values.iter().filter_map(Value::as_text).collect();
             none_is_null((!values.is_empty()).then(|| Value::text(&texts.join(delimiter))))
         }
+        A::Entropy => Ok(Value::F64(entropy(values))),
+        A::BitAnd
+        | A::BitOr
+        | A::BitXor
+        | A::Product
+        | A::Skewness
+        | A::Kurtosis
+        | A::KurtosisPop
+        | A::QuantileCont { .. }
+        | A::QuantileDisc { .. }
+        | A::Mode
+            if values.is_empty() =>
+        {
+            Ok(Value::Null)
+        }
+        A::BitAnd | A::BitOr | A::BitXor => {
+            let mut integers = values.iter().filter_map(Value::as_i128).map(|v| v as i64);
+            let first = integers.next().unwrap_or_default();
+            let result = integers.fold(first, |a, b| match function {
+                A::BitAnd => a & b,
+                A::BitOr => a | b,
+                _ => a ^ b,
+            });
+            arithmetic::whole(i128::from(result), ty)
+        }
+        A::Product => Ok(Value::F64(values.iter().filter_map(Value::as_f64).product())),
+        A::Skewness | A::Kurtosis | A::KurtosisPop => {
+            let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+            none_is_null(shape(function, &numbers).map(Value::F64))
+        }
+        A::QuantileDisc { fraction, descending } => {
+            let mut ordered: Vec<&Value> = values.iter().collect();
+            ordered.sort();
+            if *descending {
+                ordered.reverse();
+            }
+            let reached = (1..=ordered.len())
+                .find(|n| *n as f64 >= fraction.value() * ordered.len() as f64)
+                .unwrap_or(ordered.len());
+            Ok(ordered[reached - 1].clone())
+        }
+        A::QuantileCont { fraction, descending } => {
+            let mut ordered: Vec<&Value> = values.iter().collect();
+            ordered.sort();
+            if *descending {
+                ordered.reverse();
+            }
+            let place = fraction.value() * (ordered.len() as f64 - 1.0);
+            let number = |at: f64| ordered[at as usize].as_f64().unwrap_or_default();
+            let (from, to, part) = (number(place.floor()), number(place.ceil()), place - place.floor());
+            Ok(Value::F64(if part == 0.0 || from == to { from } else { from + part * (to - from) }))
+        }
+        A::Mode => {
+            let counted = frequencies(values);
+            let most = counted.values().max().copied().unwrap_or(0);
+            none_is_null(counted.iter().find(|(_, n)| **n == most).map(|(v, _)| (*v).clone()))
+        }
         A::Sum if values.is_empty() => Ok(Value::Null),
         A::Sum if from.is_float() => {
             let total = float_sum(values)?;
@@ -141,6 +198,42 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
             Ok(Value::F64(if root { variance.sqrt() } else { variance }))
         }
     }
+}
+
+fn frequencies(values: &[Value]) -> BTreeMap<&Value, usize> {
+    let mut counted = BTreeMap::new();
+    for value in values {
+        *counted.entry(value).or_insert(0) += 1;
+    }
+    counted
+}
+
+fn entropy(values: &[Value]) -> f64 {
+    let shares = frequencies(values).into_values().map(|n| n as f64 / values.len() as f64);
+    shares.map(|share| -share * share.log2()).sum::<f64>().max(0.0)
+}
+
+/// Skewness and kurtosis by their definitions; nothing of too few values, or of equal ones.
+fn shape(function: &AggregateFunction, numbers: &[f64]) -> Option<f64> {
+    use AggregateFunction as A;
+    let n = numbers.len() as f64;
+    let mean = numbers.iter().sum::<f64>() / n;
+    let power = |exponent: i32| numbers.iter().map(|x| (x - mean).powi(exponent)).sum::<f64>() / n;
+    let variance = power(2);
+    let least = match function {
+        A::KurtosisPop => 2.0,
+        A::Skewness => 3.0,
+        _ => 4.0,
+    };
+    if n < least || variance == 0.0 {
+        return None;
+    }
+    let ratio = power(4) / (variance * variance);
+    Some(match function {
+        A::Skewness => (n * (n - 1.0)).sqrt() / (n - 2.0) * power(3) / variance.powf(1.5),
+        A::KurtosisPop => ratio - 3.0,
+        _ => (n - 1.0) / ((n - 2.0) * (n - 3.0)) * ((n + 1.0) * ratio - 3.0 * (n - 1.0)),
+    })
 }
 
 fn number(value: &Value, from: Type) -> Result<f64> {

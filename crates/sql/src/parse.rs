@@ -50,6 +50,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let samples = samples::take(text, &mut tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
+    replace_asof(text, &mut tokens)?;
     number_parameters(&mut tokens);
     let copy_options = take_copy_options(text, &mut tokens)?;
     dialect.allow_for(tokens.len());
@@ -314,6 +315,55 @@ fn take_column_names(tokens: &mut Vec<TokenWithSpan>) -> Vec<Ident> {
             _ => return vec![],
         }
     }
+}
+
+/// `ASOF [INNER] JOIN` as RIGHT SEMI JOIN and `ASOF LEFT JOIN` as RIGHT ANTI JOIN, two joins that the parser knows and
+/// we do not have: its own ASOF is another dialect's.
+fn replace_asof(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let solid: Vec<usize> = (0..tokens.len())
+        .filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF))
+        .collect();
+    let is = |tokens: &[TokenWithSpan], place: usize, word: &str| {
+        solid.get(place).is_some_and(|at| {
+            matches!(&tokens[*at].token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+        })
+    };
+    let mut inserted = Vec::new();
+    for place in 0..solid.len() {
+        let right = is(tokens, place, "right");
+        if right
+            && (is(tokens, place + 1, "semi") || is(tokens, place + 1, "anti"))
+            && is(tokens, place + 2, "join")
+        {
+            let error = Error::unsupported("this kind of join is not supported");
+            return Err(place::at(error, text, tokens[solid[place]].span));
+        }
+        if !is(tokens, place, "asof") {
+            continue;
+        }
+        if is(tokens, place + 1, "join") {
+            inserted.push(solid[place]);
+        } else if is(tokens, place + 1, "inner") && is(tokens, place + 2, "join") {
+            tokens[solid[place + 1]].token = Token::make_keyword("SEMI");
+        } else if is(tokens, place + 1, "left") {
+            let outer = is(tokens, place + 2, "outer");
+            if !is(tokens, place + 2 + usize::from(outer), "join") {
+                continue;
+            }
+            tokens[solid[place + 1]].token = Token::make_keyword("ANTI");
+            if outer {
+                tokens[solid[place + 2]].token = Token::Whitespace(sqlparser::tokenizer::Whitespace::Space);
+            }
+        } else {
+            continue;
+        }
+        tokens[solid[place]].token = Token::make_keyword("RIGHT");
+    }
+    for at in inserted.into_iter().rev() {
+        let span = tokens[at].span;
+        tokens.insert(at + 1, TokenWithSpan { token: Token::make_keyword("SEMI"), span });
+    }
+    Ok(())
 }
 
 /// `?` is the next parameter.

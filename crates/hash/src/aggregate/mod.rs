@@ -13,6 +13,7 @@
 //! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
 
 pub mod codes;
+pub mod collected;
 pub mod direct;
 pub mod extremes;
 pub mod keys;
@@ -20,16 +21,19 @@ pub mod layout;
 pub mod pieces;
 pub mod results;
 pub mod rows;
+pub mod shape;
 pub mod states;
 pub mod sums;
 pub mod table;
 pub mod text;
 
 pub use codes::SmallCodes;
+pub use collected::{Choice, interpolated, quantile_between, quantile_place, runs};
 pub use direct::DirectMap;
 pub use keys::{FrozenKeys, KeyBatch, KeyStore, extend_numbered};
 pub use layout::{KeyColumn, KeyLayout};
 pub use results::{Finish, Spread};
 pub use rows::{MaskedGroups, MaskedPart, RowGroups, Runs};
+pub use shape::{BitOperation, HigherMoments, Shape};
 pub use states::{AccumulatorKind, ArgumentSpec, StateSpec, States};
 pub use table::GroupTable;

@@ -5,6 +5,8 @@ use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
+use super::collected::{Choice, Collected, Values};
+use super::shape::Shape;
 use super::states::{Accumulator, States};
 use super::sums::{FloatSums, IntegerSums};
 
@@ -41,6 +43,32 @@ pub enum Finish {
         argument: usize,
         accumulator: usize,
         spread: Spread,
+    },
+    Product {
+        argument: usize,
+        accumulator: usize,
+    },
+    Shape {
+        argument: usize,
+        accumulator: usize,
+        shape: Shape,
+    },
+    /// One of the values, by their order.
+    Chosen {
+        argument: usize,
+        accumulator: usize,
+        choice: Choice,
+    },
+    /// Between two of the values: a fraction, told by its bits, of the way.
+    Between {
+        argument: usize,
+        accumulator: usize,
+        fraction: u64,
+        descending: bool,
+    },
+    Entropy {
+        argument: usize,
+        accumulator: usize,
     },
     /// The value of the only row; `rows` is the argument that counts those that passed a filter.
     Single {
@@ -85,6 +113,42 @@ impl States {
                     ));
                 }
                 self.value(argument, accumulator, ty, start, end)
+            }
+            Finish::Product { argument, accumulator } => {
+                let Accumulator::Products(products) = &self.arguments[argument].accumulators[accumulator]
+                else {
+                    return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+                };
+                let validity = self.validity(argument, start, end, 1);
+                Ok(float_vector(ty, products[start..end].to_vec(), validity))
+            }
+            Finish::Shape { argument, accumulator, shape } => {
+                let Accumulator::HigherMoments(states) = &self.arguments[argument].accumulators[accumulator]
+                else {
+                    return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+                };
+                let shapes: Vec<Option<f64>> = states[start..end].iter().map(|s| s.shape(shape)).collect();
+                let valid = NullBuffer::from_iter(shapes.iter().map(Option::is_some));
+                let values = shapes.iter().map(|s| s.unwrap_or_default()).collect();
+                Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
+            }
+            Finish::Chosen { argument, accumulator, choice } => {
+                self.chosen(argument, accumulator, choice, ty, start, end)
+            }
+            Finish::Between { argument, accumulator, fraction, descending } => {
+                let Some(all) = self.collected(argument, accumulator) else {
+                    return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+                };
+                let validity = self.validity(argument, start, end, 1);
+                let values = all.between(f64::from_bits(fraction), descending, start, end);
+                Ok(float_vector(ty, values, validity))
+            }
+            Finish::Entropy { argument, accumulator } => {
+                let entropies = match self.collected(argument, accumulator) {
+                    Some(all) => all.entropies(start, end),
+                    None => vec![0.0; end - start],
+                };
+                Ok(float_vector(ty, entropies, None))
             }
             Finish::Spread { argument, accumulator, spread } => {
                 self.spread(argument, accumulator, spread, ty, start, end)
@@ -164,6 +228,13 @@ impl States {
     ) -> Result<Vector> {
         let validity = self.validity(argument, start, end, 1);
         let data = match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::Bits { states, .. } => {
+                return Ok(Vector::new(
+                    ty,
+                    integer_data(ty, states[start..end].iter().map(|v| Some(i128::from(*v))))?,
+                    validity,
+                ));
+            }
             Accumulator::LeastOrGreatest(s) if ty.physical() == Physical::Bool => {
                 Data::Bool(s.values()[start..end].iter().map(|v| *v == 1).collect())
             }
@@ -187,6 +258,51 @@ impl States {
             }
             Accumulator::Pieces(s) => Data::Bytes(s.finish(start, end)),
             _ => return Ok(Vector::constant(ty, Value::Null, end - start).flatten()),
+        };
+        Ok(Vector::new(ty, data, validity))
+    }
+
+    fn collected(&self, argument: usize, accumulator: usize) -> Option<&Collected> {
+        match &self.arguments[argument].accumulators[accumulator] {
+            Accumulator::Collected(all) => Some(all),
+            _ => None,
+        }
+    }
+
+    fn chosen(
+        &self,
+        argument: usize,
+        accumulator: usize,
+        choice: Choice,
+        ty: Type,
+        start: usize,
+        end: usize,
+    ) -> Result<Vector> {
+        let Some(all) = self.collected(argument, accumulator) else {
+            return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+        };
+        let validity = self.validity(argument, start, end, 1);
+        let picks = all.choose(choice, start, end);
+        let data = match &all.values {
+            Values::Floats(v) => {
+                let values = picks.iter().map(|p| p.map_or(0.0, |p| v[p])).collect();
+                return Ok(float_vector(ty, values, validity));
+            }
+            Values::Wide(v) => Data::I128(picks.iter().map(|p| p.map_or(0, |p| v[p])).collect()),
+            Values::Integers(v) => {
+                let values = picks.iter().map(|p| p.map_or(0, |p| v[p]));
+                match ty.physical() {
+                    Physical::Bool => Data::Bool(values.map(|v| v == 1).collect()),
+                    Physical::I16 => Data::I16(values.map(|v| v as i16).collect()),
+                    Physical::I32 => Data::I32(values.map(|v| v as i32).collect()),
+                    _ => Data::I64(values.collect()),
+                }
+            }
+            Values::Texts(v) => {
+                let mut out = vector::StringBuilder::with_capacity(end - start);
+                picks.iter().for_each(|p| out.push(p.map_or(&[][..], |p| v.get(p))));
+                Data::Bytes(out.finish())
+            }
         };
         Ok(Vector::new(ty, data, validity))
     }

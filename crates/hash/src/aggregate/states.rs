@@ -18,9 +18,11 @@ use types::decimal::power_of_ten;
 use types::{Error, Physical, Result, Type, Value};
 use vector::{Coded, Data, Meaning, Vector};
 
+use super::collected::{Collected, Values};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
 use super::pieces::Pieces;
 use super::rows::{MaskedGroups, RowGroups};
+use super::shape::{BitOperation, HigherMoments};
 use super::sums::{FloatSums, IntegerSums, WideSums, add_counts};
 
 /// What is computed of an argument's values.
@@ -36,6 +38,11 @@ pub enum AccumulatorKind {
     Concatenation {
         delimiter: Arc<str>,
     },
+    Bits(BitOperation),
+    Product,
+    HigherMoments,
+    /// All values, for what depends on their order.
+    Collected,
 }
 
 #[derive(Clone, Debug)]
@@ -106,6 +113,13 @@ pub(super) enum Accumulator {
         unit: f64,
     },
     Pieces(Pieces),
+    Bits {
+        states: Vec<i64>,
+        operation: BitOperation,
+    },
+    Products(Vec<f64>),
+    HigherMoments(Vec<HigherMoments>),
+    Collected(Collected),
 }
 
 impl Accumulator {
@@ -124,6 +138,17 @@ impl Accumulator {
             (K::Concatenation { delimiter }, _) => {
                 Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct))
             }
+            (K::Bits(operation), _) => Accumulator::Bits { states: vec![], operation: *operation },
+            (K::Product, _) => Accumulator::Products(vec![]),
+            (K::HigherMoments, _) => Accumulator::HigherMoments(vec![]),
+            (K::Collected, Physical::Bytes) => {
+                Accumulator::Collected(Collected::new(Values::Texts(Default::default())))
+            }
+            (K::Collected, Physical::F32 | Physical::F64) => {
+                Accumulator::Collected(Collected::new(Values::Floats(vec![])))
+            }
+            (K::Collected, Physical::I128) => Accumulator::Collected(Collected::new(Values::Wide(vec![]))),
+            (K::Collected, _) => Accumulator::Collected(Collected::new(Values::Integers(vec![]))),
             (K::Least, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Least)),
             (K::Greatest, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Greatest)),
             (K::Any, Physical::Bytes) => Accumulator::Text(TextExtremes::new(TextChoice::Any)),
@@ -142,7 +167,10 @@ impl Accumulator {
     }
     fn resize(&mut self, groups: usize) {
         match self {
-            Accumulator::Nothing | Accumulator::Pieces(_) => {}
+            Accumulator::Nothing | Accumulator::Pieces(_) | Accumulator::Collected(_) => {}
+            Accumulator::Bits { states, operation } => states.resize(groups, operation.neutral()),
+            Accumulator::Products(s) => s.resize(groups, 1.0),
+            Accumulator::HigherMoments(s) => s.resize(groups, HigherMoments::default()),
             Accumulator::Integers(s) => s.resize(groups),
             Accumulator::WideIntegers(s) => s.resize(groups),
             Accumulator::Floats(s) => s.sums.resize(groups, 0.0),
@@ -165,6 +193,10 @@ impl Accumulator {
             Accumulator::Text(s) => s.values.bytes_held(),
             Accumulator::Moments { states, .. } => states.capacity() * size_of::<Moment>(),
             Accumulator::Pieces(s) => s.bytes(),
+            Accumulator::Bits { states, .. } => states.capacity() * 8,
+            Accumulator::Products(s) => s.capacity() * 8,
+            Accumulator::HigherMoments(s) => s.capacity() * size_of::<HigherMoments>(),
+            Accumulator::Collected(s) => s.bytes(),
         }
     }
     /// Values without NULLs.
@@ -180,16 +212,29 @@ impl Accumulator {
             Accumulator::Text(s) => s.update(groups, strings(vector)?),
             Accumulator::Moments { states, unit } => {
                 let values = numbers(vector)?;
-                let values = values.iter().map(|v| *v / *unit);
-                match groups {
-                    RowGroups::Single(_) => values.for_each(|v| states[0].add(v)),
-                    RowGroups::Each(each) => {
-                        each.iter().zip(values).for_each(|(g, v)| states[*g as usize].add(v));
-                    }
-                    RowGroups::Runs(runs) => {
-                        runs.each().iter().zip(values).for_each(|(g, v)| states[*g as usize].add(v));
+                each_value(groups, values.iter().map(|v| *v / *unit), |g, v| states[g].add(v));
+            }
+            Accumulator::Bits { states, operation } => {
+                let values = integers(vector)?;
+                each_value(groups, values.iter(), |g, v| states[g] = operation.apply(states[g], *v));
+            }
+            Accumulator::Products(states) => {
+                each_value(groups, numbers(vector)?.iter(), |g, v| states[g] *= *v);
+            }
+            Accumulator::HigherMoments(states) => {
+                each_value(groups, numbers(vector)?.iter(), |g, v| states[g].add(*v));
+            }
+            Accumulator::Collected(s) => {
+                match &mut s.values {
+                    Values::Integers(all) => all.extend_from_slice(&integers(vector)?),
+                    Values::Wide(all) => all.extend_from_slice(wide_integers(vector)?),
+                    Values::Floats(all) => all.extend_from_slice(&floats(vector)?),
+                    Values::Texts(all) => {
+                        let text = strings(vector)?;
+                        (0..groups.rows()).for_each(|row| all.push(text.get(row)));
                     }
                 }
+                s.add_groups(groups);
             }
             Accumulator::Pieces(s) => {
                 let text = strings(vector)?;
@@ -217,8 +262,28 @@ impl Accumulator {
                 super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(b));
             }
             (A::Pieces(a), A::Pieces(b)) => a.merge(b, rows, groups),
+            (A::Bits { states: a, operation }, A::Bits { states: b, .. }) => {
+                super::sums::merge_each(a, b, rows, groups, |a, b| *a = operation.apply(*a, b));
+            }
+            (A::Products(a), A::Products(b)) => {
+                super::sums::merge_each(a, b, rows, groups, |a, b| *a *= b);
+            }
+            (A::HigherMoments(a), A::HigherMoments(b)) => {
+                super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(&b));
+            }
+            (A::Collected(a), A::Collected(b)) => a.merge(b, rows, groups),
             _ => panic!("states of one query have one form"),
         }
+    }
+}
+
+/// Calls `add` with each value and its group.
+#[inline]
+fn each_value<V>(groups: RowGroups<'_>, values: impl Iterator<Item = V>, mut add: impl FnMut(usize, V)) {
+    match groups {
+        RowGroups::Single(_) => values.for_each(|v| add(0, v)),
+        RowGroups::Each(each) => each.iter().zip(values).for_each(|(g, v)| add(*g as usize, v)),
+        RowGroups::Runs(runs) => runs.each().iter().zip(values).for_each(|(g, v)| add(*g as usize, v)),
     }
 }
 

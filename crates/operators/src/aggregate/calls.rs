@@ -3,7 +3,9 @@
 //! Calls are taken apart so that equal parts are kept once: `sum(x)`, `avg(x)` and `count(x)` share x's sum and
 //! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
 
-use hash::aggregate::{AccumulatorKind, ArgumentSpec, Finish, Spread, StateSpec};
+use hash::aggregate::{
+    AccumulatorKind, ArgumentSpec, BitOperation, Choice, Finish, Shape, Spread, StateSpec,
+};
 use plan::{AggregateCall, AggregateFunction, Expr, Places};
 use types::{Type, Value};
 
@@ -91,6 +93,14 @@ impl Calls {
             F::Max | F::BoolOr => AccumulatorKind::Greatest,
             F::AnyValue | F::SingleValue => AccumulatorKind::Any,
             F::StddevSamp | F::StddevPop | F::VarSamp | F::VarPop => AccumulatorKind::Moments,
+            F::BitAnd => AccumulatorKind::Bits(BitOperation::And),
+            F::BitOr => AccumulatorKind::Bits(BitOperation::Or),
+            F::BitXor => AccumulatorKind::Bits(BitOperation::Xor),
+            F::Product => AccumulatorKind::Product,
+            F::Skewness | F::Kurtosis | F::KurtosisPop => AccumulatorKind::HigherMoments,
+            F::QuantileCont { .. } | F::QuantileDisc { .. } | F::Mode | F::Entropy => {
+                AccumulatorKind::Collected
+            }
             F::StringAgg { delimiter } => AccumulatorKind::Concatenation { delimiter: delimiter.clone() },
         };
         let kinds = &mut self.states.arguments[argument].accumulators;
@@ -99,6 +109,7 @@ impl Calls {
             kinds.len() - 1
         });
         let spread = |spread| Finish::Spread { argument, accumulator, spread };
+        let shape = |shape| Finish::Shape { argument, accumulator, shape };
         match &call.function {
             F::Sum => Finish::Sum { argument, accumulator },
             F::Avg => Finish::Average { argument, accumulator },
@@ -106,6 +117,23 @@ impl Calls {
             F::StddevPop => spread(Spread::StddevPop),
             F::VarSamp => spread(Spread::VarSamp),
             F::VarPop => spread(Spread::VarPop),
+            F::Product => Finish::Product { argument, accumulator },
+            F::Skewness => shape(Shape::Skewness),
+            F::Kurtosis => shape(Shape::Kurtosis),
+            F::KurtosisPop => shape(Shape::KurtosisPop),
+            F::QuantileCont { fraction, descending } => Finish::Between {
+                argument,
+                accumulator,
+                fraction: fraction.value().to_bits(),
+                descending: *descending,
+            },
+            F::QuantileDisc { fraction, descending } => {
+                let choice =
+                    Choice::Quantile { fraction: fraction.value().to_bits(), descending: *descending };
+                Finish::Chosen { argument, accumulator, choice }
+            }
+            F::Mode => Finish::Chosen { argument, accumulator, choice: Choice::Mode },
+            F::Entropy => Finish::Entropy { argument, accumulator },
             F::SingleValue => {
                 let passing = ArgumentInput { value: None, ..input };
                 let rows = input.filter.map(|_| self.argument(passing, Type::Boolean));

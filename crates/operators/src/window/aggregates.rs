@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hash::aggregate::{BitOperation, HigherMoments, Shape};
 use plan::{AggregateFunction, SortKey};
 use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
@@ -98,6 +99,25 @@ pub(super) fn evaluate(
                 Ok(())
             })?;
             Ok(out.finish())
+        }
+        A::BitAnd => bits(BitOperation::And, values, &counts, ty, sorted, frames, pace),
+        A::BitOr => bits(BitOperation::Or, values, &counts, ty, sorted, frames, pace),
+        A::BitXor => bits(BitOperation::Xor, values, &counts, ty, sorted, frames, pace),
+        A::Product => {
+            let mut out = VectorBuilder::new(ty, sorted.rows);
+            let combine = Products { values: floats(values), counts: &counts };
+            over_frames(&combine, sorted, frames, pace, |s| {
+                out.push(&s.map_or(Value::Null, Value::F64));
+                Ok(())
+            })?;
+            Ok(out.finish())
+        }
+        A::Skewness => shapes(Shape::Skewness, values, &counts, ty, sorted, frames, pace),
+        A::Kurtosis => shapes(Shape::Kurtosis, values, &counts, ty, sorted, frames, pace),
+        A::KurtosisPop => shapes(Shape::KurtosisPop, values, &counts, ty, sorted, frames, pace),
+        A::QuantileCont { .. } | A::QuantileDisc { .. } | A::Mode | A::Entropy => {
+            let sees = |row: usize| counts.sees(row);
+            super::ordered::evaluate(function, values, ty, &sees, sorted, frames, pace)
         }
         A::StringAgg { delimiter } => texts(values, delimiter, &counts, sorted, frames, pace),
     }
@@ -289,6 +309,105 @@ impl Combine for First<'_> {
     }
 }
 
+struct Bits<'v> {
+    values: &'v Vector,
+    counts: &'v Counts<'v>,
+    operation: BitOperation,
+}
+
+impl Combine for Bits<'_> {
+    type State = Option<i64>;
+    fn add(&self, state: &mut Option<i64>, row: usize) {
+        if self.counts.sees(row) {
+            let value = match self.values.data() {
+                Data::I16(v) => i64::from(v[row]),
+                Data::I32(v) => i64::from(v[row]),
+                Data::I64(v) => v[row],
+                _ => 0,
+            };
+            self.merge(state, &Some(value));
+        }
+    }
+    fn merge(&self, state: &mut Option<i64>, later: &Option<i64>) {
+        *state = match (*state, *later) {
+            (Some(a), Some(b)) => Some(self.operation.apply(a, b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+fn bits(
+    operation: BitOperation,
+    values: &Vector,
+    counts: &Counts<'_>,
+    ty: Type,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    let mut out = VectorBuilder::new(ty, sorted.rows);
+    over_frames(&Bits { values, counts, operation }, sorted, frames, pace, |s| {
+        let value = s.map(|s| Value::from_i128(i128::from(s), ty.physical()));
+        out.push(&value.flatten().unwrap_or(Value::Null));
+        Ok(())
+    })?;
+    Ok(out.finish())
+}
+
+struct Products<'v> {
+    values: Vec<f64>,
+    counts: &'v Counts<'v>,
+}
+
+impl Combine for Products<'_> {
+    type State = Option<f64>;
+    fn add(&self, state: &mut Option<f64>, row: usize) {
+        if self.counts.sees(row) {
+            self.merge(state, &Some(self.values[row]));
+        }
+    }
+    fn merge(&self, state: &mut Option<f64>, later: &Option<f64>) {
+        *state = match (*state, *later) {
+            (Some(a), Some(b)) => Some(a * b),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+struct Shapes<'v> {
+    values: Vec<f64>,
+    counts: &'v Counts<'v>,
+}
+
+impl Combine for Shapes<'_> {
+    type State = HigherMoments;
+    fn add(&self, state: &mut HigherMoments, row: usize) {
+        if self.counts.sees(row) {
+            state.add(self.values[row]);
+        }
+    }
+    fn merge(&self, state: &mut HigherMoments, later: &HigherMoments) {
+        state.merge(later);
+    }
+}
+
+fn shapes(
+    shape: Shape,
+    values: &Vector,
+    counts: &Counts<'_>,
+    ty: Type,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    let mut out = VectorBuilder::new(ty, sorted.rows);
+    over_frames(&Shapes { values: floats(values), counts }, sorted, frames, pace, |s| {
+        out.push(&s.shape(shape).map_or(Value::Null, Value::F64));
+        Ok(())
+    })?;
+    Ok(out.finish())
+}
+
 struct Truths<'v> {
     values: &'v Vector,
     counts: &'v Counts<'v>,
@@ -352,7 +471,7 @@ impl Combine for Moments<'_> {
 }
 
 /// Values as floats; NULLs are anything. Decimals are divided by their unit.
-fn floats(values: &Vector) -> Vec<f64> {
+pub(super) fn floats(values: &Vector) -> Vec<f64> {
     let unit = power_of_ten(values.ty().scale()) as f64;
     match values.data() {
         Data::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),

@@ -16,6 +16,7 @@
 
 mod aggregates;
 mod frames;
+mod ordered;
 mod partition;
 mod ranks;
 mod sink;

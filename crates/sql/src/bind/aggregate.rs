@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Places};
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Fraction, Places};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments,
@@ -36,6 +36,9 @@ pub(crate) struct Aggregates<'a> {
     pub below: Vec<Pending>,
 }
 
+/// The middle: the median's fraction.
+const HALF: Option<Fraction> = Fraction::new(0.5);
+
 /// The function of that name; `None` when it is no aggregate.
 pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
     use AggregateFunction as A;
@@ -52,35 +55,49 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "variance" | "var_samp" => A::VarSamp,
         "var_pop" => A::VarPop,
         "any_value" => A::AnyValue,
-        "string_agg" => A::StringAgg { delimiter: "".into() },
+        "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into() },
+        "bit_and" => A::BitAnd,
+        "bit_or" => A::BitOr,
+        "bit_xor" => A::BitXor,
+        "product" => A::Product,
+        "skewness" => A::Skewness,
+        "kurtosis" => A::Kurtosis,
+        "kurtosis_pop" => A::KurtosisPop,
+        "entropy" => A::Entropy,
+        "mode" => A::Mode,
+        "median" | "quantile_cont" | "percentile_cont" => {
+            A::QuantileCont { fraction: HALF?, descending: false }
+        }
+        "quantile" | "quantile_disc" | "percentile_disc" | "approx_quantile" => {
+            A::QuantileDisc { fraction: HALF?, descending: false }
+        }
+        // Exact, which an approximation may be.
+        "approx_count_distinct" => A::Count,
+        "count_if" | "countif" => A::Count,
         _ => return None,
     })
 }
 
 /// Aggregates that others have, so that the refusal can say what is meant.
-const UNSUPPORTED: [&str; 22] = [
+const UNSUPPORTED: [&str; 18] = [
     "array_agg",
-    "median",
-    "mode",
+    "list",
+    "histogram",
     "corr",
     "covar_pop",
     "covar_samp",
-    "percentile_cont",
-    "percentile_disc",
     "approx_distinct",
     "approx_median",
+    "arg_max",
+    "arg_min",
     "json_agg",
     "jsonb_agg",
     "xmlagg",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
     "regr_slope",
     "regr_intercept",
     "regr_count",
     "regr_r2",
     "grouping",
-    "approx_percentile_cont",
 ];
 
 pub(crate) fn is_aggregate(name: &str) -> bool {
@@ -143,6 +160,11 @@ impl<'a> ExprBinder<'_, 'a> {
         let FunctionArguments::List(list) = &call.args else {
             return Err(refuse(Error::new(SqlState::SyntaxError, format!("{name} needs arguments"))));
         };
+        let ordered_set = matches!(name, "percentile_cont" | "percentile_disc");
+        if !call.within_group.is_empty() && !ordered_set && function != A::Mode {
+            let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
+            return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
+        }
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for clause in &list.clauses {
             match clause {
@@ -161,7 +183,7 @@ impl<'a> ExprBinder<'_, 'a> {
             match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard)
-                    if function == A::Count && list.args.len() == 1 =>
+                    if name == "count" && list.args.len() == 1 =>
                 {
                     if distinct {
                         return Err(refuse(Error::new(
@@ -185,15 +207,63 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
-        let wanted = if matches!(function, A::StringAgg { .. }) { 2 } else { 1 };
+        let mut descending = false;
+        if !call.within_group.is_empty() || ordered_set {
+            let [by] = call.within_group.as_slice() else {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("{name} takes WITHIN GROUP (ORDER BY value), with one value"),
+                );
+                return Err(refuse(error));
+            };
+            descending = by.options.asc == Some(false);
+            // As in quantile_cont(value, fraction).
+            arguments.insert(0, &by.expr);
+        }
+        let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
+        let two = matches!(function, A::StringAgg { .. }) || (quantile && name != "median");
+        let wanted = if two { 2 } else { 1 };
         if arguments.len() != wanted {
             return Err(refuse(Error::new(
                 SqlState::UndefinedFunction,
                 format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
             )));
         }
-        let bound = self.bind(arguments[0])?;
+        let mut bound = self.bind(arguments[0])?;
         super::check_depth(&bound.expr)?;
+        let distinct = distinct || name == "approx_count_distinct";
+        if matches!(name, "count_if" | "countif") {
+            // Where it is not true there is no value to be counted.
+            let condition = operator::condition(bound.clone(), name, text)?;
+            let one = Expr::literal(Value::I64(1), Type::BigInt);
+            let kind = ExprKind::Case { branches: vec![(condition, one)], otherwise: None };
+            bound.expr = Expr::new(kind, Type::BigInt);
+            bound.untyped = false;
+        }
+        let fraction = match arguments.get(1).filter(|_| quantile) {
+            None => HALF,
+            Some(ast) => {
+                let given = self.bind(ast)?;
+                let value = given.expr.as_literal().cloned().ok_or_else(|| {
+                    refuse(Error::unsupported(format!("the fraction of {name} must be a constant")))
+                })?;
+                let number = types::cast::cast_value(&value, given.ty(), Type::Double)
+                    .map_err(|e| place::at(e, text, given.span))?;
+                let fraction = number.as_f64().and_then(Fraction::new);
+                if fraction.is_none() {
+                    let message =
+                        format!("percentile value {} is not between 0 and 1", value.display(given.ty()));
+                    let error = Error::new(SqlState::NumericValueOutOfRange, message);
+                    return Err(place::at(error, text, given.span));
+                }
+                fraction
+            }
+        };
+        let function = match (function, fraction) {
+            (A::QuantileCont { .. }, Some(fraction)) => A::QuantileCont { fraction, descending },
+            (A::QuantileDisc { .. }, Some(fraction)) => A::QuantileDisc { fraction, descending },
+            (other, _) => other,
+        };
         let function = match function {
             A::StringAgg { .. } => {
                 let delimiter = self.bind(arguments[1])?;
@@ -258,7 +328,28 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             Ok(argument) => Ok((argument, Type::Boolean)),
             Err(_) => Err(undefined()),
         },
-        A::Min | A::Max | A::AnyValue | A::SingleValue => {
+        A::Product | A::Skewness | A::Kurtosis | A::KurtosisPop | A::QuantileCont { .. } => {
+            if from.is_numeric() || from == Type::Null {
+                return Ok((cast(bound.expr, Type::Double), Type::Double));
+            }
+            let error = undefined();
+            Err(match function {
+                A::QuantileCont { .. } => {
+                    error.with_hint("quantile_disc and percentile_disc take values of any type")
+                }
+                _ => error,
+            })
+        }
+        A::BitAnd | A::BitOr | A::BitXor => match from {
+            t if t.is_integer() => Ok((bound.expr, t)),
+            Type::Null => Ok((cast(bound.expr, Type::BigInt), Type::BigInt)),
+            _ => Err(undefined()),
+        },
+        A::Entropy => {
+            let ty = if from == Type::Null { Type::Text } else { from };
+            Ok((cast(bound.expr, ty), Type::Double))
+        }
+        A::Min | A::Max | A::AnyValue | A::SingleValue | A::QuantileDisc { .. } | A::Mode => {
             let ty = if from == Type::Null { Type::Text } else { from };
             Ok((cast(bound.expr, ty), ty))
         }

@@ -100,8 +100,12 @@ impl<'a> Binder<'a> {
             O::FullOuter(c) => (JoinKind::Full, c),
             O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
             O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
+            // What ASOF became: see `parse`.
+            O::RightSemi(c) => (JoinKind::Inner, c),
+            O::RightAnti(c) => (JoinKind::Left, c),
             _ => return Err(Error::unsupported("this kind of join is not supported")),
         };
+        let asof = matches!(join.join_operator, O::RightSemi(_) | O::RightAnti(_));
         let Source { plan: right_plan, entries: mut right_entries, lateral } = right;
         let mut scope = before.clone();
         let (conditions, merged) = match constraint {
@@ -111,9 +115,9 @@ impl<'a> Binder<'a> {
                 let scope = Rc::new(scope);
                 let conjuncts = self.conjuncts(condition, &scope, Clause::On, &mut None)?;
                 if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
-                    if kind != JoinKind::Inner {
+                    if kind != JoinKind::Inner || asof {
                         return Err(Error::unsupported(
-                            "a subquery in the condition of an outer join is not supported",
+                            "a subquery in the condition of an outer or ASOF join is not supported",
                         )
                         .with_hint("compute it in a subquery in FROM"));
                     }
@@ -159,6 +163,12 @@ impl<'a> Binder<'a> {
                 "LATERAL cannot refer to the left side of a RIGHT or FULL join",
             ));
         }
+        if asof {
+            if lateral && !free_columns(&right_plan).is_empty() {
+                return Err(Error::unsupported("LATERAL in an ASOF join is not supported"));
+            }
+            return self.bind_asof(left, right_plan, entries, right_entries, (conditions, merged), kind);
+        }
         let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
         if matches!(kind, JoinKind::Left | JoinKind::Full) {
             self.make_nullable(&right_entries);
@@ -173,6 +183,36 @@ impl<'a> Binder<'a> {
         };
         if semi {
             return Ok((plan, entries));
+        }
+        let mut all = self.merged_columns(&mut plan, kind, merged);
+        all.append(&mut entries);
+        all.append(&mut right_entries);
+        Ok((plan, all))
+    }
+
+    /// An ASOF join; of USING's columns the last is the one that is near.
+    #[allow(clippy::type_complexity)]
+    fn bind_asof(
+        &mut self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        mut entries: Vec<Entry>,
+        mut right_entries: Vec<Entry>,
+        (mut conditions, mut merged): (Vec<Expr>, Vec<(Rc<str>, ColumnId, ColumnId)>),
+        kind: JoinKind,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        if !merged.is_empty()
+            && let Some(ExprKind::Compare { op, .. }) = conditions.last_mut().map(|c| &mut c.kind)
+        {
+            *op = Comparison::GreaterOrEqual;
+        }
+        let (mut plan, renamed) = self.asof_join(left, right, conditions, kind)?;
+        let now = |id: ColumnId| renamed.get(&id).copied().unwrap_or(id);
+        for entry in entries.iter_mut().chain(&mut right_entries) {
+            entry.id = now(entry.id);
+        }
+        for (_, l, r) in &mut merged {
+            (*l, *r) = (now(*l), now(*r));
         }
         let mut all = self.merged_columns(&mut plan, kind, merged);
         all.append(&mut entries);
@@ -320,6 +360,38 @@ impl<'a> Binder<'a> {
                         self.source(Relation { plan, columns }, alias.as_ref(), None, None)
                     }
                 }
+            }
+            TableFactor::Pivot {
+                table,
+                aggregate_functions,
+                value_column,
+                value_source,
+                default_on_null,
+                alias,
+            } => {
+                if default_on_null.is_some() {
+                    return Err(Error::unsupported("DEFAULT ON NULL in PIVOT is not supported"));
+                }
+                let inner = self.bind_factor(table, visible, has_left)?;
+                let relation = self.bind_pivot(
+                    inner.plan,
+                    inner.entries,
+                    aggregate_functions,
+                    value_column,
+                    value_source,
+                )?;
+                self.source(relation, alias.as_ref(), None, None)
+            }
+            TableFactor::Unpivot { table, value, name, columns, null_inclusion, alias } => {
+                let inner = self.bind_factor(table, visible, has_left)?;
+                let relation = self.bind_unpivot(
+                    inner.plan,
+                    inner.entries,
+                    (value, name),
+                    columns,
+                    null_inclusion.as_ref(),
+                )?;
+                self.source(relation, alias.as_ref(), None, None)
             }
             other => {
                 let error = Error::unsupported("this kind of table expression is not supported");

@@ -1,6 +1,6 @@
 //! Binding: from the syntax tree of a query to a `LogicalQuery` of typed expressions over query-wide columns.
 //!
-//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins; `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
+//! * `query`: WITH, set operations, ORDER BY and LIMIT; `select`: one SELECT (`star`: options of `*`; `grouping`: sets); `from`: tables and joins (`asof`, `pivot`); `describe`, `show`: DESCRIBE, SUMMARIZE, SHOW
 //! * `scope`: names; `expression`, `operator`, `function`, `aggregate`, `window`, `literal`, `coerce`, `fold`: expressions
 //! * `subquery`: subqueries in expressions; `decorrelate`: joins in place of correlated subqueries
 //!
@@ -8,6 +8,7 @@
 //! is seen. And an outer reference is nothing but a column that the plan it stands in does not produce.
 
 pub(crate) mod aggregate;
+mod asof;
 pub(crate) mod coerce;
 mod columns;
 mod decorrelate;
@@ -22,6 +23,7 @@ mod listing;
 pub(crate) mod literal;
 mod macros;
 mod operator;
+mod pivot;
 mod query;
 mod recursion;
 mod regex;
