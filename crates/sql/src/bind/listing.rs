@@ -3,15 +3,36 @@
 use super::{aggregate, from, function, library, window};
 
 /// Aggregates under all their names; the test below holds the list against the binder.
-const AGGREGATES: [&str; 15] = [
+const AGGREGATES: [&str; 37] = [
     "any_value",
+    "approx_count_distinct",
+    "approx_quantile",
     "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
     "bool_and",
     "bool_or",
     "count",
+    "count_if",
+    "countif",
+    "entropy",
     "every",
+    "group_concat",
+    "kurtosis",
+    "kurtosis_pop",
+    "listagg",
     "max",
+    "median",
     "min",
+    "mode",
+    "percentile_cont",
+    "percentile_disc",
+    "product",
+    "quantile",
+    "quantile_cont",
+    "quantile_disc",
+    "skewness",
     "stddev",
     "stddev_pop",
     "stddev_samp",
@@ -19,6 +40,7 @@ const AGGREGATES: [&str; 15] = [
     "sum",
     "var_pop",
     "var_samp",
+    "variance",
 ];
 
 const WINDOWS: [&str; 11] = [
