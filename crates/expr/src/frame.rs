@@ -21,6 +21,8 @@ pub(crate) struct Frame<'a> {
     rows: usize,
     source: Source<'a>,
     memo: Vec<Option<Vector>>,
+    /// Bounds on the magnitudes of products of codes, proved when they were computed.
+    bounds: Vec<(NodeId, u128)>,
 }
 
 enum Source<'a> {
@@ -37,7 +39,13 @@ struct Piece {
 
 impl<'a> Frame<'a> {
     pub(crate) fn new(graph: &'a Graph, batch: &'a Batch) -> Self {
-        Frame { graph, rows: batch.rows, source: Source::Batch(batch), memo: vec![None; graph.len()] }
+        Frame {
+            graph,
+            rows: batch.rows,
+            source: Source::Batch(batch),
+            memo: vec![None; graph.len()],
+            bounds: Vec::new(),
+        }
     }
 
     /// The frame of these rows of this one.
@@ -50,6 +58,7 @@ impl<'a> Frame<'a> {
             rows: rows.len(),
             source: Source::Part { whole: self, rows },
             memo: vec![None; self.graph.len()],
+            bounds: Vec::new(),
         }
     }
 
@@ -111,7 +120,13 @@ impl<'a> Frame<'a> {
                     inputs.push(if input.is_coded() && !arithmetic { input.decoded() } else { input });
                 }
                 if arithmetic && inputs.iter().any(Vector::is_coded) {
-                    if let Some(result) = coded::arithmetic(node, &inputs, self.rows) {
+                    let bound_of = |at: usize| {
+                        let operand = node.operands.get(at)?;
+                        self.bounds.iter().find(|(known, _)| known == operand).map(|(_, bound)| *bound)
+                    };
+                    let known = [bound_of(0), bound_of(1)];
+                    if let Some((result, bound)) = coded::arithmetic(node, &inputs, known, self.rows) {
+                        self.bounds.extend(bound.map(|bound| (id, bound)));
                         return Ok(result);
                     }
                     inputs.iter_mut().for_each(|input| *input = input.decoded());

@@ -61,7 +61,8 @@ pub use level::{Kernel, Level, level, run, run_at, set_level};
 pub use lines::{Line, magnitudes, multiply_by_line, multiply_lines};
 pub use lookup::{CodeTable, and_lookup};
 pub use masked::{
-    combine_codes, count_masked, each_row, group_masks, masks_pay, rows_of_word, sum_masked, sum_masked_codes,
+    combine_codes, count_masked, each_row, group_masks, join_codes, masks_pay, rows_of_word, sum_masked,
+    sum_masked_codes,
 };
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::{prefetch, take};

@@ -72,11 +72,36 @@ pub fn group_masks_at(
     }
 }
 
+/// What one more key adds to an index: a multiple of its code, by shifting where that is one.
+#[inline(always)]
+fn times(code: u8, unit: u8, shift: Option<u32>) -> u8 {
+    match shift {
+        Some(shift) => code << shift,
+        None => code.wrapping_mul(unit),
+    }
+}
+
+fn shift_of(unit: u8) -> Option<u32> {
+    unit.is_power_of_two().then(|| unit.trailing_zeros())
+}
+
 dispatch! {
     /// Adds `unit` times each code to the row's index, wrapping: several keys of few values as one.
     pub fn combine_codes(index: &mut [u8], codes: &[u8], unit: u8) {
-        for (index, code) in index.iter_mut().zip(codes) {
-            *index = index.wrapping_add(code.wrapping_mul(unit));
+        match shift_of(unit) {
+            Some(shift) => index.iter_mut().zip(codes).for_each(|(i, c)| *i = i.wrapping_add(times(*c, unit, Some(shift)))),
+            None => index.iter_mut().zip(codes).for_each(|(i, c)| *i = i.wrapping_add(times(*c, unit, None))),
+        }
+    }
+}
+
+dispatch! {
+    /// Appends the index of each row's two keys.
+    pub fn join_codes(first: &[u8], codes: &[u8], unit: u8, index: &mut Vec<u8>) {
+        let rows = first.iter().zip(codes);
+        match shift_of(unit) {
+            Some(shift) => index.extend(rows.map(|(f, c)| f.wrapping_add(times(*c, unit, Some(shift))))),
+            None => index.extend(rows.map(|(f, c)| f.wrapping_add(times(*c, unit, None)))),
         }
     }
 }

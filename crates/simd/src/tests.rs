@@ -403,6 +403,25 @@ fn masks_of_few_groups() {
 }
 
 #[test]
+fn keys_become_one_index() {
+    let mut random = Random(62);
+    for rows in lengths() {
+        let mut codes = |last: u64| -> Vec<u8> { (0..rows).map(|_| random.below(last) as u8).collect() };
+        let (a, b, c) = (codes(3), codes(7), codes(5));
+        // By shifting and by multiplying.
+        for (first, second) in [(4u8, 32u8), (3, 21), (4, 28)] {
+            let mut index = vec![];
+            join_codes(&a, &b, first, &mut index);
+            combine_codes(&mut index, &c, second);
+            let one = |r: usize| {
+                a[r].wrapping_add(first.wrapping_mul(b[r])).wrapping_add(second.wrapping_mul(c[r]))
+            };
+            assert_eq!(index, (0..rows).map(one).collect::<Vec<u8>>(), "{first} {second}");
+        }
+    }
+}
+
+#[test]
 fn products_of_lines() {
     let mut random = Random(60);
     for rows in lengths() {

@@ -12,8 +12,14 @@ use vector::{Coded, Codes, Data, Meaning, Vector};
 
 use crate::graph::{Node, Operation};
 
-/// The node over inputs of which some are codes; `None` when it needs them decoded.
-pub(crate) fn arithmetic(node: &Node, inputs: &[Vector], rows: usize) -> Option<Vector> {
+/// The node over inputs of which some are codes, with a bound on its magnitudes where one was proved on the way; `None`
+/// when it needs them decoded. `bounds`: what is known of the inputs.
+pub(crate) fn arithmetic(
+    node: &Node,
+    inputs: &[Vector],
+    bounds: [Option<u128>; 2],
+    rows: usize,
+) -> Option<(Vector, Option<u128>)> {
     let Operation::Arithmetic { op, checked } = &node.operation else { return None };
     let [a, b] = inputs else { return None };
     if inputs.iter().any(Vector::has_nulls)
@@ -27,18 +33,18 @@ pub(crate) fn arithmetic(node: &Node, inputs: &[Vector], rows: usize) -> Option<
     let fits = |value: i128| i64::try_from(value).is_ok() && decimal::fits(value, precision);
     match (a.data(), b.data()) {
         (Data::Coded(coded), Data::Constant(value)) => moved(*op, coded, integer(value)?, false, fits)
-            .map(|c| Vector::new(node.ty, Data::Coded(c), None)),
-        (Data::Constant(value), Data::Coded(coded)) => {
-            moved(*op, coded, integer(value)?, true, fits).map(|c| Vector::new(node.ty, Data::Coded(c), None))
-        }
+            .map(|c| (Vector::new(node.ty, Data::Coded(c), None), None)),
+        (Data::Constant(value), Data::Coded(coded)) => moved(*op, coded, integer(value)?, true, fits)
+            .map(|c| (Vector::new(node.ty, Data::Coded(c), None), None)),
         (a, b) if *op == Arithmetic::Multiply => {
-            let bound = magnitude(a)?.checked_mul(magnitude(b)?)?;
+            let bound_of = |known: Option<u128>, data: &Data| known.or_else(|| magnitude(data));
+            let bound = bound_of(bounds[0], a)?.checked_mul(bound_of(bounds[1], b)?)?;
             if !fits(i128::try_from(bound).ok()?) {
                 return None;
             }
             let mut out = Vec::with_capacity(rows);
             multiply(a, b, &mut out)?;
-            Some(Vector::from_i64(node.ty, out))
+            Some((Vector::from_i64(node.ty, out), Some(bound)))
         }
         _ => None,
     }

@@ -80,21 +80,37 @@ impl Masked {
     fn index(&mut self, keys: &[&Vector]) -> bool {
         let mut found = Vec::with_capacity(keys.len());
         let mut unit = 1usize;
+        let mut first: &[u8] = &[];
+        // Units are powers of two, which shift, if that leaves room for all keys.
+        let sizes = keys.iter().filter_map(|key| match key.data() {
+            Data::Coded(coded) => Some(coded.last as usize + 1),
+            _ => None,
+        });
+        let shifts = sizes.fold(1usize, |unit, size| unit.next_power_of_two().saturating_mul(size)) <= 256;
         for (at, key) in keys.iter().enumerate() {
             let Data::Coded(coded) = key.data() else { return false };
             let (Codes::U8(codes), false) = (&coded.codes, key.has_nulls()) else { return false };
             let size = coded.last as usize + 1;
+            if shifts {
+                unit = unit.next_power_of_two();
+            }
             if unit * size > 256 {
                 return false;
             }
-            if at == 0 {
-                self.index.clear();
-                self.index.extend_from_slice(codes);
-            } else {
-                simd::combine_codes(&mut self.index, codes, unit as u8);
+            match at {
+                0 => first = codes,
+                1 => {
+                    self.index.clear();
+                    simd::join_codes(first, codes, unit as u8, &mut self.index);
+                }
+                _ => simd::combine_codes(&mut self.index, codes, unit as u8),
             }
             unit *= size;
             found.push((coded.meaning.clone(), size));
+        }
+        if keys.len() == 1 {
+            self.index.clear();
+            self.index.extend_from_slice(first);
         }
         let same = self.keys.len() == found.len()
             && self.keys.iter().zip(&found).all(|((a, n), (b, m))| n == m && a.same(b));
