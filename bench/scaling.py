@@ -5,9 +5,10 @@
 Each number of workers has a process of its own that generates the data once;
 rounds go over all processes in turn, so that what disturbs the machine disturbs
 all alike, and only one of them runs at a time.  Wall time is a query's median
-from text to result; CPU time is the whole process's, of which planning is the
-part before the first work order.  The line of JSON goes to
-`results/scaling.jsonl`, the tables to docs/results/scaling.md.
+from text to result; CPU time is the whole process's.  Planning, which no number
+of workers changes, is what EXPLAIN ANALYZE tells at scale factor 1 at most.  The
+line of JSON goes to `results/scaling.jsonl`, the tables to
+docs/results/scaling.md.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def measure(arguments: argparse.Namespace, statements: dict[str, str]) -> dict[i
             for workers, pipe in engines.items():
                 pipe.send(statement)
                 found = pipe.recv()
-                # The first round fills caches and compiles nothing twice.
+                # The first round warms the caches.
                 if round_number > 0:
                     times[workers][name].append(found)
     for pipe in engines.values():
@@ -151,7 +152,8 @@ def main() -> None:
         latest[one["suite"], one["scale"], one["machine"]["cores"]] = one
     text = (
         "# Scaling with workers\n"
-        "Written by `bench/scaling.py`, where it is explained. Milliseconds; CPU is the whole process's.\n\n"
+        "Written by `bench/scaling.py`, where it is explained. Milliseconds; CPU is the whole process's; planning at "
+        "scale factor 1 at most.\n\n"
     )
     REPORT.write_text(text + "\n".join(report(one) for one in latest.values()))
 

@@ -8,8 +8,9 @@ show here. What the two mean differently is excluded by construction (`portable`
 and decimals, averages of decimals, rounding of floats to whole numbers, negative string positions, BYTEA, UUID,
 intervals as values, NaN. What remains is settled here: numbers are compared as numbers, timestamps without trailing
 zeros, and a query that either side refuses or fails is counted, not compared. DuckDB has faults of its own, and rounds
-where decimals of many digits meet others: with `--postgres`, PostgreSQL judges what the two answer differently, and a
-query on which it agrees with us is counted as DuckDB's. Exit status 1 on a difference that is left.
+where decimals of many digits meet others: with `--postgres` (and the packages psycopg and pyarrow), PostgreSQL judges
+what the two answer differently, and a query on which it agrees with us is counted as DuckDB's. Exit status 1 on a
+difference that is left.
 """
 
 import argparse

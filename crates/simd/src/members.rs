@@ -336,8 +336,8 @@ mod tests {
     use crate::tests::Random;
 
     fn check<T: Key + std::fmt::Debug>(random: &mut Random, bits: &[u64], values: &[T], offset: i64) {
-        // Few rows in most words, so that they are listed, or many.
-        let mix = [2, 4, 20][random.below(3) as usize];
+        // Most rows left, so that all are tested; some, moved together; few, listed.
+        let mix = [2, 4, 20, 80][random.below(4) as usize];
         let words: Vec<u64> = (0..values.len().div_ceil(64))
             .map(|_| match random.below(mix) {
                 0 => u64::MAX,
@@ -367,7 +367,8 @@ mod tests {
         let mut random = Random(3);
         for words in [0usize, 1, 7, 8, 9, 100] {
             let bits: Vec<u64> = (0..words).map(|_| random.next()).collect();
-            for rows in [0usize, 1, 63, 64, 65, 640, 1000] {
+            // Past 1,024, values are moved together in several rounds.
+            for rows in [0usize, 1, 63, 64, 65, 640, 1000, 2100] {
                 // Steps up to 4 stay in a window, up to 20 leave it now and then, 1000 always.
                 for step in [1u64, 4, 20, 1000] {
                     let mut at = random.below(64 * words as u64 + 1) as i64;
