@@ -179,11 +179,17 @@ fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
         let error = session.query(statement).expect_err(what);
         assert_eq!(error.state(), SqlState::OutOfMemory, "{what}: {error}");
         assert!(error.to_string().contains("limit"), "{what}: {error}");
-        let used_first = session.database().memory_used().0;
+        // How many slots stay for reuse depends on where the workers stood when the limit was met; what a failed
+        // statement may not keep is what remains without them.
+        let kept = || {
+            session.database().release_idle_memory();
+            session.database().memory_used().0
+        };
+        let used_first = kept();
         session.query(statement).expect_err(what);
-        let used = session.database().memory_used().0;
+        let used = kept();
         assert!(
-            used < used_first + (4 << 20),
+            used < used_first + (1 << 20),
             "{what}: {used_first} bytes in use after it, {used} after a second"
         );
         session.query("SELECT count(*) FROM lineitem").expect("the session goes on");

@@ -85,9 +85,16 @@ impl Database {
         self.shared.budget.set_limit(bytes);
     }
 
-    /// Bytes in use now, and the most that were.
+    /// Bytes in use now, and the most that were. Memory kept for the next statements counts as used: see
+    /// [`Database::release_idle_memory`].
     pub fn memory_used(&self) -> (u64, u64) {
         (self.shared.budget.used(), self.shared.budget.peak())
+    }
+
+    /// Gives memory that no statement uses, and that is kept for the next ones, back to the machine; returns how
+    /// many bytes. Happens by itself where the limit would be exceeded.
+    pub fn release_idle_memory(&self) -> u64 {
+        self.shared.budget.reclaim()
     }
 
     /// Where names are looked up and tables live.
