@@ -17,7 +17,7 @@ SCALE := 1
 WORKERS :=
 ENGINES := quickstep,duckdb,hyper
 
-.PHONY: demo test bench bench-ablation build wheel tidy format lint fuzz clean setup environment
+.PHONY: demo test bench bench-ablation build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -47,7 +47,7 @@ build: setup
 # The Python packages of the wheel and its tests; the peers come with `make bench`.
 environment: setup
 	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
-	@$(PYTHON) -c 'import maturin, pyarrow, pytest, pexpect' 2>/dev/null || \
+	@$(PYTHON) -c 'import maturin, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
 
 wheel: environment
@@ -69,6 +69,7 @@ test: wheel
 	(cd crates/python && $(PYTHON) -m pytest -q tests)
 	(cd crates/cli && $(PYTHON) -m pytest -q tests)
 	(cd bench && $(PYTHON) -m pytest -q tests)
+	(cd book && $(PYTHON) -m pytest -q tests)
 
 bench: wheel
 	@$(PYTHON) -c 'import duckdb, tableauhyperapi' 2>/dev/null || \
@@ -82,6 +83,17 @@ bench-ablation: build environment
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(PYTHON) bench/ablation.py --quickstep $(RELEASE)/quickstep --scale $(SCALE) --data $(CACHE)/data
 
+# The documentation as HTML, in book/html; its examples are tested without mdBook.
+book:
+	@command -v mdbook >/dev/null || { echo "mdBook is needed: cargo install mdbook"; exit 1; }
+	mdbook build book
+	python3 book/pages.py book/html
+	@echo "open book/html/index.html"
+
+# Pages of the documentation that are made from the engine's own lists.
+reference: wheel
+	$(PYTHON) book/reference.py
+
 clean:
-	rm -rf dist
+	rm -rf dist book/html
 	cargo clean
