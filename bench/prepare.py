@@ -2,11 +2,14 @@
 
     python prepare.py --suite tpch --scale 1
     python prepare.py --suite ssb --scale 1
+    python prepare.py --suite ssbflat --scale 1
     python prepare.py --suite tpcds --scale 1
 
 TPC-H comes from tpchgen-cli, a faithful port of the benchmark's own generator.
 SSB and TPC-DS come from Quickstep's generators, so that the files hold what
-`CALL ssb` and `CALL tpcds` load; the peers read the same files.  A folder that is complete is left alone;
+`CALL ssb` and `CALL tpcds` load; the peers read the same files.  The
+denormalised SSB is SSB's fact table with the columns of its dimensions that
+queries select or group by, in the fact table's order.  A folder that is complete is left alone;
 a broken-off run leaves none behind.
 """
 
@@ -73,9 +76,31 @@ def queries_of_parts(connection: Any, table: str) -> list[str]:
     ]
 
 
+FLAT_TABLE = """
+select l.*, d_year, d_yearmonthnum, d_yearmonth, d_weeknuminyear,
+ c_city, c_nation, c_region, c_mktsegment, s_city, s_nation, s_region,
+ p_mfgr, p_category, p_brand1, p_color, p_type, p_size, p_container
+from lineorder l, ddate, customer, supplier, part
+where lo_orderdate = d_datekey and lo_custkey = c_custkey
+ and lo_suppkey = s_suppkey and lo_partkey = p_partkey
+order by lo_orderkey, lo_linenumber
+"""
+
+
+def generate_flat(scale: Decimal, folder: Path) -> None:
+    import pyarrow.parquet
+    import quickstep
+
+    connection = quickstep.connect()
+    connection.execute(f"CALL ssb(scale => {scale})")
+    rows = connection.sql(FLAT_TABLE).arrow()
+    pyarrow.parquet.write_table(rows, folder / "lineorder_flat.parquet")
+
+
 GENERATOR_OF_SUITE = {
     "tpch": generate_tpch,
     "ssb": functools.partial(generate_ours, "ssb"),
+    "ssbflat": generate_flat,
     "tpcds": functools.partial(generate_ours, "tpcds"),
 }
 

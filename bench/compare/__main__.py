@@ -1,7 +1,8 @@
 """The command line: `python -m compare` from the bench folder.
 
 Ends with status 0 if every engine ran every query and answered right, 1 if
-one did not, 2 if the run could not begin, 130 if it was interrupted.
+one did not, 2 if the run could not begin, 3 if the machine was busy with
+something else, 130 if the run was interrupted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from compare.engines import KNOWN_ENGINES
+from compare.gate import Gate, GateLost
 from compare.record import RESULTS_FOLDER, append_record
 from compare.report import comparison_table, remarks
 from compare.runner import AUTOMATIC, INTERLEAVED, SEQUENTIAL, Options, compare_engines
@@ -72,7 +74,27 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         default=AUTOMATIC,
         help="interleave the engines, if memory allows (default: auto)",
     )
-    parser.add_argument("--timeout", type=float, default=300.0, help="seconds a request may take")
+    parser.add_argument(
+        "--timeout", type=float, default=300.0, help="seconds that loading a table may take"
+    )
+    parser.add_argument(
+        "--query-timeout", type=float, default=60.0, help="seconds a query may take (default: 60)"
+    )
+    parser.add_argument(
+        "--slow",
+        type=float,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="a query that takes longer at first runs without warm-ups, in --slow-runs rounds",
+    )
+    parser.add_argument("--slow-runs", type=positive_count, default=2)
+    parser.add_argument(
+        "--gate",
+        metavar="COMMAND",
+        help="keeps the machine to us from when it prints a line until its input ends",
+    )
+    parser.add_argument("--gate-seconds", type=float, default=240.0, help="longest stretch of it")
+    parser.add_argument("--gate-rest", type=float, default=0.0, help="seconds between stretches")
     parser.add_argument(
         "--set",
         type=engine_setting,
@@ -146,20 +168,30 @@ def main(arguments: list[str]) -> int:
         loads=asked.loads,
         warm_ups=asked.warm_ups,
         timeout_seconds=asked.timeout,
+        query_seconds_max=asked.query_timeout,
+        slow_seconds=asked.slow,
+        slow_runs=asked.slow_runs,
         schedule=asked.schedule,
         settings=settings,
     )
+    gate = Gate(asked.gate, asked.gate_seconds, asked.gate_rest)
     try:
-        schedule, outcomes = compare_engines(suite, options, say)
+        schedule, outcomes = compare_engines(suite, options, say, gate)
     except KeyboardInterrupt:
         say("interrupted: nothing kept")
         return 130
+    except GateLost as error:
+        say(f"{error}; nothing kept")
+        return 3
     runs = f"median of {options.runs} runs, ms, {schedule}"
     print(f"\n{suite.title}, {options.threads} threads, {runs}\n")
     print(comparison_table(outcomes))
     print("".join(f"\n! {remark}" for remark in remarks(outcomes)))
     if not asked.no_record:
         print(f"appended to {append_record(asked.results, suite, options, schedule, outcomes)}")
+    if any(outcome.noisy for outcome in outcomes.values()):
+        say("the machine was busy with something else: this run counts for nothing")
+        return 3
     complete = all(
         outcome.error is None and outcome.correct_count() == len(suite.queries)
         for outcome in outcomes.values()

@@ -65,7 +65,13 @@ class EngineProcess:
         )
         self.tree = ProcessTree(self._process.pid)
 
-    def start(self, threads: int, memory_bytes: int, settings: Mapping[str, str]) -> Message:
+    def start(
+        self,
+        threads: int,
+        memory_bytes: int,
+        settings: Mapping[str, str],
+        query_seconds_max: float = 300.0,
+    ) -> Message:
         """Opens the engine; the reply holds its version and description."""
         reply = self.ask(
             {
@@ -74,6 +80,7 @@ class EngineProcess:
                 "memory_bytes": memory_bytes,
                 "scratch": str(self._scratch),
                 "settings": dict(settings),
+                "query_seconds_max": query_seconds_max,
             }
         )
         self.tree.refresh()
@@ -84,14 +91,25 @@ class EngineProcess:
         reply = self.ask({"do": protocol.LOAD, "table": table, "file": str(file)})
         return float(reply["seconds"])
 
-    def run(self, sql: str, warm_ups: int, answer_file: Path | None) -> Message:
+    def finish_loading(self) -> float | None:
+        """Indexes and statistics; the seconds, or None where there is no such step."""
+        seconds = self.ask({"do": protocol.FINISH}).get("seconds")
+        return None if seconds is None else float(seconds)
+
+    def run(
+        self,
+        sql: str,
+        warm_ups: int,
+        answer_file: Path | None,
+        seconds_max: float | None = None,
+    ) -> Message:
         """Runs a query; the reply holds the seconds and the number of rows."""
         busy, own = machine_busy_seconds(), self.tree.processor_seconds()
         started = time.perf_counter()
         request = {"do": protocol.RUN, "sql": sql, "warm_ups": warm_ups}
         if answer_file is not None:
             request["answer_file"] = str(answer_file)
-        reply = self.ask(request)
+        reply = self.ask(request, seconds_max)
         self.turn_seconds += time.perf_counter() - started
         # Both clocks move in ticks of 10 ms: right in the sum over many turns.
         own = self.tree.processor_seconds() - own

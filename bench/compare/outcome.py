@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from compare.summary import geometric_mean, median
 
+# Above this share of the machine in others' hands, ratios are doubtful too.
+NOISY_SHARE = 0.10
+
 
 @dataclass
 class QueryOutcome:
@@ -47,6 +50,10 @@ class EngineOutcome:
     """True where the kernel did not let the peak be reset after loading."""
     others_busy_share: float = 0.0
     """Part of the machine that other processes used in this engine's turns."""
+    restarts: int = 0
+    """How often it was started and loaded again after a query that killed it."""
+    rewritten: dict[str, list[str]] = field(default_factory=dict)
+    """Queries that its dialect needed written differently, with the reasons."""
     queries: dict[str, QueryOutcome] = field(default_factory=dict)
     error: str | None = None
 
@@ -70,6 +77,10 @@ class EngineOutcome:
     def geometric_mean_seconds(self) -> float | None:
         medians = list(self.medians().values())
         return geometric_mean(medians) if medians else None
+
+    @property
+    def noisy(self) -> bool:
+        return self.others_busy_share > NOISY_SHARE
 
     def correct_count(self) -> int:
         return sum(outcome.correct for outcome in self.queries.values())

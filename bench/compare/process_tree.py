@@ -3,7 +3,10 @@
 Memory is resident memory.  Its peak is the kernel's own high-water mark
 (`VmHWM`), which is reset through `clear_refs`: exact, and no sampler has to
 share the processors with the engine.  For a tree of several processes the
-marks are added up, which is an upper bound: their peaks may lie apart.
+marks are added up, which is an upper bound: their peaks may lie apart.  Memory
+that the processes share (PostgreSQL's buffers) is counted once, as the largest
+share of one of them.  What a process that has already ended had at its peak is
+not known.
 """
 
 from __future__ import annotations
@@ -35,10 +38,15 @@ class ProcessTree:
         self._members = [self._root, *(child.pid for child in children)]
 
     def resident_bytes(self) -> int:
-        return sum(status_bytes(process, "VmRSS") for process in self._members)
+        return self._sum_of("VmRSS")
 
     def peak_resident_bytes(self) -> int:
-        return sum(status_bytes(process, "VmHWM") for process in self._members)
+        return self._sum_of("VmHWM")
+
+    def _sum_of(self, field: str) -> int:
+        total = sum(status_bytes(process, field) for process in self._members)
+        shared = [status_bytes(process, "RssShmem") for process in self._members]
+        return total - sum(shared) + max(shared)
 
     def reset_peak(self) -> bool:
         """Lets the peak start anew; False where the kernel does not allow it."""
@@ -83,15 +91,18 @@ def status_bytes(process: int, field: str) -> int:
 
 
 def processor_seconds(process: int) -> float:
-    """User and system time of a process, in steps of a clock tick."""
+    """User and system time of a process, in steps of a clock tick.
+
+    With that of its children that have ended: PostgreSQL's parallel workers
+    begin and end within one query.
+    """
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return 0.0
     # The second field is the command in brackets, which may hold spaces.
     fields = stat.rpartition(")")[2].split()
-    user, system = int(fields[11]), int(fields[12])
-    return (user + system) / CLOCK_TICKS_PER_SECOND
+    return sum(int(field) for field in fields[11:15]) / CLOCK_TICKS_PER_SECOND
 
 
 def machine_busy_seconds() -> float:

@@ -10,6 +10,8 @@ request but wait for a line:
                                  <-        {"ok": true, "version": ...}
     {"do": "load", ...}          ->
                                  <-        {"ok": true, "seconds": 1.7}
+    {"do": "finish"}             ->
+                                 <-        {"ok": true, "seconds": 0.9}
     {"do": "run", "sql": ...}    ->
                                  <-        {"ok": true, "seconds": 0.012, ...}
     {"do": "close"}              ->
@@ -29,6 +31,7 @@ Message: TypeAlias = dict[str, Any]
 
 START = "start"
 LOAD = "load"
+FINISH = "finish"
 RUN = "run"
 CLOSE = "close"
 

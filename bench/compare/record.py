@@ -45,7 +45,11 @@ def append_record(
             "loads": options.loads,
             "warm_ups": options.warm_ups,
             "schedule": schedule,
+            "query_seconds_max": options.query_seconds_max,
+            "slow_seconds": options.slow_seconds,
+            "slow_runs": options.slow_runs,
         },
+        "calm": not any(outcome.noisy for outcome in outcomes.values()),
         "engines": [engine_record(outcome) for outcome in outcomes.values()],
         "ratios": ratios(outcomes),
     }
@@ -77,6 +81,8 @@ def engine_record(outcome: EngineOutcome) -> dict[str, Any]:
         "geometric_mean_ms": rounded(outcome.geometric_mean_seconds()),
         "sum_of_medians_ms": rounded(sum(outcome.medians().values())),
         "correct": outcome.correct_count(),
+        "restarts": outcome.restarts,
+        "rewritten": outcome.rewritten,
         "queries": {name: query_record(result) for name, result in outcome.queries.items()},
     }
 

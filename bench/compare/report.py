@@ -11,9 +11,6 @@ from collections.abc import Mapping, Sequence
 from compare.outcome import EngineOutcome, QueryOutcome
 from compare.summary import shared_ratio
 
-# Above this share of the machine in others' hands, ratios are doubtful too.
-NOISY_SHARE = 0.10
-
 
 def comparison_table(outcomes: Mapping[str, EngineOutcome]) -> str:
     """All queries with medians and ratios, then the totals."""
@@ -76,7 +73,11 @@ def remarks(outcomes: Mapping[str, EngineOutcome]) -> list[str]:
                 lines.append(f"{engine.name} {name} failed: {result.error}")
             elif not result.correct:
                 lines.append(f"{engine.name} {name}: {result.answer}")
-    if any(e.others_busy_share > NOISY_SHARE for e in outcomes.values()):
+        if engine.restarts:
+            lines.append(f"{engine.name}: started again {engine.restarts} times")
+        if engine.rewritten:
+            lines.append(f"{engine.name}: rewritten for its dialect: {', '.join(engine.rewritten)}")
+    if any(engine.noisy for engine in outcomes.values()):
         lines.append("the machine was busy with something else: measure again")
     return lines
 

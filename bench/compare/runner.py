@@ -7,6 +7,10 @@ is stopped, with all it started, and takes no processor time.
 
 Where the machine cannot hold all engines at once, each has the machine to
 itself in sequence: then only the ratios of calm runs mean anything.
+
+A query that an engine does not end in time costs that engine its process.  It
+is started and loaded again and goes on with the next query; the one that
+killed it is not tried again.
 """
 
 from __future__ import annotations
@@ -18,9 +22,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compare.csv_files import ENGINES_THAT_READ_CSV, write_csv_file
 from compare.engine_process import EngineError, EngineLost, EngineProcess
+from compare.gate import Gate
 from compare.outcome import EngineOutcome, QueryOutcome
 from compare.process_tree import available_bytes
+from compare.rewrites import read_rewrites, rewritten
 from compare.suites import Suite
 from compare.verify import AnswerStore, verify_answers
 
@@ -35,6 +42,15 @@ SETTLE_SECONDS = 1.0
 # scale 10: DuckDB 13.7 GiB for 3.3 GiB of files.
 PEAK_OVER_FILES = 4.2
 
+# An engine that ends late queries by itself gets this much longer to do so.
+GRACE_SECONDS = 15.0
+
+# An engine that dies of more queries than this is left out of the rest.
+RESTARTS_MAX = 12
+
+# What comes after the last table, where an engine has such a step.
+AFTER_TABLES = "keys and statistics"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -47,6 +63,12 @@ class Options:
     loads: int = 1
     warm_ups: int = 1
     timeout_seconds: float = 300.0
+    """For starting and for loading a table."""
+    query_seconds_max: float = 300.0
+    slow_seconds: float = float("inf")
+    """A query whose first execution takes longer is not warmed up again,"""
+    slow_runs: int = 2
+    """and runs in so many timed rounds only."""
     schedule: str = AUTOMATIC
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -55,7 +77,7 @@ Report = Callable[[str], None]
 
 
 def compare_engines(
-    suite: Suite, options: Options, report: Report
+    suite: Suite, options: Options, report: Report, gate: Gate | None = None
 ) -> tuple[str, dict[str, EngineOutcome]]:
     """Runs a suite; returns the schedule used and the outcome of each engine."""
     schedule = choose_schedule(suite, options)
@@ -63,14 +85,17 @@ def compare_engines(
         name: EngineOutcome(name, settings=dict(options.settings.get(name, {})))
         for name in options.engines
     }
+    prepare_csv_files(suite, options)
     read_into_page_cache(suite)
     together = (
         [options.engines] if schedule == INTERLEAVED else [(name,) for name in options.engines]
     )
     with tempfile.TemporaryDirectory(prefix="bench-answers-") as folder:
         answers = AnswerStore(Path(folder))
-        for names in together:
-            Runner(suite, options, answers, report).run([outcomes[name] for name in names])
+        with gate or Gate() as held:
+            for names in together:
+                runner = Runner(suite, options, answers, report, held)
+                runner.run([outcomes[name] for name in names])
         verify_answers(suite, outcomes, answers)
     return schedule, outcomes
 
@@ -80,6 +105,13 @@ def choose_schedule(suite: Suite, options: Options) -> str:
         return options.schedule
     expected = suite.data_bytes() * PEAK_OVER_FILES * len(options.engines)
     return INTERLEAVED if expected < available_bytes() else SEQUENTIAL
+
+
+def prepare_csv_files(suite: Suite, options: Options) -> None:
+    """Writes what cannot be read as Parquet, before any clock runs."""
+    if any(name in ENGINES_THAT_READ_CSV for name in options.engines):
+        for file in suite.tables.values():
+            write_csv_file(file)
 
 
 def read_into_page_cache(suite: Suite) -> None:
@@ -100,9 +132,11 @@ class Runner:
     """A group of engines that live at the same time."""
 
     def __init__(
-        self, suite: Suite, options: Options, answers: AnswerStore, report: Report
+        self, suite: Suite, options: Options, answers: AnswerStore, report: Report, gate: Gate
     ) -> None:
         self._suite = suite
+        self._gate = gate
+        self._queries: dict[str, dict[str, str]] = {}
         self._options = options
         self._answers = answers
         self._report = report
@@ -110,6 +144,10 @@ class Runner:
 
     def run(self, outcomes: Sequence[EngineOutcome]) -> None:
         try:
+            for outcome in outcomes:
+                self._queries[outcome.name], outcome.rewritten = rewritten(
+                    read_rewrites(outcome.name), self._suite.name, self._suite.queries
+                )
             for load_number in range(self._options.loads):
                 last = load_number + 1 == self._options.loads
                 for outcome in rotated(outcomes, load_number):
@@ -133,23 +171,14 @@ class Runner:
         """
         if outcome.error is not None:
             return
-        process = EngineProcess(outcome.name, self._options.timeout_seconds)
-        self._processes[outcome.name] = process
+        self._gate.hold()
         try:
-            reply = process.start(
-                self._options.threads, self._options.memory_bytes, outcome.settings
-            )
-            outcome.version = reply["version"]
-            outcome.description = reply["description"]
-            outcome.started_bytes = process.tree.resident_bytes()
-            process.tree.reset_peak()
-            tables = self._suite.tables.items()
-            outcome.loads.append({table: process.load(table, file) for table, file in tables})
+            process, load = self._started(outcome)
         except EngineError as error:
             outcome.error = str(error)
-            process.close()
             self._report(f"{outcome.name}: {error}")
             return
+        outcome.loads.append(load)
         if not keep:
             process.close()
             return
@@ -159,6 +188,32 @@ class Runner:
         outcome.loaded_bytes = process.tree.resident_bytes()
         outcome.peak_includes_load = not process.tree.reset_peak()
         process.pause()
+        self._gate.check()
+
+    def _started(self, outcome: EngineOutcome) -> tuple[EngineProcess, dict[str, float]]:
+        """A process with every table in it, and what the loading took."""
+        process = EngineProcess(outcome.name, self._options.timeout_seconds)
+        self._processes[outcome.name] = process
+        try:
+            reply = process.start(
+                self._options.threads,
+                self._options.memory_bytes,
+                outcome.settings,
+                self._options.query_seconds_max,
+            )
+            outcome.version = reply["version"]
+            outcome.description = reply["description"]
+            outcome.started_bytes = process.tree.resident_bytes()
+            process.tree.reset_peak()
+            tables = self._suite.tables.items()
+            load = {table: process.load(table, file) for table, file in tables}
+            finished = process.finish_loading()
+        except EngineError:
+            process.close()
+            raise
+        if finished is not None:
+            load[AFTER_TABLES] = finished
+        return process, load
 
     def _report_load(self, outcome: EngineOutcome) -> None:
         if outcome.error is None:
@@ -172,37 +227,64 @@ class Runner:
         """Round 0 is the first execution of all: not timed as warm."""
         started = time.perf_counter()
         for query_number, query in enumerate(self._suite.queries):
+            self._gate.hold()
             for outcome in rotated(outcomes, round_number + query_number):
-                self._turn(outcome, query, first=round_number == 0)
+                self._turn(outcome, query, round_number)
+            self._gate.check()
         name = "first round" if round_number == 0 else f"round {round_number}"
         self._report(f"{name}: {time.perf_counter() - started:.1f} s")
 
-    def _turn(self, outcome: EngineOutcome, query: str, first: bool) -> None:
+    def _turn(self, outcome: EngineOutcome, query: str, round_number: int) -> None:
         """One engine runs one query; everyone else is stopped."""
+        first = round_number == 0
         result = outcome.queries.setdefault(query, QueryOutcome())
-        if result.error is not None:
+        slow = (result.first_seconds or 0.0) > self._options.slow_seconds
+        if result.error is not None or (slow and round_number > self._options.slow_runs):
             return
         process = self._processes[outcome.name]
+        if not process.alive:
+            result.error = result.error or outcome.error
+            return
         process.resume()
         try:
             reply = process.run(
-                self._suite.queries[query],
-                warm_ups=0 if first else self._options.warm_ups,
+                self._queries[outcome.name][query],
+                warm_ups=0 if first or slow else self._options.warm_ups,
                 answer_file=self._answers.file(outcome.name, query) if first else None,
+                seconds_max=self._seconds_max(slow or first),
             )
         except EngineError as error:
             result.error = str(error)
             self._report(f"{outcome.name} {query}: {error}")
             if isinstance(error, EngineLost):
-                outcome.error = str(error)
+                self._start_again(outcome)
             return
         finally:
-            process.pause()
+            self._processes[outcome.name].pause()
         result.rows = reply["rows"]
         if first:
             result.first_seconds = reply["seconds"]
         else:
             result.seconds.append(reply["seconds"])
+
+    def _seconds_max(self, once: bool) -> float:
+        executions = 1 if once else 1 + self._options.warm_ups
+        return executions * self._options.query_seconds_max + GRACE_SECONDS
+
+    def _start_again(self, outcome: EngineOutcome) -> None:
+        """Loads a lost engine anew, unless that has been in vain too often."""
+        lost = self._processes[outcome.name]
+        if outcome.restarts == RESTARTS_MAX:
+            outcome.error = f"gave up after {RESTARTS_MAX} restarts"
+            return
+        outcome.restarts += 1
+        try:
+            process, _ = self._started(outcome)
+        except EngineError as error:
+            outcome.error = f"did not start again: {error}"
+            return
+        process.turn_seconds = lost.turn_seconds
+        process.busy_seconds_of_others = lost.busy_seconds_of_others
 
     def _measure_queries(self, outcome: EngineOutcome) -> None:
         """Reads off what the rounds have added up to."""

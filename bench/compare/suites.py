@@ -27,6 +27,7 @@ TABLES_OF_SUITE: dict[str, tuple[str, ...]] = {
         "lineitem",
     ),
     "ssb": ("ddate", "supplier", "customer", "part", "lineorder"),
+    "ssbflat": ("lineorder_flat",),
     "tpcds": (
         "income_band",
         "ship_mode",
@@ -54,6 +55,14 @@ TABLES_OF_SUITE: dict[str, tuple[str, ...]] = {
         "web_returns",
     ),
 }
+# SSB joined into one table asks the same questions and has the same answers.
+ANSWERS_OF_SUITE = {"ssbflat": "ssb"}
+TITLES = {
+    "tpch": "TPC-H",
+    "ssb": "SSB",
+    "ssbflat": "SSB denormalised",
+    "tpcds": "TPC-DS",
+}
 FILE_NAMES_OF_TABLE = {"ddate": ("ddate", "date")}
 
 
@@ -68,7 +77,12 @@ class Suite:
 
     @property
     def title(self) -> str:
-        return f"{self.name.upper().replace('TPCH', 'TPC-H').replace('TPCDS', 'TPC-DS')} SF {self.scale:f}"
+        return f"{TITLES.get(self.name, self.name)} SF {self.scale:f}"
+
+    @property
+    def answers_name(self) -> str:
+        """The folder of reference answers, if there are any."""
+        return folder_name(ANSWERS_OF_SUITE.get(self.name, self.name), self.scale)
 
     @property
     def folder_name(self) -> str:

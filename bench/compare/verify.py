@@ -49,7 +49,7 @@ def verify_answers(
 ) -> None:
     """Fills in `answer` for every query of every engine."""
     for query, sql in suite.queries.items():
-        file = references / suite.folder_name / f"{query}.tsv"
+        file = references / suite.answers_name / f"{query}.tsv"
         tables = {name: answers.read(name, query) for name in outcomes}
         answered = {name: table for name, table in tables.items() if table is not None}
         chosen = reference_engine(list(answered))

@@ -38,6 +38,7 @@ class Worker:
         self._verbs = {
             protocol.START: self._start,
             protocol.LOAD: self._load,
+            protocol.FINISH: self._finish,
             protocol.RUN: self._run,
             protocol.CLOSE: self._close,
         }
@@ -68,6 +69,7 @@ class Worker:
                 memory_bytes=request["memory_bytes"],
                 scratch=Path(request["scratch"]),
                 settings=request["settings"],
+                query_seconds_max=request.get("query_seconds_max", 300.0),
             )
         )
         return {
@@ -78,6 +80,15 @@ class Worker:
     def _load(self, request: Message) -> Message:
         started = time.perf_counter()
         self._engine.load(request["table"], Path(request["file"]))
+        return {"seconds": time.perf_counter() - started}
+
+    def _finish(self, _request: Message) -> Message:
+        """What the engine does once all tables are in; nothing for most."""
+        finish = getattr(self._engine, "finish_loading", None)
+        if finish is None:
+            return {}
+        started = time.perf_counter()
+        finish()
         return {"seconds": time.perf_counter() - started}
 
     def _run(self, request: Message) -> Message:

@@ -16,6 +16,11 @@ KNOWN_ENGINES: dict[str, str] = {
     "hyper": "compare.engines.hyper:HyperEngine",
     "datafusion": "compare.engines.datafusion:DataFusionEngine",
     "chdb": "compare.engines.chdb:ClickHouseEngine",
+    "polars": "compare.engines.polars:PolarsEngine",
+    "polars-float64": "compare.engines.polars:FloatPolarsEngine",
+    "monetdb": "compare.engines.monetdb:MonetDbEngine",
+    "postgres": "compare.engines.postgres:PostgresEngine",
+    "spark": "compare.engines.spark:SparkEngine",
 }
 
 

@@ -25,10 +25,16 @@ class Configuration:
     """An empty folder of this engine's own, removed after the run."""
     settings: Mapping[str, str]
     """The engine's own settings by name, from `--set ENGINE.NAME=VALUE`."""
+    query_seconds_max: float = 300.0
+    """An engine that can end a query by itself does so then; others are killed later."""
 
 
 class Engine(Protocol):
-    """One engine in its own process.  Methods raise to report failure."""
+    """One engine in its own process.  Methods raise to report failure.
+
+    An engine may also have `finish_loading()`, called once after the last table
+    and timed as part of loading: indexes, statistics.
+    """
 
     def start(self, configuration: Configuration) -> None:
         """Imports the engine and opens an empty database."""

@@ -1,0 +1,7 @@
+-- SSB Q1.3 on the denormalised table, flight 1: one week.
+select sum(lo_extendedprice * lo_discount) as revenue
+from lineorder_flat
+where d_weeknuminyear = 6
+  and d_year = 1994
+  and lo_discount between 5 and 7
+  and lo_quantity between 26 and 35
