@@ -47,6 +47,7 @@ pub fn all() -> Vec<Configuration> {
         ("clustered_keys", "off"),
         ("aggregates_on_codes", "off"),
         ("fused_join_aggregate", "off"),
+        ("table_payload", "off"),
         ("top_k_bound", "off"),
         ("radix_sort", "off"),
         ("predicates_on_codes", "off"),

@@ -20,6 +20,7 @@ pub struct Settings {
     pub layout: LayoutKind,
     pub dense_keys: bool,
     pub shared_join_table: bool,
+    pub table_payload: bool,
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
     pub fused_join_aggregate: bool,
@@ -45,6 +46,7 @@ impl Default for Settings {
             layout: LayoutKind::default(),
             dense_keys: true,
             shared_join_table: false,
+            table_payload: true,
             clustered_keys: true,
             aggregates_on_codes: true,
             fused_join_aggregate: true,
@@ -68,7 +70,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
 ];
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 18] = [
+pub const SESSION_SETTINGS: [(&str, &str); 19] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -86,6 +88,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 18] = [
     ("top_k_bound", "the worst key that can still come out of a top-k drops rows and blocks in the scan"),
     ("radix_sort", "full sorts by radix passes over key prefixes; off, by comparisons"),
     ("predicates_on_codes", "predicates evaluated on codes instead of decoded values"),
+    ("table_payload", "narrow columns of a join's build side are kept in its table instead of row numbers"),
     ("like_search", "LIKE searches the strings of a block as one text for its rarest fixed part"),
     ("block_skipping", "blocks skipped by their minimum and maximum"),
     ("file_skipping", "files, row groups and pages skipped by partitions and statistics"),
@@ -177,6 +180,7 @@ impl Settings {
             "radix_sort" => switch_text(self.radix_sort),
             "predicates_on_codes" => switch_text(self.predicates_on_codes),
             "like_search" => switch_text(self.like_search),
+            "table_payload" => switch_text(self.table_payload),
             "block_skipping" => switch_text(self.block_skipping),
             "file_skipping" => switch_text(self.file_skipping),
             "late_fetch" => switch_text(self.late_fetch),
@@ -242,6 +246,7 @@ impl Settings {
             "radix_sort" => self.radix_sort = switch()?,
             "predicates_on_codes" => self.predicates_on_codes = switch()?,
             "like_search" => self.like_search = switch()?,
+            "table_payload" => self.table_payload = switch()?,
             "block_skipping" => self.block_skipping = switch()?,
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
@@ -273,6 +278,7 @@ impl Settings {
             analyze,
             dense_keys: self.dense_keys,
             shared_join_table: self.shared_join_table,
+            table_payload: self.table_payload,
             clustered_keys: self.clustered_keys,
             aggregates_on_codes: self.aggregates_on_codes,
             fused_join_aggregate: self.fused_join_aggregate,

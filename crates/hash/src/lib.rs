@@ -26,5 +26,5 @@ pub use bloom::{Bloom, BloomFilling};
 pub use column::ColumnFilling;
 pub use exact_bits::{BitsFilling, ExactBits};
 pub use hashing::{combine_vector, hash_columns, hash_vector};
-pub use join::{JoinFilling, JoinKeys, JoinShape, JoinTable, JoinTableKind, JoinWants, KeyOrder};
+pub use join::{JoinFilling, JoinKeys, JoinShape, JoinTable, JoinTableKind, JoinWants, KeyOrder, Payload};
 pub use key_code::{KeyBounds, KeyCodes, NO_CODE, is_integer_key, key_hashes};

@@ -97,6 +97,7 @@ fn tables() {
                 rows,
                 partitions: if rows > 1 << 19 && kind == JoinTableKind::Slots { 2 } else { 1 },
                 shared: false,
+                payload: false,
             };
             let fill = best(rows, || {
                 black_box(filled(shape, &build));

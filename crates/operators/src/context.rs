@@ -27,6 +27,8 @@ pub struct ExecutionSettings {
     pub dense_keys: bool,
     /// Hash tables of joins are filled by all workers together, without latches, instead of in partitions.
     pub shared_join_table: bool,
+    /// Narrow build columns go into the join table itself.
+    pub table_payload: bool,
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
     pub fused_join_aggregate: bool,
@@ -51,6 +53,7 @@ impl Default for ExecutionSettings {
             analyze: false,
             dense_keys: true,
             shared_join_table: false,
+            table_payload: true,
             clustered_keys: true,
             aggregates_on_codes: true,
             fused_join_aggregate: true,

@@ -81,53 +81,71 @@ impl Vector {
 /// Strings under several dictionaries, as after a scan of several blocks, under one that has each value once: who comes
 /// after compares and groups by codes. `None` when a part is no dictionary of strings, or when there are too many values.
 fn concat_dictionaries(parts: &[&Vector], rows: usize) -> Option<Vector> {
-    let mut dictionaries: Vec<&Arc<Vector>> = Vec::new();
-    let mut places: HashMap<*const Vector, usize> = HashMap::new();
-    let mut values_before = 0;
+    let merged = MergedDictionary::of(parts)?;
+    let mut codes: Vec<u32> = Vec::with_capacity(rows);
     for part in parts {
-        let Data::Dictionary { values, .. } = part.data() else { return None };
-        if values.ty().physical() != Physical::Bytes {
-            return None;
+        merged.append_codes(part, &mut codes);
+    }
+    Some(Vector::dictionary(codes.into(), merged.values, concat_validity(parts, rows)))
+}
+
+/// One dictionary for the values of several.
+pub struct MergedDictionary {
+    /// Each value once.
+    pub values: Arc<Vector>,
+    /// By the dictionary's address, which is compared and never followed: where its codes begin in `moved`.
+    begins: HashMap<usize, usize>,
+    /// The new code of each value of each dictionary.
+    moved: Vec<u32>,
+}
+
+impl MergedDictionary {
+    /// `None` when a part is no dictionary of strings, or when there are too many values.
+    pub fn of(parts: &[&Vector]) -> Option<MergedDictionary> {
+        let rows: usize = parts.iter().map(|p| p.len()).sum();
+        let mut dictionaries: Vec<&Vector> = Vec::new();
+        let mut begins: HashMap<usize, usize> = HashMap::new();
+        let mut values_before = 0;
+        for part in parts {
+            let Data::Dictionary { values, .. } = part.data() else { return None };
+            if values.ty().physical() != Physical::Bytes {
+                return None;
+            }
+            if let std::collections::hash_map::Entry::Vacant(begin) = begins.entry(Arc::as_ptr(values).addr())
+            {
+                begin.insert(values_before);
+                dictionaries.push(values);
+                values_before += values.len();
+                if values_before * ROWS_PER_VALUE_MIN > rows {
+                    return None;
+                }
+            }
         }
-        if let std::collections::hash_map::Entry::Vacant(place) = places.entry(Arc::as_ptr(values)) {
-            place.insert(dictionaries.len());
-            dictionaries.push(values);
-            values_before += values.len();
-            if values_before * ROWS_PER_VALUE_MIN > rows {
+        let all = Vector::concat(&dictionaries);
+        let Data::Bytes(strings) = all.data() else { return None };
+        // Of each value its first place in `all`, and of each place the value's new code.
+        let (mut firsts, mut moved) = (Vec::new(), Vec::with_capacity(all.len()));
+        let mut codes_of: HashMap<&[u8], u32> = HashMap::with_capacity(all.len());
+        for (row, text) in strings.iter().enumerate() {
+            let code = *codes_of.entry(text).or_insert_with(|| {
+                firsts.push(row as u32);
+                firsts.len() as u32 - 1
+            });
+            moved.push(code);
+            if firsts.len() > MERGED_VALUES_MAX {
                 return None;
             }
         }
+        Some(MergedDictionary { values: Arc::new(all.gather(&firsts)), begins, moved })
     }
-    let all = Vector::concat(&dictionaries.iter().map(|d| d.as_ref()).collect::<Vec<_>>());
-    let Data::Bytes(strings) = all.data() else { return None };
-    // Of each value its first place in `all`, and of each place the value's new code.
-    let (mut firsts, mut moved) = (Vec::new(), Vec::with_capacity(all.len()));
-    let mut codes_of: HashMap<&[u8], u32> = HashMap::with_capacity(all.len());
-    for (row, text) in strings.iter().enumerate() {
-        let code = *codes_of.entry(text).or_insert_with(|| {
-            firsts.push(row as u32);
-            firsts.len() as u32 - 1
-        });
-        moved.push(code);
-        if firsts.len() > MERGED_VALUES_MAX {
-            return None;
+
+    /// The merged codes of a part, which is one of those given to `of`.
+    pub fn append_codes(&self, part: &Vector, out: &mut Vec<u32>) {
+        if let Data::Dictionary { codes, values } = part.data() {
+            let moved = &self.moved[self.begins[&Arc::as_ptr(values).addr()]..];
+            out.extend(codes.iter().map(|code| moved[*code as usize]));
         }
     }
-    let mut begins = Vec::with_capacity(dictionaries.len());
-    let mut begin = 0;
-    for dictionary in &dictionaries {
-        begins.push(begin);
-        begin += dictionary.len();
-    }
-    let mut codes: Vec<u32> = Vec::with_capacity(rows);
-    for part in parts {
-        if let Data::Dictionary { codes: old, values } = part.data() {
-            let moved = &moved[begins[places[&Arc::as_ptr(values)]]..];
-            codes.extend(old.iter().map(|code| moved[*code as usize]));
-        }
-    }
-    let values = Arc::new(all.gather(&firsts));
-    Some(Vector::dictionary(codes.into(), values, concat_validity(parts, rows)))
 }
 
 fn concat_validity(parts: &[&Vector], rows: usize) -> Validity {

@@ -20,6 +20,7 @@ pub mod vector;
 pub use batch::Batch;
 pub use build::VectorBuilder;
 pub use coded::{Coded, Codes, Meaning};
+pub use concat::MergedDictionary;
 pub use strings::{StringBuilder, Strings};
 pub use vector::{Data, Validity, Vector};
 

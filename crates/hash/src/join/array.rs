@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  heads | row + 1 of the last row inserted with the code, 0: none |  range + 1 entries; the last stays 0, and
-//!                                                                     codes outside are looked up there
+//!        | or its payload + 1                                      |  codes outside are looked up there
 //!  next  | row + 1 of the row inserted before with the same code  |  rows entries; dropped if it stays empty
 //! ```
 //! A partition is a range of codes, so partitions write to different places; rows belong to one code, hence to one
@@ -47,26 +47,31 @@ impl ArrayFilling {
         lowest < end && highest >= first
     }
 
-    pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
+    /// `entries`: of each code what its head is to be.
+    pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
         let (first, end) = self.part(partition);
         let mut duplicates = false;
         // Rows of other partitions go to a place of no consequence, and so does the end of a chain: which they are
         // follows no pattern, so a branch would be guessed wrong every other time, and each time the processor would
         // wait for the head with nothing else to do.
         let nowhere = AtomicU32::new(0);
-        for (at, (row, code)) in (base + 1..).zip(codes).enumerate() {
+        for (at, (entry, code)) in entries.iter().zip(codes).enumerate() {
             let ahead = codes[(at + AHEAD).min(codes.len() - 1)];
             simd::prefetch(&self.heads, ahead.min(self.range) as usize);
             let inside = *code >= first && *code < end;
             let head = self.heads.get(*code as usize).filter(|_| inside).unwrap_or(&nowhere);
             let before = if inside { head.load(Relaxed) } else { 0 };
-            head.store(row, Relaxed);
+            head.store(*entry, Relaxed);
             duplicates |= before != 0;
-            self.next.get(row as usize - 1).filter(|_| inside).unwrap_or(&nowhere).store(before, Relaxed);
+            self.next.get(*entry as usize - 1).filter(|_| inside).unwrap_or(&nowhere).store(before, Relaxed);
         }
         if duplicates {
             self.duplicates.store(true, Relaxed);
         }
+    }
+
+    pub(super) fn has_duplicates(&self) -> bool {
+        self.duplicates.load(Relaxed)
     }
 
     pub(super) fn finish(self) -> (Words<u32>, Option<Words<u32>>) {

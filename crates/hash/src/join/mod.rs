@@ -17,8 +17,12 @@
 //! ```
 //! Rows with equal keys are chained: `next[row]` is the following row plus one, 0 at the end. There is no `next` when
 //! no two rows share a key. Keys given as hashes chain all rows of one hash, and whoever probes compares the keys.
+//!
+//! Arrays and slots hold 32 bits a key. Where keys are unique and the build columns fit (`payload.rs`), those bits are
+//! the columns themselves, and row numbers are never made.
 
 mod array;
+mod payload;
 mod runs;
 mod slots;
 #[cfg(test)]
@@ -31,6 +35,7 @@ use vector::gather::NO_ROW;
 use crate::exact_bits::{BitsFilling, ExactBits, Ranks, bits_bytes};
 use crate::zeroed::Words;
 use array::ArrayFilling;
+pub use payload::Payload;
 use runs::{Runs, RunsFilling};
 use slots::{Slots, SlotsFilling};
 
@@ -38,6 +43,9 @@ use slots::{Slots, SlotsFilling};
 const ARRAY_RANGE_ALWAYS: u64 = 1 << 16;
 /// Codes per row up to which an array pays: at 8 codes a row it takes twice the memory of slots, without hashing.
 const ARRAY_SPREAD: u64 = 8;
+/// Codes per row up to which an array of payloads takes the place of ranked bits: then it is no larger than those and
+/// two columns of 64 bits.
+const PAYLOAD_SPREAD: u64 = 4;
 /// Codes per row up to which ranked bits pay: 12 bytes for 64 codes, against 16 a row for slots.
 const RANK_SPREAD: u64 = 128;
 /// Codes per row up to which bits pay when only existence is asked.
@@ -108,6 +116,8 @@ pub struct JoinShape {
     pub partitions: u64,
     /// All workers fill one table of slots at once instead; there is one partition then.
     pub shared: bool,
+    /// Entries are payloads instead of row numbers.
+    pub payload: bool,
 }
 
 /// What the caller wants of a table.
@@ -121,6 +131,8 @@ pub struct JoinWants {
     pub partitions_max: u64,
     /// Slots are one table that all workers fill, instead of partitions.
     pub shared: bool,
+    /// Build columns that fit an entry together, and keys that are probably unique.
+    pub payload_columns: Option<usize>,
 }
 
 impl JoinShape {
@@ -150,6 +162,23 @@ impl JoinShape {
             }
             _ => JoinTableKind::Slots,
         };
+        // With payload an array is one miss a probe. Row numbers and ranked bits are read in order where the probe's
+        // keys are, and an array is too; where they are not, a column more is a miss more.
+        let kind = match (kind, keys, wants.payload_columns) {
+            (JoinTableKind::RowNumbers, _, Some(2..)) => JoinTableKind::Array,
+            (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }, Some(1..))
+                if range <= (rows as u64).saturating_mul(PAYLOAD_SPREAD) =>
+            {
+                JoinTableKind::Array
+            }
+            (kind, ..) => kind,
+        };
+        let payload = wants.payload_columns.is_some()
+            && match kind {
+                JoinTableKind::Array => true,
+                JoinTableKind::Slots => slots::holds_payloads(keys),
+                _ => false,
+            };
         // Setting bits is too cheap to pass over the keys more often for less than this.
         let bits =
             matches!(kind, JoinTableKind::Bits | JoinTableKind::RankedBits | JoinTableKind::RankedRuns);
@@ -158,19 +187,21 @@ impl JoinShape {
         let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
         let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };
         let shared = wants.shared && kind == JoinTableKind::Slots;
-        JoinShape { kind, keys, rows, partitions: if shared { 1 } else { partitions }, shared }
+        JoinShape { kind, keys, rows, partitions: if shared { 1 } else { partitions }, shared, payload }
     }
     /// As EXPLAIN ANALYZE prints it.
     pub fn describe(&self) -> String {
+        let payload = if self.payload { " with payload" } else { "" };
         match (self.shared, self.partitions) {
-            (true, _) => format!("{}, shared", self.kind.name()),
-            (_, 1) => self.kind.name().to_owned(),
-            (_, partitions) => format!("{}, {partitions} partitions", self.kind.name()),
+            (true, _) => format!("{}{payload}, shared", self.kind.name()),
+            (_, 1) => format!("{}{payload}", self.kind.name()),
+            (_, partitions) => format!("{}{payload}, {partitions} partitions", self.kind.name()),
         }
     }
     /// Bytes the table will take, chains included.
     pub fn bytes(&self) -> u64 {
         let rows = self.rows as u64;
+        let chains = if self.payload { 0 } else { rows * 4 };
         match (self.kind, self.keys) {
             (JoinTableKind::RowNumbers, _) => 0,
             (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => bits_bytes(range),
@@ -178,8 +209,8 @@ impl JoinShape {
             (JoinTableKind::RankedRuns, JoinKeys::Codes { range, .. }) => {
                 bits_bytes(range) * 3 / 2 + rows * 8 + rows / 8
             }
-            (JoinTableKind::Array, JoinKeys::Codes { range, .. }) => range * 4 + rows * 4,
-            _ => slots::bytes(self.rows, self.keys) + rows * 4,
+            (JoinTableKind::Array, JoinKeys::Codes { range, .. }) => range * 4 + chains,
+            _ => slots::bytes(self.rows, self.keys) + chains,
         }
     }
     pub fn allocate(self) -> JoinFilling {
@@ -194,11 +225,11 @@ impl JoinShape {
                 Filling::Runs(RunsFilling::new(range, self.rows, self.partitions))
             }
             (JoinTableKind::Array, JoinKeys::Codes { range, order }) => {
-                let unique = order == KeyOrder::Ascending;
+                let unique = order == KeyOrder::Ascending || self.payload;
                 Filling::Array(ArrayFilling::new(range, self.rows, self.partitions, unique))
             }
             (JoinTableKind::RowNumbers, _) => Filling::RowNumbers,
-            (_, keys) => Filling::Slots(SlotsFilling::new(self.rows, keys, self.partitions)),
+            (_, keys) => Filling::Slots(SlotsFilling::new(self.rows, keys, self.partitions, !self.payload)),
         };
         JoinFilling { shape: self, table }
     }
@@ -238,22 +269,48 @@ impl JoinFilling {
         }
     }
     /// Takes the rows `base ..` of the given codes (or hashes); those of other partitions and `NO_CODE` are passed
-    /// over. Every batch is to be offered once to each partition, in the order of the rows; partitions may be filled at the same time. A shared
-    /// table takes every batch once, any number of them at the same time.
+    /// over. Every batch is to be offered once to each partition, in the order of the rows; partitions may be filled at
+    /// the same time. A shared table takes every batch once, any number of them at the same time.
     pub fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         assert!(base as usize + codes.len() <= self.shape.rows, "more rows than were announced");
+        assert!(!self.shape.payload, "entries are payloads");
         match &self.table {
             Filling::RowNumbers => {}
             Filling::Bits(bits) | Filling::Ranked(bits) => bits.insert(partition, codes),
             Filling::Runs(runs) => runs.insert(partition, base, codes),
-            Filling::Array(array) => array.insert(partition, base, codes),
-            Filling::Slots(slots) if self.shape.shared => slots.insert_shared(base, codes),
-            Filling::Slots(slots) => slots.insert(partition, base, codes),
+            Filling::Array(_) | Filling::Slots(_) => {
+                let entries: Vec<u32> = (base + 1..).take(codes.len()).collect();
+                self.insert_entries(partition, &entries, codes);
+            }
         }
     }
-    /// The finished table; or, if a partition could not hold its keys, a filling of one partition to start again with.
+    /// Takes the codes with their payloads' entries, as `insert` otherwise; in any order.
+    pub fn insert_payloads(&self, partition: u64, entries: &[u32], codes: &[u64]) {
+        assert!(self.shape.payload, "entries are row numbers");
+        self.insert_entries(partition, entries, codes);
+    }
+    fn insert_entries(&self, partition: u64, entries: &[u32], codes: &[u64]) {
+        assert_eq!(entries.len(), codes.len(), "an entry a code");
+        match &self.table {
+            Filling::Array(array) => array.insert(partition, entries, codes),
+            Filling::Slots(slots) if self.shape.shared => slots.insert_shared(entries, codes),
+            Filling::Slots(slots) => slots.insert(partition, entries, codes),
+            _ => {}
+        }
+    }
+    /// The finished table; or, if a partition could not hold its keys, or keys with payload were not unique, a filling
+    /// of one partition, for row numbers, to start again with.
     pub fn finish(self) -> Result<JoinTable, JoinFilling> {
         let shape = self.shape;
+        let again = JoinShape { partitions: 1, shared: false, payload: false, ..shape };
+        let repeated = match &self.table {
+            Filling::Array(array) => array.has_duplicates(),
+            Filling::Slots(slots) => slots.has_duplicates(),
+            _ => false,
+        };
+        if shape.payload && repeated {
+            return Err(again.allocate());
+        }
         let range = if let JoinKeys::Codes { range, .. } = shape.keys { range } else { 0 };
         let (form, next) = match self.table {
             Filling::RowNumbers => (Form::RowNumbers { range }, None),
@@ -273,7 +330,7 @@ impl JoinFilling {
             }
             Filling::Slots(slots) => match slots.finish() {
                 Some((slots, next)) => (Form::Slots(slots), next),
-                None => return Err(JoinShape { partitions: 1, shared: false, ..shape }.allocate()),
+                None => return Err(again.allocate()),
             },
         };
         Ok(JoinTable { shape, form, next })
@@ -329,7 +386,8 @@ impl JoinTable {
         };
         form + self.next.as_ref().map_or(0, |n| n.len() * 4)
     }
-    /// The first row of each code (or hash), `NO_ROW` where there is none; any row at all in tables of bits.
+    /// The first row of each code (or hash), `NO_ROW` where there is none; any row at all in tables of bits; its payload
+    /// in tables with payload.
     pub fn find(&self, codes: &[u64], found: &mut Vec<u32>) {
         found.clear();
         found.resize(codes.len(), NO_ROW);

@@ -1,7 +1,7 @@
 //! The hash table: one slot per distinct key, eight slots a bucket, a bucket a cache line.
 //!
 //! ```text
-//!  slot    | tag: 32 bits | row + 1: 32 bits |   0: free
+//!  slot    | tag: 32 bits | row + 1: 32 bits |   0: free; where tags are codes also payload + 1
 //!  bucket  8 slots, filled from the front; full when the last is taken, then the next bucket takes over
 //!  table   2 slots a row; a key's first bucket is slot(hash, buckets), its high hash bits
 //!  tag     the code itself when all codes fit 32 bits: equal tags are equal keys
@@ -61,6 +61,11 @@ impl Tags {
     }
 }
 
+/// Entries beside codes are only entries; beside parts of hashes they lead to the code or the key.
+pub(super) fn holds_payloads(keys: JoinKeys) -> bool {
+    Tags::of(keys) == Tags::Code
+}
+
 /// A multiple of the greatest number of partitions, so that borders between partitions fall between buckets.
 fn buckets_for(rows: usize) -> u32 {
     let buckets = (rows.saturating_mul(2) / BUCKET).saturating_add(1).min((u32::MAX - 63) as usize);
@@ -102,14 +107,15 @@ pub(super) struct SlotsFilling {
 }
 
 impl SlotsFilling {
-    pub(super) fn new(rows: usize, keys: JoinKeys, partitions: u64) -> Self {
+    /// `chained`: keys may repeat, and entries are row + 1.
+    pub(super) fn new(rows: usize, keys: JoinKeys, partitions: u64, chained: bool) -> Self {
         let tags = Tags::of(keys);
         let buckets = buckets_for(rows);
         let partition_bits = partitions.trailing_zeros();
         SlotsFilling {
             slots: AtomicWords::new(buckets as usize * BUCKET),
             codes: AtomicWords::new(if tags == Tags::WideCode { rows } else { 0 }),
-            next: AtomicWords::new(rows),
+            next: AtomicWords::new(if chained { rows } else { 0 }),
             tags,
             partition_bits,
             borders: borders(buckets, partition_bits),
@@ -119,14 +125,15 @@ impl SlotsFilling {
         }
     }
 
-    pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
+    /// `entries`: of each code what its slot is to hold beside the tag.
+    pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
         let busy = &self.busy[partition as usize];
         assert!(!busy.swap(true, Acquire), "two workers fill one partition");
         let (first, end) = (self.borders[partition as usize], self.borders[partition as usize + 1]);
         // SAFETY: partitions do not overlap, and `busy` lets one worker at a time into each; slots are reached here
         // only.
         let slots = unsafe { self.slots.exclusive(first * BUCKET, end * BUCKET) };
-        insert(self, slots, first, base, codes);
+        insert(self, slots, first, entries, codes);
         busy.store(false, Release);
     }
 
@@ -135,31 +142,30 @@ impl SlotsFilling {
     /// before; each step is one compare-and-swap, and whoever loses one looks at the slot again. Slots never become
     /// free, so a key that was passed over in front of a free slot cannot appear there afterwards, and a key is in one
     /// slot.
-    pub(super) fn insert_shared(&self, base: u32, codes: &[u64]) {
+    pub(super) fn insert_shared(&self, entries: &[u32], codes: &[u64]) {
         assert_eq!(self.partition_bits, 0, "a shared table has no partitions");
         let buckets = self.slots.len() / BUCKET;
         let mut hashes = [0u64; GROUP];
-        for (group, codes) in codes.chunks(GROUP).enumerate() {
-            let base = base + (group * GROUP) as u32;
+        for (entries, codes) in entries.chunks(GROUP).zip(codes.chunks(GROUP)) {
             for (code, hash) in codes.iter().zip(&mut hashes) {
                 *hash = self.tags.hash(*code);
                 prefetch(&self.slots, slot(*hash, buckets as u32) * BUCKET);
             }
-            for ((row, code), hash) in (base..).zip(codes).zip(&hashes) {
+            for ((entry, code), hash) in entries.iter().zip(codes).zip(&hashes) {
                 if *code == NO_CODE {
                     continue;
                 }
-                if let Some(place) = self.codes.get(row as usize) {
+                if let Some(place) = self.codes.get(*entry as usize - 1) {
                     place.store(*code, Relaxed);
                 }
-                self.insert_row_shared(slot(*hash, buckets as u32), row, *code, *hash);
+                self.insert_row_shared(slot(*hash, buckets as u32), *entry, *code, *hash);
             }
         }
     }
 
-    fn insert_row_shared(&self, first: usize, row: u32, code: u64, hash: u64) {
+    fn insert_row_shared(&self, first: usize, entry: u32, code: u64, hash: u64) {
         let tag = self.tags.tag(code, hash);
-        let own = u64::from(tag) << 32 | u64::from(row + 1);
+        let own = u64::from(tag) << 32 | u64::from(entry);
         let count = self.slots.len();
         for place in first * BUCKET..first * BUCKET + count {
             let slot = &self.slots[if place < count { place } else { place - count }];
@@ -169,7 +175,9 @@ impl SlotsFilling {
                     if (held >> 32) as u32 != tag || !self.same_code(held as u32 - 1, code) {
                         break;
                     }
-                    self.next[row as usize].store(held as u32, Relaxed);
+                    if let Some(next) = self.next.get(entry as usize - 1) {
+                        next.store(held as u32, Relaxed);
+                    }
                 }
                 // Released, so that whoever finds the row finds its code; acquired as `held` was.
                 match slot.compare_exchange_weak(held, own, AcqRel, Acquire) {
@@ -188,9 +196,9 @@ impl SlotsFilling {
 
     /// Puts a row into the first bucket from `bucket` on that has its key or room.
     #[inline(always)]
-    fn insert_row(&self, slots: &mut [u64], mut bucket: usize, row: u32, code: u64, hash: u64) {
+    fn insert_row(&self, slots: &mut [u64], mut bucket: usize, entry: u32, code: u64, hash: u64) {
         let tag = self.tags.tag(code, hash);
-        let own = u64::from(tag) << 32 | u64::from(row + 1);
+        let own = u64::from(tag) << 32 | u64::from(entry);
         let buckets = slots.len() / BUCKET;
         for _ in 0..buckets {
             let Some((held, _)) = slots[bucket * BUCKET..].split_first_chunk_mut::<BUCKET>() else { break };
@@ -204,7 +212,9 @@ impl SlotsFilling {
                 let slot = &mut held[same.trailing_zeros() as usize % BUCKET];
                 let before = *slot as u32;
                 if self.same_code(before - 1, code) {
-                    self.next[row as usize].store(before, Relaxed);
+                    if let Some(next) = self.next.get(entry as usize - 1) {
+                        next.store(before, Relaxed);
+                    }
                     *slot = own;
                     if !self.duplicates.load(Relaxed) {
                         self.duplicates.store(true, Relaxed);
@@ -231,6 +241,10 @@ impl SlotsFilling {
         self.tags != Tags::WideCode || self.codes[row as usize].load(Relaxed) == code
     }
 
+    pub(super) fn has_duplicates(&self) -> bool {
+        self.duplicates.load(Relaxed)
+    }
+
     /// `None` when a partition overflowed.
     pub(super) fn finish(self) -> Option<(Slots, Option<Words<u32>>)> {
         if self.overflow.into_inner() {
@@ -250,26 +264,25 @@ impl SlotsFilling {
 
 simd::dispatch! {
     // `slots` are those of one partition, whose first bucket is `first`.
-    fn insert(filling: &SlotsFilling, slots: &mut [u64], first: usize, base: u32, codes: &[u64]) {
+    fn insert(filling: &SlotsFilling, slots: &mut [u64], first: usize, entries: &[u32], codes: &[u64]) {
         let buckets = (filling.slots.len() / BUCKET) as u32;
         let own_buckets = slots.len() / BUCKET;
         let mut picked = [(0u32, 0u32, 0u64, 0u64); GROUP];
-        for (group, codes) in codes.chunks(GROUP).enumerate() {
-            let base = base + (group * GROUP) as u32;
+        for (entries, codes) in entries.chunks(GROUP).zip(codes.chunks(GROUP)) {
             let mut count = 0;
-            for (row, code) in (base..).zip(codes) {
+            for (entry, code) in entries.iter().zip(codes) {
                 let hash = filling.tags.hash(*code);
                 let bucket = slot(hash, buckets).wrapping_sub(first);
-                picked[count] = (bucket as u32, row, *code, hash);
+                picked[count] = (bucket as u32, *entry, *code, hash);
                 let own = *code != NO_CODE && bucket < own_buckets;
                 count += usize::from(own);
                 prefetch(slots, if own { bucket } else { 0 } * BUCKET);
             }
-            for (bucket, row, code, hash) in &picked[..count] {
-                if let Some(place) = filling.codes.get(*row as usize) {
+            for (bucket, entry, code, hash) in &picked[..count] {
+                if let Some(place) = filling.codes.get(*entry as usize - 1) {
                     place.store(*code, Relaxed);
                 }
-                filling.insert_row(slots, *bucket as usize, *row, *code, *hash);
+                filling.insert_row(slots, *bucket as usize, *entry, *code, *hash);
             }
         }
     }

@@ -77,7 +77,13 @@ fn every_kind_finds_what_a_map_finds() {
                 };
                 for existence_only in [false, true] {
                     for dense in [false, true] {
-                        let wants = JoinWants { existence_only, dense, partitions_max: 4, shared: false };
+                        let wants = JoinWants {
+                            existence_only,
+                            dense,
+                            partitions_max: 4,
+                            shared: false,
+                            payload_columns: None,
+                        };
                         let shape = JoinShape::choose(codes.len(), keys, wants);
                         check(shape, &codes, &asked);
                         for partitions in [2, 8] {
@@ -97,6 +103,7 @@ fn every_kind_finds_what_a_map_finds() {
                         rows: codes.len(),
                         partitions,
                         shared: partitions == 1,
+                        payload: false,
                     };
                     check(shape, &hashed, &asked);
                 }
@@ -117,11 +124,21 @@ fn runs_of_equal_keys_in_order() {
             for partitions in [1, 2, 8] {
                 let keys = JoinKeys::Codes { range, order: KeyOrder::Sorted };
                 let kind = JoinTableKind::RankedRuns;
-                check(JoinShape { kind, keys, rows, partitions, shared: false }, &codes, &asked);
+                check(
+                    JoinShape { kind, keys, rows, partitions, shared: false, payload: false },
+                    &codes,
+                    &asked,
+                );
             }
         }
     }
-    let wants = JoinWants { existence_only: false, dense: true, partitions_max: 2, shared: false };
+    let wants = JoinWants {
+        existence_only: false,
+        dense: true,
+        partitions_max: 2,
+        shared: false,
+        payload_columns: None,
+    };
     let keys = JoinKeys::Codes { range: 1 << 20, order: KeyOrder::Sorted };
     assert_eq!(JoinShape::choose(100_000, keys, wants).kind, JoinTableKind::RankedRuns);
 }
@@ -136,6 +153,7 @@ fn rows_without_a_code_are_passed_over() {
             rows: 5,
             partitions: 1,
             shared: false,
+            payload: false,
         };
         check(shape, &codes, &[0, 1, 2, 3, 4, NO_CODE]);
     }
@@ -143,7 +161,13 @@ fn rows_without_a_code_are_passed_over() {
 
 #[test]
 fn row_numbers_need_no_table() {
-    let wants = JoinWants { existence_only: false, dense: true, partitions_max: 4, shared: false };
+    let wants = JoinWants {
+        existence_only: false,
+        dense: true,
+        partitions_max: 4,
+        shared: false,
+        payload_columns: None,
+    };
     let shape = JoinShape::choose(1000, JoinKeys::Codes { range: 1000, order: KeyOrder::Ascending }, wants);
     assert_eq!(shape.kind, JoinTableKind::RowNumbers);
     assert_eq!(shape.bytes(), 0);
@@ -160,6 +184,7 @@ fn hashes_that_crowd_start_again_in_one_partition() {
         rows: 2000,
         partitions: 64,
         shared: false,
+        payload: false,
     };
     let filling = shape.allocate();
     (0..64).for_each(|p| filling.insert(p, 0, &hashes));
@@ -173,7 +198,13 @@ fn hashes_that_crowd_start_again_in_one_partition() {
 #[test]
 fn many_rows_of_one_key_chain() {
     for keys in [JoinKeys::Codes { range: 1 << 40, order: KeyOrder::Any }, JoinKeys::Hashes] {
-        let wants = JoinWants { existence_only: false, dense: true, partitions_max: 1, shared: false };
+        let wants = JoinWants {
+            existence_only: false,
+            dense: true,
+            partitions_max: 1,
+            shared: false,
+            payload_columns: None,
+        };
         check(JoinShape::choose(100_000, keys, wants), &vec![12_345; 100_000], &[12_345, 12_346]);
     }
 }
@@ -192,6 +223,7 @@ fn partitions_fill_at_the_same_time() {
             rows,
             partitions: 4,
             shared: false,
+            payload: false,
         };
         let filling = shape.allocate();
         std::thread::scope(|scope| {
@@ -217,7 +249,8 @@ fn a_shared_table_loses_no_row() {
         let rows = if cfg!(miri) { 400 } else { 40_000 };
         let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
         let keys = JoinKeys::Codes { range, order: KeyOrder::Any };
-        let shape = JoinShape { kind: JoinTableKind::Slots, keys, rows, partitions: 1, shared: true };
+        let shape =
+            JoinShape { kind: JoinTableKind::Slots, keys, rows, partitions: 1, shared: true, payload: false };
         let filling = shape.allocate();
         std::thread::scope(|scope| {
             for worker in 0..4 {

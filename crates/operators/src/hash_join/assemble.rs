@@ -16,6 +16,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
 use super::build::null_rows;
+use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 use super::state::{BuildBatch, Built, Keys};
 use super::{HashJoin, lock};
@@ -51,6 +52,8 @@ struct Input {
     codes: Option<KeyCodes>,
     /// Of each key over all rows, when all are integers.
     bounds: Vec<KeyBounds>,
+    /// What the table holds in place of row numbers.
+    payload: Option<TablePayload>,
 }
 
 /// A column on its way to be one vector.
@@ -145,13 +148,18 @@ impl HashJoin {
             },
             None => JoinKeys::Hashes,
         };
+        let payload = (self.may_hold_payload && codes.is_some())
+            .then(|| TablePayload::of(&batches, &self.columns.kept_types))
+            .flatten();
         let wants = JoinWants {
             existence_only: self.asks_existence() && self.residual.is_none(),
             dense: query.settings.dense_keys,
             partitions_max: partitions_max(),
             shared: query.settings.shared_join_table,
+            payload_columns: payload.as_ref().map(TablePayload::columns),
         };
         let shape = JoinShape::choose(rows, keys, wants);
+        let payload = payload.filter(|_| shape.payload);
         let compares = codes.is_none() || (self.looks_at_unknown_pairs() && self.key_types.len() > 1);
         let mut bytes = shape.bytes();
         let mut filters = Vec::with_capacity(self.fills.len());
@@ -166,19 +174,22 @@ impl HashJoin {
             bytes += filling.as_ref().map_or(0, KeyFilterFilling::bytes);
             filters.push(FilterSlot { id: *id, key: *key, filling });
         }
-        bytes += batches.iter().flat_map(|b| &b.columns).map(|c| c.bytes() as u64).sum::<u64>();
+        bytes += match payload {
+            // Entries, while the table is filled.
+            Some(_) => rows as u64 * 4,
+            None => batches.iter().flat_map(|b| &b.columns).map(|c| c.bytes() as u64).sum::<u64>(),
+        };
         if self.marks_build_rows() {
             bytes += rows as u64 / 8;
         }
         let reservation = query.reserve(bytes as usize)?;
         let filling = shape.allocate();
 
-        let input = Input { batches, bases, rows, codes, bounds };
+        let input = Input { batches, bases, rows, codes, bounds, payload };
         let key_types = if compares { &self.key_types[..] } else { &[] };
         let small = rows * (self.columns.kept.len() + key_types.len() + 1) <= SMALL_VALUES;
-        let columns: Vec<ColumnSlot> = self
-            .columns
-            .kept_types
+        let kept_types = if input.payload.is_some() { &[] } else { &self.columns.kept_types[..] };
+        let columns: Vec<ColumnSlot> = kept_types
             .iter()
             .chain(key_types)
             .enumerate()
@@ -249,7 +260,15 @@ impl HashJoin {
         work: Option<&Work<'_>>,
     ) -> Result<()> {
         let mut codes = Vec::new();
-        for (batch, base) in input.batches[batches.clone()].iter().zip(&input.bases[batches]) {
+        let payload = input.payload.as_ref().filter(|_| filling.shape().payload);
+        // Payloads may come in any order: workers begin at different batches, so that each makes entries for the others.
+        let (first, count) = (batches.start, batches.len());
+        let begin = match payload {
+            Some(_) => count * partition as usize / filling.shape().partitions.max(1) as usize,
+            None => 0,
+        };
+        let order = (begin..count).chain(0..begin).map(|at| first + at);
+        for (batch, base) in order.map(|at| (&input.batches[at], input.bases[at])) {
             if let Some(work) = work {
                 work.check()?;
             }
@@ -269,7 +288,13 @@ impl HashJoin {
                 }
                 None => hash::key_hashes(&batch.keys, batch.rows, self.null_equals_null, &mut codes),
             }
-            filling.insert(partition, *base, &codes);
+            match payload {
+                Some(payload) => {
+                    let entries = batch.entries.get_or_init(|| payload.entries(batch));
+                    filling.insert_payloads(partition, entries, &codes);
+                }
+                None => filling.insert(partition, base, &codes),
+            }
         }
         Ok(())
     }
@@ -277,11 +302,13 @@ impl HashJoin {
     fn complete(&self, assembly: Arc<Assembly>, query: &QueryContext) -> Result<()> {
         let assembly = Arc::try_unwrap(assembly)
             .map_err(|_| Error::internal("a join's build was completed while it was running"))?;
-        let Assembly { input, filling, columns, filters, reservation, .. } = assembly;
+        let Assembly { mut input, filling, columns, filters, reservation, .. } = assembly;
+        let keys_held = columns.len() - if input.payload.is_some() { 0 } else { self.columns.kept.len() };
         let table = match filling.finish() {
             Ok(table) => table,
             Err(refill) => {
-                // Hashes crowded into one partition: the table is filled again without partitions.
+                // Hashes crowded into one partition, or keys said to be unique are not: the table is filled again
+                // with row numbers and without partitions.
                 self.fill(&input, 0..input.batches.len(), &refill, 0, None)?;
                 refill.finish().map_err(|_| Error::internal("a join table overflowed twice"))?
             }
@@ -294,7 +321,13 @@ impl HashJoin {
                 None => slot.joined.into_inner().ok_or_else(|| Error::internal("a build column is missing")),
             })
             .collect::<Result<Vec<Vector>>>()?;
-        let key_columns = columns.split_off(self.columns.kept.len());
+        let key_columns = columns.split_off(columns.len() - keys_held);
+        if input.payload.is_some() && !table.shape().payload {
+            input.payload = None;
+            columns = (0..self.columns.kept.len())
+                .map(|column| Vector::concat(&input.parts(column).collect::<Vec<&Vector>>()))
+                .collect();
+        }
         for slot in filters {
             let bounds = input.bounds.get(slot.key).copied();
             let filter = match (slot.filling, bounds, table.bits()) {
@@ -321,6 +354,7 @@ impl HashJoin {
                 None => Keys::Hashes { columns: key_columns },
             },
             columns,
+            payload: input.payload,
             matched: self.marks_build_rows().then(|| RowMarks::new(input.rows)),
             null_rows,
             compared_keys,

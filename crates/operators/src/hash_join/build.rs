@@ -1,7 +1,7 @@
 //! The build side's sink: keys evaluated, columns narrowed, rows that cannot match dropped.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use hash::{KeyBounds, is_integer_key};
@@ -73,7 +73,16 @@ impl Sink for BuildSink {
                 }
             }
         }
-        let columns: Vec<Vector> = columns.iter().map(kept).collect();
+        let for_table = |column: &Vector| join.may_hold_payload && is_integer_key(column.ty());
+        let columns: Vec<Vector> =
+            columns.iter().map(|c| if for_table(c) { detached(c) } else { kept(c) }).collect();
+        let column_bounds = match join.may_hold_payload {
+            true => columns
+                .iter()
+                .map(|c| if for_table(c) { KeyBounds::of(c, false) } else { KeyBounds::EMPTY })
+                .collect(),
+            false => vec![],
+        };
         let keys: Vec<Vector> = keys.iter().map(detached).collect();
         let bounds = if join.key_types.iter().all(|ty| is_integer_key(*ty)) {
             keys.iter().map(|key| KeyBounds::of(key, true)).collect()
@@ -86,7 +95,8 @@ impl Sink for BuildSink {
             Some(reservation) => reservation.grow(bytes as u64).map_err(out_of_memory)?,
             none => *none = Some(work.query.reserve(bytes)?),
         }
-        collected.batches.push(BuildBatch { tag, rows, columns, keys, bounds });
+        let entries = OnceLock::new();
+        collected.batches.push(BuildBatch { tag, rows, columns, keys, bounds, column_bounds, entries });
         Ok(Flow::More)
     }
 

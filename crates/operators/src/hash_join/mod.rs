@@ -27,6 +27,9 @@ mod keys;
 pub(crate) mod output;
 mod pairs;
 pub(crate) mod partners;
+mod payload;
+#[cfg(test)]
+mod payload_tests;
 mod probe;
 pub(crate) mod row_marks;
 #[cfg(test)]
@@ -60,6 +63,8 @@ pub struct HashJoin {
     null_aware: bool,
     residual: Option<Residual>,
     columns: JoinColumns,
+    /// The kept columns may go into the table: keys are said to be unique, and nobody asks for build rows as such.
+    may_hold_payload: bool,
     fills: Vec<(FilterId, usize)>,
 
     collected: Mutex<Vec<BuildBatch>>,
@@ -72,7 +77,14 @@ pub struct HashJoin {
 
 impl HashJoin {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Arc<HashJoin>> {
-        Self::keeping(plan, query, &[])
+        let join = Self::plan(plan, query, &[])?;
+        let may_hold_payload = query.settings.table_payload
+            && matches!(&plan.node, PhysicalNode::HashJoin { build_unique: true, .. })
+            && matches!(join.kind, PhysicalJoinKind::Inner | PhysicalJoinKind::ProbeOuter)
+            && join.residual.is_none()
+            && !join.looks_at_unknown_pairs()
+            && payload::may_fit(&join.columns.kept_types);
+        Ok(Arc::new(HashJoin { may_hold_payload, ..join }))
     }
 
     /// A join that keeps the build columns `also` beside those that it puts out.
@@ -81,6 +93,10 @@ impl HashJoin {
         query: &QueryContext,
         also: &[usize],
     ) -> Result<Arc<HashJoin>> {
+        Ok(Arc::new(Self::plan(plan, query, also)?))
+    }
+
+    fn plan(plan: &PhysicalPlan, query: &QueryContext, also: &[usize]) -> Result<HashJoin> {
         let PhysicalNode::HashJoin {
             probe,
             build,
@@ -122,7 +138,7 @@ impl HashJoin {
             | PhysicalJoinKind::ProbeMark => false,
         };
         let fills_filters = droppable && !null_equals_null && query.settings.runtime_filters;
-        Ok(Arc::new(HashJoin {
+        Ok(HashJoin {
             node: plan.id,
             kind: *kind,
             probe_keys: Program::compile(probe_keys)?,
@@ -132,13 +148,14 @@ impl HashJoin {
             null_aware: *null_aware,
             residual,
             columns,
+            may_hold_payload: false,
             fills: if fills_filters { fills.clone() } else { vec![] },
             collected: Mutex::default(),
             list_has_rows: AtomicBool::new(false),
             list_has_null: AtomicBool::new(false),
             assembly: Mutex::default(),
             built: OnceLock::new(),
-        }))
+        })
     }
 
     /// Collects the build side.

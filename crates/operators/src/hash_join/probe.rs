@@ -149,12 +149,10 @@ impl Probing<'_> {
         match self.join.kind {
             Kind::BuildSemi | Kind::BuildAnti => Ok(Flow::More),
             Kind::ProbeOuter | Kind::FullOuter => {
-                push(self.output(None, |kept| self.built.columns[kept].gather_nullable(found)))
+                push(self.output(None, |kept| self.built.gather_nullable(kept, found)))
             }
             // A foreign key: every row has its partner, and probe columns go on as they are.
-            _ if !found.contains(&NO_ROW) => {
-                push(self.output(None, |kept| self.built.columns[kept].gather(found)))
-            }
+            _ if !found.contains(&NO_ROW) => push(self.output(None, |kept| self.built.gather(kept, found))),
             _ => {
                 buffers.pairs.set_found(found);
                 self.emit_pairs(&buffers.pairs, push)
@@ -315,7 +313,7 @@ impl Probing<'_> {
         // Ascending and as many as there are: every row once, unless one occurs twice and another not at all.
         let whole = pairs.len() == rows && pairs.probe.iter().enumerate().all(|(at, row)| at as u32 == *row);
         let probe = (!whole).then_some(&pairs.probe[..]);
-        push(self.output(probe, |kept| self.built.columns[kept].gather(&pairs.build)))
+        push(self.output(probe, |kept| self.built.gather(kept, &pairs.build)))
     }
 
     /// A batch of the join's output: probe columns at `probe_rows` (`None`: all as they are), build columns as told by

@@ -1,8 +1,11 @@
 //! What a join holds: the batches while they are collected, then table, columns and marks.
 
+use std::sync::OnceLock;
+
 use hash::{JoinTable, KeyBounds, KeyCodes, key_hashes};
 use vector::Vector;
 
+use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 
 /// Build rows as they came, narrowed.
@@ -15,6 +18,10 @@ pub(super) struct BuildBatch {
     pub keys: Vec<Vector>,
     /// Of integer keys; empty when some key is of another type.
     pub bounds: Vec<KeyBounds>,
+    /// Of the kept columns that are integers, where they may go into the table; else empty.
+    pub column_bounds: Vec<KeyBounds>,
+    /// The rows' entries in a table with payload, made by the first that needs them.
+    pub entries: OnceLock<Vec<u32>>,
 }
 
 /// How keys are told apart.
@@ -39,8 +46,10 @@ pub(super) struct Built {
     pub rows: usize,
     pub table: JoinTable,
     pub keys: Keys,
-    /// The kept columns, all rows; row numbers of the table are places in them.
+    /// The kept columns, all rows; row numbers of the table are places in them. None of them where the table has them.
     pub columns: Vec<Vector>,
+    /// Where the table's entries are the kept columns, and not row numbers.
+    pub payload: Option<TablePayload>,
     /// Build rows that matched, when they are asked for.
     pub matched: Option<RowMarks>,
     /// Rows with a NULL among the keys, ascending, where NULL matches nothing and such rows are kept.
@@ -49,4 +58,21 @@ pub(super) struct Built {
     pub compared_keys: Vec<Vector>,
     /// Room for the above.
     pub _reservation: memory::Reservation,
+}
+
+impl Built {
+    /// A kept column at what the table found, which is all there.
+    pub fn gather(&self, kept: usize, found: &[u32]) -> Vector {
+        match &self.payload {
+            Some(payload) => payload.gather(kept, found, false),
+            None => self.columns[kept].gather(found),
+        }
+    }
+    /// The same, NULL where nothing was found.
+    pub fn gather_nullable(&self, kept: usize, found: &[u32]) -> Vector {
+        match &self.payload {
+            Some(payload) => payload.gather(kept, found, true),
+            None => self.columns[kept].gather_nullable(found),
+        }
+    }
 }

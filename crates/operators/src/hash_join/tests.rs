@@ -88,10 +88,15 @@ fn vector_in_some_form(ty: Type, values: &[Value], random: &mut Random) -> Vecto
     if values.iter().all(|v| *v == values[0]) && random.chance(50) {
         return Vector::constant(ty, values[0].clone(), values.len());
     }
-    if random.chance(60) {
+    let mut distinct: Vec<Value> = values.iter().filter(|v| !v.is_null()).cloned().collect();
+    // Strings of few values have a dictionary, as blocks give them.
+    if ty == Type::Text {
+        distinct.sort();
+        distinct.dedup();
+    }
+    if distinct.len() * 8 > values.len() && random.chance(60) {
         return flat;
     }
-    let mut distinct: Vec<Value> = values.iter().filter(|v| !v.is_null()).cloned().collect();
     // One that no row uses.
     distinct.extend(distinct.first().cloned());
     if distinct.is_empty() {
