@@ -43,6 +43,12 @@ WAITS, TAKEN = re.escape("\x1b[?2004h"), re.escape("\x1b[?2004l")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]")
 
 MEASURED = re.compile(r"[\d.,]*\d ?(ns|µs|us|ms|s|min|bytes|B|kB|KB|KiB|MB|MiB|GB|GiB|GB/s|MB/s|workers?|work orders?|partitions)\b")
+MEASURED_TOO = re.compile(
+    r"tested [\d,]+, dropped [\d,]+ \([\d.]+ %\)"  # filters learn their order while they work
+    r"|[\d.]+ times as long"
+    r"|(?<=\d)( +\d+\.\d{3}){4}$",  # the columns of a benchmark's report
+    re.M,
+)
 # Depends on the processor's instructions.
 CHOSEN = re.compile(r"groups by (?!build rows|\d).*")
 
@@ -96,7 +102,7 @@ def skipped(text: str) -> int:
 
 def normal(text: str) -> list[str]:
     """Lines as they are compared: without what differs from run to run."""
-    masked = CHOSEN.sub("groups by #", MEASURED.sub(r"# \1", text.rstrip()))
+    masked = CHOSEN.sub("groups by #", MEASURED_TOO.sub("#", MEASURED.sub(r"# \1", text.rstrip())))
     if masked != text.rstrip():
         # Widths follow the longest value.
         masked = re.sub(r"[^\S\n]+", " ", re.sub(r"-{2,}", "-", masked))
