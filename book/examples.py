@@ -119,7 +119,8 @@ def screen(text: str) -> str:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    program = os.environ.get("QUICKSTEP") or str(Path(os.environ["CARGO_TARGET_DIR"]) / "release" / "quickstep")
+    target = os.environ.get("CARGO_TARGET_DIR") or str(Path.home() / ".cache" / "quickstep" / "target")
+    program = os.environ.get("QUICKSTEP") or str(Path(target) / "release" / "quickstep")
     path = [str(Path(program).parent), str(Path(sys.executable).parent), os.environ["PATH"]]
     return {
         "PATH": os.pathsep.join(path),
