@@ -1,0 +1,52 @@
+//! "Did you mean": the known name nearest to a misspelt one.
+
+/// The candidate within a third of the name's length in edits, nearest first; case does not count.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted: Vec<char> = name.to_lowercase().chars().take(64).collect();
+    let allowed = (wanted.len() / 3).max(1);
+    candidates
+        .into_iter()
+        .map(|c| (edits(&wanted, &c.to_lowercase().chars().take(64).collect::<Vec<_>>()), c))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, candidate)| (*distance, candidate.len()))
+        .map(|(_, candidate)| candidate)
+}
+
+/// A hint for a name that was not found; `None` when nothing is near.
+pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(name, candidates).map(|c| format!("did you mean \"{c}\"?"))
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that make one of the other.
+fn edits(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let substitute = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            row[j] = substitute.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspellings_find_their_name() {
+        let names = ["lineitem", "orders", "part", "partsupp", "nation"];
+        assert_eq!(nearest("lineitme", names), Some("lineitem"));
+        assert_eq!(nearest("ORDER", names), Some("orders"));
+        assert_eq!(nearest("prat", names), Some("part"));
+        assert_eq!(nearest("customer", names), None);
+        assert_eq!(nearest("", names), None);
+        assert_eq!(did_you_mean("nations", names).as_deref(), Some("did you mean \"nation\"?"));
+    }
+}
