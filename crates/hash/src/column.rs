@@ -17,14 +17,14 @@ use types::{Physical, Type};
 use vector::strings::{INLINE_BYTES, view_length};
 use vector::{Data, Strings, Vector};
 
-use crate::zeroed::AtomicWords;
+use crate::zeroed::UnwrittenWords;
 
 /// A column being put together.
 pub struct ColumnFilling {
     ty: Type,
     /// First row of each part, and the end of the last.
     bases: Vec<usize>,
-    values: AtomicWords<u64>,
+    values: UnwrittenWords,
     /// Strings: number of the first buffer of each part.
     first_buffers: Vec<u32>,
     copied: Vec<AtomicBool>,
@@ -58,7 +58,7 @@ impl ColumnFilling {
             }
         }
         let copied = first_buffers.iter().map(|_| AtomicBool::new(false)).collect();
-        let values = AtomicWords::new((rows * bytes).div_ceil(8));
+        let values = UnwrittenWords::new(rows * bytes);
         Some(ColumnFilling { ty, bases, values, first_buffers, copied })
     }
 
@@ -116,7 +116,8 @@ impl ColumnFilling {
             }
             NullBuffer::new(bits.finish())
         });
-        let values = self.values.freeze().into_buffer();
+        // SAFETY: each part has been copied, and their places cover all the bytes.
+        let values = unsafe { self.values.freeze() }.into_buffer();
         macro_rules! scalars {
             () => {
                 ScalarBuffer::new(values, 0, rows)

@@ -20,6 +20,9 @@ use crate::zeroed::{AtomicWords, Words};
 pub trait Integer: Copy + Into<i64> + Send + Sync {}
 impl<T: Copy + Into<i64> + Send + Sync> Integer for T {}
 
+/// Neighbouring codes looked at to tell how codes lie.
+const SAMPLE: usize = 64;
+
 /// Bits being set; each partition covers its own range of words.
 pub struct BitsFilling {
     words: AtomicWords<u64>,
@@ -45,6 +48,16 @@ impl BitsFilling {
     /// Sets the bits of those codes that belong to the partition; codes outside the range are passed over.
     pub fn insert(&self, partition: u64, codes: &[u64]) {
         let (first, end) = self.part(partition);
+        // Where neighbours are mostly in different words, a test for it would be guessed wrong as often as not.
+        let apart = codes.iter().zip(codes.iter().skip(1)).take(SAMPLE).filter(|(a, b)| *a >> 6 != *b >> 6);
+        if apart.count() * 8 > SAMPLE {
+            for code in codes {
+                let word = *code >> 6;
+                let inside = *code < self.range && word >= first && word < end;
+                self.or(if inside { word } else { first }, u64::from(inside) << (*code & 63));
+            }
+            return;
+        }
         // A run of codes in one word, as sorted keys have, is collected in a register.
         let (mut at, mut bits) = (first, 0u64);
         for code in codes {

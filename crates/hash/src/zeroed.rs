@@ -1,15 +1,15 @@
 //! Zeroed memory that many workers fill and then only read: the substance of join tables and filters.
 //!
 //! ```text
-//!  AtomicWords<T>  --freeze-->  Words<T>
-//!  filled by relaxed loads      read as plain slices
+//!  AtomicWords<T>  --freeze-->  Words<T>               UnwrittenWords  --freeze-->  Words<u64>
+//!  filled by relaxed loads      read as plain slices   not even zeroed: every byte is written
 //!  and stores, any worker
 //! ```
 //! Who writes which word is the filler's business (partitions do not overlap); relaxed atomics are plain moves on the
 //! machines we know, so this costs nothing and a mistake is a wrong value, never undefined behaviour.
 //! Large pieces ask for huge pages: probes are random reads, and address translation would cost as much as the read.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -65,12 +65,16 @@ impl<T: Word> Owned<T> {
     }
 
     fn new(len: usize) -> Self {
+        Self::with(len, alloc_zeroed)
+    }
+
+    fn with(len: usize, allocate: unsafe fn(Layout) -> *mut u8) -> Self {
         if len == 0 {
             return Owned { base: NonNull::dangling(), start: NonNull::dangling(), len };
         }
         let layout = Self::layout(len);
         // SAFETY: the layout is not empty: it has a line more than the words.
-        let Some(base) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
+        let Some(base) = NonNull::new(unsafe { allocate(layout) }) else { handle_alloc_error(layout) };
         if layout.size() >= HUGE_BYTES_MIN {
             advise_huge(base.as_ptr() as usize, layout.size());
         }
@@ -140,13 +144,26 @@ impl<T: Word> Deref for AtomicWords<T> {
     }
 }
 
-impl<T: Word> AtomicWords<T> {
+/// Words that are not zeroed first, because every byte of them will be written: zeroing columns before they are copied
+/// took one thread as long as copying took all.
+pub(crate) struct UnwrittenWords(Owned<u64>);
+
+impl UnwrittenWords {
+    /// Room for `bytes` bytes; what the last word has beyond them is zero.
+    pub(crate) fn new(bytes: usize) -> Self {
+        let words = Owned::with(bytes.div_ceil(8), alloc);
+        if words.len > 0 {
+            // SAFETY: the last of at least one word, which is aligned and ours.
+            unsafe { words.start.add(words.len - 1).write(0) };
+        }
+        UnwrittenWords(words)
+    }
     /// Copies bytes over the words, from byte `at` on.
     ///
     /// # Safety
     /// Meanwhile, nobody else reads or writes these bytes.
     pub(crate) unsafe fn write_bytes(&self, at: usize, bytes: &[u8]) {
-        let room = self.0.len * size_of::<T>();
+        let room = self.0.len * size_of::<u64>();
         assert!(at <= room && bytes.len() <= room - at, "bytes out of range");
         // SAFETY: the target lies inside the words (asserted) and is used by nobody else (the caller's promise); the
         // source is another allocation, since ours is reached through this type only.
@@ -154,6 +171,13 @@ impl<T: Word> AtomicWords<T> {
             let target = self.0.start.as_ptr().cast::<u8>().add(at);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
         }
+    }
+    /// Ends the filling.
+    ///
+    /// # Safety
+    /// All the bytes that `new` was asked for have been written.
+    pub(crate) unsafe fn freeze(self) -> Words<u64> {
+        Words(self.0)
     }
 }
 

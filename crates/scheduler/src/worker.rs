@@ -49,9 +49,9 @@ pub(crate) fn enclosing_place(foreman: &Arc<Foreman>) -> Option<WorkerId> {
     inside.and_then(|(address, place)| (address == Arc::as_ptr(foreman).addr()).then_some(place))
 }
 
-/// The life of pool thread `number`.
+/// The life of pool thread `number`. It is not pinned: callers, which work too, are not ours to pin, and a thread whose
+/// core a caller happens to run on would wait for milliseconds beside a free core.
 pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
-    pin(foreman, number);
     loop {
         let key = foreman.idle.key();
         if foreman.dismisses_thread(number) {
@@ -67,19 +67,6 @@ pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
             }
         }
         foreman.idle.wait(key, None);
-    }
-}
-
-/// Pins pool thread `number` to a core, if the workers are as many as the cores that we may use:
-/// then there is one for each. Otherwise, say with two workers on a large machine, several
-/// schedulers would all choose the same ones. Callers are not pinned; they are not ours.
-fn pin(foreman: &Foreman, number: usize) {
-    if let Some(cores) = core_affinity::get_core_ids()
-        && cores.len() == foreman.places.limit()
-        && let Some(core) = cores.get(number)
-    {
-        // Where it is refused the operating system places the thread.
-        let _ = core_affinity::set_for_current(*core);
     }
 }
 

@@ -19,7 +19,7 @@ mod segment;
 
 pub use context::{Host, WorkContext};
 pub use dag::{Dag, DagError, Edge, EdgeKind};
-pub use range::OrderRange;
+pub use range::{OrderRange, parallelism};
 pub use segment::{Claim, Completion, Failure, Outcome, Segment, UnitOfTransfer, WorkOrder};
 
 /// One run of one query, unique within the process.

@@ -104,8 +104,8 @@ impl OrderRange {
     }
 }
 
-/// The machine's cores; the shares near the end are cut for as many workers.
-fn parallelism() -> u64 {
+/// The machine's cores: work is cut for as many workers, whether or not that many are set, which may change at any time.
+pub fn parallelism() -> u64 {
     static CORES: OnceLock<u64> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64))
 }

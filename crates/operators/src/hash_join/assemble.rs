@@ -6,6 +6,7 @@
 //! A small build is one work order.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use hash::{
@@ -154,7 +155,8 @@ impl HashJoin {
         let wants = JoinWants {
             existence_only: self.asks_existence() && self.residual.is_none(),
             dense: query.settings.dense_keys,
-            partitions_max: partitions_max(),
+            // As many as can be filled at once: each costs a pass over the keys.
+            partitions_max: workorder::parallelism(),
             shared: query.settings.shared_join_table,
             payload_columns: payload.as_ref().map(TablePayload::columns),
         };
@@ -360,6 +362,8 @@ impl HashJoin {
             compared_keys,
             _reservation: reservation,
         };
+        *lock(&self.leftovers) = input.batches;
+        self.has_leftovers.store(true, Relaxed);
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }
@@ -397,12 +401,6 @@ fn null_key_rows(input: &Input) -> Vec<u32> {
         }
     }
     out
-}
-
-/// As many partitions as can be filled at once: each costs a pass over the keys.
-fn partitions_max() -> u64 {
-    static WORKERS: OnceLock<u64> = OnceLock::new();
-    *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
 }
 
 impl Step for BuildStep {

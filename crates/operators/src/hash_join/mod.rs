@@ -73,6 +73,10 @@ pub struct HashJoin {
     list_has_null: AtomicBool,
     assembly: Mutex<Option<Arc<Assembly>>>,
     built: OnceLock<Built>,
+    /// The collected batches, of no use once all is built. Whoever probes first frees them: while the build is being
+    /// completed, every other worker waits.
+    leftovers: Mutex<Vec<BuildBatch>>,
+    has_leftovers: AtomicBool,
 }
 
 impl HashJoin {
@@ -155,6 +159,8 @@ impl HashJoin {
             list_has_null: AtomicBool::new(false),
             assembly: Mutex::default(),
             built: OnceLock::new(),
+            leftovers: Mutex::default(),
+            has_leftovers: AtomicBool::new(false),
         })
     }
 

@@ -16,12 +16,12 @@ use types::Result;
 use vector::gather::NO_ROW;
 use vector::{Batch, Vector};
 
-use super::HashJoin;
 use super::build::null_rows;
 use super::compared::{Judged, judge};
 use super::keys::retain_equal;
 use super::pairs::{Pairs, Residual, rows_found};
 use super::state::Built;
+use super::{HashJoin, lock};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
 pub(super) struct Probe(pub Arc<HashJoin>);
@@ -68,6 +68,10 @@ impl Transform for Probe {
         let built = join.built()?;
         if join.has_no_result(built) {
             return Ok(Flow::Enough);
+        }
+        if join.has_leftovers.load(Relaxed) && join.has_leftovers.swap(false, Relaxed) {
+            let leftovers = std::mem::take(&mut *lock(&join.leftovers));
+            drop(leftovers);
         }
         let buffers = local_state::<Buffers>(local);
         let keys = join.probe_keys.evaluate(&batch)?;
