@@ -90,30 +90,46 @@ fn expect_stop(scheduler: &Scheduler, control: &QueryControl, reason: StopReason
     begun.elapsed()
 }
 
+/// Whether a query that is to end after 30 ms does so within 130, in one of three tries: on a busy machine any thread may
+/// wait longer than that for a core.
+fn ends_soon(query: &dyn Fn() -> Duration) {
+    let times: Vec<Duration> = (0..3).map(|_| query()).collect();
+    assert!(times.iter().all(|took| *took >= Duration::from_millis(30)), "{times:?}");
+    assert!(times.iter().any(|took| *took < Duration::from_millis(130)), "{times:?}");
+}
+
 #[test]
 fn cancel_deadline_and_tick_end_a_query_soon() {
     for workers in [1, 2, 4] {
         let scheduler = Scheduler::new(workers);
-        let token = CancelToken::new();
-        let control = QueryControl::with_cancel(token.clone());
-        let canceller = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(30));
-            token.cancel();
+        ends_soon(&|| {
+            let token = CancelToken::new();
+            let control = QueryControl::with_cancel(token.clone());
+            let canceller = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(30));
+                token.cancel();
+            });
+            let begun = Instant::now();
+            expect_stop(&scheduler, &control, StopReason::Cancelled);
+            canceller.join().unwrap();
+            begun.elapsed().max(Duration::from_millis(30))
         });
-        assert!(expect_stop(&scheduler, &control, StopReason::Cancelled) < Duration::from_millis(130));
-        canceller.join().unwrap();
-
-        let control = QueryControl::with_cancel(CancelToken::with_timeout(Duration::from_millis(30)));
-        let took = expect_stop(&scheduler, &control, StopReason::Timeout);
-        assert!((Duration::from_millis(30)..Duration::from_millis(130)).contains(&took), "{took:?}");
-
-        let (ticks, me) = (AtomicU64::new(0), std::thread::current().id());
-        let control = QueryControl::new().with_tick(move || {
-            assert_eq!(std::thread::current().id(), me);
-            if ticks.fetch_add(1, SeqCst) < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ends_soon(&|| {
+            let control = QueryControl::with_cancel(CancelToken::with_timeout(Duration::from_millis(30)));
+            expect_stop(&scheduler, &control, StopReason::Timeout)
         });
-        let took = expect_stop(&scheduler, &control, StopReason::Cancelled);
-        assert!((Duration::from_millis(30)..Duration::from_millis(130)).contains(&took), "{took:?}");
+        ends_soon(&|| {
+            let (ticks, me) = (AtomicU64::new(0), std::thread::current().id());
+            let control = QueryControl::new().with_tick(move || {
+                assert_eq!(std::thread::current().id(), me);
+                if ticks.fetch_add(1, SeqCst) < 2 {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            });
+            expect_stop(&scheduler, &control, StopReason::Cancelled)
+        });
 
         // A query that was cancelled before it began does not begin.
         let token = CancelToken::new();
