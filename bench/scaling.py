@@ -6,14 +6,17 @@ Each number of workers has a process of its own that generates the data once;
 rounds go over all processes in turn, so that what disturbs the machine disturbs
 all alike, and only one of them runs at a time.  Wall time is a query's median
 from text to result; CPU time is the whole process's.  Planning, which no number
-of workers changes, is what EXPLAIN ANALYZE tells at scale factor 1 at most.  The
-line of JSON goes to `results/scaling.jsonl`, the tables to
+of workers changes, is what EXPLAIN ANALYZE tells at scale factor 1 at most.  How
+much of the memory's bandwidth one worker uses is what the query's scans read, as
+EXPLAIN ANALYZE tells, over its time, beside how fast one thread goes through a
+gibibyte (memchr of a byte that is not there).  The line of JSON goes to `results/scaling.jsonl`, the tables to
 docs/results/scaling.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import datetime
 import json
 import math
@@ -29,6 +32,8 @@ from compare.record import RESULTS_FOLDER
 from compare.suites import ANSWERS_FOLDER
 
 REPORT = Path(__file__).resolve().parent.parent / "docs" / "results" / "scaling.md"
+# Queries whose one worker uses less of the bandwidth than this should gain all that a worker more can give.
+LOW_SHARE = 0.4
 # TPC-H's Q11 takes a share that falls with the scale.
 FRACTION = "{fraction}"
 
@@ -36,6 +41,31 @@ FRACTION = "{fraction}"
 def queries(suite: str, scale: float) -> dict[str, str]:
     files = sorted((ANSWERS_FOLDER / "queries" / suite).glob("q*.sql"))
     return {file.stem: file.read_text().replace(FRACTION, f"{0.0001 / scale:.10f}") for file in files}
+
+
+# What a line of EXPLAIN ANALYZE says at its end: "; 1.1 GB".
+BYTES = re.compile(r"work orders?; ([0-9.]+) (B|kB|MB|GB)")
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+def bytes_read(plan: list[str]) -> float:
+    """What the scans of a plan with its counts read."""
+    return sum(float(m[1]) * UNITS[m[2]] for line in plan if (m := BYTES.search(line)))
+
+
+def bandwidth() -> float:
+    """Bytes a second that one thread reads, best of five."""
+    size = 1 << 30
+    buffer = ctypes.create_string_buffer(b"\2" * size, size)
+    find = ctypes.CDLL(None).memchr
+    find.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    find.restype = ctypes.c_void_p
+    best = math.inf
+    for _ in range(5):
+        begun = time.perf_counter()
+        assert find(buffer, 1, size) is None
+        best = min(best, time.perf_counter() - begun)
+    return size / best
 
 
 def serve(pipe: Connection, suite: str, scale: float, workers: int) -> None:
@@ -46,6 +76,9 @@ def serve(pipe: Connection, suite: str, scale: float, workers: int) -> None:
     connection.execute(f"CALL {suite}(scale => {scale:g})").fetchall()
     pipe.send("ready")
     while (statement := pipe.recv()) is not None:
+        if statement.startswith("EXPLAIN"):
+            pipe.send(bytes_read([row[0] for row in connection.execute(statement).fetchall()]))
+            continue
         wall, cpu = time.perf_counter(), time.process_time()
         connection.execute(statement).fetchall()
         pipe.send(((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3))
@@ -67,7 +100,9 @@ def planning(statements: dict[str, str], suite: str, scale: float) -> dict[str, 
     return found
 
 
-def measure(arguments: argparse.Namespace, statements: dict[str, str]) -> dict[int, dict[str, tuple[float, float]]]:
+def measure(
+    arguments: argparse.Namespace, statements: dict[str, str]
+) -> tuple[dict[int, dict[str, tuple[float, float]]], dict[str, float]]:
     context = multiprocessing.get_context("spawn")
     engines = {}
     for workers in arguments.workers:
@@ -85,12 +120,16 @@ def measure(arguments: argparse.Namespace, statements: dict[str, str]) -> dict[i
                 # The first round warms the caches.
                 if round_number > 0:
                     times[workers][name].append(found)
+    read = {}
+    for name, statement in statements.items():
+        engines[arguments.workers[0]].send("EXPLAIN ANALYZE " + statement)
+        read[name] = engines[arguments.workers[0]].recv()
     for pipe in engines.values():
         pipe.send(None)
     return {
         workers: {q: (statistics.median(w for w, _ in pairs), statistics.median(c for _, c in pairs)) for q, pairs in by.items()}
         for workers, by in times.items()
-    }
+    }, read
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -116,7 +155,22 @@ def report(record: dict) -> str:
     first = means[workers[0]]
     cells += [f"{first[0] / means[w][0]:.2f}x, {means[w][1] / first[1]:.2f}x" for w in workers[1:]]
     lines.append("| " + " | ".join(cells) + " |")
+    if "bytes_read" in record:
+        lines.append("\n" + low_bandwidth(record, workers))
     return "\n".join(lines) + "\n"
+
+
+def low_bandwidth(record: dict, workers: list[int]) -> str:
+    """How the queries scale that leave most of the bandwidth to others."""
+    base = record["times"][str(workers[0])]
+    whole = record["bandwidth_bytes_per_s"]
+    low = [q for q in base if record["bytes_read"][q] / (base[q][0] / 1e3) < LOW_SHARE * whole]
+    text = f"One thread reads {whole / 1e9:.1f} GB/s. With {workers[0]} worker{'s' * (workers[0] > 1)}, "
+    if not low:
+        return text + f"no query uses under {LOW_SHARE:.0%} of that."
+    text += f"{len(low)} of {len(base)} queries use under {LOW_SHARE:.0%} of that ({', '.join(low)}); of these, "
+    faster = [geometric_mean([base[q][0] / record["times"][str(w)][q][0] for q in low]) for w in workers[1:]]
+    return text + " and ".join(f"{w} workers are {f:.2f}x faster" for w, f in zip(workers[1:], faster)) + " in the geometric mean."
 
 
 def main() -> None:
@@ -128,7 +182,7 @@ def main() -> None:
     parser.add_argument("--no-record", action="store_true")
     arguments = parser.parse_args()
     statements = queries(arguments.suite, arguments.scale)
-    times = measure(arguments, statements)
+    times, read = measure(arguments, statements)
     record = {
         "format": 1,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -138,6 +192,8 @@ def main() -> None:
         "scale": arguments.scale,
         "rounds": arguments.rounds,
         "planning_ms": planning(statements, arguments.suite, arguments.scale),
+        "bytes_read": read,
+        "bandwidth_bytes_per_s": bandwidth(),
         "times": {str(workers): {q: [round(v, 3) for v in pair] for q, pair in by.items()} for workers, by in times.items()},
     }
     print(report(record))
