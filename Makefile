@@ -15,7 +15,8 @@ PYTHON := $(VENV)/bin/python
 RELEASE := $(CARGO_TARGET_DIR)/release
 SCALE := 1
 WORKERS :=
-ENGINES := quickstep,duckdb,hyper
+ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark
+SUITES := tpch ssb ssbflat tpcds
 
 .PHONY: demo test bench bench-ablation build wheel book reference tidy format lint fuzz clean setup environment
 
@@ -27,7 +28,7 @@ demo: build wheel
 	@echo "  $(RELEASE)/quickstep -c \"SELECT * FROM 'file.parquet' LIMIT 5\""
 	@echo "  $(RELEASE)/quickstep ssb --scale 1                  the Star Schema Benchmark"
 	@echo "  pip install dist/quickstep-*.whl                    the Python package: import quickstep"
-	@echo "  make bench                                          beside DuckDB and HyPer, on the same files"
+	@echo "  make bench ENGINES=quickstep,duckdb,hyper            beside others, on the same files; without ENGINES all"
 
 # What a fresh Debian machine lacks. Nothing is done when everything is there.
 setup:
@@ -71,11 +72,13 @@ test: wheel
 	(cd bench && $(PYTHON) -m pytest -q tests)
 	(cd book && $(PYTHON) -m pytest -q tests)
 
+# Quickstep beside everybody, or beside ENGINES=a,b: installs what lacks, says what it could not, draws what was
+# recorded: docs/results/everybody.md. Spark and PostgreSQL have their turns in a run of their own, for the memory.
 bench: wheel
-	@$(PYTHON) -c 'import duckdb, tableauhyperapi' 2>/dev/null || \
+	@$(PYTHON) -c 'import duckdb, tableauhyperapi, matplotlib' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	(cd bench && $(PYTHON) prepare.py --suite tpch --scale $(SCALE) && $(PYTHON) -m compare --suite tpch --scale $(SCALE) --threads 2 --engines $(ENGINES))
-	(cd bench && $(PYTHON) prepare.py --suite ssb --scale $(SCALE) && $(PYTHON) -m compare --suite ssb --scale $(SCALE) --threads 2 --engines $(ENGINES))
+	cd bench
+	PYTHON=$(PYTHON) SCALE=$(SCALE) ENGINES=$(ENGINES) SUITES="$(SUITES)" ./everybody.sh
 
 # What each technique is worth, switched off and on: docs/results/ablation.md.
 bench-ablation: build environment

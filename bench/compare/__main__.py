@@ -106,6 +106,12 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--results", type=Path, default=RESULTS_FOLDER, help="folder to append the record in"
     )
+    parser.add_argument(
+        "--gate-first", action="store_true", help="hold the machine in the cold first round too"
+    )
+    parser.add_argument(
+        "--series", default="", help="a name in the record, for those who draw from several"
+    )
     parser.add_argument("--no-record", action="store_true", help="print only")
     return parser.parse_args(arguments)
 
@@ -171,6 +177,8 @@ def main(arguments: list[str]) -> int:
         query_seconds_max=asked.query_timeout,
         slow_seconds=asked.slow,
         slow_runs=asked.slow_runs,
+        series=asked.series,
+        gate_first=asked.gate_first,
         schedule=asked.schedule,
         settings=settings,
     )

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compare import protocol
+from compare.outcome import NOISY_SHARE
 from compare.process_tree import ProcessTree, available_bytes, machine_busy_seconds
 from compare.protocol import Message, ProtocolError
 
@@ -33,6 +34,9 @@ BENCH_FOLDER = Path(__file__).resolve().parent.parent
 AVAILABLE_BYTES_MIN = 512 * 2**20
 WATCH_SECONDS = 0.25
 CLOSE_SECONDS_MAX = 30.0
+
+# A few clock ticks: what others seem to take in a short turn says nothing.
+BUSY_SECONDS_MIN = 0.1
 
 
 class EngineError(Exception):
@@ -52,6 +56,8 @@ class EngineProcess:
         self.busy_seconds_of_others = 0.0
         """Processor time that others took while this engine had its turns."""
         self.turn_seconds = 0.0
+        self._last_turn = (0.0, 0.0)
+        self._kept_turn = (0.0, 0.0)
         self._timeout_seconds = timeout_seconds
         self._scratch = Path(tempfile.mkdtemp(prefix=f"bench-{os.getpid()}-"))
         self._unread = b""
@@ -110,11 +116,34 @@ class EngineProcess:
         if answer_file is not None:
             request["answer_file"] = str(answer_file)
         reply = self.ask(request, seconds_max)
-        self.turn_seconds += time.perf_counter() - started
         # Both clocks move in ticks of 10 ms: right in the sum over many turns.
         own = self.tree.processor_seconds() - own
-        self.busy_seconds_of_others += machine_busy_seconds() - busy - own
+        self._last_turn = (
+            time.perf_counter() - started,
+            machine_busy_seconds() - busy - own,
+        )
         return reply
+
+    def last_turn_was_calm(self) -> bool:
+        """Whether others left the machine alone; what is too short to tell counts as calm."""
+        seconds, of_others = self._last_turn
+        if of_others < BUSY_SECONDS_MIN:
+            return True
+        return of_others <= NOISY_SHARE * seconds * (os.cpu_count() or 1)
+
+    def last_turn_disturbance(self) -> float:
+        """Processor time of others for each second of the turn."""
+        seconds, of_others = self._last_turn
+        return of_others / max(seconds, 1e-9)
+
+    def keep_last_turn(self) -> None:
+        self._kept_turn = self._last_turn
+
+    def count_kept_turn(self) -> None:
+        """Its time counts, and so does what others took of it."""
+        seconds, of_others = self._kept_turn
+        self.turn_seconds += seconds
+        self.busy_seconds_of_others += of_others
 
     def ask(self, request: Message, seconds_max: float | None = None) -> Message:
         """Sends a request and waits for its reply."""

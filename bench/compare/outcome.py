@@ -9,6 +9,15 @@ from compare.summary import geometric_mean, median
 # Above this share of the machine in others' hands, ratios are doubtful too.
 NOISY_SHARE = 0.10
 
+# But so little in the whole run is the clock's ticks and the harness itself: an
+# engine whose turns are short has no more than a second of them.
+BUSY_SECONDS_MIN = 0.25
+
+
+def is_noisy(share: float, seconds: float) -> bool:
+    """Whether others took so much of an engine's turns that its times are doubtful."""
+    return share > NOISY_SHARE and seconds > BUSY_SECONDS_MIN
+
 
 @dataclass
 class QueryOutcome:
@@ -50,8 +59,12 @@ class EngineOutcome:
     """True where the kernel did not let the peak be reset after loading."""
     others_busy_share: float = 0.0
     """Part of the machine that other processes used in this engine's turns."""
+    others_busy_seconds: float = 0.0
+    """The processor time that this was."""
     restarts: int = 0
     """How often it was started and loaded again after a query that killed it."""
+    repeated: int = 0
+    """How many turns were repeated, because others had disturbed them."""
     rewritten: dict[str, list[str]] = field(default_factory=dict)
     """Queries that its dialect needed written differently, with the reasons."""
     queries: dict[str, QueryOutcome] = field(default_factory=dict)
@@ -80,7 +93,7 @@ class EngineOutcome:
 
     @property
     def noisy(self) -> bool:
-        return self.others_busy_share > NOISY_SHARE
+        return is_noisy(self.others_busy_share, self.others_busy_seconds)
 
     def correct_count(self) -> int:
         return sum(outcome.correct for outcome in self.queries.values())

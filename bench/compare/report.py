@@ -75,6 +75,8 @@ def remarks(outcomes: Mapping[str, EngineOutcome]) -> list[str]:
                 lines.append(f"{engine.name} {name}: {result.answer}")
         if engine.restarts:
             lines.append(f"{engine.name}: started again {engine.restarts} times")
+        if engine.repeated:
+            lines.append(f"{engine.name}: {engine.repeated} turns repeated, others had disturbed them")
         if engine.rewritten:
             lines.append(f"{engine.name}: rewritten for its dialect: {', '.join(engine.rewritten)}")
     if any(engine.noisy for engine in outcomes.values()):

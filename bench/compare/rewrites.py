@@ -43,8 +43,11 @@ class Rewrite:
 
 
 def read_rewrites(engine: str, folder: Path = REWRITES_FOLDER) -> list[Rewrite]:
-    """The rewrites of one engine in the order of its file; none without a file."""
-    file = folder / f"{engine}.toml"
+    """The rewrites of one engine in the order of its file; none without a file.
+
+    `polars-float64` is Polars, set up otherwise: it shares the file.
+    """
+    file = folder / f"{engine.partition('-')[0]}.toml"
     if not file.is_file():
         return []
     return [rewrite_of(entry) for entry in tomllib.loads(file.read_text())["rewrite"]]

@@ -10,7 +10,8 @@ itself in sequence: then only the ratios of calm runs mean anything.
 
 A query that an engine does not end in time costs that engine its process.  It
 is started and loaded again and goes on with the next query; the one that
-killed it is not tried again.
+killed it is not tried again.  A turn in which something else used the machine
+is repeated a few times.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from pathlib import Path
 
 from compare.csv_files import ENGINES_THAT_READ_CSV, write_csv_file
 from compare.engine_process import EngineError, EngineLost, EngineProcess
-from compare.gate import Gate
+from compare.gate import Gate, GateLost
 from compare.outcome import EngineOutcome, QueryOutcome
 from compare.process_tree import available_bytes
+from compare.protocol import Message
 from compare.rewrites import read_rewrites, rewritten
 from compare.suites import Suite
 from compare.verify import AnswerStore, verify_answers
@@ -47,6 +49,12 @@ GRACE_SECONDS = 15.0
 
 # An engine that dies of more queries than this is left out of the rest.
 RESTARTS_MAX = 12
+
+# What a run that is broken off must have, to be kept.
+ROUNDS_MIN = 2
+
+# A turn that others disturbed is repeated; the least disturbed one counts.
+ATTEMPTS_MAX = 3
 
 # What comes after the last table, where an engine has such a step.
 AFTER_TABLES = "keys and statistics"
@@ -69,6 +77,8 @@ class Options:
     """A query whose first execution takes longer is not warmed up again,"""
     slow_runs: int = 2
     """and runs in so many timed rounds only."""
+    series: str = ""
+    gate_first: bool = False
     schedule: str = AUTOMATIC
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -155,13 +165,25 @@ class Runner:
             for outcome in outcomes:
                 self._report_load(outcome)
             loaded = [outcome for outcome in outcomes if outcome.error is None]
-            for round_number in range(self._options.runs + 1):
-                self._round(loaded, round_number)
+            if not self._options.gate_first:
+                self._gate.close()
+            self._rounds(loaded)
             for outcome in loaded:
                 self._measure_queries(outcome)
         finally:
             for process in self._processes.values():
                 process.close()
+
+    def _rounds(self, outcomes: Sequence[EngineOutcome]) -> None:
+        """All rounds, or those that were possible: two timed ones are enough to keep."""
+        for round_number in range(self._options.runs + 1):
+            try:
+                self._round(outcomes, round_number)
+            except GateLost as error:
+                if round_number <= ROUNDS_MIN:
+                    raise
+                self._report(f"stopped in round {round_number}: {error}")
+                return
 
     def _load(self, outcome: EngineOutcome, keep: bool) -> None:
         """Starts an engine, loads every table, measures, and stops or ends it.
@@ -224,13 +246,17 @@ class Runner:
             )
 
     def _round(self, outcomes: Sequence[EngineOutcome], round_number: int) -> None:
-        """Round 0 is the first execution of all: not timed as warm."""
+        """Round 0 is the first execution of all: not timed as warm, nor held still by itself."""
         started = time.perf_counter()
         for query_number, query in enumerate(self._suite.queries):
-            self._gate.hold()
+            if round_number > 0:
+                self._gate.hold()
+            elif self._options.gate_first:
+                self._gate.hold(anew=True)
             for outcome in rotated(outcomes, round_number + query_number):
                 self._turn(outcome, query, round_number)
-            self._gate.check()
+            if round_number > 0:
+                self._gate.check()
         name = "first round" if round_number == 0 else f"round {round_number}"
         self._report(f"{name}: {time.perf_counter() - started:.1f} s")
 
@@ -245,26 +271,37 @@ class Runner:
         if not process.alive:
             result.error = result.error or outcome.error
             return
-        process.resume()
-        try:
-            reply = process.run(
-                self._queries[outcome.name][query],
-                warm_ups=0 if first or slow else self._options.warm_ups,
-                answer_file=self._answers.file(outcome.name, query) if first else None,
-                seconds_max=self._seconds_max(slow or first),
-            )
-        except EngineError as error:
-            result.error = str(error)
-            self._report(f"{outcome.name} {query}: {error}")
-            if isinstance(error, EngineLost):
-                self._start_again(outcome)
-            return
-        finally:
-            self._processes[outcome.name].pause()
+        sql = self._queries[outcome.name][query]
+        answer_file = self._answers.file(outcome.name, query) if first else None
+        warm_ups = 0 if first or slow else self._options.warm_ups
+        seconds_max = self._seconds_max(slow or first)
+        best: tuple[Message, float] | None = None
+        for attempt in range(1 if first else ATTEMPTS_MAX):
+            if attempt > 0:
+                outcome.repeated += 1
+            process.resume()
+            try:
+                reply = process.run(sql, warm_ups, answer_file, seconds_max)
+            except EngineError as error:
+                result.error = str(error)
+                self._report(f"{outcome.name} {query}: {error}")
+                if isinstance(error, EngineLost):
+                    self._start_again(outcome)
+                return
+            finally:
+                self._processes[outcome.name].pause()
+            if best is None or process.last_turn_disturbance() < best[1]:
+                best = reply, process.last_turn_disturbance()
+                process.keep_last_turn()
+            if process.last_turn_was_calm():
+                break
+        assert best is not None, "there was an attempt"
+        reply, _ = best
         result.rows = reply["rows"]
         if first:
             result.first_seconds = reply["seconds"]
         else:
+            process.count_kept_turn()
             result.seconds.append(reply["seconds"])
 
     def _seconds_max(self, once: bool) -> float:
@@ -293,4 +330,5 @@ class Runner:
             outcome.queries_peak_bytes = process.tree.peak_resident_bytes()
         if process.turn_seconds > 0:
             share = process.busy_seconds_of_others / process.turn_seconds
+            outcome.others_busy_seconds = max(0.0, process.busy_seconds_of_others)
             outcome.others_busy_share = max(0.0, share) / (os.cpu_count() or 1)

@@ -15,6 +15,7 @@ import install_peers
 from compare.csv_files import csv_file, write_csv_file
 from compare.engines import KNOWN_ENGINES
 from compare.engines.tables import create_table, foreign_keys, primary_key
+from compare import gate as gate_module
 from compare.gate import Gate, GateLost
 from compare.rewrites import REWRITES_FOLDER, Rewrite, read_rewrites, rewrite_of, rewritten
 from compare.suites import ANSWERS_FOLDER, TABLES_OF_SUITE, read_queries
@@ -102,6 +103,23 @@ def test_flat_queries_ask_what_ssb_asks() -> None:
 
 
 class TestGate:
+    @pytest.fixture(autouse=True)
+    def idle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever else the machine does, the tests find it idle."""
+        monkeypatch.setattr(gate_module, "busy_share", lambda _seconds: 0.0)
+
+    def test_a_machine_that_stays_busy_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        shares = [0.5, 0.5, 0.0]
+        monkeypatch.setattr(gate_module, "LISTEN_SECONDS", 0.0)
+        monkeypatch.setattr(gate_module, "busy_share", lambda _seconds: shares.pop(0))
+        with Gate(HOLD) as gate:
+            gate.hold()
+            assert shares == []
+        monkeypatch.setattr(gate_module, "busy_share", lambda _seconds: 0.5)
+        monkeypatch.setattr(gate_module, "OPENINGS_MAX", 2)
+        with pytest.raises(GateLost, match="busy in spite"):
+            Gate(HOLD).hold()
+
     def test_opens_once_for_a_stretch(self) -> None:
         with Gate(HOLD, stretch_seconds=60) as gate:
             gate.hold()
@@ -122,7 +140,12 @@ class TestGate:
         with Gate("sh -c 'echo held'") as gate:
             with pytest.raises(GateLost):
                 gate.hold()
+                time.sleep(0.1)
                 gate.check()
+        with Gate("sh -c 'echo held'") as gate:
+            for _ in range(2):
+                gate.hold(anew=True)
+                time.sleep(0.1)
         with pytest.raises(GateLost, match="without a word"):
             Gate("true").hold()
 

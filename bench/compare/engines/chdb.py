@@ -9,20 +9,13 @@ import pyarrow as pa
 from chdb import session as chdb_session
 
 from compare.engines.base import Configuration
+from compare.engines.tables import primary_key
 
-# A MergeTree table must be ordered by something; each table's key is what its
-# users would choose.  Tables unknown here are left unordered.
+# A MergeTree table must be ordered by something: its key, which is what its
+# users would choose, and SSB's fact table by date first, as its makers have it.
 ORDER_OF_TABLE = {
-    "region": "r_regionkey",
-    "nation": "n_nationkey",
-    "supplier": "s_suppkey",
-    "customer": "c_custkey",
-    "part": "p_partkey",
-    "partsupp": "(ps_partkey, ps_suppkey)",
-    "orders": "o_orderkey",
-    "lineitem": "(l_orderkey, l_linenumber)",
-    "ddate": "d_datekey",
-    "lineorder": "(lo_orderdate, lo_orderkey)",
+    "lineorder": "lo_orderdate, lo_orderkey",
+    "lineorder_flat": "lo_orderdate, lo_orderkey",
 }
 
 
@@ -39,10 +32,14 @@ class ClickHouseEngine:
             "join_use_nulls": "1",
             "aggregate_functions_null_for_empty": "1",
             "schema_inference_make_columns_nullable": "0",
+            # UNION alone removes duplicates; NULL stays NULL in a cast.
+            "union_default_mode": "'DISTINCT'",
+            "cast_keep_nullable": "1",
             # Caches of conditions and results would answer the later runs.
             "use_query_condition_cache": "0",
             "use_query_cache": "0",
             "output_format_arrow_string_as_string": "1",
+            "max_execution_time": f"{configuration.query_seconds_max:.0f}",
             **configuration.settings,
         }
         for name, value in settings.items():
@@ -58,9 +55,9 @@ class ClickHouseEngine:
         return "MergeTree tables ordered by key, merged while loading, caches off"
 
     def load(self, table: str, file: Path) -> None:
-        order = ORDER_OF_TABLE.get(table, "tuple()")
+        order = ORDER_OF_TABLE.get(table) or primary_key(table, file)
         self._session.query(
-            f"create table {table} engine = MergeTree order by {order} "
+            f"create table {table} engine = MergeTree order by ({order}) "
             f"as select * from file('{file}', Parquet)"
         )
         self._session.query(f"optimize table {table} final")

@@ -1,8 +1,8 @@
 """MonetDB as a library (monetdbe), with an in-memory database.
 
 The package hands decimals back as whole numbers without their scale and does
-not know 128-bit ones at all.  So a query's column types are asked for once,
-at its first and cold execution, by an empty table made of it; after that its
+not know 128-bit ones at all.  So a query's column types are found out once,
+before its first timed execution, from an empty table made of it; after that its
 columns become Arrow arrays straight from the library's memory.
 """
 
@@ -48,6 +48,7 @@ class MonetDbEngine:
 
     def start(self, configuration: Configuration) -> None:
         self._connection = monetdbe.connect(
+            autocommit=True,
             nr_threads=configuration.threads,
             memorylimit=configuration.memory_bytes // MEBIBYTE,
         )
@@ -77,7 +78,13 @@ class MonetDbEngine:
         self._connection.query(sql, make_result=False)
 
     def _column_types(self, sql: str) -> list[ColumnType]:
-        self._do(f"create local temporary table answer as (\n{sql}\n) with no data")
+        """Runs the query for the number of its columns, some of which have no names."""
+        result, _ = self._connection.query(sql, make_result=True)
+        names = ", ".join(f"c{number}" for number in range(result.ncols))
+        self._clean_up(result)
+        if not names:
+            raise RuntimeError("a result without columns")
+        self._do(f"create local temporary table answer ({names}) as (\n{sql}\n) with no data")
         try:
             types = self._fetch(
                 "select c.type, c.type_scale from sys.columns c, sys.tables t"
@@ -87,6 +94,9 @@ class MonetDbEngine:
         finally:
             self._do("drop table answer")
         return [ColumnType(row["type"], row["type_scale"]) for row in types.to_pylist()]
+
+    def _clean_up(self, result: Any) -> None:
+        lib.monetdbe_cleanup_result(self._connection._internal._monetdbe_database, result)
 
     def _fetch(self, sql: str, types: list[ColumnType]) -> pa.Table:
         result, _ = self._connection.query(sql, make_result=True)
@@ -99,7 +109,7 @@ class MonetDbEngine:
             ]
             return pa.Table.from_arrays(columns, names)
         finally:
-            lib.monetdbe_cleanup_result(self._connection._internal._monetdbe_database, result)
+            self._clean_up(result)
 
     def close(self) -> None:
         self._connection.close()

@@ -75,7 +75,7 @@ def column_type(field: pa.Field) -> str:
     return name if field.nullable else f"{name} not null"
 
 
-def primary_key(table: str, parquet: Path) -> str | None:
+def primary_key(table: str, parquet: Path) -> str:
     """The columns of a table's key: those listed, or a dimension's first one."""
     if table in PRIMARY_KEYS:
         return PRIMARY_KEYS[table]

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Measures every suite on every engine that can be had, and draws the result: `make bench` calls this.
+#
+#   ENGINES=quickstep,duckdb,...   default: all of them
+#   SUITES="tpch ssb"              default: all four
+#   SCALE=1, PYTHON=python3
+#   COMPARE="--runs 3"             more options of `python -m compare`
+#
+# Engines that take much memory or time get a run of their own with Quickstep in it, so that the others fit into
+# memory together. A wrong answer or a failed query ends nothing: the report names it.
+set -eu
+cd "$(dirname "$0")"
+python=${PYTHON:-python3}
+scale=${SCALE:-1}
+suites=${SUITES:-tpch ssb ssbflat tpcds}
+engines=${ENGINES:-quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark}
+heavy=" polars-float64 postgres spark "
+
+usable=$("$python" install_peers.py ${engines//,/ })
+light="" slow=""
+for engine in ${usable//,/ }; do
+  [ "$engine" = quickstep ] && continue
+  case "$heavy" in
+    *" $engine "*) slow+=",$engine" ;;
+    *) light+=",$engine" ;;
+  esac
+done
+
+compare() { # suite, engines, options
+  local status=0
+  "$python" -m compare --suite "$1" --scale "$scale" --threads 2 --engines "quickstep$2" --series everybody \
+    "${@:3}" ${COMPARE:-} || status=$?
+  [ "$status" -le 1 ] || exit "$status"
+}
+
+for suite in $suites; do
+  "$python" prepare.py --suite "$suite" --scale "$scale"
+  [ -z "$light" ] || compare "$suite" "$light" --runs 5 --slow 2 --slow-runs 3
+  [ -z "$slow" ] || compare "$suite" "$slow" --runs 4 --slow 0.4 --slow-runs 2
+done
+[ "$scale" != 1 ] || "$python" everybody.py
