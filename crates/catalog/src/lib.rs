@@ -11,7 +11,6 @@
 mod alter;
 mod data;
 mod draft;
-mod names;
 mod snapshot;
 mod table;
 #[cfg(test)]
@@ -23,10 +22,10 @@ pub use alter::AlteredTable;
 pub use block::{Block, LayoutKind};
 pub use data::TableData;
 pub use draft::{Append, Draft, Existing, NewTable};
-pub use names::{did_you_mean, nearest};
 pub use pool::SealedBlock;
 pub use snapshot::{Catalog, SchemaEntry, Snapshot};
 pub use table::{ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
+pub use types::names::{did_you_mean, nearest};
 pub use zones::ZoneMap;
 
 /// The schema that unqualified names are created in. `public` is another name for it.

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use types::{Error, Result, SqlState};
 
-use crate::names::did_you_mean;
 use crate::{DEFAULT_SCHEMA, Draft, TEMPORARY_SCHEMA, Table, TableId};
+use types::names::did_you_mean;
 
 #[derive(Clone, Debug, Default)]
 pub struct SchemaEntry {

@@ -11,6 +11,11 @@ pub mod fuzz;
 
 use std::path::PathBuf;
 
+/// The examples of the book's page on Rust, run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct RustPage;
+
 /// The repository's root, where `tests/slt` and `tests/answers` lie.
 pub fn repository() -> PathBuf {
     let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

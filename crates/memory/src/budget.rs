@@ -53,11 +53,12 @@ impl fmt::Display for BudgetExceeded {
 
 impl std::error::Error for BudgetExceeded {}
 
+/// By powers of 1024, as a limit of '64MB' is read.
 struct Megabytes(u64);
 
 impl fmt::Display for Megabytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} MB", self.0 as f64 / 1e6)
+        write!(f, "{:.1} MB", self.0 as f64 / f64::from(1 << 20))
     }
 }
 

@@ -14,6 +14,28 @@ pub(crate) enum TypeName {
     Interval,
 }
 
+/// Names that a misspelt type may have meant.
+const TYPE_NAMES: [&str; 18] = [
+    "BIGINT",
+    "BOOLEAN",
+    "BYTEA",
+    "CHAR",
+    "DATE",
+    "DECIMAL",
+    "DOUBLE",
+    "FLOAT",
+    "INTEGER",
+    "INTERVAL",
+    "NUMERIC",
+    "REAL",
+    "SMALLINT",
+    "STRING",
+    "TEXT",
+    "TIMESTAMP",
+    "TIMESTAMPTZ",
+    "VARCHAR",
+];
+
 /// A column's type; INTERVAL must name its fields.
 pub(crate) fn column_type(name: &DataType) -> Result<Type> {
     match type_name(name)? {
@@ -62,7 +84,12 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
             _ => Type::IntervalDayTime,
         },
         D::Custom(name, _) => {
-            return Err(Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist")));
+            let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
+            let near = types::names::nearest(&name.to_string().to_uppercase(), TYPE_NAMES);
+            return Err(match near {
+                Some(near) => error.with_hint(format!("did you mean {near}?")),
+                None => error,
+            });
         }
         other => return Err(Error::unsupported(format!("type {other} is not supported"))),
     };

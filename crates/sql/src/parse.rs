@@ -69,14 +69,64 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             alter_view,
         });
     }
-    Err(place::at(
-        Error::new(
-            SqlState::SyntaxError,
-            format!("syntax error at or near \"{}\"", shown(&next.token.to_string())),
-        ),
-        text,
-        next.span,
-    ))
+    let error = Error::new(
+        SqlState::SyntaxError,
+        format!("syntax error at or near \"{}\"", shown(&next.token.to_string())),
+    );
+    let offset = place::location(text, next.span.start).map_or(0, |at| at.offset);
+    Err(misspelt(place::at(error, text, next.span), text, offset))
+}
+
+/// Words that are worth guessing where a statement cannot be read.
+const GUESSED: [&str; 26] = [
+    "ALTER",
+    "BETWEEN",
+    "COPY",
+    "CREATE",
+    "DELETE",
+    "DESCRIBE",
+    "DISTINCT",
+    "DROP",
+    "EXPLAIN",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "INSERT",
+    "JOIN",
+    "LIMIT",
+    "OFFSET",
+    "ORDER",
+    "PARTITION",
+    "QUALIFY",
+    "SELECT",
+    "TABLE",
+    "UNION",
+    "UPDATE",
+    "VALUES",
+    "WHERE",
+    "WITH",
+];
+
+/// With a hint if the word at the fault, or the one before it, is nearly one of SQL's: of `SELECT a FORM t` the parser
+/// makes an alias, and stumbles over what follows.
+fn misspelt(error: Error, text: &str, offset: u32) -> Error {
+    let (before, behind) = text.split_at_checked(offset as usize).unwrap_or((text, ""));
+    let not_in_word = |c: char| !c.is_ascii_alphabetic();
+    let at = behind.split(not_in_word).next().unwrap_or("");
+    let last = before.trim_end().rsplit(not_in_word).next().unwrap_or("");
+    let guess = |word: &str| {
+        let word = word.to_ascii_uppercase();
+        let known = word.len() < 4 || GUESSED.contains(&word.as_str());
+        if known { None } else { types::names::nearest(&word, GUESSED) }
+    };
+    let mut words = before.trim_end().rsplit(char::is_whitespace);
+    let in_path = behind.starts_with(['/', '.'])
+        && words.nth(1).is_some_and(|w| w.eq_ignore_ascii_case("from") || w.eq_ignore_ascii_case("join"));
+    match guess(at).or_else(|| guess(last)) {
+        _ if in_path => error.with_hint("a file's path stands in single quotes"),
+        Some(near) => error.with_hint(format!("did you mean {near}?")),
+        None => error,
+    }
 }
 
 /// Makes DESCRIBE of a leading SUMMARIZE, which the parser does not know.
@@ -495,7 +545,7 @@ fn syntax_error(text: &str, error: ParserError) -> Error {
                 Some(at) => place::location(text, at).unwrap_or_else(|| place::end(text)),
                 None => place::end(text),
             };
-            Error::new(SqlState::SyntaxError, reworded(message)).at(position)
+            misspelt(Error::new(SqlState::SyntaxError, reworded(message)).at(position), text, position.offset)
         }
     }
 }

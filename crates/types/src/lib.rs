@@ -10,6 +10,7 @@ pub mod decimal;
 pub mod error;
 pub mod like;
 pub mod logical;
+pub mod names;
 pub mod predicate;
 pub mod sample;
 pub mod statistics;

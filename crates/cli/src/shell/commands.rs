@@ -98,8 +98,36 @@ pub fn help(about: Option<&str>) -> Result<String> {
     }
 }
 
+/// Commands of psql, DuckDB and SQLite, and what does the same here.
+const ELSEWHERE: [(&str, &str); 18] = [
+    ("\\l", "there is one database; \\dt lists its tables"),
+    ("\\c", "there is one database; \\dt lists its tables"),
+    ("\\df", "SHOW FUNCTIONS; or SHOW FUNCTIONS LIKE 'date%';"),
+    ("\\dn", "SHOW SCHEMAS;"),
+    ("\\dv", "SHOW VIEWS;"),
+    ("\\di", "there are no indices; \\d NAME shows a table's keys"),
+    ("\\set", "SET name = value; for settings; SHOW ALL; lists them"),
+    ("\\g", "a statement ends with ;"),
+    ("\\echo", "SELECT 'text';"),
+    (".tables", "\\dt"),
+    (".schema", "\\d NAME"),
+    (".mode", "\\format"),
+    (".timer", "\\timing"),
+    (".read", "\\i FILE"),
+    (".import", "\\copy TABLE FROM 'FILE'"),
+    (".exit", "\\q"),
+    (".quit", "\\q"),
+    (".help", "\\help"),
+];
+
 fn unknown(name: &str) -> Error {
     let error = Error::new(SqlState::SyntaxError, format!("unknown command {name}"));
+    if let Some((_, here)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == name) {
+        return error.with_hint(*here);
+    }
+    if name.starts_with('.') {
+        return error.with_hint("commands begin with a backslash; \\help lists them");
+    }
     match engine::nearest(name, COMMANDS.iter().map(|c| c.name)) {
         Some(near) => error.with_hint(format!("did you mean {near}? \\help lists the commands")),
         None => error.with_hint("\\help lists the commands"),
@@ -110,6 +138,8 @@ fn unknown(name: &str) -> Error {
 pub fn parse(line: &str) -> Result<Command> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    // psql's + asks for more; here there is no less.
+    let name = name.strip_suffix('+').filter(|n| n.starts_with("\\d")).unwrap_or(name);
     let rest = rest.trim();
     let argument = (!rest.is_empty()).then(|| rest.to_owned());
     let switch = |text: &Option<String>| match text.as_deref().map(str::to_ascii_lowercase).as_deref() {
@@ -121,7 +151,7 @@ pub fn parse(line: &str) -> Result<Command> {
         }
     };
     Ok(match name {
-        "\\help" | "\\h" | "\\?" => Command::Help(argument),
+        "\\help" | "\\h" | "\\?" | "help" | "HELP" | "?" => Command::Help(argument),
         "\\q" | "\\quit" => Command::Quit,
         "\\dt" => Command::ListTables,
         "\\d" => argument.map_or(Command::ListTables, Command::Describe),
@@ -208,6 +238,10 @@ mod tests {
         let error = parse("\\timin").unwrap_err();
         assert!(error.render("").contains("did you mean \\timing"), "{}", error.render(""));
         assert!(parse("\\timing maybe").unwrap_err().message().contains("on or off"));
+        assert!(parse(".tables").unwrap_err().render("").contains("\\dt"));
+        assert!(parse("\\df").unwrap_err().render("").contains("SHOW FUNCTIONS"));
+        assert_eq!(parse("\\dt+").unwrap(), Command::ListTables);
+        assert_eq!(parse("help;").unwrap(), Command::Help(None));
         for text in ["\\copy", "\\copy t", "\\copy FROM 'x'", "\\copy t TO", "\\i"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -34,9 +34,13 @@ use commands::Command;
 use editor::SqlHelper;
 use pager::Screen;
 
-/// Whether a line is a command of the shell rather than SQL.
+/// Whether a line is a command of the shell rather than SQL: those of other shells (`.tables`, `help`) too, so that they
+/// are answered.
 fn is_command(text: &str) -> bool {
-    text.trim_start().starts_with('\\')
+    let text = text.trim();
+    let dotted =
+        text.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+    text.starts_with('\\') || dotted || matches!(text.trim_end_matches(';').trim_end(), "help" | "HELP" | "?")
 }
 
 /// The words that leave other shells.

@@ -446,6 +446,7 @@ impl Grouping {
                 "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
                 binder.columns.get(id).name
             ),
-        ))
+        )
+        .with_hint("group by it (GROUP BY ALL does), or take any_value of it"))
     }
 }

@@ -256,6 +256,12 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 }
                 let reserved = idents.iter().find_map(reserved);
                 let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
+                let error = match idents {
+                    [ident] if ident.quote_style == Some('"') && error.hint().is_none() => {
+                        error.with_hint("double quotes make a name; text stands in single quotes")
+                    }
+                    _ => error,
+                };
                 Err(place::at(error, self.text(), span))
             }
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
 use sqlparser::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
-    TableAlias, TableFactor, TableWithJoins,
+    BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator,
+    ObjectName, TableAlias, TableFactor, TableWithJoins,
 };
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
@@ -107,6 +107,9 @@ impl<'a> Binder<'a> {
         };
         let asof = matches!(join.join_operator, O::RightSemi(_) | O::RightAnti(_));
         let Source { plan: right_plan, entries: mut right_entries, lateral } = right;
+        // What only tests for partners has the left side's columns as they were, USING's among them.
+        let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
+        let left_entries = if semi { entries.clone() } else { vec![] };
         let mut scope = before.clone();
         let (conditions, merged) = match constraint {
             JoinConstraint::On(condition) => {
@@ -169,7 +172,6 @@ impl<'a> Binder<'a> {
             }
             return self.bind_asof(left, right_plan, entries, right_entries, (conditions, merged), kind);
         }
-        let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
         if matches!(kind, JoinKind::Left | JoinKind::Full) {
             self.make_nullable(&right_entries);
         }
@@ -182,7 +184,7 @@ impl<'a> Binder<'a> {
             joined(left, right_plan, conditions, kind)
         };
         if semi {
-            return Ok((plan, entries));
+            return Ok((plan, left_entries));
         }
         let mut all = self.merged_columns(&mut plan, kind, merged);
         all.append(&mut entries);
@@ -567,6 +569,16 @@ impl<'a> Binder<'a> {
                         }
                         FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
                             path = Some(self.constant(e)?.0);
+                        }
+                        // `option = value`, as DuckDB writes it.
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp {
+                            left,
+                            op: BinaryOperator::Eq,
+                            right,
+                        })) if matches!(&**left, Ast::Identifier(_)) => {
+                            let Ast::Identifier(name) = &**left else { continue };
+                            let (value, ty) = self.constant(right)?;
+                            options.push((folded(name), value.display(ty)));
                         }
                         FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
                             let (value, ty) = self.constant(e)?;

@@ -378,6 +378,10 @@ impl<'a> ExprBinder<'_, 'a> {
                 SqlState::InvalidParameterValue,
                 format!("unit \"{field}\" not recognized for type {ty}"),
             );
+            let error = match types::names::nearest(field, known) {
+                Some(near) => error.with_hint(format!("did you mean {near}?")),
+                None => error,
+            };
             return Err(place::at(error, text, span));
         }
         // Seconds have a fraction: they are counted in microseconds and scaled down, which is exact.

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use plan::ColumnId;
+pub(crate) use types::names::nearest;
 use types::{Error, Result, SqlState};
 
 #[derive(Clone, Debug)]
@@ -124,38 +125,6 @@ fn is_of(entry: &Entry, schema: Option<&str>, table: &str) -> bool {
             (Some(given), None) => matches!(given, "public" | "main"),
             (given, known) => given == known,
         }
-}
-
-/// The candidate with the fewest edits to `name`, if that is few enough to be a slip.
-pub(crate) fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let limit = (name.chars().count() / 3).clamp(1, 3);
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in candidates.take(10_000) {
-        let distance = edits(name, candidate);
-        if distance <= limit && best.is_none_or(|(d, _)| distance < d) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein distance; names are short (longer ones are not compared).
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 3 || a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -110,7 +110,13 @@ impl Context<'_> {
             other => {
                 let shown = other.to_string();
                 let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
-                Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
+                let error = Error::unsupported(format!("{} is not supported", verb.join(" ")));
+                let changes_rows = matches!(
+                    other,
+                    Syntax::Update(_) | Syntax::Delete(_) | Syntax::Merge(_) | Syntax::Truncate(_)
+                );
+                let hint = "CREATE OR REPLACE TABLE t AS SELECT ... FROM t makes a table anew from the rows you want";
+                Err(if changes_rows { error.with_hint(hint) } else { error }.at(place::START))
             }
         }
     }
