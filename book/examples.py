@@ -147,6 +147,7 @@ class Shell:
             timeout=120,
         )
         self.terminal.expect(WAITS)
+        self.terminal.delaybeforesend = None
         self.greeting = screen(self.terminal.before)
         self.type("\\pager off")
 

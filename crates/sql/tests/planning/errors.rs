@@ -47,7 +47,7 @@ fn syntax() {
     expect("select * from t where^", "42601", None);
     expect("^selec 1", "42601", Some("did you mean SELECT?"));
     expect("select i form ^t", "42601", Some("did you mean FROM?"));
-    expect("select i from t gruop by ^i", "42601", Some("did you mean GROUP?"));
+    expect("select i from t gruop ^by i", "42601", Some("did you mean GROUP?"));
     expect("^delete from t", "0A000", Some("CREATE OR REPLACE TABLE"));
     expect("select i, count(*) from t", "42803", Some("GROUP BY ALL"));
     expect("select i from t where (i = 1^", "42601", None);
