@@ -32,6 +32,7 @@ mod run;
 mod session;
 pub mod settings;
 mod statistics;
+mod stream;
 mod system;
 
 pub use catalog::{DEFAULT_SCHEMA, nearest};
@@ -40,6 +41,7 @@ pub use progress::ProgressWatch;
 pub use result::ResultSet;
 pub use scheduler::Progress;
 pub use session::{Session, is_complete};
+pub use stream::{ArrowStream, ResultStream};
 pub use sync::CancelToken;
 pub use types::{Error, Field, Position, Result, Schema, SqlState, Type, Value};
 pub use vector::Batch;

@@ -108,12 +108,13 @@ impl Session {
     }
 
     /// A prepared statement is planned with its arguments as if they had been written into it.
-    pub(crate) fn execute_prepared(
+    /// A prepared statement, planned with its arguments.
+    pub(crate) fn planned_prepared(
         &self,
         name: &str,
         arguments: &[(Value, Type)],
         relations: &SessionRelations,
-    ) -> Result<ResultSet> {
+    ) -> Result<Statement> {
         let text = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
         let planned = sql::split(&text).and_then(|statements| match statements.first() {
             Some(first) => sql::plan_with(&text, first, relations, arguments),
@@ -135,7 +136,7 @@ impl Session {
                 "a prepared statement that prepares or executes is not supported",
             ));
         }
-        self.run_statement(planned, relations)
+        Ok(planned)
     }
 }
 

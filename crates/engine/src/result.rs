@@ -29,6 +29,9 @@ impl ResultSet {
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
+    pub fn into_batches(self) -> Vec<Batch> {
+        self.batches
+    }
     pub fn rows(&self) -> usize {
         self.batches.iter().map(|b| b.rows).sum()
     }

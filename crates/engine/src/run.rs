@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// What operators share that run this plan.
-    fn query_context(
+    pub(crate) fn query_context(
         &self,
         plan: &PhysicalPlan,
         relations: &SessionRelations,
@@ -242,7 +242,7 @@ fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
 }
 
 /// The scheduler's failure as the user's error.
-fn failure(failure: workorder::Failure) -> Error {
+pub(crate) fn failure(failure: workorder::Failure) -> Error {
     if let Some(stopped) = failure.downcast_ref::<scheduler::Stopped>() {
         return cancelled(stopped.reason);
     }
@@ -264,19 +264,18 @@ pub(crate) fn cancelled(reason: StopReason) -> Error {
 
 /// Columns under their declared types: the optimizer may have narrowed them.
 pub(crate) fn conform(batches: Vec<Batch>, schema: &Schema) -> Result<Vec<Batch>> {
-    batches
+    batches.into_iter().map(|batch| conform_batch(batch, schema)).collect()
+}
+
+pub(crate) fn conform_batch(batch: Batch, schema: &Schema) -> Result<Batch> {
+    let rows = batch.rows;
+    let columns = batch
+        .columns
         .into_iter()
-        .map(|batch| {
-            let rows = batch.rows;
-            let columns = batch
-                .columns
-                .into_iter()
-                .zip(schema.fields())
-                .map(|(column, field)| column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty)))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(Batch::new(columns, rows))
-        })
-        .collect()
+        .zip(schema.fields())
+        .map(|(column, field)| column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty)))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Batch::new(columns, rows))
 }
 
 /// Replaces scalar subqueries by their values.

@@ -16,8 +16,9 @@ use crate::progress::ProgressWatch;
 use crate::relations::{Object, SessionRelations};
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
+use crate::stream::OpenStream;
 
-type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
+pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
 /// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
 pub struct Session {
@@ -27,6 +28,8 @@ pub struct Session {
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
     pub(crate) progress: ProgressWatch,
+    /// Streams that may be open.
+    pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
 }
@@ -40,6 +43,7 @@ impl Session {
             tick: Mutex::new(None),
             objects: Mutex::default(),
             progress: ProgressWatch::default(),
+            streams: Mutex::default(),
             prepared: Mutex::default(),
         }
     }
@@ -135,8 +139,7 @@ impl Session {
             return Err(Error::new(SqlState::SyntaxError, "the statement is empty"));
         };
         if statements.next().is_some() {
-            return Err(Error::new(SqlState::SyntaxError, "more than one statement")
-                .with_hint("run them one at a time, or with execute"));
+            return Err(more_than_one());
         }
         self.execute_one(text, &first, parameters)
     }
@@ -146,55 +149,47 @@ impl Session {
     pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
         let statements = sql::split(text)?;
         let [statement] = statements.as_slice() else { return Ok(None) };
-        let run = || {
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let relations = self.relations();
-                Ok(match sql::plan(text, statement, &relations)? {
-                    Statement::Query(query) => Some(crate::run::result_schema(&query)),
-                    _ => None,
-                })
-            }))
-        };
-        let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
-        outcome.unwrap_or_else(|panic| {
-            Err(Error::internal(format!("internal error: {}", panic_message(&*panic)))
-                .with_hint("this is a bug; please report it with the statement"))
+        caught(text, || {
+            let relations = self.relations();
+            Ok(match sql::plan(text, statement, &relations)? {
+                Statement::Query(query) => Some(crate::run::result_schema(&query)),
+                _ => None,
+            })
         })
     }
 
-    fn execute_one(
+    pub(crate) fn execute_one(
         &self,
         text: &str,
         statement: &sql::StatementText,
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
+        self.guarded(text, || {
+            let started = Instant::now();
+            let relations = self.relations();
+            let planned = sql::plan_with(text, statement, &relations, parameters)?;
+            let bound = started.elapsed();
+            let is_query = matches!(planned, Statement::Query(_));
+            let mut result = self.run_statement(planned, &relations)?;
+            if is_query {
+                result.planning += bound;
+            }
+            Ok(result)
+        })
+    }
+
+    /// Runs a statement's work under the session's signal and deadline.
+    pub(crate) fn guarded<T: Send>(&self, text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
-        let run = || {
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let started = Instant::now();
-                let relations = self.relations();
-                let planned = sql::plan_with(text, statement, &relations, parameters)?;
-                let bound = started.elapsed();
-                let is_query = matches!(planned, Statement::Query(_));
-                let mut result = self.run_statement(planned, &relations)?;
-                if is_query {
-                    result.planning += bound;
-                }
-                Ok::<ResultSet, Error>(result)
-            }))
-        };
-        let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
+        let outcome = caught(text, work);
         self.cancel.set_timeout(None);
         match outcome {
             // Work that sees the signal in its midst knows only that it shall stop; the token knows why.
-            Ok(Err(error)) if error.state() == SqlState::QueryCanceled => {
+            Err(error) if error.state() == SqlState::QueryCanceled => {
                 Err(self.cancel.reason().map_or(error, crate::run::cancelled))
             }
-            Ok(result) => result,
-            // A broken invariant ends the statement, not the process.
-            Err(panic) => Err(Error::internal(format!("internal error: {}", panic_message(&*panic)))
-                .with_hint("this is a bug; please report it with the statement")),
+            outcome => outcome,
         }
     }
 
@@ -244,7 +239,10 @@ impl Session {
             }
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
             Statement::Prepare { name, text } => self.prepare_statement(name, text),
-            Statement::Execute { name, arguments } => self.execute_prepared(&name, &arguments, relations),
+            Statement::Execute { name, arguments } => {
+                let planned = self.planned_prepared(&name, &arguments, relations)?;
+                self.run_statement(planned, relations)
+            }
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
             Statement::Transaction { keyword } => Err(Error::unsupported(format!(
                 "{} is not supported yet: every statement is a transaction of its own",
@@ -307,7 +305,7 @@ impl Session {
     }
 
     /// The catalog as this session's next statement sees it.
-    fn relations(&self) -> SessionRelations {
+    pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
         SessionRelations::new(&self.database, settings).with_objects(self.objects().clone())
     }
@@ -343,6 +341,25 @@ pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet 
 const LONG_TEXT_BYTES: usize = 8 << 10;
 /// Plans of deep expressions are walked by recursion. Pages of the stack that nobody touches cost nothing.
 const LARGE_STACK_BYTES: usize = 1 << 30;
+
+/// Runs `work` with a stack that is large enough for the text's depth. A broken invariant ends the statement, not the
+/// process.
+fn caught<T: Send>(text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let run = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
+    outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)))
+}
+
+/// What a statement says that met a broken invariant.
+pub(crate) fn internal_error(panic: &(dyn std::any::Any + Send)) -> Error {
+    Error::internal(format!("internal error: {}", panic_message(panic)))
+        .with_hint("this is a bug; please report it with the statement")
+}
+
+pub(crate) fn more_than_one() -> Error {
+    Error::new(SqlState::SyntaxError, "more than one statement")
+        .with_hint("run them one at a time, or with execute")
+}
 
 /// Runs `work` on a thread with a large stack, and waits for it.
 fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {

@@ -35,6 +35,7 @@ use crate::pipeline::{
 };
 use crate::project::Project;
 use crate::sort::Sort;
+use crate::stream::{Prepare, ResultQueue, Stream};
 use crate::table_scan::TableScan;
 use crate::transfer::transfer;
 use crate::values::Values;
@@ -48,13 +49,32 @@ pub struct Composed {
 
 /// Builds the segments of `plan`, whose nodes are numbered (`PhysicalPlan::number`).
 pub fn compose(plan: &PhysicalPlan, query: &Arc<QueryContext>) -> Result<Composed> {
+    let (collect, result) = Collect::new(plan.id);
+    Ok(Composed { dag: compose_into(plan, query, |_| Arc::new(collect))?, result })
+}
+
+/// As `compose`, but the rows go into `queue` while the query runs. It runs under `QueryControl::pausable`.
+pub fn compose_stream(
+    plan: &PhysicalPlan,
+    query: &Arc<QueryContext>,
+    queue: &Arc<ResultQueue>,
+    prepare: Box<Prepare>,
+) -> Result<Dag> {
+    compose_into(plan, query, |branches| Arc::new(Stream::new(plan.id, queue.clone(), prepare, branches)))
+}
+
+fn compose_into(
+    plan: &PhysicalPlan,
+    query: &Arc<QueryContext>,
+    sink: impl FnOnce(usize) -> Arc<dyn Sink>,
+) -> Result<Dag> {
     let mut composer = Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
     let flowing = composer.flow(plan)?;
-    let (collect, result) = Collect::new(plan.id);
-    composer.close(flowing, Arc::new(collect));
+    let sink = sink(flowing.branches.len());
+    composer.close(flowing, sink);
     composer.connect_filters();
     composer.dag.validate().map_err(|e| Error::internal(format!("broken plan: {e}")))?;
-    Ok(Composed { dag: composer.dag, result })
+    Ok(composer.dag)
 }
 
 /// What a branch waits for.

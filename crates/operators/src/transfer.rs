@@ -49,6 +49,11 @@ impl Transfer {
             }
         }
     }
+    /// The unit that the next claim takes, if it is there.
+    pub fn peek(&self) -> Option<u64> {
+        let claimed = self.claimed.load(Ordering::Acquire);
+        (claimed < self.published.load(Ordering::Acquire)).then_some(claimed)
+    }
     pub fn inputs_finished(&self) {
         self.complete.store(true, Ordering::Release);
     }

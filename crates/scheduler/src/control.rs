@@ -9,12 +9,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use sync::CancelToken;
 
-use crate::query::Counters;
+use crate::foreman::Foreman;
+use crate::query::{Counters, MANY};
 
 /// Half of the 20 ms that a tick may be late.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -28,7 +29,8 @@ type Tick = dyn Fn() -> ControlFlow<()> + Send + Sync;
 pub struct QueryControl {
     cancel: CancelToken,
     tick: Option<Box<Tick>>,
-    counters: Mutex<Option<Arc<Counters>>>,
+    pausable: bool,
+    run: Mutex<Option<(Arc<Counters>, Weak<Foreman>)>>,
 }
 
 impl fmt::Debug for QueryControl {
@@ -54,6 +56,27 @@ impl QueryControl {
         self
     }
 
+    /// For a query whose segments may answer `Claim::Paused` or step aside; see [`QueryControl::resume`].
+    pub fn pausable(mut self) -> Self {
+        self.pausable = true;
+        self
+    }
+
+    pub(crate) fn is_pausable(&self) -> bool {
+        self.pausable
+    }
+
+    /// What was paused may be claimable again: everybody who sleeps looks.
+    pub fn resume(&self) {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((counters, foreman)) = run {
+            counters.gate.notify(1);
+            if let Some(foreman) = foreman.upgrade() {
+                foreman.wake(MANY);
+            }
+        }
+    }
+
     /// The token.
     pub fn cancel_token(&self) -> &CancelToken {
         &self.cancel
@@ -61,12 +84,13 @@ impl QueryControl {
 
     /// How far the run is; zeros before it.
     pub fn progress(&self) -> Progress {
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        counters.map_or_else(Progress::default, |counters| counters.progress())
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        run.map_or_else(Progress::default, |(counters, _)| counters.progress())
     }
 
-    pub(crate) fn attach(&self, counters: &Arc<Counters>) {
-        *self.counters.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(counters));
+    pub(crate) fn attach(&self, counters: &Arc<Counters>, foreman: &Arc<Foreman>) {
+        let run = (Arc::clone(counters), Arc::downgrade(foreman));
+        *self.run.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
     }
 }
 

@@ -56,7 +56,9 @@ pub(crate) struct Foreman {
     turn: AtomicUsize,
     /// Callers whose `wants_place` is set.
     wanting: AtomicUsize,
-    /// Pool thread `i` has position `i - 1`; it exists while `i < limit`.
+    /// Threads that have lent their place while they wait: others stand in for them.
+    aside: AtomicUsize,
+    /// Pool thread `i` has position `i - 1`; it exists while `i < limit + aside`.
     threads: Mutex<Vec<Option<JoinHandle<()>>>>,
     spawned: AtomicUsize,
     shutdown: AtomicBool,
@@ -72,6 +74,7 @@ impl Scheduler {
             active: AtomicUsize::new(0),
             turn: AtomicUsize::new(0),
             wanting: AtomicUsize::new(0),
+            aside: AtomicUsize::new(0),
             threads: Mutex::new(Vec::new()),
             spawned: AtomicUsize::new(0),
             shutdown: AtomicBool::new(false),
@@ -103,6 +106,12 @@ impl Scheduler {
         self.foreman.active.load(SeqCst)
     }
 
+    /// Whether the calling thread is inside a work order of this scheduler. What it then waits for must not need a
+    /// place of its own: all may be taken by orders that wait likewise.
+    pub fn is_inside_order(&self) -> bool {
+        enclosing_place(&self.foreman).is_some()
+    }
+
     /// Runs a plan to its end. The calling thread works along. Returns when no order of the query
     /// runs any more and nothing here refers to its segments; the first failure wins.
     pub fn run(&self, dag: Dag, control: &QueryControl) -> Result<QueryReport, Failure> {
@@ -112,9 +121,8 @@ impl Scheduler {
             return Err(Box::new(Stopped { reason }));
         }
         let id = QueryId(NEXT_QUERY.fetch_add(1, Relaxed));
-        let cancel = control.cancel_token().clone();
-        let run = Arc::new(QueryRun::new(id, dag, cancel, Arc::clone(&self.foreman), begun)?);
-        control.attach(&run.counters);
+        let run = Arc::new(QueryRun::new(id, dag, control, Arc::clone(&self.foreman), begun)?);
+        control.attach(&run.counters, &self.foreman);
         let claimable = run.open_roots();
         if !run.ended() {
             self.foreman.add(&run);
@@ -243,6 +251,11 @@ impl Foreman {
     /// Gives a place back. A caller that waits for one gets its chance.
     pub(crate) fn leave(&self, place: WorkerId) {
         self.places.leave(place);
+        self.offer_place();
+    }
+
+    /// A caller that waits for a place tries again.
+    fn offer_place(&self) {
         if self.wanting.load(SeqCst) > 0 {
             for query in self.lock_queries().iter() {
                 if query.counters.wants_place.swap(false, SeqCst) {
@@ -252,6 +265,27 @@ impl Foreman {
                 }
             }
         }
+    }
+
+    /// Lends the place of an order of `query` to others while `wait` sleeps. Afterwards there may be one more in their
+    /// places than allowed, for as long as an order lasts: the surplus leaves then.
+    pub(crate) fn step_aside(self: &Arc<Self>, query: &QueryRun, wait: &mut dyn FnMut()) {
+        // Who is aside keeps its number, and there are only so many.
+        if self.places.limit() + self.aside.load(SeqCst) >= WORKERS_MAX {
+            return wait();
+        }
+        self.aside.fetch_add(1, SeqCst);
+        self.places.lend();
+        self.offer_place();
+        self.hand_over(query);
+        wait();
+        self.places.take_back();
+        self.aside.fetch_sub(1, SeqCst);
+    }
+
+    /// Pool threads that there may be.
+    fn pool_threads_max(&self) -> usize {
+        self.places.limit() - 1 + self.aside.load(SeqCst)
     }
 
     /// Called after a place was given back while work may be claimable: somebody else looks.
@@ -272,7 +306,7 @@ impl Foreman {
 
     /// Moves `idle`, and wakes up to `hands` pool threads if there are places for them.
     pub(crate) fn wake(self: &Arc<Self>, hands: usize) {
-        let pool = self.places.limit() - 1;
+        let pool = self.pool_threads_max();
         let hands = if self.places.any_free() { hands.min(pool) } else { 0 };
         self.idle.notify(hands);
         if hands > self.idle.waiters() && self.spawned.load(SeqCst) < pool {
@@ -283,7 +317,7 @@ impl Foreman {
     /// Spawns up to `hands` of the pool threads that do not exist yet.
     fn spawn(self: &Arc<Self>, hands: usize) {
         let mut threads = self.lock_threads();
-        let pool = self.places.limit() - 1;
+        let pool = self.pool_threads_max();
         if threads.len() < pool {
             threads.resize_with(pool, || None);
         }
@@ -309,11 +343,11 @@ impl Foreman {
         if self.shutdown.load(SeqCst) {
             return true;
         }
-        if number < self.places.limit() {
+        if number <= self.pool_threads_max() {
             return false;
         }
         let mut threads = self.lock_threads();
-        let surplus = number >= self.places.limit();
+        let surplus = number > self.pool_threads_max();
         if surplus && let Some(thread) = threads.get_mut(number - 1) {
             *thread = None;
             self.spawned.fetch_sub(1, SeqCst);

@@ -61,6 +61,16 @@ impl Places {
         self.clear(worker);
     }
 
+    /// Lets another in while this one, which keeps its number, waits.
+    pub(crate) fn lend(&self) {
+        self.used.fetch_sub(1, SeqCst);
+    }
+
+    /// Ends `lend`, whether or not that is one too many.
+    pub(crate) fn take_back(&self) {
+        self.used.fetch_add(1, SeqCst);
+    }
+
     /// Whether more places are taken than the limit allows.
     pub(crate) fn is_over(&self) -> bool {
         self.used.load(SeqCst) > self.limit()

@@ -28,15 +28,15 @@ use workorder::{
     Claim, Completion, Dag, EdgeKind, Failure, Outcome, QueryId, Segment, SegmentId, WorkOrder, WorkerId,
 };
 
-use crate::Progress;
 use crate::foreman::Foreman;
 use crate::lifecycle::Lifecycle;
 use crate::report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+use crate::{Progress, QueryControl};
 
 /// No segment was fed lately.
 const NOT_FED: u32 = u32::MAX;
 /// More orders than anybody has workers.
-const MANY: usize = 1 << 20;
+pub(crate) const MANY: usize = 1 << 20;
 
 /// What outlives the query's segments: counters, and the gate where its caller waits.
 pub(crate) struct Counters {
@@ -109,7 +109,9 @@ pub(crate) struct QueryRun {
     last_fed: AtomicU32,
     continuations: Mutex<Vec<WorkOrder>>,
     continuations_left: AtomicUsize,
-    /// Orders claimed so far.
+    /// Its orders may wait for whoever reads its result: only pool threads and its own caller execute them.
+    pub(crate) pausable: bool,
+    /// Orders claimed so far, and claims put off.
     claims: AtomicU64,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
@@ -119,7 +121,7 @@ impl QueryRun {
     pub(crate) fn new(
         id: QueryId,
         dag: Dag,
-        cancel: CancelToken,
+        control: &QueryControl,
         foreman: Arc<Foreman>,
         begun: Instant,
     ) -> Result<Self, Failure> {
@@ -160,7 +162,8 @@ impl QueryRun {
         });
         Ok(QueryRun {
             id,
-            cancel,
+            cancel: control.cancel_token().clone(),
+            pausable: control.is_pausable(),
             counters,
             foreman,
             segments,
@@ -243,6 +246,8 @@ impl QueryRun {
                     return Some(order);
                 }
                 Some(Claim::Wait) => {}
+                // As a claim does, this shows the caller that the query is not stalled.
+                Some(Claim::Paused) => _ = self.claims.fetch_add(1, SeqCst),
                 Some(Claim::Exhausted) => state.life.drain(),
                 None => {}
             }

@@ -97,7 +97,9 @@ impl Worker<'_> {
         let first = self.foreman.next_turn();
         for position in 0..self.foreman.active() {
             let Some(query) = self.foreman.visit(first.wrapping_add(position)) else { break };
-            let worked = self.serve(&query);
+            // A caller whose own query is done must not wait for the reader of another one.
+            let theirs = query.pausable && self.own.is_some_and(|own| !Arc::ptr_eq(own, &query));
+            let worked = !theirs && self.serve(&query);
             self.foreman.dismiss(query);
             if worked {
                 return true;
@@ -130,7 +132,8 @@ impl Worker<'_> {
     }
 
     fn execute(&self, query: &QueryRun, order: WorkOrder) {
-        let host = Surroundings { query, ticker: self.ticker, checks: Cell::new(0) };
+        let foreman = (!self.alone).then_some(self.foreman);
+        let host = Surroundings { query, ticker: self.ticker, checks: Cell::new(0), foreman };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(self.foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
@@ -145,6 +148,8 @@ struct Surroundings<'a> {
     /// On a caller's thread: its own query's, whichever query the order belongs to.
     ticker: Option<&'a Ticker<'a>>,
     checks: Cell<u32>,
+    /// `None` when the place is borrowed.
+    foreman: Option<&'a Arc<Foreman>>,
 }
 
 impl Host for Surroundings<'_> {
@@ -162,5 +167,12 @@ impl Host for Surroundings<'_> {
 
     fn units_ready(&self, segment: SegmentId, count: u64) {
         self.query.units_ready(segment, count);
+    }
+
+    fn step_aside(&self, wait: &mut dyn FnMut()) {
+        match self.foreman {
+            Some(foreman) => foreman.step_aside(self.query, wait),
+            None => wait(),
+        }
     }
 }

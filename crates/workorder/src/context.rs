@@ -16,6 +16,11 @@ pub trait Host {
 
     /// `count` units became ready for the streaming consumers of `segment`.
     fn units_ready(&self, segment: SegmentId, count: u64);
+
+    /// Calls `wait`, which sleeps until somebody outside the query acts; meanwhile others may have the worker's place.
+    fn step_aside(&self, wait: &mut dyn FnMut()) {
+        wait();
+    }
 }
 
 /// Handed to `Segment::execute`.
@@ -63,6 +68,13 @@ impl<'a> WorkContext<'a> {
     /// consumers. Call it after the units are visible to the consumer's `claim`.
     pub fn units_ready(&self, count: u64) {
         self.host.units_ready(self.segment, count);
+    }
+
+    /// Calls `wait`, which sleeps until the reader of the result acts. The worker's place goes to others meanwhile; its
+    /// thread does not, so this is for what cannot be put off to a later order: the middle of a unit. Only in queries
+    /// that run under `QueryControl::pausable`.
+    pub fn step_aside(&self, mut wait: impl FnMut()) {
+        self.host.step_aside(&mut wait);
     }
 
     /// Adds to what the completion will carry. Once per batch, not per row.

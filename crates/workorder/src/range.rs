@@ -56,6 +56,12 @@ impl OrderRange {
         self.total.store(total, Ordering::Release);
     }
 
+    /// The unit that the next claim begins with, if there is one.
+    pub fn peek(&self) -> Option<u64> {
+        let next = self.next.load(Ordering::Relaxed);
+        (next < self.total()).then_some(next)
+    }
+
     /// The number of units.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Acquire)

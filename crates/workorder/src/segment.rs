@@ -75,6 +75,8 @@ pub enum Claim {
     /// [`WorkContext::units_ready`]. After `inputs_finished` this answer is an error unless an
     /// order of the query is still running.
     Wait,
+    /// Nothing until somebody outside the query says so, such as the reader of its result: the query is not stalled.
+    Paused,
     /// Nothing now or ever.
     Exhausted,
 }

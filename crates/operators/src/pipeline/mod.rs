@@ -122,11 +122,28 @@ pub trait Sink: Send + Sync {
     fn has_enough(&self) -> bool {
         false
     }
+    /// Whether `admits` may say no. Units are then claimed one by one.
+    fn may_pause(&self) -> bool {
+        false
+    }
+    /// Whether the unit with `tag` may begin now. When not, somebody outside the query has it looked at again.
+    fn admits(&self, _tag: u64) -> bool {
+        true
+    }
+    /// Nothing more comes of the unit with `tag`. Told to sinks that may pause.
+    fn unit_ended(&self, _tag: u64) {}
+    /// Nothing more comes of input branch `ordinal`.
+    fn branch_ended(&self, _ordinal: usize) {}
 }
 
 /// The tag of unit `unit` of input branch `branch`.
 pub fn tag(branch: usize, unit: u64) -> u64 {
     (branch as u64) << 44 | unit
+}
+
+/// The branch of a tag.
+pub fn branch_of(tag: u64) -> usize {
+    (tag >> 44) as usize
 }
 
 /// The state inside a `Local`; a stage always gets back the state it made.

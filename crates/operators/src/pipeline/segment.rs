@@ -64,7 +64,10 @@ struct OrderLocal {
 
 impl PipelineSegment {
     pub fn new(name: String, branch: Branch, query: Arc<QueryContext>) -> Self {
-        let orders = OrderRange::new(query.settings.unit_of_transfer);
+        let mut orders = OrderRange::new(query.settings.unit_of_transfer);
+        if branch.chain.sink.may_pause() {
+            orders = orders.with_run_max(1);
+        }
         PipelineSegment { name, branch, query, orders, locals: sync::Pool::new() }
     }
 
@@ -92,6 +95,9 @@ impl PipelineSegment {
                 chain.push(0, batch, tag, chain_local.stages_mut(), &work)
             })?;
             let flow = if flow == Flow::Enough { flow } else { chain.flush(tag, chain_local, &work)? };
+            if chain.sink.may_pause() {
+                chain.sink.unit_ended(tag);
+            }
             if flow == Flow::Enough {
                 Chain::discard(chain_local);
                 self.orders.close();
@@ -147,6 +153,16 @@ impl Segment for PipelineSegment {
         Ok(())
     }
     fn claim(&self) -> Claim {
+        let sink = &self.branch.chain.sink;
+        if sink.may_pause() {
+            let next = match self.branch.source.transfer() {
+                Some(transfer) => transfer.peek(),
+                None => self.orders.peek(),
+            };
+            if next.is_some_and(|unit| !sink.admits(tag(self.branch.ordinal, unit))) {
+                return Claim::Paused;
+            }
+        }
         match self.branch.source.transfer() {
             Some(transfer) => transfer.claim(self.query.settings.unit_of_transfer),
             None => self.orders.claim(),
@@ -166,6 +182,7 @@ impl Segment for PipelineSegment {
     fn finish(&self) -> std::result::Result<(), Failure> {
         let locals: Vec<Local> =
             self.locals.drain().into_iter().filter_map(|l| l.chain.into_sink_local()).collect();
+        self.branch.chain.sink.branch_ended(self.branch.ordinal);
         Ok(self.branch.input.segment_finished(locals, &self.query)?)
     }
     fn total_orders(&self) -> Option<u64> {

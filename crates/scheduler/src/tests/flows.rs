@@ -258,3 +258,65 @@ fn segments_are_dropped_when_run_returns() {
         assert!(toys.iter().all(|toy| Arc::strong_count(toy) == 1), "somebody still holds a segment");
     }
 }
+
+#[test]
+fn paused_orders_wait_for_somebody_outside() {
+    for workers in [1, 2, 4] {
+        let scheduler = Scheduler::new(workers);
+        let toy = Toy::new("paused", Input::Units(400), |_, _| Ok(Outcome::Done));
+        let control = QueryControl::new().pausable();
+        std::thread::scope(|scope| {
+            toy.admitted.store(0, SeqCst);
+            let run = scope.spawn(|| scheduler.run(plan(&[toy.clone()], &[]), &control).map(drop));
+            for admitted in (0..=400).step_by(50) {
+                toy.admitted.store(admitted, SeqCst);
+                control.resume();
+                let begun = Instant::now();
+                while toy.units.load(SeqCst) < admitted {
+                    assert!(begun.elapsed() < Duration::from_secs(20), "stuck at {admitted}");
+                    std::thread::yield_now();
+                }
+                assert_eq!(toy.units.load(SeqCst), admitted);
+                // Others have the workers meanwhile.
+                let other = Toy::idle("other", 20);
+                scheduler.run(plan(&[other], &[]), &QueryControl::new()).unwrap();
+            }
+            run.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn orders_that_step_aside_leave_their_places_to_others() {
+    for workers in [1, 2] {
+        let scheduler = Scheduler::new(workers);
+        let released = Arc::new(AtomicBool::new(false));
+        let theirs = released.clone();
+        let toy = Toy::new("waits", Input::Units(4), move |_, context| {
+            context.step_aside(|| {
+                while !theirs.load(SeqCst) && !context.should_stop() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            Ok(Outcome::Done)
+        });
+        let control = QueryControl::new().pausable();
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| scheduler.run(plan(&[toy.clone()], &[]), &control).map(drop));
+            while toy.executions.load(SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            for _ in 0..20 {
+                let other = Toy::new("other", Input::Units(50), |_, _| {
+                    burn(20);
+                    Ok(Outcome::Done)
+                });
+                scheduler.run(plan(&[other], &[]), &QueryControl::new()).unwrap();
+            }
+            assert_eq!(toy.units.load(SeqCst), 0);
+            released.store(true, SeqCst);
+            run.join().unwrap().unwrap();
+        });
+        assert_eq!((toy.units.load(SeqCst), scheduler.active_queries()), (4, 0));
+    }
+}

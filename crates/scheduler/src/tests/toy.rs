@@ -26,6 +26,8 @@ pub(crate) struct Toy {
     pub(crate) arrived: AtomicU64,
     claimed: AtomicU64,
     closed: AtomicBool,
+    /// Units that may be claimed; the rest is paused.
+    pub(crate) admitted: AtomicU64,
     body: Box<Body>,
     started: AtomicBool,
     pub(crate) finished: AtomicBool,
@@ -49,6 +51,7 @@ impl Toy {
             arrived: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            admitted: AtomicU64::new(u64::MAX),
             body: Box::new(body),
             started: AtomicBool::new(false),
             finished: AtomicBool::new(false),
@@ -86,6 +89,20 @@ impl Segment for Toy {
     fn claim(&self) -> Claim {
         assert!(self.started.load(SeqCst), "claimed before the start");
         match self.input {
+            Input::Units(units) if self.admitted.load(SeqCst) < units => {
+                let admitted = |claimed: u64| (claimed < self.admitted.load(SeqCst)).then_some(claimed + 1);
+                match self.claimed.fetch_update(SeqCst, SeqCst, admitted) {
+                    Ok(unit) => Claim::Order(WorkOrder::new(unit, unit + 1, UnitOfTransfer::Vector)),
+                    Err(_) => Claim::Paused,
+                }
+            }
+            // What was claimed one by one is claimed to the end like that.
+            Input::Units(units) if self.admitted.load(SeqCst) == units => {
+                match self.claimed.fetch_update(SeqCst, SeqCst, |unit| (unit < units).then_some(unit + 1)) {
+                    Ok(unit) => Claim::Order(WorkOrder::new(unit, unit + 1, UnitOfTransfer::Vector)),
+                    Err(_) => Claim::Exhausted,
+                }
+            }
             Input::Units(_) => self.range.claim(),
             Input::Stream => {
                 // Closed first: what arrived before is then seen.

@@ -1,0 +1,286 @@
+//! Streams: the rows of a query while it runs.
+//!
+//! ```text
+//!  Session::stream: plan, run subqueries --> driver thread: Scheduler::run --> ResultQueue --> ResultStream::next_batch
+//! ```
+//! The driver is the thread that the scheduler knows as the query's caller. It ends with the query; the consumer may be
+//! any thread, and may take its time: what is computed ahead of it is bounded (`operators::stream`), and work orders
+//! that find the queue full leave their places to other queries. Dropping the stream cancels the query and waits for
+//! its end, so that what it held is free afterwards.
+//!
+//! Common subplans and scalar subqueries run before `stream` returns, on the calling thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use operators::stream::{Popped, ResultQueue};
+use plan::{LogicalQuery, Statement};
+use scheduler::{Progress, QueryControl};
+use sync::CancelToken;
+use types::{Error, Result, Schema, Type, Value};
+use vector::Batch;
+use vector::arrow::{arrow_schema, to_record_batch};
+
+use crate::Session;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+use crate::run::{cancelled, conform_batch, failure, result_schema};
+use crate::session::{Tick, internal_error};
+
+/// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
+const QUEUE_BYTES_MAX: u64 = 32 << 20;
+/// And never more than this share of the memory limit.
+const QUEUE_SHARE: u64 = 16;
+
+/// The rows of a statement, in their order, as they are computed. An iterator over batches.
+///
+/// ```
+/// let session = engine::Database::in_memory(engine::Options::default())?.session();
+/// let mut stream = session.stream("SELECT i FROM generate_series(1, 1000000) AS t(i)")?;
+/// let first = stream.next_batch()?.expect("has rows");
+/// assert_eq!(first.columns[0].value(0), engine::Value::I64(1));
+/// drop(stream); // Ends the query.
+/// # Ok::<(), engine::Error>(())
+/// ```
+pub struct ResultStream {
+    schema: Schema,
+    tag: String,
+    rows: Rows,
+}
+
+enum Rows {
+    Ready(std::vec::IntoIter<Batch>),
+    Running(Running),
+}
+
+struct Running {
+    queue: Arc<ResultQueue>,
+    control: Arc<QueryControl>,
+    tick: Option<Tick>,
+    driver: Option<JoinHandle<()>>,
+}
+
+/// How a session finds the streams that are open, to stop them.
+pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
+
+impl ResultStream {
+    fn ready(result: ResultSet) -> Self {
+        let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
+        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()) }
+    }
+
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// PostgreSQL's command tag; for a query that is running, `SELECT` without the number of rows.
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// Whether the statement returns rows at all.
+    pub fn has_rows(&self) -> bool {
+        !self.schema.is_empty()
+    }
+
+    /// The next rows; `None` after the last. Errors of the query come here, once they happen. The session's tick is
+    /// called meanwhile.
+    pub fn next_batch(&mut self) -> Result<Option<Batch>> {
+        let running = match &mut self.rows {
+            Rows::Ready(batches) => return Ok(batches.next()),
+            Rows::Running(running) => running,
+        };
+        loop {
+            let popped = running.queue.pop(|| running.control.resume());
+            match popped {
+                Ok(Popped::Batch(batch)) => return Ok(Some(batch)),
+                Ok(Popped::End) => {
+                    self.rows = Rows::Ready(vec![].into_iter());
+                    return Ok(None);
+                }
+                Ok(Popped::Nothing) => {
+                    if running.tick.as_ref().is_some_and(|tick| tick().is_break()) {
+                        running.control.cancel_token().cancel();
+                    }
+                }
+                Err(error) => {
+                    let reason = running.control.cancel_token().reason();
+                    self.rows = Rows::Ready(vec![].into_iter());
+                    let stopped = error.state() == types::SqlState::QueryCanceled;
+                    return Err(reason.filter(|_| stopped).map_or(error, cancelled));
+                }
+            }
+        }
+    }
+
+    /// All rows that are left.
+    pub fn collect_rest(mut self) -> Result<ResultSet> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            batches.push(batch);
+        }
+        Ok(match self.has_rows() {
+            true => ResultSet::new(self.schema.clone(), batches),
+            false => ResultSet::done(self.tag.clone()),
+        })
+    }
+
+    /// Ends the query when it is raised, from any thread; `next_batch` then fails.
+    pub fn cancel_token(&self) -> Option<CancelToken> {
+        match &self.rows {
+            Rows::Ready(_) => None,
+            Rows::Running(running) => Some(running.control.cancel_token().clone()),
+        }
+    }
+
+    /// How far the query is, while it runs.
+    pub fn progress(&self) -> Option<Progress> {
+        match &self.rows {
+            Rows::Ready(_) => None,
+            Rows::Running(running) => Some(running.control.progress()),
+        }
+    }
+
+    /// The stream as Arrow's reader of record batches.
+    pub fn into_arrow(self) -> ArrowStream {
+        ArrowStream { schema: arrow_schema(&self.schema), stream: self }
+    }
+}
+
+impl Iterator for ResultStream {
+    type Item = Result<Batch>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.control.cancel_token().cancel();
+        self.queue.close();
+        self.control.resume();
+        if let Some(driver) = self.driver.take() {
+            // It catches its panics.
+            let _ = driver.join();
+        }
+    }
+}
+
+/// A `ResultStream` as Arrow knows it.
+pub struct ArrowStream {
+    schema: SchemaRef,
+    stream: ResultStream,
+}
+
+impl ArrowStream {
+    /// As `next`, with the engine's own error.
+    pub fn next_record_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.stream.next_batch()?.map(|batch| to_record_batch(&batch, &self.schema)).transpose()
+    }
+}
+
+impl Iterator for ArrowStream {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_record_batch().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+    }
+}
+
+impl arrow_array::RecordBatchReader for ArrowStream {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+impl Session {
+    /// Runs the statements of `text`; the rows of the last one come as a stream.
+    pub fn stream(&self, text: &str) -> Result<ResultStream> {
+        self.stream_with(text, &[])
+    }
+
+    /// As `stream`, with values for parameters; see [`Session::query_with`]. The text then holds one statement.
+    pub fn stream_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
+        let statements = sql::split(text)?;
+        let Some((last, before)) = statements.split_last() else {
+            return Ok(ResultStream::ready(ResultSet::done("")));
+        };
+        if !parameters.is_empty() && !before.is_empty() {
+            return Err(crate::session::more_than_one());
+        }
+        for statement in before {
+            self.execute_one(text, statement, &[])?;
+        }
+        self.guarded(text, || {
+            let relations = self.relations();
+            let mut planned = sql::plan_with(text, last, &relations, parameters)?;
+            if let Statement::Execute { name, arguments } = &planned {
+                planned = self.planned_prepared(name, arguments, &relations)?;
+            }
+            match planned {
+                // The places of a scheduler's workers may all be taken by orders that wait as we would.
+                Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
+                    self.stream_query(query, relations)
+                }
+                other => self.run_statement(other, &relations).map(ResultStream::ready),
+            }
+        })
+    }
+
+    pub(crate) fn stream_query(
+        &self,
+        query: LogicalQuery,
+        relations: SessionRelations,
+    ) -> Result<ResultStream> {
+        let schema = result_schema(&query);
+        let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
+        let context = self.query_context(&prepared.plan, &relations, &prepared.shared, None, false)?;
+        let queue =
+            ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
+        let declared = schema.clone();
+        let conform = Box::new(move |batch| conform_batch(batch, &declared));
+        let dag = operators::compose::compose_stream(&prepared.plan, &context, &queue, conform)?;
+        // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
+        let cancel = CancelToken::new();
+        cancel.set_timeout(self.cancel_token().time_left());
+        let control = Arc::new(QueryControl::with_cancel(cancel.clone()).pausable());
+        let driver = {
+            let (queue, control) = (queue.clone(), control.clone());
+            let (database, watch) = (self.database.clone(), self.progress.clone());
+            move || {
+                let run = || {
+                    let _shown = watch.show(&control);
+                    database.shared.scheduler.run(dag, &control).map_err(failure)
+                };
+                let outcome = catch_unwind(AssertUnwindSafe(run));
+                let outcome = outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)));
+                // What the query read is let go before the consumer hears of the end.
+                drop((context, relations, database, prepared));
+                queue.end(outcome.map(|_| ()));
+            }
+        };
+        let driver = std::thread::Builder::new().name("stream".to_owned()).spawn(driver);
+        let driver = driver.map_err(|e| {
+            Error::new(types::SqlState::OutOfMemory, format!("no thread for a stream of rows: {e}"))
+        })?;
+        self.remember_stream((Arc::downgrade(&queue), cancel));
+        let running = Running { queue, control, tick: self.tick(), driver: Some(driver) };
+        Ok(ResultStream { schema, tag: "SELECT".to_owned(), rows: Rows::Running(running) })
+    }
+
+    fn remember_stream(&self, stream: OpenStream) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|(queue, _)| queue.strong_count() > 0);
+        streams.push(stream);
+    }
+
+    /// Ends the statement that runs, and the streams that are open, within 100 ms; from any thread.
+    pub fn interrupt(&self) {
+        self.cancel_token().cancel();
+        for (_, cancel) in self.streams.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            cancel.cancel();
+        }
+    }
+}
