@@ -138,3 +138,34 @@ fn tpch() {
 fn ssb() {
     check("ssb");
 }
+
+/// Large sorts are merged in ranges by several workers; operators above them keep the order in every configuration.
+#[test]
+fn sorted_rows_keep_their_order() {
+    for configuration in configuration::all() {
+        // Batches of three rows would take a minute here.
+        if configuration.settings.iter().any(|(name, _)| name == "batch_rows") {
+            continue;
+        }
+        let session = configuration.open().unwrap();
+        session.query("CREATE TABLE t AS SELECT x::bigint * 7919 % 400009 AS k FROM generate_series(1, 400000) AS s(x)").unwrap();
+        for text in [
+            "SELECT k FROM t ORDER BY k",
+            "SELECT k + 1 - 1 FROM (SELECT k FROM t ORDER BY k LIMIT 300000 OFFSET 1000) AS o WHERE k % 5 <> 0",
+            "SELECT k FROM t ORDER BY k % 3 * 0, k LIMIT 200000",
+        ] {
+            for _ in 0..4 {
+                let result = session.query(text).unwrap();
+                let keys: Vec<i64> = (0..result.rows())
+                    .map(|row| result.value(row, 0).display(types::Type::BigInt).parse().unwrap())
+                    .collect();
+                let broken = keys.windows(2).position(|pair| pair[0] >= pair[1]);
+                assert!(
+                    keys.len() >= 200_000 && broken.is_none(),
+                    "{}: {text}: row {broken:?}",
+                    configuration.name
+                );
+            }
+        }
+    }
+}

@@ -96,6 +96,8 @@ struct OpenBranch {
     filters: Vec<FilterId>,
     /// Told which segments this branch became.
     became: Vec<Arc<Mutex<Vec<SegmentId>>>>,
+    /// The source gives rows in an order that the result has to have.
+    ordered: bool,
 }
 
 struct Flowing {
@@ -125,8 +127,16 @@ impl Composer<'_> {
                 name,
                 filters: vec![],
                 became: vec![],
+                ordered: false,
             }],
         }
+    }
+
+    /// A source whose order, told by its units' tags, is to be kept.
+    fn open_ordered(&self, source: Arc<dyn Source>, name: &str, after: &[SegmentId]) -> Flowing {
+        let mut flowing = self.open_shared(source, name.to_owned(), after);
+        flowing.branches.iter_mut().for_each(|branch| branch.ordered = true);
+        flowing
     }
 
     /// Appends a transform to every branch; with the unit of transfer `block`, each is cut behind it.
@@ -148,10 +158,16 @@ impl Composer<'_> {
         }
     }
 
-    /// Ends the branches with an insert destination each and goes on from there.
+    /// Ends the branches with an insert destination each and goes on from there. Units there are in the order in which
+    /// they became full, whichever worker filled them: a branch with an order to keep stays one segment, whose tags tell
+    /// it.
     fn cut(&mut self, flowing: &mut Flowing, node: NodeId) {
         let branches = std::mem::take(&mut flowing.branches);
         for branch in branches {
+            if branch.ordered {
+                flowing.branches.push(branch);
+                continue;
+            }
             let (sink, source) = transfer(node);
             let name = "transfer".to_owned();
             let producer = self.close(Flowing { branches: vec![branch] }, Arc::new(sink));
@@ -306,13 +322,13 @@ impl Composer<'_> {
                 let flowing = self.flow(input)?;
                 let segments = self.close(flowing, sort.sink());
                 let merged = self.step("merge runs", sort.merge_step(), &segments);
-                Ok(self.open_shared(sort.source(), "sorted".to_owned(), &[merged]))
+                Ok(self.open_ordered(sort.source(), "sorted", &[merged]))
             }
             PhysicalNode::Limit { input, offset, count } => {
                 let (sink, source) = Limit::new(plan.id, *offset, *count);
                 let flowing = self.flow(input)?;
                 let segments = self.close(flowing, Arc::new(sink));
-                Ok(self.open(source, "limited".to_owned(), &segments))
+                Ok(self.open_ordered(Arc::new(source), "limited", &segments))
             }
             PhysicalNode::Window { input, .. } => {
                 let window = Window::new(plan)?;
