@@ -48,7 +48,7 @@ build: setup
 # The Python packages of the wheel and its tests; the peers come with `make bench`.
 environment: setup
 	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
-	@$(PYTHON) -c 'import maturin, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
+	@$(PYTHON) -c 'import maturin, mypy, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
 
 wheel: environment
