@@ -65,6 +65,10 @@ impl SessionRelations {
     pub fn macros(&self) -> Vec<(String, bool)> {
         self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
     }
+    /// Functions of the host program, and whether they are aggregates.
+    pub fn externals(&self) -> Vec<(String, bool)> {
+        self.database.as_ref().map(|d| d.shared.definitions.externals()).unwrap_or_default()
+    }
     /// Every setting: name, value, meaning.
     pub fn settings(&self) -> Vec<Vec<Value>> {
         self.database.as_ref().map(|d| system::settings(d, &self.settings)).unwrap_or_default()
@@ -129,6 +133,9 @@ impl sql::Relations for SessionRelations {
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
         self.database.as_ref()?.shared.definitions.macro_named(name)
+    }
+    fn external(&self, name: &str) -> Option<plan::External> {
+        self.database.as_ref()?.shared.definitions.external(name)
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         formats::describe(path, options)

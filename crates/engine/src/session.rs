@@ -170,7 +170,7 @@ impl Session {
             let planned = sql::plan_with(text, statement, &relations, parameters)?;
             let bound = started.elapsed();
             let is_query = matches!(planned, Statement::Query(_));
-            let mut result = self.run_statement(planned, &relations)?;
+            let mut result = self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
             if is_query {
                 result.planning += bound;
             }
@@ -237,6 +237,7 @@ impl Session {
             Statement::CreateMacro { name, parameters, text, table, replace } => {
                 self.create_macro(name, sql::MacroInfo { parameters, text, table }, replace)
             }
+            Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
             Statement::Prepare { name, text } => self.prepare_statement(name, text),
             Statement::Execute { name, arguments } => {
@@ -354,6 +355,14 @@ fn caught<T: Send>(text: &str, work: impl FnOnce() -> Result<T> + Send) -> Resul
 pub(crate) fn internal_error(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::internal(format!("internal error: {}", panic_message(panic)))
         .with_hint("this is a bug; please report it with the statement")
+}
+
+/// An error of the host program's function stands where its call does, which is told within its statement.
+pub(crate) fn in_script(error: Error, statement: &sql::StatementText) -> Error {
+    match error.state() {
+        SqlState::ExternalRoutineException => statement.in_script(error),
+        _ => error,
+    }
 }
 
 pub(crate) fn more_than_one() -> Error {

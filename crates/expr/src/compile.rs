@@ -101,6 +101,9 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
             align_function(graph, *function, ty, &mut operands)?;
             Operation::Function(*function)
         }
+        K::External { function, place, .. } => {
+            Operation::Library(LibraryCall::external(function, *place, ty))
+        }
         K::Library { name, arguments } => {
             let types: Vec<Type> = arguments.iter().map(|a| a.ty).collect();
             let constants: Vec<Option<Value>> = operands.iter().map(|o| graph.literal(*o).cloned()).collect();

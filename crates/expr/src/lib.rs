@@ -16,5 +16,6 @@ mod operand;
 pub mod predicate;
 pub mod program;
 
+pub use fallback::{ExternalBody, ExternalCode};
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};

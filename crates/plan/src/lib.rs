@@ -9,6 +9,7 @@ pub mod aggregate;
 pub mod bounds;
 pub mod explain;
 pub mod expr;
+pub mod external;
 pub mod file;
 pub mod logical;
 pub mod physical;
@@ -21,6 +22,7 @@ pub mod window;
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
+pub use external::{External, ExternalFunction};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
     ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, Recursion, ScanSource,

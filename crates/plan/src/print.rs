@@ -83,6 +83,7 @@ pub fn expression(expr: &Expr, name: &dyn Fn(&ExprKind) -> String) -> String {
             format!("{} {}IN ({})", nested(input), not(negated), shown.join(", "))
         }
         K::Function { function, arguments } => format!("{}({})", function.name(), list(arguments)),
+        K::External { function, arguments, .. } => format!("{}({})", function.name, list(arguments)),
         K::Library { name: function, arguments } => format!("{function}({})", list(arguments)),
         K::ScalarSubquery(id) => format!("subquery {}", id.0),
     }

@@ -197,6 +197,11 @@ pub enum Statement {
         table: bool,
         replace: bool,
     },
+    /// A function of the host program, or a macro.
+    DropFunction {
+        name: String,
+        if_exists: bool,
+    },
     DropMacro {
         name: String,
         if_exists: bool,

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use crate::Error;
+use crate::functions::{self, Declared, Kind};
 use crate::hook::Hook;
 use crate::result::Rows;
 use crate::stream::Stream;
@@ -35,6 +36,16 @@ impl Connection {
             false => Err(Error::new_err(
                 "this connection was opened before a fork; connect again in the child process",
             )),
+        }
+    }
+
+    /// The type of that name, as SQL reads it.
+    fn type_named(&self, py: Python<'_>, name: &str) -> PyResult<engine::Type> {
+        let text = format!("SELECT CAST(NULL AS {name})");
+        let schema = self.run(py, &text, |session, text| session.describe(text))?;
+        match schema.as_ref().map(engine::Schema::fields) {
+            Some([field]) => Ok(field.ty),
+            _ => Err(Error::new_err(format!("\"{name}\" is no type"))),
         }
     }
 
@@ -70,14 +81,51 @@ impl Connection {
 
     /// Runs statements; the rows of the last one come as they are computed. Returns when the first ones are there, so
     /// that most errors are raised here.
-    fn stream(&self, py: Python<'_>, query: &str) -> PyResult<Stream> {
+    ///
+    /// arrow: the rows will be read as Arrow, and are brought into its form by the workers.
+    #[pyo3(signature = (query, arrow=false))]
+    fn stream(&self, py: Python<'_>, query: &str, arrow: bool) -> PyResult<Stream> {
         let opened = self.run(py, query, |session, text| {
-            let mut stream = session.stream(text)?;
+            let mut stream = match arrow {
+                true => session.stream_arrow(text)?.into_stream(),
+                false => session.stream(text)?,
+            };
             let first = stream.next_batch()?;
             Ok((stream, first))
         });
         let (stream, first) = opened?;
         Ok(Stream::new(stream, first, self.hook.clone(), query))
+    }
+
+    /// Makes a Python function callable from SQL, for all sessions of the database.
+    #[expect(clippy::too_many_arguments)]
+    fn create_function(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        body: Py<PyAny>,
+        parameters: Vec<String>,
+        returns: &str,
+        kind: &str,
+        sees_nulls: bool,
+        volatile: bool,
+        replace: bool,
+    ) -> PyResult<()> {
+        let arguments = parameters.iter().map(|ty| self.type_named(py, ty)).collect::<PyResult<Vec<_>>>()?;
+        let returns = self.type_named(py, returns)?;
+        let kind = match kind {
+            "aggregate" => Kind::Aggregate,
+            "arrow" => Kind::Arrow,
+            _ => Kind::Scalar,
+        };
+        let declared = Declared { name: name.to_owned(), arguments, returns, sees_nulls, volatile };
+        functions::create(self.session.database(), declared, kind, body, replace)
+            .map_err(|error| self.hook.raise(py, &error, ""))
+    }
+
+    /// Forgets a function; false when there was none.
+    fn drop_function(&self, name: &str) -> bool {
+        self.session.database().drop_function(name)
     }
 
     /// Another session on the same database, with settings of its own.

@@ -4,6 +4,7 @@
 
 use engine::{Type, Value};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
@@ -60,4 +61,42 @@ fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyRe
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("tzinfo", utc)?;
     naive.call_method("replace", (), Some(&keywords))
+}
+
+/// A Python object as a value of `ty`; None is NULL.
+pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    let wrong = || {
+        let (kind, shown) = (object.get_type(), object.repr().map(|r| r.to_string()).unwrap_or_default());
+        PyTypeError::new_err(format!("{shown} ({kind}) is no {}", ty.sql_name()))
+    };
+    Ok(match ty {
+        Type::Null => Value::Null,
+        Type::Boolean => Value::Bool(object.is_truthy()?),
+        Type::SmallInt => Value::I16(object.extract().map_err(|_| wrong())?),
+        Type::Integer => Value::I32(object.extract().map_err(|_| wrong())?),
+        Type::BigInt => Value::I64(object.extract().map_err(|_| wrong())?),
+        Type::Real => Value::F32(object.extract().map_err(|_| wrong())?),
+        Type::Double => Value::F64(object.extract().map_err(|_| wrong())?),
+        Type::Bytea => Value::Bytes(object.extract::<Vec<u8>>().map_err(|_| wrong())?.into()),
+        Type::IntervalDayTime if object.hasattr("microseconds")? => {
+            let part = |name: &str| object.getattr(name)?.extract::<i64>();
+            let days = part("days")?.saturating_mul(MICROS_PER_DAY);
+            let rest = part("seconds")?.saturating_mul(1_000_000).saturating_add(part("microseconds")?);
+            Value::I64(days.saturating_add(rest))
+        }
+        // As Arrow has it.
+        Type::Uuid if object.is_instance_of::<PyBytes>() => {
+            let bytes: [u8; 16] = object.extract().map_err(|_| wrong())?;
+            Value::I128(types::cast::uuid_from_bytes(bytes))
+        }
+        // What Python writes as SQL reads it: dates, times, decimals, UUIDs, and text itself.
+        _ => {
+            let text = object.str()?.to_string();
+            let text = Value::text(text.as_str());
+            types::cast::cast_value(&text, Type::Text, ty).map_err(|_| wrong())?
+        }
+    })
 }

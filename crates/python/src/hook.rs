@@ -12,7 +12,7 @@ use engine::{ProgressWatch, Session, SqlState};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::{is_python_thread, raise};
+use crate::{functions, is_python_thread, raise};
 
 /// How long a statement runs before anything is told, and the time between two calls.
 const SILENT: Duration = Duration::from_millis(500);
@@ -80,7 +80,14 @@ impl Hook {
         {
             return cause;
         }
-        raise(py, error, text)
+        let Some(cause) = functions::cause_of(error) else { return raise(py, error, text) };
+        // A function that was interrupted says so itself.
+        if cause.is_instance_of::<PyKeyboardInterrupt>(py) {
+            return cause;
+        }
+        let raised = raise(py, error, text);
+        raised.set_cause(py, Some(cause));
+        raised
     }
 
     /// For errors that leave through foreign code, which knows no Python exceptions: an interrupt is made pending again.

@@ -7,6 +7,7 @@
 
 mod connection;
 mod convert;
+mod functions;
 mod hook;
 mod result;
 mod stream;
@@ -104,5 +105,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Connection>()?;
     module.add_class::<result::Rows>()?;
     module.add_class::<stream::Stream>()?;
+    module.add_class::<functions::Exported>()?;
+    module.add_function(wrap_pyfunction!(functions::sql_type_of, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::in_function, module)?)?;
     module.add_function(wrap_pyfunction!(connect, module)?)
 }

@@ -27,6 +27,8 @@ pub struct Stream {
     hook: Arc<Hook>,
     source: Arc<Mutex<Option<ResultStream>>>,
     buffer: Mutex<Buffer>,
+    /// What ended the query while its rows were read through the C interface, which carries a text and nothing else.
+    failure: Arc<Mutex<Option<engine::Error>>>,
 }
 
 #[derive(Default)]
@@ -51,6 +53,7 @@ impl Stream {
             hook,
             source: Arc::new(Mutex::new(Some(stream))),
             buffer: Mutex::new(buffer),
+            failure: Arc::default(),
         }
     }
 
@@ -142,6 +145,12 @@ impl Stream {
         (buffer.ended && !left && !buffer.taken).then_some(buffer.rows)
     }
 
+    /// Raises what ended the query while others read its rows as Arrow, if something did.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(()), |error| Err(self.hook.raise(py, &error, &self.text)))
+    }
+
     /// What was done, in the words of the command line: `INSERT 0 3`; for queries just `SELECT`.
     #[getter]
     fn tag(&self) -> &str {
@@ -197,7 +206,8 @@ impl Stream {
         buffer.taken = true;
         let source = &self.source;
         let source = py.detach(|| source.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let reader = Reader { schema: arrow_schema(&self.schema), first, source, hook: self.hook.clone() };
+        let (hook, failure) = (self.hook.clone(), self.failure.clone());
+        let reader = Reader { schema: arrow_schema(&self.schema), first, source, hook, failure };
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -219,6 +229,7 @@ struct Reader {
     first: Option<Batch>,
     source: Option<ResultStream>,
     hook: Arc<Hook>,
+    failure: Arc<Mutex<Option<engine::Error>>>,
 }
 
 impl Iterator for Reader {
@@ -235,9 +246,9 @@ impl Iterator for Reader {
         };
         next.map_err(|error| {
             self.hook.put_back();
-            // The interface carries a text and nothing else.
-            let state = error.state().code();
-            ArrowError::ComputeError(format!("{} (SQLSTATE {state})", error.render("")))
+            let told = ArrowError::ComputeError(error.render(""));
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            told
         })
         .transpose()
     }

@@ -1,6 +1,6 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
-use plan::{FileFormat, FileSource, TableId};
+use plan::{External, FileFormat, FileSource, TableId};
 use types::{Field, Result, Schema, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
@@ -65,6 +65,10 @@ pub trait Relations: Sync {
     }
     /// The macro of that name.
     fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
+        None
+    }
+    /// The function of the host program of that name.
+    fn external(&self, _name: &str) -> Option<External> {
         None
     }
     /// Rows of the host program under a name that no table has.

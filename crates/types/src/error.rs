@@ -61,6 +61,8 @@ pub enum SqlState {
     DuplicateAlias,
     CannotCoerce,
     FeatureNotSupported,
+    /// A function of the host program failed.
+    ExternalRoutineException,
     OutOfMemory,
     StatementTooComplex,
     QueryCanceled,
@@ -117,6 +119,7 @@ impl SqlState {
             Self::DuplicateAlias => "42712",
             Self::CannotCoerce => "42846",
             Self::FeatureNotSupported => "0A000",
+            Self::ExternalRoutineException => "38000",
             Self::OutOfMemory => "53200",
             Self::StatementTooComplex => "54001",
             Self::QueryCanceled => "57014",

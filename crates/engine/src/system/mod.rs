@@ -52,6 +52,9 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             rows.extend(relations.macros().into_iter().map(|(name, table)| {
                 vec![Value::text(&name), Value::text(if table { "table macro" } else { "macro" })]
             }));
+            rows.extend(relations.externals().into_iter().map(|(name, aggregate)| {
+                vec![Value::text(&name), Value::text(if aggregate { "aggregate" } else { "scalar" })]
+            }));
             (vec![text("function_name"), text("function_type")], rows)
         }
         _ => return Ok(None),

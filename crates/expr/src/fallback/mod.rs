@@ -7,13 +7,17 @@
 
 mod call;
 mod error;
+mod external;
 mod operator;
+
+pub use external::{ExternalBody, ExternalCode};
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion_expr::{ScalarUDF, Volatility};
-use types::{Error, Result, SqlState, Type, Value};
+use plan::ExternalFunction;
+use types::{Error, Position, Result, SqlState, Type, Value};
 use vector::Vector;
 
 /// A library function or text operator, bound to the types of its arguments.
@@ -28,6 +32,7 @@ pub(crate) struct LibraryCall {
 enum Kind {
     Operator(operator::TextOperator),
     Function(call::FunctionCall),
+    External(external::ExternalCall),
 }
 
 /// True when the library knows a scalar function or operator of that name; names are in lower case.
@@ -75,18 +80,34 @@ impl LibraryCall {
         };
         Ok(LibraryCall { name: name.clone(), kind, ty })
     }
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// A call of the host program's function, at its place in the statement's text.
+    pub(crate) fn external(function: &Arc<ExternalFunction>, place: Option<Position>, ty: Type) -> Self {
+        let call = external::ExternalCall { function: function.clone(), place };
+        LibraryCall { name: function.name.clone(), kind: Kind::External(call), ty }
+    }
+    /// Whether two calls with equal arguments give the same.
+    pub(crate) fn same(&self, other: &LibraryCall) -> bool {
+        let alike = match (&self.kind, &other.kind) {
+            (Kind::External(a), Kind::External(b)) => Arc::ptr_eq(&a.function, &b.function),
+            (Kind::External(_), _) | (_, Kind::External(_)) => false,
+            _ => self.name == other.name,
+        };
+        alike && !self.is_volatile() && !other.is_volatile()
     }
     /// Whether each call must be made, even with equal arguments.
     pub(crate) fn is_volatile(&self) -> bool {
-        matches!(&self.kind, Kind::Function(call) if call.is_volatile())
+        match &self.kind {
+            Kind::Function(call) => call.is_volatile(),
+            Kind::External(call) => call.function.volatile,
+            Kind::Operator(_) => false,
+        }
     }
     /// Inputs are flat or constant.
     pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::External(call) => call.evaluate(inputs, self.ty, rows),
         }
     }
 }

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from . import _native, objects
+from . import _native, functions, objects
 from .cursor import Cursor
-from .errors import InterfaceError, _class_of
+from .errors import InterfaceError, _class_of, classified
 from .parameters import Parameters, bind, literal
 from .progress import OnProgress, Progress, display_for
 from .relation import Relation
@@ -17,6 +17,7 @@ from .relation import Relation
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Connection:
@@ -113,10 +114,16 @@ class Connection:
 
     from_df = from_arrow
 
-    def _with_objects(self, text: str, found: dict[str, Any], act: Callable[[str], T]) -> T:
-        """Calls `act(text)` with `found` registered; names that are missing are looked up among the variables."""
+    def _with_objects(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
+        """Calls `act` with `found` registered; names that are missing are looked up among the variables."""
         if self._closed:
             raise InterfaceError("the connection is closed")
+        if _native.in_function():
+            # The statement that called the function may hold this connection, and waits for it.
+            return self.session()._registered(text, found, act)
+        return self._registered(text, found, act)
+
+    def _registered(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
         # What is registered here is seen by every statement of the session, so no other may run meanwhile.
         with self._names:
             registered: set[str] = set()
@@ -126,7 +133,7 @@ class Connection:
                         self._native.register_stream(name, objects.stream(found[name]))
                         registered.add(name)
                     try:
-                        return act(text)
+                        return act(self._native, text)
                     except _native.Error as error:
                         if self._variable(error, found) is None:
                             raise _class_of(error) from error.__cause__
@@ -147,16 +154,100 @@ class Connection:
         return value
 
     def _relation(self, text: str, found: dict[str, Any]) -> Relation:
-        columns = self._with_objects(text, found, self._native.describe)
+        columns = self._with_objects(text, found, _native.Connection.describe)
         if columns is None:
             return Relation(self, text, [], found, self._run(text, found))
         return Relation(self, text, columns, found)
 
     def _run(self, text: str, found: dict[str, Any]) -> _native.Result:
-        return self._with_objects(text, found, self._native.sql)
+        return self._with_objects(text, found, _native.Connection.sql)
 
-    def _stream(self, text: str, found: dict[str, Any]) -> _native.Stream:
-        return self._with_objects(text, found, self._native.stream)
+    def _stream(self, text: str, found: dict[str, Any], arrow: bool = False) -> _native.Stream:
+        return self._with_objects(text, found, lambda native, text: native.stream(text, arrow))
+
+    # The program's functions.
+
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        kind: str = "scalar",
+        null_handling: str = "default",
+        volatile: bool = False,
+        replace: bool = False,
+    ) -> Connection:
+        """Makes a Python function callable from SQL, in all sessions of the database.
+
+        parameters, return_type: names of SQL types, Python or pyarrow types; as annotated when not given.
+        kind: "scalar", called with a row's values; "arrow", called with a pyarrow array for each argument, some
+            thousand rows at a time, and gives an array; "aggregate", called with the arrays of a group, and gives a
+            value. An aggregate may be a class with `step`, which gets the arrays, and `finish`, which gives the value.
+        null_handling: by "default", rows with a NULL are not seen and give NULL, and a group without rows gives NULL;
+            with "special" the function sees them.
+        volatile: equal arguments may give different results, so every call is made.
+        replace: a function of that name may exist.
+        """
+        if not name or not isinstance(name, str):
+            raise InterfaceError(f"a function's name is a text, not {name!r}")
+        called = functions.body(name, function, kind, null_handling)
+        types, result = functions.signature(name, function, parameters, return_type, kind)
+        with classified():
+            self._native.create_function(
+                name, called, types, result, kind, null_handling == "special", volatile, replace
+            )
+        return self
+
+    def create_aggregate(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        null_handling: str = "default",
+        replace: bool = False,
+    ) -> Connection:
+        """`create_function` with the kind "aggregate"."""
+        return self.create_function(
+            name, function, parameters, return_type, kind="aggregate", null_handling=null_handling, replace=replace
+        )
+
+    def function(
+        self,
+        name: str | None = None,
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        kind: str = "scalar",
+        null_handling: str = "default",
+        volatile: bool = False,
+        replace: bool = False,
+    ) -> Callable[[F], F]:
+        """A decorator: `@con.function()` makes the function below it callable from SQL, under its own name."""
+
+        def decorated(function: F) -> F:
+            self.create_function(
+                name or function.__name__,
+                function,
+                parameters,
+                return_type,
+                kind=kind,
+                null_handling=null_handling,
+                volatile=volatile,
+                replace=replace,
+            )
+            return function
+
+        return decorated
+
+    def remove_function(self, name: str) -> bool:
+        """Forgets a function; False when there was none. DROP FUNCTION does the same."""
+        return self._native.drop_function(name)
+
+    drop_function = remove_function
 
     # Progress.
 

@@ -42,6 +42,7 @@ class Relation(Rows):
         self._objects = found
         self._result = result
         self._reading: _native.Stream | None = None
+        self._table: Any = None
         self._next = 0
         self.alias = alias or f"relation_{id(self):x}"
 
@@ -274,8 +275,8 @@ class Relation(Rows):
             self._result = self._connection._run(self._query, dict(self._objects))
         return self._result
 
-    def _started(self) -> _native.Stream:
-        return self._connection._stream(self._query, dict(self._objects))
+    def _started(self, arrow: bool = False) -> _native.Stream:
+        return self._connection._stream(self._query, dict(self._objects), arrow)
 
     def _open(self) -> _native.Stream:
         if self._reading is None:
@@ -297,12 +298,19 @@ class Relation(Rows):
         return self.fetchmany(len(self._result))
 
     def _whole(self) -> Any:
-        return self._computed()
+        if self._table is not None:
+            return self._table
+        return self._result if self._result is not None else self._started(arrow=True)
+
+    def arrow(self) -> Any:
+        """A pyarrow Table, computed once and kept."""
+        if self._table is None:
+            self._table = super().arrow()
+        return self._table
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Arrow's C stream. Rows that were not computed before come while the query runs, and are not kept."""
-        source = self._result if self._result is not None else self._started()
-        return source.__arrow_c_stream__(requested_schema)
+        return self._whole().__arrow_c_stream__(requested_schema)
 
     def explain(self, analyze: bool = False) -> str:
         """The plan; with `analyze`, the query runs and its times are told."""
@@ -328,7 +336,7 @@ class Relation(Rows):
         return self._preview(count).text()
 
     def __len__(self) -> int:
-        return len(self._computed())
+        return int(self._table.num_rows) if self._table is not None else len(self._computed())
 
     def __bool__(self) -> bool:
         return True
@@ -345,7 +353,7 @@ class Relation(Rows):
         """Lets the rows go, and ends the query if it runs."""
         if self._reading is not None:
             self._reading.close()
-        self._reading = self._result = None
+        self._reading = self._result = self._table = None
         self._next = 0
 
 

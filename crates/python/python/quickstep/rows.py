@@ -6,7 +6,7 @@ Rows are read while the query runs. Who asks for a whole table (`arrow`, `df`, `
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import _native
@@ -57,9 +57,20 @@ class Rows:
         """Arrow's C stream: pyarrow, Polars, pandas and others read the rows through it, as they are computed."""
         return self._whole().__arrow_c_stream__(requested_schema)
 
+    def _read(self, make: Callable[[Any], Any]) -> Any:
+        """What `make` makes of the rows. Arrow's interface has no classes of errors: the query's own is raised."""
+        source = self._whole()
+        try:
+            return make(source)
+        except Exception:
+            if isinstance(source, _native.Stream):
+                with classified():
+                    source.check()
+            raise
+
     def arrow(self) -> Any:
         """A pyarrow Table."""
-        return package("pyarrow", "arrow()").table(self._whole())
+        return self._read(package("pyarrow", "arrow()").table)
 
     def fetch_record_batch(self, rows_per_batch: int | None = None) -> Any:
         """A pyarrow RecordBatchReader, which gives rows as they are computed."""
@@ -77,7 +88,7 @@ class Rows:
 
     def pl(self, lazy: bool = False) -> Any:
         """A Polars DataFrame, or a LazyFrame."""
-        frame = package("polars", "pl()").DataFrame(self._whole())
+        frame = self._read(package("polars", "pl()").DataFrame)
         return frame.lazy() if lazy else frame
 
     def numpy(self) -> dict[str, Any]:

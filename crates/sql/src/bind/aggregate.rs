@@ -106,11 +106,21 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
 
 impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
+        let Some(function) = function_named(name) else {
+            let error = Error::unsupported(format!("aggregate function {name} is not supported"));
+            return Err(place::at(error, self.binder.text, span));
+        };
+        self.aggregate_of(span, |this| this.aggregate_call(name, function, call, span))
+    }
+
+    /// The column of an aggregate that `bind` binds, among the calls of this SELECT.
+    pub(super) fn aggregate_of(
+        &mut self,
+        span: Span,
+        bind: impl FnOnce(&mut Self) -> Result<AggregateCall>,
+    ) -> Result<Bound> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
-        let Some(function) = function_named(name) else {
-            return Err(refuse(Error::unsupported(format!("aggregate function {name} is not supported"))));
-        };
         // Taken out, so that an aggregate inside an argument is seen as nested.
         let Some(mut aggregates) = self.aggregates.take() else {
             let message = if self.clause == Clause::Argument {
@@ -122,7 +132,7 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         let clause = std::mem::replace(&mut self.clause, Clause::Argument);
         let pending = std::mem::take(&mut self.pending);
-        let result = self.aggregate_call(name, function, call, span);
+        let result = bind(self);
         aggregates.below.append(&mut self.pending);
         self.pending = pending;
         self.clause = clause;

@@ -68,6 +68,11 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return self.scalar_macro(&name, called, arguments, span);
         }
+        if idents.len() == 1
+            && let Some(external) = self.binder.relations.external(&name)
+        {
+            return self.external(&name, external, call, span);
+        }
         if name == "columns" && call.over.is_none() && idents.len() == 1 {
             return self.columns_call(call, span);
         }

@@ -14,6 +14,7 @@ mod columns;
 mod decorrelate;
 mod describe;
 pub(crate) mod expression;
+mod external;
 mod fold;
 mod from;
 mod function;
@@ -119,6 +120,10 @@ pub(crate) struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
+    /// Whether a view or macro is being bound, whose text is another one.
+    pub fn is_inside(&self) -> bool {
+        !self.inside.is_empty()
+    }
     pub fn new(text: &'a str, relations: &'a dyn Relations, texts: &'a Texts) -> Self {
         Binder {
             text,
@@ -234,6 +239,7 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         }
         K::Function { function: Function::NullIf, .. }
         | K::Library { .. }
+        | K::External { .. }
         | K::ScalarSubquery(_)
         | K::Input(_) => true,
         K::Cast { lenient: true, .. } => true,

@@ -1,6 +1,8 @@
 //! Window calls: OVER and WINDOW clauses, frames, and the plan nodes that evaluate them.
 
-use plan::{AggregateFunction, ColumnId};
+use std::sync::Arc;
+
+use plan::{AggregateFunction, ColumnId, ExternalFunction};
 use plan::{
     Arithmetic, Exclusion, Expr, Frame, FrameBound, FrameUnit, LogicalPlan, SortKey, WindowCall,
     WindowFunction,
@@ -89,6 +91,29 @@ impl<'a> ExprBinder<'_, 'a> {
         over: &'a WindowType,
         span: Span,
     ) -> Result<Bound> {
+        self.window_of(name, call, over, None, span)
+    }
+
+    /// The rows of an aggregate of the host program, put together over a window.
+    pub(super) fn window_of_external(
+        &mut self,
+        name: &str,
+        call: &'a Call,
+        over: &'a WindowType,
+        pack: &Arc<ExternalFunction>,
+        span: Span,
+    ) -> Result<Bound> {
+        self.window_of(name, call, over, Some(pack), span)
+    }
+
+    fn window_of(
+        &mut self,
+        name: &str,
+        call: &'a Call,
+        over: &'a WindowType,
+        pack: Option<&Arc<ExternalFunction>>,
+        span: Span,
+    ) -> Result<Bound> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that a window call inside another is seen as nested.
@@ -102,7 +127,7 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(refuse(error));
         };
         let inside = std::mem::replace(&mut self.in_window, true);
-        let result = self.bound_window(name, call, over, windows.named, span);
+        let result = self.bound_window((name, pack), call, over, windows.named, span);
         self.in_window = inside;
         let bound = result.map(|mut window| {
             let ty = window.call.ty;
@@ -134,7 +159,7 @@ impl<'a> ExprBinder<'_, 'a> {
 
     fn bound_window(
         &mut self,
-        name: &str,
+        (name, pack): (&str, Option<&Arc<ExternalFunction>>),
         call: &'a Call,
         over: &'a WindowType,
         named: &'a [NamedWindowDefinition],
@@ -157,7 +182,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
-        let (function, arguments, filter, ty) = match function_named(name) {
+        let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
             Some(function) => {
                 if call.filter.is_some() {
                     return Err(refuse(Error::unsupported(format!(
@@ -168,7 +193,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 (function, arguments, None, ty)
             }
             None => {
-                let Some(function) = aggregate::function_named(name) else {
+                let packed = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
+                let known = aggregate::function_named(name).filter(|_| packed.is_none());
+                let Some(function) = known.or(packed.as_ref().map(|p| p.function.clone())) else {
                     let error = if aggregate::is_aggregate(name) {
                         Error::unsupported(format!("aggregate function {name} is not supported"))
                     } else {
@@ -181,7 +208,10 @@ impl<'a> ExprBinder<'_, 'a> {
                     };
                     return Err(refuse(error));
                 };
-                let call = self.aggregate_call(name, function, call, span)?;
+                let call = match packed {
+                    Some(packed) => packed,
+                    None => self.aggregate_call(name, function, call, span)?,
+                };
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }
