@@ -80,6 +80,9 @@ impl LibraryCall {
         };
         Ok(LibraryCall { name: name.clone(), kind, ty })
     }
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
     /// A call of the host program's function, at its place in the statement's text.
     pub(crate) fn external(function: &Arc<ExternalFunction>, place: Option<Position>, ty: Type) -> Self {
         let call = external::ExternalCall { function: function.clone(), place };
