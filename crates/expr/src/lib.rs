@@ -12,6 +12,7 @@ pub mod fallback;
 mod frame;
 mod graph;
 mod kernels;
+mod nested;
 mod operand;
 pub mod predicate;
 pub mod program;

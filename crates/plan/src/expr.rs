@@ -162,6 +162,9 @@ pub enum ExprKind {
         name: Arc<str>,
         arguments: Vec<Expr>,
     },
+    /// The body of a lambda, an argument of a library function; its inputs are the function's to give, none of the
+    /// batch's, so that it has no operands here.
+    Lambda(Arc<Expr>),
     /// A function of the host program, and where the call stands in the statement's text.
     External {
         function: Arc<ExternalFunction>,
@@ -213,6 +216,7 @@ impl PartialEq for ExprKind {
             (K::Library { name, arguments }, K::Library { name: n, arguments: a }) => {
                 name == n && arguments == a
             }
+            (K::Lambda(a), K::Lambda(b)) => a == b,
             (K::External { function, arguments, .. }, K::External { function: f, arguments: a, .. }) => {
                 Arc::ptr_eq(function, f) && arguments == a
             }
@@ -244,6 +248,7 @@ impl Hash for ExprKind {
             K::InList { values, has_null, negated, .. } => (values, has_null, negated).hash(state),
             K::Function { function, .. } => function.hash(state),
             K::Library { name, .. } => name.hash(state),
+            K::Lambda(body) => body.hash(state),
             K::External { function, .. } => function.name.hash(state),
             K::ScalarSubquery(id) => id.hash(state),
         }
@@ -321,7 +326,7 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         use ExprKind as K;
         match &self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {
@@ -346,7 +351,7 @@ impl Expr {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         use ExprKind as K;
         match &mut self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {

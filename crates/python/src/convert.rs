@@ -1,4 +1,5 @@
-//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID.
+//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict and tuple of
+//! these for nested values; JSON as text.
 //!
 //! Year-month intervals have no counterpart in the standard library and come as text.
 
@@ -6,8 +7,9 @@ use engine::{Type, Value};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
+use types::nested::encoding;
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
     match (value, ty) {
@@ -16,6 +18,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::F32(f), _) => f.into_bound_py_any(py),
         (Value::F64(f), _) => f.into_bound_py_any(py),
         (Value::Bytes(b), Type::Bytea) => Ok(PyBytes::new(py, b).into_any()),
+        (Value::Bytes(b), ty) if ty.is_nested() => nested(py, b, ty),
         (Value::Bytes(_), _) => value.display(ty).into_bound_py_any(py),
         (_, Type::Decimal { .. }) => py.import("decimal")?.call_method1("Decimal", (value.display(ty),)),
         (_, Type::Uuid) => py.import("uuid")?.call_method1("UUID", (value.display(ty),)),
@@ -42,6 +45,42 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::I32(_), Type::IntervalYearMonth) => value.display(ty).into_bound_py_any(py),
         _ => value.as_i128().unwrap_or(0).into_bound_py_any(py),
     }
+}
+
+/// Lists as list, structs as dict (rows without names as tuple), maps as dict, or as a list of pairs where a key is
+/// itself a list or a struct.
+fn nested<'py>(py: Python<'py>, bytes: &[u8], ty: Type) -> PyResult<Bound<'py, PyAny>> {
+    let item = |slot: Option<&[u8]>, ty: Type| to_python(py, &encoding::slot_value(slot, ty), ty);
+    if let Some(element) = ty.element() {
+        let items = encoding::elements(ty, bytes).map(|slot| item(slot, element));
+        return PyList::new(py, items.collect::<PyResult<Vec<_>>>()?).map(Bound::into_any);
+    }
+    if let Some((key, value)) = ty.entry() {
+        let slots: Vec<Option<&[u8]>> = encoding::entries(ty, bytes).collect();
+        let mut pairs = Vec::with_capacity(slots.len() / 2);
+        for pair in slots.chunks_exact(2) {
+            pairs.push((item(pair[0], key)?, item(pair[1], value)?));
+        }
+        if key.is_nested() {
+            return PyList::new(py, pairs).map(Bound::into_any);
+        }
+        let map = PyDict::new(py);
+        for (key, value) in pairs {
+            map.set_item(key, value)?;
+        }
+        return Ok(map.into_any());
+    }
+    let fields = ty.fields().unwrap_or_default();
+    let values = fields.iter().zip(encoding::fields(ty, bytes)).map(|((_, ty), slot)| item(slot, *ty));
+    let values = values.collect::<PyResult<Vec<_>>>()?;
+    if fields.iter().all(|(name, _)| name.is_empty()) {
+        return PyTuple::new(py, values).map(Bound::into_any);
+    }
+    let record = PyDict::new(py);
+    for ((name, _), value) in fields.iter().zip(values) {
+        record.set_item(name, value)?;
+    }
+    Ok(record.into_any())
 }
 
 fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyResult<Bound<'py, PyAny>> {

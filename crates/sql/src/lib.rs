@@ -15,6 +15,7 @@
 mod bind;
 mod data_type;
 mod dialect;
+mod nested_syntax;
 mod parse;
 mod place;
 mod relations;

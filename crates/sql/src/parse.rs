@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
 use crate::samples::{self, SampleClause};
-use crate::{place, stack};
+use crate::{nested_syntax, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -44,9 +44,12 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         }
     })?;
     refuse_exponential(text, &tokens)?;
+    nested_syntax::refuse_deep(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     take_inspections(text, &mut tokens);
+    nested_syntax::take_types(text, &mut tokens);
+    nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
@@ -419,9 +422,13 @@ fn replace_asof(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
 /// `?` is the next parameter.
 fn number_parameters(tokens: &mut [TokenWithSpan]) {
     let mut count = 0;
-    for token in tokens {
+    for at in 0..tokens.len() {
+        // JSON's operator is followed by a text; no parameter is.
+        let next = tokens[at + 1..].iter().find(|t| !matches!(t.token, Token::Whitespace(_)));
+        let operator = matches!(next.map(|t| &t.token), Some(Token::SingleQuotedString(_)));
+        let token = &mut tokens[at];
         let unnumbered = match &token.token {
-            Token::Question => true,
+            Token::Question => !operator,
             Token::Placeholder(name) => name == "?",
             _ => false,
         };

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::nested::NestedId;
+
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
 /// Digits that always fit a 128-bit integer; SQL's DECIMAL ends here.
@@ -43,6 +45,12 @@ pub enum Type {
     IntervalDayTime,
     Bytea,
     Uuid,
+    /// Text that is JSON.
+    Json,
+    /// LIST, STRUCT and MAP: see `nested`.
+    List(NestedId),
+    Struct(NestedId),
+    Map(NestedId),
 }
 
 /// How values of a type are held in vectors and blocks.
@@ -55,7 +63,7 @@ pub enum Physical {
     I128,
     F32,
     F64,
-    /// Text and BYTEA.
+    /// Text, BYTEA and nested values.
     Bytes,
 }
 
@@ -85,11 +93,18 @@ impl Type {
             Self::Decimal { .. } | Self::Uuid => Physical::I128,
             Self::Real => Physical::F32,
             Self::Double => Physical::F64,
-            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Bytea => Physical::Bytes,
+            Self::Char(_)
+            | Self::Varchar(_)
+            | Self::Text
+            | Self::Json
+            | Self::Bytea
+            | Self::List(_)
+            | Self::Struct(_)
+            | Self::Map(_) => Physical::Bytes,
         }
     }
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text)
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json)
     }
     pub fn is_integer(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
@@ -142,6 +157,8 @@ impl Type {
             Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
             Self::Bytea => "BYTEA".into(),
             Self::Uuid => "UUID".into(),
+            Self::Json => "JSON".into(),
+            Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
         }
     }
 }

@@ -33,14 +33,14 @@ impl Family {
             Type::SmallInt | Type::Integer | Type::BigInt => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
-            Type::Char(_) | Type::Varchar(_) | Type::Text => Family::Text,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json => Family::Text,
             Type::Date => Family::Date,
             Type::Timestamp => Family::Timestamp,
             Type::TimestampTz => Family::TimestampTz,
             Type::Time => Family::Time,
             Type::IntervalYearMonth => Family::Months,
             Type::IntervalDayTime => Family::Micros,
-            Type::Bytea => Family::Bytes,
+            Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
             Type::Uuid => Family::Uuid,
         }
     }

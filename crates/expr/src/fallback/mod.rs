@@ -16,9 +16,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion_expr::{ScalarUDF, Volatility};
-use plan::ExternalFunction;
+use plan::{Expr, ExternalFunction};
 use types::{Error, Position, Result, SqlState, Type, Value};
 use vector::Vector;
+
+use crate::nested;
 
 /// A library function or text operator, bound to the types of its arguments.
 #[derive(Debug)]
@@ -32,12 +34,15 @@ pub(crate) struct LibraryCall {
 enum Kind {
     Operator(operator::TextOperator),
     Function(call::FunctionCall),
+    /// Of lists, structs, maps and JSON: our own.
+    Nested(nested::Kernel),
+    Lambda(nested::LambdaCall),
     External(external::ExternalCall),
 }
 
 /// True when the library knows a scalar function or operator of that name; names are in lower case.
 pub fn function_exists(name: &str) -> bool {
-    operator::TextOperator::named(name).is_some() || find(name).is_some()
+    operator::TextOperator::named(name).is_some() || nested::named(name).is_some() || find(name).is_some()
 }
 
 /// True when two calls with equal arguments may differ (`random()`, `gen_random_uuid()`).
@@ -73,12 +78,25 @@ impl LibraryCall {
                 return Err(Error::internal(format!("operator {name} takes two arguments")));
             }
             Kind::Operator(operator)
+        } else if let Some(kernel) = nested::named(name) {
+            Kind::Nested(kernel)
         } else if let Some(function) = find(name) {
             Kind::Function(call::FunctionCall::bind(function.clone(), arguments, constants)?)
         } else {
             return Err(Error::new(SqlState::UndefinedFunction, format!("function {name} does not exist")));
         };
         Ok(LibraryCall { name: name.clone(), kind, ty })
+    }
+    /// A call that takes a lambda.
+    pub(crate) fn bind_lambda(name: &Arc<str>, body: &Arc<Expr>, ty: Type) -> Result<Self> {
+        match nested::LambdaCall::bind(name, body) {
+            Some(call) => Ok(LibraryCall { name: name.clone(), kind: Kind::Lambda(call?), ty }),
+            None => Err(Error::new(SqlState::UndefinedFunction, format!("function {name} takes no lambda"))),
+        }
+    }
+    /// The body of the lambda, if the call takes one.
+    pub(crate) fn body(&self) -> Option<&Expr> {
+        if let Kind::Lambda(call) = &self.kind { Some(call.body()) } else { None }
     }
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -93,7 +111,7 @@ impl LibraryCall {
         let alike = match (&self.kind, &other.kind) {
             (Kind::External(a), Kind::External(b)) => Arc::ptr_eq(&a.function, &b.function),
             (Kind::External(_), _) | (_, Kind::External(_)) => false,
-            _ => self.name == other.name,
+            _ => self.name == other.name && self.body() == other.body(),
         };
         alike && !self.is_volatile() && !other.is_volatile()
     }
@@ -102,7 +120,7 @@ impl LibraryCall {
         match &self.kind {
             Kind::Function(call) => call.is_volatile(),
             Kind::External(call) => call.function.volatile,
-            Kind::Operator(_) => false,
+            Kind::Operator(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
         }
     }
     /// Inputs are flat or constant.
@@ -110,6 +128,8 @@ impl LibraryCall {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::Nested(kernel) => kernel(inputs, self.ty, rows),
+            Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows),
             Kind::External(call) => call.evaluate(inputs, self.ty, rows),
         }
     }

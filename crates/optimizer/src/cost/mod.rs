@@ -6,7 +6,7 @@ use plan::{Arithmetic, Expr, ExprKind, Function};
 pub(crate) fn evaluation(expr: &Expr) -> f64 {
     use ExprKind as K;
     let own = match &expr.kind {
-        K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => 0.0,
+        K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => 0.0,
         K::Compare { left, .. } if left.ty.physical() == types::Physical::Bytes => 4.0,
         K::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => 8.0,
         K::Arithmetic { .. } if expr.ty.physical() == types::Physical::I128 => 4.0,

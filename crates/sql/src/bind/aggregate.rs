@@ -15,6 +15,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{Bound, cast};
 use super::expression::{Clause, ExprBinder};
 use super::grouping::Groups;
+use super::nested::call;
 use super::subquery::Pending;
 use super::{Binder, operator};
 use crate::place;
@@ -56,6 +57,10 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "var_pop" => A::VarPop,
         "any_value" => A::AnyValue,
         "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into() },
+        // Their pieces are put together as texts are: see `gathered`.
+        "array_agg" | "list" | "histogram" => A::StringAgg { delimiter: "".into() },
+        "json_agg" | "jsonb_agg" | "json_group_array" | "json_object_agg" | "jsonb_object_agg"
+        | "json_group_object" => A::StringAgg { delimiter: ",".into() },
         "bit_and" => A::BitAnd,
         "bit_or" => A::BitOr,
         "bit_xor" => A::BitXor,
@@ -79,10 +84,7 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
 }
 
 /// Aggregates that others have, so that the refusal can say what is meant.
-const UNSUPPORTED: [&str; 18] = [
-    "array_agg",
-    "list",
-    "histogram",
+const UNSUPPORTED: [&str; 13] = [
     "corr",
     "covar_pop",
     "covar_samp",
@@ -90,8 +92,6 @@ const UNSUPPORTED: [&str; 18] = [
     "approx_median",
     "arg_max",
     "arg_min",
-    "json_agg",
-    "jsonb_agg",
     "xmlagg",
     "regr_slope",
     "regr_intercept",
@@ -147,10 +147,13 @@ impl<'a> ExprBinder<'_, 'a> {
                 aggregates.calls.push((id, call));
                 id
             });
-            Bound::typed(Expr::column(id, ty), span)
+            let argument = aggregates.calls.iter().find(|(own, _)| *own == id);
+            let argument = argument.and_then(|(_, call)| call.argument.clone());
+            (Expr::column(id, ty), argument)
         });
         self.aggregates = Some(aggregates);
-        bound
+        let (column, argument) = bound?;
+        gathered(name, column, argument).map(|e| Bound::typed(e, span)).map_err(refuse)
     }
 
     pub(super) fn aggregate_call(
@@ -231,7 +234,14 @@ impl<'a> ExprBinder<'_, 'a> {
             arguments.insert(0, &by.expr);
         }
         let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
-        let two = matches!(function, A::StringAgg { .. }) || (quantile && name != "median");
+        let gathers = gathers(name);
+        if gathers && call.over.is_some() {
+            return Err(refuse(Error::unsupported(format!("{name} over a window is not supported"))));
+        }
+        let of_pairs = gathers && name.contains("object");
+        let two = (matches!(function, A::StringAgg { .. }) && !gathers)
+            || (quantile && name != "median")
+            || of_pairs;
         let wanted = if two { 2 } else { 1 };
         if arguments.len() != wanted {
             return Err(refuse(Error::new(
@@ -274,6 +284,12 @@ impl<'a> ExprBinder<'_, 'a> {
             (A::QuantileDisc { .. }, Some(fraction)) => A::QuantileDisc { fraction, descending },
             (other, _) => other,
         };
+        if gathers {
+            let second = if of_pairs { Some(self.bind(arguments[1])?.settled()) } else { None };
+            let argument = piece(name, bound.settled(), second).map_err(refuse)?;
+            let ty = argument.ty;
+            return Ok(AggregateCall { function, argument: Some(argument), distinct, filter, ty });
+        }
         let function = match function {
             A::StringAgg { .. } => {
                 let delimiter = self.bind(arguments[1])?;
@@ -292,6 +308,46 @@ impl<'a> ExprBinder<'_, 'a> {
         let distinct =
             distinct && !matches!(function, A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue);
         Ok(AggregateCall { function, argument: Some(argument), distinct, filter, ty })
+    }
+}
+
+/// Aggregates that make a list, a map or JSON of all values: pieces of bytes, put together as `string_agg` does it in
+/// the order of the rows, and made a value of when the group is complete.
+fn gathers(name: &str) -> bool {
+    matches!(name, "array_agg" | "list" | "histogram") || name.starts_with("json")
+}
+
+/// A row's piece, which is never NULL.
+fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<Expr> {
+    match second {
+        Some(second) => Ok(call("json_pair", vec![value, second], Type::Text)),
+        None if name.starts_with("json") => Ok(call("json_piece", vec![value], Type::Text)),
+        None => {
+            // What would be the list's type says whether there may be one.
+            Type::list(value.ty)?;
+            Ok(call("list_slot", vec![value], Type::Bytea))
+        }
+    }
+}
+
+/// The pieces of a group, `column`, as the value they make; other aggregates' columns as they are.
+fn gathered(name: &str, column: Expr, argument: Option<Expr>) -> Result<Expr> {
+    if !gathers(name) {
+        return Ok(column);
+    }
+    if name.starts_with("json") {
+        let brackets = if name.contains("object") { "{}" } else { "[]" };
+        let brackets = Expr::literal(Value::text(brackets), Type::Text);
+        return Ok(call("json_of_pieces", vec![column, brackets], Type::Json));
+    }
+    let element = match argument.map(|a| a.kind) {
+        Some(ExprKind::Library { arguments, .. }) => arguments.first().map_or(Type::Null, |a| a.ty),
+        _ => Type::Null,
+    };
+    let list = call("list_of_slots", vec![column], Type::list(element)?);
+    match name {
+        "histogram" => Ok(call("list_histogram", vec![list], Type::map(element, Type::BigInt)?)),
+        _ => Ok(list),
     }
 }
 

@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
             scope.entries.extend(entries);
             plan = Some(match plan {
                 None => next,
-                Some(left) => self.attach_join(left, next, vec![], JoinKind::Inner, None)?,
+                Some(left) => self.attach_lateral(left, next, vec![], JoinKind::Inner)?,
             });
         }
         Ok((plan.unwrap_or_else(single_row), scope))
@@ -179,7 +179,7 @@ impl<'a> Binder<'a> {
             self.make_nullable(&entries);
         }
         let mut plan = if lateral {
-            self.attach_join(left, right_plan, conditions, kind, None)?
+            self.attach_lateral(left, right_plan, conditions, kind)?
         } else {
             joined(left, right_plan, conditions, kind)
         };
@@ -318,6 +318,18 @@ impl<'a> Binder<'a> {
                     let error = Error::unsupported("table versions are not supported");
                     return Err(self.error_at(error, factor_span(factor)));
                 }
+                if let Some(args) = args
+                    && let Some(function) = super::unnesting::expanded(name)
+                {
+                    let scope = Rc::new(Scope::new(match has_left {
+                        true => Some(Rc::new(visible.clone())),
+                        false => visible.parent.clone(),
+                    }));
+                    let relation = self.expanded_json(&function, &args.args, scope, factor_span(factor))?;
+                    let mut source = self.source(relation, alias.as_ref(), Some(function), None)?;
+                    source.lateral = has_left;
+                    return Ok(source);
+                }
                 let (mut relation, default) = match args {
                     Some(args) => self.table_function(name, &args.args)?,
                     None => self.named_table(name)?,
@@ -332,6 +344,29 @@ impl<'a> Binder<'a> {
                     _ => None,
                 };
                 self.source(relation, alias.as_ref(), Some(default), schema)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. }
+                if name.to_string().eq_ignore_ascii_case("unnest")
+                    || super::unnesting::expanded(name).is_some() =>
+            {
+                let scope = Rc::new(Scope::new(match has_left {
+                    true => Some(Rc::new(visible.clone())),
+                    false => visible.parent.clone(),
+                }));
+                let default = folded(&Ident::new(name.to_string()));
+                let relation = match super::unnesting::expanded(name) {
+                    Some(function) => self.expanded_json(&function, args, scope, factor_span(factor))?,
+                    None => {
+                        let lists = args.iter().filter_map(|argument| match argument {
+                            FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Some(list),
+                            _ => None,
+                        });
+                        self.unnest_factor(lists.collect(), *with_ordinality, scope)?
+                    }
+                };
+                let mut source = self.source(relation, alias.as_ref(), Some(default), None)?;
+                source.lateral = has_left;
+                Ok(source)
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 let (relation, default) = self.table_function(name, args)?;
@@ -349,6 +384,16 @@ impl<'a> Binder<'a> {
                 }
                 let mut source = self.source(relation, alias.as_ref(), None, None)?;
                 source.lateral = *lateral;
+                Ok(source)
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+                let scope = Rc::new(Scope::new(match has_left {
+                    true => Some(Rc::new(visible.clone())),
+                    false => visible.parent.clone(),
+                }));
+                let relation = self.unnest_factor(array_exprs.iter().collect(), *with_ordinality, scope)?;
+                let mut source = self.source(relation, alias.as_ref(), Some("unnest".into()), None)?;
+                source.lateral = has_left;
                 Ok(source)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {

@@ -100,6 +100,16 @@ impl<'a> ExprBinder<'_, 'a> {
                 format!("FILTER specified, but {name} is not an aggregate function"),
             )));
         }
+        if name == "unnest"
+            && let FunctionArguments::List(list) = &call.args
+        {
+            return self.unnest_call(&list.args, span);
+        }
+        if let (FunctionArguments::List(list), None) = (&call.args, &call.over)
+            && let Some(bound) = self.special_call(&name, &list.args, span)?
+        {
+            return Ok(bound);
+        }
         let mut arguments: Vec<&'a Ast> = Vec::new();
         if let FunctionArguments::List(list) = &call.args {
             if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
@@ -136,9 +146,12 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply(name, bound, span)
     }
 
-    fn apply(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
+    pub(super) fn apply(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
         let count = arguments.len();
+        if let Some(expr) = self.nested_call(name, &arguments, span)? {
+            return Ok(Bound::typed(fold::fold(expr), span));
+        }
         let expr = match (name, count) {
             ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
             ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,

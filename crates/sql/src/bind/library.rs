@@ -77,7 +77,14 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     };
     let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
         let error = undefined();
-        let error = match nearest(name, registry().keys().map(String::as_str).chain(super::function::OWN)) {
+        let error = match nearest(
+            name,
+            registry()
+                .keys()
+                .map(String::as_str)
+                .chain(super::function::OWN)
+                .chain(super::nested_calls::NAMES.iter().copied()),
+        ) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
             None => error,
         };

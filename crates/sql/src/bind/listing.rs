@@ -1,12 +1,13 @@
 //! The functions there are, by name and kind, for `quickstep_functions()`.
 
-use super::{aggregate, from, function, library, window};
+use super::{aggregate, from, function, library, nested_calls, window};
 
 /// Aggregates under all their names; the test below holds the list against the binder.
-const AGGREGATES: [&str; 37] = [
+const AGGREGATES: [&str; 46] = [
     "any_value",
     "approx_count_distinct",
     "approx_quantile",
+    "array_agg",
     "avg",
     "bit_and",
     "bit_or",
@@ -19,8 +20,16 @@ const AGGREGATES: [&str; 37] = [
     "entropy",
     "every",
     "group_concat",
+    "histogram",
+    "json_agg",
+    "json_group_array",
+    "json_group_object",
+    "json_object_agg",
+    "jsonb_agg",
+    "jsonb_object_agg",
     "kurtosis",
     "kurtosis_pop",
+    "list",
     "listagg",
     "max",
     "median",
@@ -61,6 +70,7 @@ const WINDOWS: [&str; 11] = [
 pub fn functions() -> Vec<(String, &'static str)> {
     let mut scalars: Vec<&str> = library::names().collect();
     scalars.extend(function::OWN.iter().filter(|n| !aggregate::is_aggregate(n)));
+    scalars.extend(nested_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
     let kinds: [(&'static str, &[&str]); 4] = [

@@ -23,6 +23,8 @@ mod library;
 mod listing;
 pub(crate) mod literal;
 mod macros;
+pub(crate) mod nested;
+mod nested_calls;
 mod operator;
 mod pivot;
 mod query;
@@ -38,6 +40,7 @@ mod show;
 mod star;
 mod subquery;
 mod unnest;
+mod unnesting;
 mod values;
 pub(crate) mod window;
 
