@@ -1,17 +1,17 @@
 //! JSON: a text that is checked when it becomes JSON, and values that go to it and come from it.
 //!
-//! The text is kept as it was written, but for blanks between its parts. It is read by `serde_json`, and where only a
-//! part is wanted (`get`) nothing else of it is built. Numbers keep their digits.
+//! The text is kept as it was written; parts that are taken out of it lose the blanks between their own. It is read by
+//! `serde_json`, and where only a part is wanted (`get`) nothing else of it is built. Numbers keep their digits.
 
 use serde_json::value::RawValue;
 
 use crate::nested::encoding::{self, elements, entries, fields};
 use crate::{Error, Result, SqlState, Type, Value, cast};
 
-/// Checks a text, and takes the blanks out of it.
+/// Checks a text.
 pub fn checked(text: &str) -> Result<Value> {
     serde_json::from_str::<&RawValue>(text).map_err(|e| malformed(text, &e))?;
-    Ok(Value::text(&compact(text)))
+    Ok(Value::text(text))
 }
 
 fn malformed(text: &str, error: &serde_json::Error) -> Error {
@@ -124,7 +124,7 @@ pub fn get<'a>(text: &'a str, steps: &[Step]) -> Option<&'a str> {
 
 /// The parts that the steps lead to, at most so many.
 pub fn all<'a>(text: &'a str, steps: &[Step], most: usize) -> Vec<&'a str> {
-    let mut found = vec![text];
+    let mut found = vec![text.trim()];
     for step in steps {
         let mut next = Vec::new();
         for text in found {
@@ -224,7 +224,7 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
         (Value::F32(_) | Value::F64(_), _) if !value.as_f64().is_some_and(f64::is_finite) => shown(out),
         (Value::F32(_) | Value::F64(_), _) => out.push_str(&cast::format_value(value, ty)),
         (_, ty) if ty.is_integer() || ty.is_decimal() => out.push_str(&cast::format_value(value, ty)),
-        (Value::Bytes(bytes), Type::Json) => out.push_str(&String::from_utf8_lossy(bytes)),
+        (Value::Bytes(bytes), Type::Json) => out.push_str(&compact(&String::from_utf8_lossy(bytes))),
         (Value::Bytes(bytes), Type::List(_)) => {
             let element = ty.element().unwrap_or(Type::Null);
             out.push('[');

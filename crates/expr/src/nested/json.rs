@@ -10,7 +10,9 @@ use super::{Kernel, booleans, bytes, integers, invalid, text};
 
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
-        "json_extract" => |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(part.to_owned())),
+        "json_extract" => {
+            |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
+        }
         "json_extract_string" => |inputs, ty, rows| by_path(inputs, ty, rows, json::unquoted),
         "json_value" => {
             |inputs, ty, rows| {
@@ -20,7 +22,9 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
             }
         }
         "json_extract_all" => extract_all,
-        "json_extract_path" => |inputs, ty, rows| by_steps(inputs, ty, rows, |part| Some(part.to_owned())),
+        "json_extract_path" => {
+            |inputs, ty, rows| by_steps(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
+        }
         "json_extract_path_text" => |inputs, ty, rows| by_steps(inputs, ty, rows, json::unquoted),
         "json_exists" => exists,
         "json_valid" => {
@@ -100,7 +104,7 @@ fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         match parts.steps(row) {
             Ok(Some(steps)) => {
                 for part in json::all(whole, steps, usize::MAX) {
-                    encoding::push_slot(&Value::text(part), Type::Json, out);
+                    encoding::push_slot(&Value::text(&json::compact(part)), Type::Json, out);
                 }
                 out.push(encoding::END);
                 true
@@ -126,7 +130,7 @@ fn by_steps(
     let mut builder = VectorBuilder::new(ty, rows);
     for row in 0..rows {
         let found = || {
-            let mut part = text(&inputs[0], row)?;
+            let mut part = text(&inputs[0], row)?.trim();
             for slot in elements(list, bytes(&inputs[1], row)?) {
                 let key = encoding::slot_value(slot, Type::Text);
                 let key = key.as_text()?;
@@ -319,7 +323,7 @@ fn items(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 fn push_part(part: &str, as_text: bool, out: &mut Vec<u8>) {
     let value = match as_text {
         true => json::unquoted(part).map_or(Value::Null, |text| Value::text(&text)),
-        false => Value::text(part),
+        false => Value::text(&json::compact(part)),
     };
     encoding::push_slot(&value, Type::Text, out);
 }

@@ -18,7 +18,7 @@ fn push(bytes: &[u8], ty: Type, out: &mut String) {
         Some(payload) if ty.is_nested() => push(payload, ty, out),
         Some(payload) => {
             let shown = cast::format_value(&encoding::value_of(payload, ty), ty);
-            if ty.is_text() { push_text(&shown, out) } else { out.push_str(&shown) }
+            if ty.is_text() && ty != Type::Json { push_text(&shown, out) } else { out.push_str(&shown) }
         }
     };
     match ty {
@@ -243,7 +243,7 @@ impl Reader<'_> {
             out.push(encoding::VALUE);
             return self.nested(ty, out);
         }
-        let item = self.item(ends)?;
+        let item = if ty == Type::Json { self.json(ends)? } else { self.item(ends)? };
         if !item.quoted && item.text.eq_ignore_ascii_case("null") {
             out.push(encoding::NULL);
             return Ok(());
@@ -257,6 +257,29 @@ impl Reader<'_> {
         };
         encoding::push_slot(&value, ty, out);
         Ok(())
+    }
+
+    /// JSON up to a separator outside its strings and brackets.
+    fn json(&mut self, ends: &[u8]) -> Result<Item> {
+        let begin = self.at;
+        let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+        while let Some(byte) = self.peek() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = in_string,
+                b'"' => in_string = !in_string,
+                _ if in_string => {}
+                _ if depth == 0 && ends.contains(&byte) => break,
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+        }
+        if self.at == self.text.len() {
+            return Err(self.wrong("the closing bracket is missing"));
+        }
+        Ok(Item { text: self.text[begin..self.at].trim().to_owned(), quoted: false })
     }
 
     /// Text up to a separator outside quotes and brackets.
