@@ -277,7 +277,7 @@ impl Session {
         Ok(ResultStream { statement: Some(last.clone()), ..opened? })
     }
 
-    pub(crate) fn stream_query(
+    pub(super) fn stream_query(
         &self,
         query: LogicalQuery,
         relations: SessionRelations,

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use types::{Schema, Type, Value, json};
+use types::{Schema, Type, json};
 use vector::Batch;
 
 use super::BatchWriter;

@@ -110,15 +110,18 @@ impl<'a> ExprBinder<'_, 'a> {
             let error = Error::unsupported(format!("aggregate function {name} is not supported"));
             return Err(place::at(error, self.binder.text, span));
         };
-        self.aggregate_of(span, |this| this.aggregate_call(name, function, call, span))
+        let (column, argument) =
+            self.aggregate_of(span, |this| this.aggregate_call(name, function, call, span))?;
+        let refuse = |error: Error| place::at(error, self.binder.text, span);
+        gathered(name, column, argument).map(|e| Bound::typed(e, span)).map_err(refuse)
     }
 
-    /// The column of an aggregate that `bind` binds, among the calls of this SELECT.
+    /// The column of an aggregate that `bind` binds, among the calls of this SELECT, and its argument.
     pub(super) fn aggregate_of(
         &mut self,
         span: Span,
         bind: impl FnOnce(&mut Self) -> Result<AggregateCall>,
-    ) -> Result<Bound> {
+    ) -> Result<(Expr, Option<Expr>)> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that an aggregate inside an argument is seen as nested.
@@ -152,8 +155,7 @@ impl<'a> ExprBinder<'_, 'a> {
             (Expr::column(id, ty), argument)
         });
         self.aggregates = Some(aggregates);
-        let (column, argument) = bound?;
-        gathered(name, column, argument).map(|e| Bound::typed(e, span)).map_err(refuse)
+        bound
     }
 
     pub(super) fn aggregate_call(
