@@ -1,16 +1,16 @@
 //! The catalog as the SQL front end sees it.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
-use plan::{FileSource, TableId};
+use plan::{FileSource, RejectLog, Rejects, TableId};
 use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
 use crate::settings::Settings;
-use crate::system;
+use crate::system::{self, rejects};
 
 /// One statement's view: a snapshot, so that planning, statistics and execution agree.
 pub(crate) struct SessionRelations {
@@ -21,7 +21,12 @@ pub(crate) struct SessionRelations {
     settings: Settings,
     /// Views are being described: their columns are not known meanwhile.
     describing: bool,
+    /// What the session's scans have rejected, by the name of the table.
+    rejects: Arc<Mutex<RejectTables>>,
 }
+
+/// Logs of rejects by name.
+pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
 
 /// Rows of the host program, kept while somebody may read them.
 #[derive(Clone)]
@@ -39,12 +44,35 @@ impl SessionRelations {
             objects: HashMap::new(),
             settings,
             describing: false,
+            rejects: Arc::default(),
         }
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
         self
     }
+    pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
+        self.rejects = rejects;
+        self
+    }
+    pub fn rejects(&self) -> MutexGuard<'_, RejectTables> {
+        self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Describes a file whose rejects go into a table, if the options say so.
+    fn with_rejects(
+        &self,
+        options: &[(String, String)],
+        describe: impl FnOnce(&[(String, String)]) -> Result<FileSource>,
+    ) -> Result<FileSource> {
+        let mut options = options.to_vec();
+        let Some(table) = rejects::take_table(&mut options)? else { return describe(&options) };
+        let mut source = describe(&options)?;
+        let log = self.rejects().entry(table).or_default().clone();
+        source.set_rejects(&Rejects::noted(&log));
+        Ok(source)
+    }
+
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
         SessionRelations {
             snapshot,
@@ -52,6 +80,7 @@ impl SessionRelations {
             objects: HashMap::new(),
             settings: Settings::default(),
             describing: false,
+            rejects: Arc::default(),
         }
     }
     /// All views: schema, name, definition.
@@ -84,6 +113,7 @@ impl SessionRelations {
             objects: self.objects.clone(),
             settings: self.settings.clone(),
             describing: true,
+            rejects: self.rejects.clone(),
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
@@ -129,6 +159,9 @@ impl sql::Relations for SessionRelations {
         if self.snapshot.find(schema, name).is_some() {
             return None;
         }
+        if schema.is_none() && self.rejects().contains_key(name) {
+            return Some(rejects::view(name));
+        }
         self.database.as_ref()?.shared.definitions.view(schema, name)
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
@@ -138,10 +171,14 @@ impl sql::Relations for SessionRelations {
         self.database.as_ref()?.shared.definitions.external(name)
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
-        formats::describe(path, options)
+        self.with_rejects(options, |options| formats::describe(path, options))
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
-        formats::describe_as(path, options, table)
+        self.with_rejects(options, |options| formats::describe_as(path, options, table))
+    }
+    fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
+        let (columns, rows) = formats::report(path, options)?;
+        Ok(sql::SystemRows { columns, rows })
     }
     fn object(&self, name: &str) -> Option<FileSource> {
         self.objects.get(&name.to_lowercase()).map(|object| object.source.clone())

@@ -13,7 +13,7 @@ use vector::{Batch, Vector};
 
 use crate::database::Database;
 use crate::progress::ProgressWatch;
-use crate::relations::{Object, SessionRelations};
+use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
 use crate::stream::OpenStream;
@@ -27,6 +27,7 @@ pub struct Session {
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
+    rejects: Arc<Mutex<RejectTables>>,
     pub(crate) progress: ProgressWatch,
     /// Streams that may be open.
     pub(crate) streams: Mutex<Vec<OpenStream>>,
@@ -42,6 +43,7 @@ impl Session {
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
             objects: Mutex::default(),
+            rejects: Arc::default(),
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
@@ -308,7 +310,9 @@ impl Session {
     /// The catalog as this session's next statement sees it.
     pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, settings).with_objects(self.objects().clone())
+        SessionRelations::new(&self.database, settings)
+            .with_objects(self.objects().clone())
+            .with_reject_tables(self.rejects.clone())
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {

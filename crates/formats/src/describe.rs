@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState, Value};
 
 use crate::input::uncompressed_name;
 use crate::layout::{self, Layout};
@@ -53,6 +53,12 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
 }
 
+/// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.
+pub fn report(pattern: &str, options: &[(String, String)]) -> Result<(Schema, Vec<Vec<Value>>)> {
+    let paths = expand(pattern)?;
+    text::report(&paths, pattern, options)
+}
+
 /// Files with the same columns.
 fn describe_alike(
     pattern: &str,
@@ -90,6 +96,7 @@ fn describe_alike(
             let (schema, rows) = arrow_ipc::describe(&paths)?;
             (schema, TextOptions::default(), rows)
         }
+        FileFormat::Json => return Err(Error::unsupported("JSON is not read yet")),
         FileFormat::Memory => return Err(Error::internal("held rows are not described")),
         FileFormat::Csv | FileFormat::Tbl => {
             let (schema, text) = text::describe(&paths, format, &given, table)?;

@@ -26,7 +26,7 @@ use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
 use vector::{Batch, Vector};
 
-pub use describe::{MORE_FILES, describe, describe_as};
+pub use describe::{MORE_FILES, describe, describe_as, report};
 pub use held::{Held, hold};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
@@ -105,6 +105,7 @@ pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<A
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Json => Err(types::Error::unsupported("JSON is not read yet")),
         FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }
 }

@@ -16,6 +16,7 @@ pub mod physical;
 pub mod places;
 pub mod print;
 pub mod pruning;
+pub mod rejects;
 pub mod statement;
 pub mod window;
 
@@ -34,5 +35,6 @@ pub use physical::{
 };
 pub use places::Places;
 pub use pruning::{Pruning, Zone, Zones};
+pub use rejects::{Reject, RejectLog, Rejects};
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

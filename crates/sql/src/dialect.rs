@@ -127,6 +127,11 @@ impl Dialect for Grammar {
         true
     }
 
+    /// `columns = {'a': 'BIGINT'}`.
+    fn supports_dictionary_syntax(&self) -> bool {
+        true
+    }
+
     fn supports_order_by_all(&self) -> bool {
         true
     }

@@ -256,7 +256,7 @@ fn refuse_exponential(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// Takes the options out of `COPY ... TO 'file' WITH (name value, name (a, b), ...)`, of which the parser knows few.
+/// Takes the options out of `COPY ... TO 'file' WITH (name value, name (a, b), ...)`, and of FROM, of which the parser knows few.
 fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<(String, String)>> {
     let solid: Vec<usize> = tokens
         .iter()
@@ -273,9 +273,10 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
     {
         return Ok(vec![]);
     }
-    // The bracket behind the file's name, which stands behind TO.
+    // The bracket behind the file's name, which stands behind TO or FROM.
     let open = (2..solid.len()).find(|i| {
-        is(solid[i - 2], "to") && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
+        (is(solid[i - 2], "to") || is(solid[i - 2], "from"))
+            && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
     });
     let Some(mut open) = open else { return Ok(vec![]) };
     let first = open;

@@ -55,6 +55,10 @@ pub trait Relations: Sync {
         }
         Ok(file)
     }
+    /// What a CSV file is found to be: the row of `sniff_csv`.
+    fn sniffed(&self, _path: &str, _options: &[(String, String)]) -> Result<SystemRows> {
+        Err(types::Error::unsupported("sniff_csv is not supported here"))
+    }
     /// How many rows a table has, where that is known.
     fn rows(&self, _table: TableId) -> Option<u64> {
         None

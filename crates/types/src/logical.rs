@@ -136,6 +136,49 @@ impl Type {
                 _ => false,
             }
     }
+    /// The type that `sql_name` calls so, or a common other name of it; nested types are not among them.
+    pub fn from_sql_name(name: &str) -> Option<Type> {
+        let name = name.trim().to_ascii_uppercase();
+        let (word, arguments) = match name.split_once('(') {
+            Some((word, rest)) => (word.trim(), rest.trim().strip_suffix(')')?),
+            None => (name.as_str(), ""),
+        };
+        let mut numbers = Vec::new();
+        for part in arguments.split(',').filter(|_| !arguments.is_empty()) {
+            numbers.push(part.trim().parse::<u32>().ok()?);
+        }
+        Some(match (word, numbers.as_slice()) {
+            ("BOOLEAN" | "BOOL" | "LOGICAL", []) => Self::Boolean,
+            ("SMALLINT" | "INT2" | "TINYINT" | "UTINYINT", []) => Self::SmallInt,
+            ("INTEGER" | "INT" | "INT4" | "USMALLINT", []) => Self::Integer,
+            ("BIGINT" | "INT8" | "LONG" | "UINTEGER", []) => Self::BigInt,
+            ("REAL" | "FLOAT4", []) => Self::Real,
+            ("DOUBLE PRECISION" | "DOUBLE" | "FLOAT" | "FLOAT8", []) => Self::Double,
+            ("HUGEINT" | "UBIGINT", []) => Self::Decimal { precision: 38, scale: 0 },
+            ("DECIMAL" | "NUMERIC" | "DEC", []) => Self::Decimal { precision: 38, scale: 10 },
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal_of(*precision, 0)?,
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal_of(*precision, *scale)?,
+            ("CHAR" | "CHARACTER", []) => Self::Char(1),
+            ("CHAR" | "CHARACTER", [n @ 1..=10_485_760]) => Self::Char(*n),
+            ("VARCHAR" | "CHARACTER VARYING", [n @ 1..=10_485_760]) => Self::Varchar(*n),
+            ("TEXT" | "VARCHAR" | "STRING" | "CHARACTER VARYING", []) => Self::Text,
+            ("DATE", []) => Self::Date,
+            ("TIME" | "TIME WITHOUT TIME ZONE", []) => Self::Time,
+            ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
+            ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
+            ("INTERVAL YEAR TO MONTH", []) => Self::IntervalYearMonth,
+            ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
+            ("BYTEA" | "BLOB", []) => Self::Bytea,
+            ("UUID", []) => Self::Uuid,
+            _ => return None,
+        })
+    }
+
+    fn decimal_of(precision: u32, scale: u32) -> Option<Type> {
+        let fits = (1..=u32::from(DECIMAL_PRECISION_MAX)).contains(&precision) && scale <= precision;
+        fits.then_some(Self::Decimal { precision: precision as u8, scale: scale as u8 })
+    }
+
     pub fn sql_name(self) -> String {
         match self {
             Self::Null => "UNKNOWN".into(),

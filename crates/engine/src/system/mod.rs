@@ -5,6 +5,7 @@
 //! no columns here, so that a view over these functions does not ask for itself.
 
 mod information_schema;
+pub(crate) mod rejects;
 mod types_of;
 
 use catalog::{Snapshot, Table};
@@ -20,10 +21,11 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 7] = [
+pub(crate) const FUNCTIONS: [&str; 8] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_settings",
     "quickstep_tables",
@@ -40,6 +42,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
             relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
+        "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
         "quickstep_columns" => (columns_fields(), columns(relations)?),
         "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
         "quickstep_settings" => {

@@ -6,10 +6,17 @@
 
 mod columns;
 mod dialect;
+mod faults;
+mod given;
+mod guess;
+mod parse;
 mod reader;
+mod report;
+mod sample;
 mod sniff;
 mod split;
 
-pub use dialect::Given;
+pub use given::Given;
 pub use reader::TextFiles;
+pub use report::report;
 pub use sniff::describe;

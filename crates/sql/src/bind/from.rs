@@ -25,8 +25,17 @@ use crate::{RelationInfo, place};
 const SERIES_ROWS_MAX: i128 = 1_000_000;
 
 /// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(crate) const TABLE_FUNCTIONS: [&str; 6] =
-    ["generate_series", "range", "read_parquet", "read_csv", "read_arrow", "read_tbl"];
+pub(crate) const TABLE_FUNCTIONS: [&str; 9] = [
+    "generate_series",
+    "range",
+    "read_parquet",
+    "read_csv",
+    "read_json",
+    "read_ndjson",
+    "read_arrow",
+    "read_tbl",
+    "sniff_csv",
+];
 
 /// A table factor: its plan and the names it adds.
 struct Source {
@@ -592,60 +601,9 @@ impl<'a> Binder<'a> {
                 let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
             }
-            "read_parquet" | "read_csv" | "read_arrow" | "read_tbl" => {
-                let format = function.trim_start_matches("read_");
-                let mut options = vec![("format".to_owned(), format.to_owned())];
-                let mut path = None;
-                for argument in arguments {
-                    match argument {
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
-                            if path.is_none() && !list.elem.is_empty() =>
-                        {
-                            for file in &list.elem {
-                                let file = self.constant(file)?.0;
-                                match &path {
-                                    None => path = Some(file),
-                                    Some(_) => {
-                                        let name = file.as_text().unwrap_or_default().to_owned();
-                                        options.push(("files".to_owned(), name));
-                                    }
-                                }
-                            }
-                        }
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
-                            path = Some(self.constant(e)?.0);
-                        }
-                        // `option = value`, as DuckDB writes it.
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp {
-                            left,
-                            op: BinaryOperator::Eq,
-                            right,
-                        })) if matches!(&**left, Ast::Identifier(_)) => {
-                            let Ast::Identifier(name) = &**left else { continue };
-                            let (value, ty) = self.constant(right)?;
-                            options.push((folded(name), value.display(ty)));
-                        }
-                        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
-                            let (value, ty) = self.constant(e)?;
-                            options.push((folded(name), value.display(ty)));
-                        }
-                        other => {
-                            let error = Error::new(
-                                SqlState::UndefinedFunction,
-                                format!("{function} does not take the argument {other}"),
-                            );
-                            return Err(self.error_at(error, span));
-                        }
-                    }
-                }
-                let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
-                    self.error_at(
-                        Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
-                        span,
-                    )
-                })?;
-                let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
-                Ok((self.file(source), file_stem(&path)))
+            "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json" | "read_json_auto"
+            | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl" | "sniff_csv" => {
+                self.file_function(&function, arguments, span)
             }
             _ => {
                 if let Some(called) = self.relations.macro_named(&function).filter(|m| m.table) {
@@ -672,6 +630,97 @@ impl<'a> Binder<'a> {
                 Err(self.error_at(error, span))
             }
         }
+    }
+
+    /// A function that reads files, or says what a file is.
+    fn file_function(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<(Relation, String)> {
+        let format = match function {
+            "sniff_csv" => "csv",
+            "parquet_scan" => "parquet",
+            _ => function.trim_start_matches("read_").trim_end_matches("_auto"),
+        };
+        let mut options = vec![("format".to_owned(), format.to_owned())];
+        let mut path = None;
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
+                    if path.is_none() && !list.elem.is_empty() =>
+                {
+                    for file in &list.elem {
+                        let file = self.constant(file)?.0;
+                        match &path {
+                            None => path = Some(file),
+                            Some(_) => {
+                                let name = file.as_text().unwrap_or_default().to_owned();
+                                options.push(("files".to_owned(), name));
+                            }
+                        }
+                    }
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
+                    path = Some(self.constant(e)?.0);
+                }
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
+                    self.file_option(&folded(name), e, &mut options)?;
+                }
+                // `name = value`, as others write it.
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp { left, op, right }))
+                    if *op == sqlparser::ast::BinaryOperator::Eq
+                        && matches!(left.as_ref(), Ast::Identifier(_)) =>
+                {
+                    if let Ast::Identifier(name) = left.as_ref() {
+                        self.file_option(&folded(name), right, &mut options)?;
+                    }
+                }
+                other => {
+                    let error = Error::new(
+                        SqlState::UndefinedFunction,
+                        format!("{function} does not take the argument {other}"),
+                    );
+                    return Err(self.error_at(error, span));
+                }
+            }
+        }
+        let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
+            self.error_at(
+                Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
+                span,
+            )
+        })?;
+        if function == "sniff_csv" {
+            let report = self.relations.sniffed(&path, &options).map_err(|e| self.error_at(e, span))?;
+            return Ok((self.constant_rows(report.columns.fields(), report.rows), "sniffed".to_owned()));
+        }
+        let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
+        Ok((self.file(source), file_stem(&path)))
+    }
+
+    /// An option of a file: a list is its entries one by one, `{'name': value}` is the name, NUL and the value.
+    fn file_option(&mut self, name: &str, value: &'a Ast, options: &mut Vec<(String, String)>) -> Result<()> {
+        match value {
+            Ast::Array(list) => {
+                for entry in &list.elem {
+                    let (value, ty) = self.constant(entry)?;
+                    options.push((name.to_owned(), value.display(ty)));
+                }
+            }
+            Ast::Dictionary(entries) => {
+                for entry in entries {
+                    let (value, ty) = self.constant(&entry.value)?;
+                    options.push((name.to_owned(), format!("{}\0{}", entry.key.value, value.display(ty))));
+                }
+            }
+            _ => {
+                let (value, ty) = self.constant(value)?;
+                options.push((name.to_owned(), value.display(ty)));
+            }
+        }
+        Ok(())
     }
 
     /// A constant argument.
