@@ -1,4 +1,4 @@
-//! Files in: Parquet, CSV, tbl and Arrow IPC read in parallel as batches. Results out: `write`.
+//! Files in: Parquet, CSV, tbl, JSON and Arrow IPC read in parallel as batches. Results out: `write`.
 //!
 //! `describe` looks at a file's metadata and says what it is as a relation; `open` makes a `Reader` whose units (row
 //! groups, byte ranges, record batches) are read independently by whoever claims them. A file is not trusted: whatever
@@ -10,6 +10,7 @@ mod decode;
 mod describe;
 mod held;
 mod input;
+mod json;
 mod layout;
 mod parquet;
 mod parts;
@@ -105,7 +106,7 @@ pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<A
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
-        FileFormat::Json => Err(types::Error::unsupported("JSON is not read yet")),
+        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows)?)),
         FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }
 }

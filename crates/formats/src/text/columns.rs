@@ -140,8 +140,11 @@ impl Fields<'_> {
             return true;
         }
         let bytes = span.bytes(self.data);
-        // What is quoted is a value, unless it is empty and no empty value is there.
-        (!span.quoted() || (bytes.is_empty() && !text)) && self.forms.null_texts.iter().any(|t| t == bytes)
+        // What is quoted is a value, and so is nothing at all of a text; of no other type is it one.
+        if bytes.is_empty() && !text {
+            return true;
+        }
+        !span.quoted() && self.forms.null_texts.iter().any(|t| t == bytes)
     }
 
     /// Whether a bad value is kept; else the error comes back.

@@ -127,8 +127,8 @@ pub fn bad_value(place: &Place<'_>, at: u64, text: &[u8], field: &Field, error: 
         return out.with_hint(format!("if that stands for NULL, say so: NULL '{text}' in COPY, nullstr => '{text}' in read_csv"));
     }
     out.with_hint(
-        "correct the file, read the column as another type (types => {'name': 'VARCHAR'}), or leave such records out \
-         (ignore_errors => true, store_rejects => true)",
+        "correct the file, read the column as a wider type, such as TEXT, or leave such records out: ignore_errors, \
+         store_rejects",
     )
 }
 

@@ -16,7 +16,12 @@ mod sample;
 mod sniff;
 mod split;
 
+pub use columns::{BadValue, Fields};
+pub use dialect::{Dialect, Forms};
+pub use faults::{Lines, Place, bad_value, shown, value_cause};
 pub use given::Given;
-pub use reader::TextFiles;
+pub use guess::{Guess, Order};
+pub use reader::{RECORD_BYTES_MAX, TextFiles, text_begin};
 pub use report::report;
 pub use sniff::describe;
+pub use split::Span;

@@ -22,7 +22,7 @@ use crate::{Decoded, Reader, Window};
 const RANGE_BYTES_MIN: u64 = 1 << 20;
 const RANGE_BYTES_MAX: u64 = 4 << 20;
 /// A record may not be longer: whatever is, is an unclosed quote, and reading on would take all memory.
-pub(super) const RECORD_BYTES_MAX: usize = 32 << 20;
+pub const RECORD_BYTES_MAX: usize = 32 << 20;
 const EXTENSION_BYTES: u64 = 64 << 10;
 
 /// Parities, as they are kept in atomics.

@@ -117,7 +117,7 @@ impl Sample {
             let cell = |span: &Span| {
                 let bytes = span.unescaped(&self.data, &dialect, &mut scratch);
                 // An empty value in quotes says nothing about the type.
-                let null = (!span.quoted() || bytes.is_empty()) && null_texts.iter().any(|t| t.as_bytes() == bytes);
+                let null = bytes.is_empty() || (!span.quoted() && null_texts.iter().any(|t| t.as_bytes() == bytes));
                 (!null).then(|| String::from_utf8_lossy(bytes).into_owned())
             };
             cut.rows.push(spans.iter().map(cell).collect());

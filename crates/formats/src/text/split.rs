@@ -22,6 +22,10 @@ pub struct Span {
 impl Span {
     pub const NONE: Span = Span { start: 0, length: MISSING };
 
+    pub fn of(start: usize, length: usize, quoted: bool) -> Span {
+        Span::new(start, start + length, if quoted { QUOTED } else { 0 })
+    }
+
     #[inline]
     fn new(start: usize, end: usize, flags: u32) -> Self {
         Span { start: start as u32, length: (end - start) as u32 | flags }
