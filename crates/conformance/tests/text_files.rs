@@ -117,12 +117,12 @@ fn dialects_are_found_out() {
 fn the_report_gives_a_call_that_reads_the_same() {
     let folder = Folder::new("report");
     let session = session();
-    let text = "made by hand\nid;day;it's\n1;13/01/2024;'x;y'\n2;14/01/2024;'z'\n";
+    let text = "made by hand\nid;day;note\n1;13/01/2024;'x;y'\n2;14/01/2024;'z'\n";
     let path = folder.write("a.csv", text);
     let sql = format!("SELECT delimiter, quote, skiprows, hasheader, columns, dateformat, sampledrows FROM sniff_csv('{path}')");
     assert_eq!(
         rows(&session, &sql),
-        [";|'|1|true|{'id': 'BIGINT', 'day': 'DATE', 'it''s': 'VARCHAR'}|%d/%m/%Y|2"]
+        [";|'|1|true|{'id': 'BIGINT', 'day': 'DATE', 'note': 'VARCHAR'}|%d/%m/%Y|2"]
     );
     let call = rows(&session, &format!("SELECT prompt FROM sniff_csv('{path}')")).remove(0);
     let call = call.trim_end_matches(';');
@@ -224,9 +224,9 @@ fn rejects_are_left_out_and_noted() {
     assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
     // A quote that does not end takes one line with it, not the rest of the file.
     let path = folder.write("b.csv", "a,b\n1,x\n2,\"y\n3,z\n");
-    let sql = format!("SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'open') ORDER BY a");
+    let sql = format!("SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'unclosed') ORDER BY a");
     assert_eq!(rows(&session, &sql), ["1", "3"]);
-    assert_eq!(rows(&session, "SELECT line, text FROM open"), ["3|2,\"y"]);
+    assert_eq!(rows(&session, "SELECT line, text FROM unclosed"), ["3|2,\"y"]);
 }
 
 #[test]

@@ -337,8 +337,9 @@ pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<
             let data = &first_sample.data;
             options.skip = memchr::memchr_iter(dialect.newline, &data[..begin]).count() as u64;
             let remarks = cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
-            let names_one = |row: &Vec<Cell>| matches!(&row[0], Some(text) if text.starts_with('#'));
-            if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(names_one) {
+            let width = cut.rows[before].len();
+            let begins_so = |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
+            if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
                 // Remarks may go on in the midst of the file.
                 options.comment = b'#';
             }
