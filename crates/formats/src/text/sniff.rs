@@ -134,12 +134,15 @@ struct Known {
 
 /// Records before the first one that looks like part of the table: lines that are nothing but a text, or any lines
 /// before a row of names.
-fn preamble(rows: &[Vec<Cell>], width: usize) -> usize {
-    let before = rows.iter().take(PREAMBLE_RECORDS).take_while(|r| r.len() != width).count();
+fn preamble(rows: &[Vec<Cell>], width: usize, names: bool) -> usize {
+    let remark = |r: &Vec<Cell>| matches!(&r[0], Some(text) if text.starts_with('#'));
+    // A remark may be as wide as the table; the last one may name the columns.
+    let begins = |r: &Vec<Cell>| r.len() == width && (names || !remark(r));
+    let before = rows.iter().take(PREAMBLE_RECORDS).take_while(|r| !begins(r)).count();
     if width < 2 || before == 0 || before == PREAMBLE_RECORDS || rows.len() < before + 2 {
         return 0;
     }
-    let plain = rows[..before].iter().all(|r| r.len() == 1);
+    let plain = rows[..before].iter().all(|r| r.len() == 1 || remark(r));
     let named = rows[before].iter().all(like_a_name) && distinct(&rows[before]);
     let table = rows[before..].iter().filter(|r| r.len() == width).count() * 2 > rows.len() - before;
     if table && (plain || named) { before } else { 0 }
@@ -331,13 +334,13 @@ pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<
     let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let mut cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
     if given.skip.is_none() && !tbl {
-        let before = preamble(&cut.rows, common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]));
+        let width = common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]);
+        let before = preamble(&cut.rows, width, given.header != Some(false));
         if before > 0 {
             let begin = cut.begins[before];
             let data = &first_sample.data;
             options.skip = memchr::memchr_iter(dialect.newline, &data[..begin]).count() as u64;
             let remarks = cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
-            let width = cut.rows[before].len();
             let begins_so = |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
             if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
                 // Remarks may go on in the midst of the file.

@@ -1,6 +1,6 @@
 """Runs folders of files from public test collections through Quickstep, beside DuckDB and pyarrow, and counts.
 
-    collections.py --shell PATH FOLDER...
+    file_collections.py --shell PATH FOLDER...
 
 Every file is read whole (`SELECT * FROM read_...`) by a process of its own with a time limit. What comes out is one of
 
@@ -25,6 +25,7 @@ import json
 import math
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 
@@ -168,11 +169,26 @@ def peer_worker(connection):
 class Peer:
     """DuckDB, or pyarrow for Arrow files, in a process that is started again when it dies."""
 
-    def __init__(self, seconds):
+    def __init__(self, seconds, cache):
         self.seconds = seconds
         self.process = None
+        self.cache = cache
+        self.known = {}
+        if cache and os.path.exists(cache):
+            with open(cache, "rb") as file:
+                self.known = pickle.load(file)
+
+    def save(self):
+        if self.cache:
+            with open(self.cache, "wb") as file:
+                pickle.dump(self.known, file)
 
     def ask(self, path, function):
+        if path not in self.known:
+            self.known[path] = self.answer(path, function)
+        return self.known[path]
+
+    def answer(self, path, function):
         if self.process is None:
             self.connection, theirs = multiprocessing.Pipe()
             self.process = multiprocessing.Process(target=peer_worker, args=(theirs,), daemon=True)
@@ -223,12 +239,14 @@ def shown(mine, theirs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+")
-    parser.add_argument("--shell", required=True)
+    parser.add_argument("--shell")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--list", action="append", default=[], help="print the files of this kind")
     parser.add_argument("--most", type=int, help="of a folder's files of a kind by name, every so many-th is enough")
+    parser.add_argument("--peer-cache", help="a file that keeps the peer's answers for the next run")
+    parser.add_argument("--peer-only", action="store_true", help="fill the cache and nothing else")
     arguments = parser.parse_args()
-    peer = Peer(arguments.seconds)
+    peer = Peer(arguments.seconds, arguments.peer_cache)
     total = collections.Counter()
     lines = []
     for folder in arguments.folders:
@@ -240,6 +258,10 @@ def main():
         files = [(path, function) for path, function in files if function]
         if arguments.most and len(files) > arguments.most:
             files = [files[i * len(files) // arguments.most] for i in range(arguments.most)]
+        if arguments.peer_only:
+            for path, function in files:
+                peer.ask(path, function)
+            continue
         counts = collections.defaultdict(collections.Counter)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             results = pool.map(lambda f: ours(arguments.shell, f[0], f[1], arguments.seconds), files)
@@ -252,6 +274,7 @@ def main():
                     print(f"{kind}\t{path}\t{shown(mine, theirs)}", flush=True)
         for function, kinds in sorted(counts.items()):
             lines.append((os.path.basename(folder.rstrip("/")), function, kinds))
+    peer.save()
     order = ["same", "both", "refused", "read", "different", "panic", "hang"]
     print("| collection | read by | files | " + " | ".join(order) + " |")
     print("| --- " * (3 + len(order)) + "|")
