@@ -479,7 +479,9 @@ fn json_files() {
     let sqls = |path: &str| {
         [
             format!("CREATE OR REPLACE TABLE m AS SELECT * FROM '{path}'"),
-            format!("SELECT count(*) FROM read_json('{path}', ignore_errors => true, columns => {{'id': 'SMALLINT', 'day': 'DATE'}})"),
+            format!(
+                "SELECT count(*) FROM read_json('{path}', ignore_errors => true, columns => {{'id': 'SMALLINT', 'day': 'DATE'}})"
+            ),
         ]
     };
     for good in &goods {
@@ -489,7 +491,20 @@ fn json_files() {
         }
     }
     let inserts: [&[u8]; 14] = [
-        b"\"", b"\n", b"{", b"}", b"[", b"]", b",", b":", b"\0", b"\xff\xfe", b"\\u", b"\\ud800", b"1e999", b"nul",
+        b"\"",
+        b"\n",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\0",
+        b"\xff\xfe",
+        b"\\u",
+        b"\\ud800",
+        b"1e999",
+        b"nul",
     ];
     for round in 0..300 {
         let mut bytes = goods[round % 2].clone().into_bytes();
@@ -503,7 +518,20 @@ fn json_files() {
     let nested = format!("{{\"a\": {}1{}}}", "{\"b\": ".repeat(500), "}".repeat(500));
     let long = format!("{{\"a\": \"{}\"}}\n{{\"a\": 1}}", "x".repeat(3 << 20));
     let keys = format!("{{{}}}", (0..20_000).map(|i| format!("\"k{i}\": {i}")).collect::<Vec<_>>().join(","));
-    for text in [deep.as_str(), &nested, &long, &keys, "", "\u{FEFF}", "{}", "{}{}", "[{}]", "null", "[null]", "{\"\": 1}"] {
+    for text in [
+        deep.as_str(),
+        &nested,
+        &long,
+        &keys,
+        "",
+        "\u{FEFF}",
+        "{}",
+        "{}{}",
+        "[{}]",
+        "null",
+        "[null]",
+        "{\"\": 1}",
+    ] {
         let path = folder.write("m.json", text.as_bytes());
         for sql in sqls(&path) {
             target.attempt(&sql, &text.chars().take(100).collect::<String>());

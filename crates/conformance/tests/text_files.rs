@@ -77,10 +77,7 @@ fn dialects_are_found_out() {
         read("a.csv", "it's,1\nthat's,2\n"),
         both("column0 TEXT, column1 BIGINT", &["it's|1", "that's|2"])
     );
-    assert_eq!(
-        read("a.csv", "a,b\n\"x\\\"y\",1\n\"z\",2\n"),
-        both("a TEXT, b BIGINT", &["x\"y|1", "z|2"])
-    );
+    assert_eq!(read("a.csv", "a,b\n\"x\\\"y\",1\n\"z\",2\n"), both("a TEXT, b BIGINT", &["x\"y|1", "z|2"]));
     assert_eq!(
         read("a.csv", "Sales of 2024\n\nday,sold\n2024-01-02,5\n2024-01-03,6\n"),
         both("day DATE, sold BIGINT", &["2024-01-02|5", "2024-01-03|6"])
@@ -89,10 +86,7 @@ fn dialects_are_found_out() {
         read("a.csv", "# made by hand\nday,sold\n# a remark\n2024-01-02,5\n"),
         both("day DATE, sold BIGINT", &["2024-01-02|5"])
     );
-    assert_eq!(
-        read("a.csv", "#id,sold\n1,5\n2,6\n"),
-        both("#id BIGINT, sold BIGINT", &["1|5", "2|6"])
-    );
+    assert_eq!(read("a.csv", "#id,sold\n1,5\n2,6\n"), both("#id BIGINT, sold BIGINT", &["1|5", "2|6"]));
     // Old line ends, a byte order mark, no line end at the end.
     assert_eq!(read("a.csv", "\u{FEFF}a,b\r1,2\r3,4"), both("a BIGINT, b BIGINT", &["1|2", "3|4"]));
     assert_eq!(read("a.csv", "a,b\r\n1,2\r\n\r\n3,4\r\n"), both("a BIGINT, b BIGINT", &["1|2", "3|4"]));
@@ -110,7 +104,10 @@ fn dialects_are_found_out() {
         read("a.csv", "zip,n\n\"01234\",\"1\"\n\"98765\",\"\"\n"),
         both("zip TEXT, n BIGINT", &["01234|1", "98765|NULL"])
     );
-    assert_eq!(read("a.csv", "t,b\n10:30:00,true\n,false\n"), both("t TIME, b BOOLEAN", &["10:30:00|true", "NULL|false"]));
+    assert_eq!(
+        read("a.csv", "t,b\n10:30:00,true\n,false\n"),
+        both("t TIME, b BOOLEAN", &["10:30:00|true", "NULL|false"])
+    );
 }
 
 #[test]
@@ -119,7 +116,9 @@ fn the_report_gives_a_call_that_reads_the_same() {
     let session = session();
     let text = "made by hand\nid;day;note\n1;13/01/2024;'x;y'\n2;14/01/2024;'z'\n";
     let path = folder.write("a.csv", text);
-    let sql = format!("SELECT delimiter, quote, skiprows, hasheader, columns, dateformat, sampledrows FROM sniff_csv('{path}')");
+    let sql = format!(
+        "SELECT delimiter, quote, skiprows, hasheader, columns, dateformat, sampledrows FROM sniff_csv('{path}')"
+    );
     assert_eq!(
         rows(&session, &sql),
         [";|'|1|true|{'id': 'BIGINT', 'day': 'DATE', 'note': 'VARCHAR'}|%d/%m/%Y|2"]
@@ -154,9 +153,14 @@ fn options_as_others_have_them() {
         "x TEXT, y TEXT, z TEXT"
     );
     let path = folder.write("b.csv", "1,2\n3\n4,5\n");
-    let typed = format!("FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'DECIMAL(5,2)'}}, null_padding => true)");
+    let typed = format!(
+        "FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'DECIMAL(5,2)'}}, null_padding => true)"
+    );
     assert_eq!(rows(&session, &format!("SELECT a, b {typed}")), ["1|2.00", "3|NULL", "4|5.00"]);
-    let short = error(&session, &format!("SELECT * FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'INTEGER'}})"));
+    let short = error(
+        &session,
+        &format!("SELECT * FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'INTEGER'}})"),
+    );
     assert!(short.message().contains("line 2: 1 values where there are 2 columns"), "{short}");
     assert!(short.hint().is_some_and(|h| h.contains("null_padding")), "{short:?}");
     let path = folder.write("c.csv", "a,b\nsay \"hi\",1\n\"x\"y\", 2\n");
@@ -179,7 +183,7 @@ fn options_as_others_have_them() {
         let sql = format!("SELECT * FROM read_csv('{path}', {options})");
         assert_eq!(error(&session, &sql).state(), state, "{options}");
     }
-    let e = error(&session, &format!("SELECT * FROM read_csv('{path}', nul_str => 'x')"));
+    let e = error(&session, &format!("SELECT * FROM read_csv('{path}', null_str => 'x')"));
     assert!(e.hint().is_some_and(|h| h.contains("nullstr")), "{e:?}");
 }
 
@@ -201,11 +205,16 @@ fn rejects_are_left_out_and_noted() {
     let path = folder.write("a.csv", &text);
     let types = "columns => {'id': 'BIGINT', 'name': 'VARCHAR', 'day': 'DATE'}, header => true";
     let ignored = format!("read_csv('{path}', {types}, ignore_errors => true)");
-    assert_eq!(rows(&session, &format!("SELECT count(*), sum(id), count(day) FROM {ignored}")), [format!("4996|{}|4996", 4999 * 5000 / 2 - 1000)]);
+    assert_eq!(
+        rows(&session, &format!("SELECT count(*), sum(id), count(day) FROM {ignored}")),
+        [format!("4996|{}|4996", 4999 * 5000 / 2 - 1000)]
+    );
     // Which records are bad does not depend on the columns that are read.
     assert_eq!(rows(&session, &format!("SELECT count(*) FROM {ignored}")), ["4996"]);
     assert_eq!(error(&session, "SELECT * FROM reject_errors").state(), SqlState::UndefinedTable);
-    session.query(&format!("SELECT * FROM read_csv('{path}', {types}, store_rejects => true)")).expect("rows");
+    session
+        .query(&format!("SELECT * FROM read_csv('{path}', {types}, store_rejects => true)"))
+        .expect("rows");
     assert_eq!(
         rows(&session, "SELECT line, column_name, text FROM reject_errors ORDER BY line"),
         [
@@ -224,7 +233,9 @@ fn rejects_are_left_out_and_noted() {
     assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
     // A quote that does not end takes one line with it, not the rest of the file.
     let path = folder.write("b.csv", "a,b\n1,x\n2,\"y\n3,z\n");
-    let sql = format!("SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'unclosed') ORDER BY a");
+    let sql = format!(
+        "SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'unclosed') ORDER BY a"
+    );
     assert_eq!(rows(&session, &sql), ["1", "3"]);
     assert_eq!(rows(&session, "SELECT line, text FROM unclosed"), ["3|2,\"y"]);
 }
@@ -282,7 +293,11 @@ fn json_lines_arrays_and_values() {
         let sql = format!("SELECT * FROM '{path}'");
         assert_eq!(columns(&session, &sql), types, "{name}");
         assert_eq!(rows(&session, &sql), expected, "{name}");
-        assert_eq!(rows(&session, &format!("SELECT d, a FROM read_json('{path}') WHERE c = 2")), ["false|12345678901"], "{name}");
+        assert_eq!(
+            rows(&session, &format!("SELECT d, a FROM read_json('{path}') WHERE c = 2")),
+            ["false|12345678901"],
+            "{name}"
+        );
         assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["3"], "{name}");
     }
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
@@ -297,7 +312,11 @@ fn json_lines_arrays_and_values() {
     assert_eq!(rows(&session, "SELECT * FROM t ORDER BY a"), ["NULL|7", "NULL|8"]);
     for empty in ["", " \n", "[]", "[ ]\n"] {
         let path = folder.write("empty.json", empty);
-        assert_eq!(error(&session, &format!("SELECT * FROM '{path}'")).state(), SqlState::BadCopyFormat, "{empty:?}");
+        assert_eq!(
+            error(&session, &format!("SELECT * FROM '{path}'")).state(),
+            SqlState::BadCopyFormat,
+            "{empty:?}"
+        );
     }
     // What COPY writes is read back, packed or not, in parallel.
     session.query("CREATE TABLE big AS SELECT i AS n, 'w\"' || CAST(i AS TEXT) AS w FROM generate_series(1, 150000) AS t(i)").expect("a table");

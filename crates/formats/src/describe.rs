@@ -16,8 +16,8 @@ use crate::{arrow_ipc, json, parquet, text};
 pub const MORE_FILES: &str = "files";
 /// What the files of a folder that is named as a whole are called.
 const EXTENSIONS: [&str; 14] = [
-    "parquet", "pq", "csv", "tsv", "tbl", "json", "ndjson", "jsonl", "arrow", "arrows", "ipc", "feather", "gz",
-    "zst",
+    "parquet", "pq", "csv", "tsv", "tbl", "json", "ndjson", "jsonl", "arrow", "arrows", "ipc", "feather",
+    "gz", "zst",
 ];
 
 /// Describes the files that `pattern` (a path, or a glob) names.

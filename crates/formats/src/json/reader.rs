@@ -10,7 +10,9 @@ use vector::Batch;
 use super::record::{Keys, Malformed};
 use super::{Layout, WHOLE, layout_of};
 use crate::input::Input;
-use crate::text::{BadValue, Dialect, Fields, Forms, Lines, Place, RECORD_BYTES_MAX, Span, bad_value, shown, value_cause};
+use crate::text::{
+    BadValue, Dialect, Fields, Forms, Lines, Place, RECORD_BYTES_MAX, Span, bad_value, shown, value_cause,
+};
 use crate::{Decoded, Reader, Window};
 
 const RANGE_BYTES_MIN: u64 = 1 << 20;
@@ -230,9 +232,9 @@ impl JsonFiles {
                 let column = at - line + 1;
                 let text = shown(data[line..].split(|b| *b == b'\n').next().unwrap_or_default());
                 let cause = format!("character {column}: {}, in: {text}", wrong.cause);
-                return Err(place
-                    .error(SqlState::BadCopyFormat, base + at as u64, None, &cause)
-                    .with_hint("ignore_errors => true leaves such records out, store_rejects => true notes them"));
+                return Err(place.error(SqlState::BadCopyFormat, base + at as u64, None, &cause).with_hint(
+                    "ignore_errors => true leaves such records out, store_rejects => true notes them",
+                ));
             }
             if ended {
                 return Ok(true);

@@ -3,8 +3,8 @@
 //! The sample is the beginning of up to sixteen files and, where every line is a record, some places behind it. A key that
 //! comes up only elsewhere is no column; `sample_size => -1` looks at all records, `columns` names them.
 
-use plan::file::TextOptions;
 use plan::Rejects;
+use plan::file::TextOptions;
 use serde_json::Value as Json;
 use types::{Error, Field, Result, Schema, SqlState, Type};
 
@@ -47,8 +47,11 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     let path = paths.first().map_or("", String::as_str);
     if shape.is_empty() {
         return Err(first.unwrap_or_else(|| {
-            Error::new(SqlState::BadCopyFormat, format!("\"{path}\" has no records: its columns are not known"))
-                .with_hint("name them: columns => {'a': 'BIGINT'}")
+            Error::new(
+                SqlState::BadCopyFormat,
+                format!("\"{path}\" has no records: its columns are not known"),
+            )
+            .with_hint("name them: columns => {'a': 'BIGINT'}")
         }));
     }
     let fields = match &shape.object {

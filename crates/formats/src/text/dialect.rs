@@ -151,7 +151,10 @@ mod tests {
         assert_eq!(read("%d/%m/%Y", "03/02/2024 x"), None);
         let at = Pattern::new("%d.%m.%Y %H:%M").unwrap().timestamp("03.02.2024 04:05");
         assert_eq!(at, datetime::parse_timestamp("2024-02-03 04:05:00"));
-        assert_eq!(Pattern::new("%d/%m/%Y").unwrap().timestamp("03/02/2024").map(|t| t % 86_400_000_000), Some(0));
+        assert_eq!(
+            Pattern::new("%d/%m/%Y").unwrap().timestamp("03/02/2024").map(|t| t % 86_400_000_000),
+            Some(0)
+        );
         assert!(Pattern::new("%Q").is_err());
     }
 }

@@ -124,7 +124,9 @@ pub fn bad_value(place: &Place<'_>, at: u64, text: &[u8], field: &Field, error: 
     let text = shown(text);
     let trimmed = text.trim().to_ascii_lowercase();
     if csv && ["", "na", "n/a", "null", "\\n", "-", "none", "nil", "?"].contains(&trimmed.as_str()) {
-        return out.with_hint(format!("if that stands for NULL, say so: NULL '{text}' in COPY, nullstr => '{text}' in read_csv"));
+        return out.with_hint(format!(
+            "if that stands for NULL, say so: NULL '{text}' in COPY, nullstr => '{text}' in read_csv"
+        ));
     }
     out.with_hint(
         "correct the file, read the column as a wider type, such as TEXT, or leave such records out: ignore_errors, \
@@ -173,7 +175,9 @@ pub fn fault_cause(
             (
                 None,
                 format!("{found} values where there are {} columns, in: {text}", fields.len()),
-                format!("values are taken to be separated by '{delimiter}'; the DELIMITER option says otherwise{fewer}"),
+                format!(
+                    "values are taken to be separated by '{delimiter}'; the DELIMITER option says otherwise{fewer}"
+                ),
             )
         }
     }

@@ -129,11 +129,14 @@ fn unknown(name: &str) -> Error {
         let (a, b) = (name.to_ascii_lowercase().replace('_', ""), known.replace('_', ""));
         a == b || a.starts_with(&b) || (a.len() > 3 && b.starts_with(&a))
     });
-    Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known")).with_hint(match near {
+    Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
+        .with_hint(match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "the options are format, delimiter, header, quote, escape, null, skip, comment, columns, types, \
+        None => {
+            "the options are format, delimiter, header, quote, escape, null, skip, comment, columns, types, \
                  dateformat, ignore_errors, store_rejects, null_padding and strict, among others"
-            .to_owned(),
+                .to_owned()
+        }
     })
 }
 
@@ -246,8 +249,14 @@ impl Given {
                 return Err(Error::new(
                     SqlState::UndefinedColumn,
                     match column.is_empty() {
-                        true => format!("option \"types\" names {} types; the file has {} columns", self.types.len(), names.len()),
-                        false => format!("option \"types\" names the column \"{column}\", which the file does not have"),
+                        true => format!(
+                            "option \"types\" names {} types; the file has {} columns",
+                            self.types.len(),
+                            names.len()
+                        ),
+                        false => format!(
+                            "option \"types\" names the column \"{column}\", which the file does not have"
+                        ),
                     },
                 )
                 .with_detail(format!("The columns are {}.", names.join(", "))));

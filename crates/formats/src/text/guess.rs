@@ -26,8 +26,8 @@ const CHOICES: [(u8, Type); 7] = [
 
 /// Forms of dates that are not ISO's, those with the month first at odd places.
 const DATES: [&str; 14] = [
-    "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y", "%m.%d.%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y",
-    "%m-%d-%y", "%d.%m.%y", "%m.%d.%y", "%d-%b-%Y", "%d %b %Y",
+    "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y", "%m.%d.%Y", "%d/%m/%y", "%m/%d/%y",
+    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%m.%d.%y", "%d-%b-%Y", "%d %b %Y",
 ];
 /// What may follow them.
 const TIMES: [&str; 4] = [" %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p"];
@@ -77,7 +77,8 @@ fn kinds(text: &str) -> u8 {
 
 /// The forms that a date has which is not ISO's, as bits by `DATES`.
 fn date_forms(text: &str) -> u16 {
-    let Some((separator, slot)) = [('/', 0), ('-', 2), ('.', 4)].into_iter().find(|(c, _)| text.contains(*c)) else {
+    let Some((separator, slot)) = [('/', 0), ('-', 2), ('.', 4)].into_iter().find(|(c, _)| text.contains(*c))
+    else {
         return named_month(text, ' ', 13);
     };
     let mut parts = text.split(separator);
@@ -88,7 +89,8 @@ fn date_forms(text: &str) -> u16 {
         let digits = lengths.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| part.parse::<u32>().ok()).flatten()
     };
-    let (Some(first), Some(second), Some(year)) = (number(a, 1..=2), number(b, 1..=2), number(c, 2..=4)) else {
+    let (Some(first), Some(second), Some(year)) = (number(a, 1..=2), number(b, 1..=2), number(c, 2..=4))
+    else {
         return if separator == '-' { named_month(text, '-', 12) } else { 0 };
     };
     let short = match c.len() {
@@ -151,7 +153,8 @@ pub enum Order {
 }
 
 impl Guess {
-    pub const NEW: Guess = Guess { kinds: u8::MAX, dates: u16::MAX, stamps: [u16::MAX; TIMES.len()], seen: false };
+    pub const NEW: Guess =
+        Guess { kinds: u8::MAX, dates: u16::MAX, stamps: [u16::MAX; TIMES.len()], seen: false };
 
     pub fn add(&mut self, text: &str) {
         self.seen = true;

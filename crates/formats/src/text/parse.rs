@@ -176,8 +176,8 @@ impl TextFiles {
     /// Whether what looks wrong is in the last line, whose rest is behind the stretch, or in a quote that may still end.
     fn ends_in(&self, stretch: &Stretch<'_>, begin: usize, fault: Fault) -> bool {
         let rest = stretch.data.get(fault.place()..stretch.records.end).unwrap_or_default();
-        let open = matches!(fault, Fault::Unclosed { .. })
-            || memchr::memchr(self.dialect.newline, rest).is_none();
+        let open =
+            matches!(fault, Fault::Unclosed { .. }) || memchr::memchr(self.dialect.newline, rest).is_none();
         stretch.more && open && stretch.records.end - begin < RECORD_BYTES_MAX
     }
 
@@ -238,7 +238,8 @@ impl TextFiles {
             keep[*row] = false;
             let span = span(*row, *slot);
             let cause = value_cause(span.bytes(data), field(*slot), &value.error);
-            let line = data[..span.start()].iter().rposition(|b| *b == self.dialect.newline).map_or(0, |at| at + 1);
+            let line =
+                data[..span.start()].iter().rposition(|b| *b == self.dialect.newline).map_or(0, |at| at + 1);
             let at = stretch.base + span.start() as u64;
             let text = self.text_of(stretch, line);
             stretch.place.reject(rejects, at, Some(&field(*slot).name), text, cause);

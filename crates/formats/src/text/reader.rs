@@ -84,8 +84,7 @@ impl TextFiles {
     ) -> Result<Self> {
         let text = &source.text;
         let dialect = dialect_of(source.format, text);
-        let sequential =
-            !dialect.counts_quotes() || (dialect.quote.is_some() && text.rejects.is_some());
+        let sequential = !dialect.counts_quotes() || (dialect.quote.is_some() && text.rejects.is_some());
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {

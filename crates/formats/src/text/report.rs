@@ -42,7 +42,11 @@ fn character(byte: u8) -> String {
 }
 
 /// Columns and one row: what the files are, and a call that reads them without looking again.
-pub fn report(paths: &[String], pattern: &str, options: &[(String, String)]) -> Result<(Schema, Vec<Vec<Value>>)> {
+pub fn report(
+    paths: &[String],
+    pattern: &str,
+    options: &[(String, String)],
+) -> Result<(Schema, Vec<Vec<Value>>)> {
     let given = Given::parse(options, FileFormat::Csv)?;
     let Described { schema, options, records, uncertain } = look(paths, FileFormat::Csv, &given, None)?;
     let fields = schema.fields();
@@ -50,8 +54,12 @@ pub fn report(paths: &[String], pattern: &str, options: &[(String, String)]) -> 
     let list: Vec<String> = fields.iter().map(|f| format!("{}: '{}'", quoted(&f.name), name(f.ty))).collect();
     let list = format!("{{{}}}", list.join(", "));
     let form = |wanted: &[Type]| {
-        let mut forms: Vec<&String> =
-            fields.iter().zip(&options.formats).filter(|(f, _)| wanted.contains(&f.ty)).filter_map(|(_, o)| o.as_ref()).collect();
+        let mut forms: Vec<&String> = fields
+            .iter()
+            .zip(&options.formats)
+            .filter(|(f, _)| wanted.contains(&f.ty))
+            .filter_map(|(_, o)| o.as_ref())
+            .collect();
         forms.dedup();
         forms
     };
@@ -79,15 +87,31 @@ pub fn report(paths: &[String], pattern: &str, options: &[(String, String)]) -> 
         call.extend(stamps.first().map(|form| format!("timestampformat => {}", quoted(form))));
     }
     let kept = [
-        "null", "nullstr", "decimal_separator", "decimal", "thousands", "null_padding", "strict", "strict_mode",
+        "null",
+        "nullstr",
+        "decimal_separator",
+        "decimal",
+        "thousands",
+        "null_padding",
+        "strict",
+        "strict_mode",
         "ignore_errors",
     ];
     let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
-    call.extend(said.map(|(name, value)| format!("{} => {}", if name == "null" { "nullstr" } else { name }, quoted(value))));
+    call.extend(said.map(|(name, value)| {
+        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quoted(value))
+    }));
     for name in &uncertain {
-        notes.push(format!("the dates in {} have day or month first: say dateformat => '%d/%m/%Y' or the like", quoted(name)));
+        notes.push(format!(
+            "the dates in {} have day or month first: say dateformat => '%d/%m/%Y' or the like",
+            quoted(name)
+        ));
     }
-    let said: Vec<String> = given.said.iter().map(|(name, value)| format!("{name} => {}", quoted(&value.replace('\0', ": ")))).collect();
+    let said: Vec<String> = given
+        .said
+        .iter()
+        .map(|(name, value)| format!("{name} => {}", quoted(&value.replace('\0', ": "))))
+        .collect();
     let text = |text: &str| Value::text(text);
     let maybe = |forms: &[&String]| match forms.is_empty() {
         true => Value::Null,

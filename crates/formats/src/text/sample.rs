@@ -117,7 +117,8 @@ impl Sample {
             let cell = |span: &Span| {
                 let bytes = span.unescaped(&self.data, &dialect, &mut scratch);
                 // An empty value in quotes says nothing about the type.
-                let null = bytes.is_empty() || (!span.quoted() && null_texts.iter().any(|t| t.as_bytes() == bytes));
+                let null =
+                    bytes.is_empty() || (!span.quoted() && null_texts.iter().any(|t| t.as_bytes() == bytes));
                 (!null).then(|| String::from_utf8_lossy(bytes).into_owned())
             };
             cut.rows.push(spans.iter().map(cell).collect());
@@ -128,7 +129,12 @@ impl Sample {
 
 /// Records at places behind the head. Whether a place lies inside quotes is not known: of the two readings the one
 /// that gives sound records counts, and a place where neither does is passed over.
-pub fn places(input: &Input, dialect: Dialect, null_texts: &[String], columns: usize) -> Result<Vec<Vec<Vec<Cell>>>> {
+pub fn places(
+    input: &Input,
+    dialect: Dialect,
+    null_texts: &[String],
+    columns: usize,
+) -> Result<Vec<Vec<Vec<Cell>>>> {
     let mut found = Vec::new();
     let rest = input.length.saturating_sub(HEAD_BYTES + PLACE_BYTES);
     if rest == 0 {

@@ -93,7 +93,8 @@ fn find_dialect(sample: &Sample, known: &Known, columns: Option<usize>) -> Diale
         }
         vary(&quotes, &|dialect, quote| dialect.quote = Some(quote));
     }
-    if !known.escape && known.dialect.quote.is_some() && data.windows(2).any(|w| w == b"\\\"" || w == b"\\'") {
+    if !known.escape && known.dialect.quote.is_some() && data.windows(2).any(|w| w == b"\\\"" || w == b"\\'")
+    {
         vary(&[0, b'\\'], &|dialect, escape| dialect.escape = (escape != 0).then_some(escape));
     }
     if !known.delimiter {
@@ -106,7 +107,8 @@ fn find_dialect(sample: &Sample, known: &Known, columns: Option<usize>) -> Diale
     for dialect in dialects {
         let next = fit(sample, dialect, columns);
         let better = best.as_ref().is_none_or(|best| {
-            let same_quotes = next.dialect.quote == best.dialect.quote && next.dialect.escape == best.dialect.escape;
+            let same_quotes =
+                next.dialect.quote == best.dialect.quote && next.dialect.escape == best.dialect.escape;
             match same_quotes {
                 true => next.score > best.score,
                 // The usual quotes give way only to others that make sense where they make none.
@@ -252,7 +254,12 @@ pub fn describe(
 }
 
 /// As `describe`, with what was looked at.
-pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<&Schema>) -> Result<Described> {
+pub fn look(
+    paths: &[String],
+    format: FileFormat,
+    given: &Given,
+    schema: Option<&Schema>,
+) -> Result<Described> {
     if let (false, None) = (given.columns.is_empty(), schema) {
         let field = |(name, ty): &(String, Type)| Field::new(name, *ty, true);
         let schema = Schema::new(given.columns.iter().map(field).collect());
@@ -311,10 +318,13 @@ pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<
         };
     };
     if given.newline.is_none() && memchr::memchr(b'\n', &first_sample.data).is_none() {
-        let old = memchr::memchr(b'\r', &first_sample.data).is_some_and(|at| at + 1 < first_sample.data.len());
+        let old =
+            memchr::memchr(b'\r', &first_sample.data).is_some_and(|at| at + 1 < first_sample.data.len());
         options.newline = if old { b'\r' } else { b'\n' };
     }
-    if first_input.length > 0 && memchr::memchr(0, &first_sample.data).is_some_and(|_| mostly_zero(&first_sample.data)) {
+    if first_input.length > 0
+        && memchr::memchr(0, &first_sample.data).is_some_and(|_| mostly_zero(&first_sample.data))
+    {
         return Err(Error::new(
             SqlState::BadCopyFormat,
             format!("\"{}\" is no text: it is full of zero bytes", first_input.path),
@@ -340,8 +350,10 @@ pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<
             let begin = cut.begins[before];
             let data = &first_sample.data;
             options.skip = memchr::memchr_iter(dialect.newline, &data[..begin]).count() as u64;
-            let remarks = cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
-            let begins_so = |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
+            let remarks =
+                cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
+            let begins_so =
+                |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
             if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
                 // Remarks may go on in the midst of the file.
                 options.comment = b'#';
@@ -447,13 +459,21 @@ pub fn look(paths: &[String], format: FileFormat, given: &Given, schema: Option<
             ty = said;
         }
         // A form that was given holds for every column that has it.
-        if let (Some(given), true) = (&given.date_format, ty == Type::Text && said.is_none() && !given.all_text) {
-            if reads(&rows, header, fields.len(), |text| Pattern::new(given).is_ok_and(|p| p.date(text).is_some())) {
+        if let (Some(given), true) =
+            (&given.date_format, ty == Type::Text && said.is_none() && !given.all_text)
+        {
+            if reads(&rows, header, fields.len(), |text| {
+                Pattern::new(given).is_ok_and(|p| p.date(text).is_some())
+            }) {
                 ty = Type::Date;
             }
         }
-        if let (Some(given), true) = (&given.timestamp_format, ty == Type::Text && said.is_none() && !given.all_text) {
-            if reads(&rows, header, fields.len(), |text| Pattern::new(given).is_ok_and(|p| p.timestamp(text).is_some())) {
+        if let (Some(given), true) =
+            (&given.timestamp_format, ty == Type::Text && said.is_none() && !given.all_text)
+        {
+            if reads(&rows, header, fields.len(), |text| {
+                Pattern::new(given).is_ok_and(|p| p.timestamp(text).is_some())
+            }) {
                 ty = Type::Timestamp;
             }
         }
@@ -478,7 +498,12 @@ fn dialect_number(options: &TextOptions, text: &str) -> Option<String> {
     if options.decimal == b'.' && options.thousands == 0 {
         return None;
     }
-    let number = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'e' | b'E') || b == options.decimal || b == options.thousands;
+    let number = |b: u8| {
+        b.is_ascii_digit()
+            || matches!(b, b'+' | b'-' | b'e' | b'E')
+            || b == options.decimal
+            || b == options.thousands
+    };
     let digits = text.bytes().any(|b| b.is_ascii_digit()) && text.trim().bytes().all(number);
     digits.then(|| super::dialect::Forms::of(options).map(|f| f.number(text)).unwrap_or_default())
 }

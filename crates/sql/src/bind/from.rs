@@ -601,10 +601,9 @@ impl<'a> Binder<'a> {
                 let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
             }
-            "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json" | "read_json_auto"
-            | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl" | "sniff_csv" => {
-                self.file_function(&function, arguments, span)
-            }
+            "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
+            | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
+            | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
                 if let Some(called) = self.relations.macro_named(&function).filter(|m| m.table) {
                     self.count_instance()?;
