@@ -184,7 +184,7 @@ fn options_as_others_have_them() {
         assert_eq!(error(&session, &sql).state(), state, "{options}");
     }
     let e = error(&session, &format!("SELECT * FROM read_csv('{path}', null_str => 'x')"));
-    assert!(e.hint().is_some_and(|h| h.contains("did you mean \"null")), "{e:?}");
+    assert!(e.hint().is_some_and(|h| h.contains("did you mean \"nullstr\"")), "{e:?}");
 }
 
 #[test]

@@ -125,9 +125,14 @@ fn typed(name: &str, value: &str) -> Result<(String, Type)> {
 }
 
 fn unknown(name: &str) -> Error {
-    let near = OPTIONS.iter().map(|(known, _)| *known).find(|known| {
-        let (a, b) = (name.to_ascii_lowercase().replace('_', ""), known.replace('_', ""));
-        a == b || a.starts_with(&b) || (a.len() > 3 && b.starts_with(&a))
+    let plain = |name: &str| name.to_ascii_lowercase().replace('_', "");
+    let name_plain = plain(name);
+    let names = || OPTIONS.iter().map(|(known, _)| *known);
+    let near = names().find(|known| plain(known) == name_plain).or_else(|| {
+        names().find(|known| {
+            let known = plain(known);
+            name_plain.starts_with(&known) || (name_plain.len() > 3 && known.starts_with(&name_plain))
+        })
     });
     Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
         .with_hint(match near {

@@ -138,13 +138,17 @@ struct Known {
 /// before a row of names.
 fn preamble(rows: &[Vec<Cell>], width: usize, names: bool) -> usize {
     let remark = |r: &Vec<Cell>| matches!(&r[0], Some(text) if text.starts_with('#'));
-    // A remark may be as wide as the table; the last one may name the columns.
-    let begins = |r: &Vec<Cell>| r.len() == width && (names || !remark(r));
-    let before = rows.iter().take(PREAMBLE_RECORDS).take_while(|r| !begins(r)).count();
+    let remarks = rows.iter().take_while(|r| remark(r)).count();
+    if width >= 2 && (1..PREAMBLE_RECORDS).contains(&remarks) && remarks < rows.len() {
+        // The last one may name the columns.
+        let heading = names && rows[remarks - 1].len() == width;
+        return remarks - usize::from(heading);
+    }
+    let before = rows.iter().take(PREAMBLE_RECORDS).take_while(|r| r.len() != width).count();
     if width < 2 || before == 0 || before == PREAMBLE_RECORDS || rows.len() < before + 2 {
         return 0;
     }
-    let plain = rows[..before].iter().all(|r| r.len() == 1 || remark(r));
+    let plain = rows[..before].iter().all(|r| r.len() == 1);
     let named = rows[before].iter().all(like_a_name) && distinct(&rows[before]);
     let table = rows[before..].iter().filter(|r| r.len() == width).count() * 2 > rows.len() - before;
     if table && (plain || named) { before } else { 0 }
