@@ -153,7 +153,7 @@ fn errors_and_panics_end_the_statement_alone() {
         .map(|name| session.query(&format!("SELECT {name}(i) FROM n")).unwrap_err().state());
     assert_eq!(
         states,
-        [SqlState::InternalError, SqlState::ExternalRoutineException, SqlState::ExternalRoutineException]
+        [SqlState::Internal, SqlState::ExternalRoutineException, SqlState::ExternalRoutineException]
     );
     assert_eq!(one(&session, "SELECT fails(7)"), Value::I64(7));
     // What binding finds.

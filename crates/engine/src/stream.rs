@@ -277,7 +277,7 @@ impl Session {
         Ok(ResultStream { statement: Some(last.clone()), ..opened? })
     }
 
-    pub(super) fn stream_query(
+    fn stream_query(
         &self,
         query: LogicalQuery,
         relations: SessionRelations,

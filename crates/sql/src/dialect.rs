@@ -153,9 +153,6 @@ impl Dialect for Grammar {
         false
     }
 
-    fn supports_dictionary_syntax(&self) -> bool {
-        true
-    }
     fn support_map_literal_syntax(&self) -> bool {
         true
     }

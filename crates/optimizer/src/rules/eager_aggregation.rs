@@ -238,7 +238,10 @@ fn cannot_fail(expr: &Expr, inputs: &[OutputColumn]) -> bool {
                 || (exact(input.ty) && (expr.ty == Type::Double || (exact(expr.ty) && bounded())))
         }
         ExprKind::Function { function, .. } => !matches!(function, Function::Absolute | Function::Substring),
-        ExprKind::Library { .. } | ExprKind::Lambda(_) | ExprKind::External { .. } | ExprKind::ScalarSubquery(_) => false,
+        ExprKind::Library { .. }
+        | ExprKind::Lambda(_)
+        | ExprKind::External { .. }
+        | ExprKind::ScalarSubquery(_) => false,
         _ => true,
     };
     own && expr.children().into_iter().all(|child| cannot_fail(child, inputs))

@@ -32,7 +32,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 let packed = match &call.over {
                     Some(over) => self.window_of_external(name, call, over, &pack, span)?,
                     None => {
-                        let (column, _) = self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?;
+                        let (column, _) =
+                            self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?;
                         Bound::typed(column, span)
                     }
                 };
