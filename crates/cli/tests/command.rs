@@ -171,7 +171,7 @@ fn workers_and_memory_take_hold() {
     ]);
     assert_eq!(shown, "workers\n3\nworkers\n1\n");
     let message = fails(&["--memory", "40MB", "-c", "CALL tpch(scale => 0.2)"]);
-    assert!(message.contains("53200") && message.contains("limit 41.9 MB"), "{message}");
+    assert!(message.contains("53200") && message.contains("limit 40.0 MB"), "{message}");
 }
 
 #[test]

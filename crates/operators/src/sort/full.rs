@@ -14,10 +14,10 @@ use crate::collect::{Tagged, detached_batch, in_tag_order};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
-/// Rows of a run, and of a merged range, at most: enough that merging is little beside sorting.
-const RUN_ROWS_MAX: usize = 128 * 1024;
-/// At least, so that a run is worth a work order.
-const RUN_ROWS_MIN: usize = 4096;
+/// Rows of a run: enough that merging is little beside sorting, few enough that runs spread over workers.
+const RUN_ROWS: usize = 128 * 1024;
+/// Rows of a merged range, roughly.
+const RANGE_ROWS: usize = 128 * 1024;
 /// Sampled keys per run and range, so that ranges come out within a few per cent of each other.
 const SAMPLES_PER_RANGE: usize = 16;
 
@@ -58,15 +58,13 @@ impl Sink for SortSink {
         Ok(Flow::More)
     }
     fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
-        let batches = in_tag_order(locals);
-        let wanted = part_rows(batches.iter().map(|batch| batch.rows).sum());
         let mut runs: Vec<Option<Vec<Batch>>> = Vec::new();
         let mut current = Vec::new();
         let mut rows = 0;
-        for batch in batches {
+        for batch in in_tag_order(locals) {
             rows += batch.rows;
             current.push(batch);
-            if rows >= wanted {
+            if rows >= RUN_ROWS {
                 runs.push(Some(std::mem::take(&mut current)));
                 rows = 0;
             }
@@ -123,15 +121,10 @@ impl Step for SortRuns {
     }
 }
 
-/// Rows of a run or a range, roughly: few enough that every worker has one.
-fn part_rows(total: usize) -> usize {
-    total.div_ceil(workorder::parallelism() as usize).clamp(RUN_ROWS_MIN, RUN_ROWS_MAX)
-}
-
 /// Cuts the runs into ranges of about equal size that follow each other in key order.
 fn ranges(runs: &[Run]) -> Vec<Vec<usize>> {
     let total: usize = runs.iter().map(|r| r.order.len()).sum();
-    let wanted = total.div_ceil(part_rows(total)).max(1);
+    let wanted = total.div_ceil(RANGE_ROWS).max(1);
     let mut bounds = vec![vec![0; runs.len()]];
     if wanted > 1 && runs.len() > 1 {
         let per_run = (wanted * SAMPLES_PER_RANGE / runs.len()).max(2);
@@ -240,9 +233,9 @@ fn sort_range(
     // Gathered many at a time: strings of a batch bring the buffers of all runs along each time. A value or a string's
     // view takes at most 16 bytes; the strings' bytes are shared.
     let columns = merge.runs.first().map_or(0, |run| run.rows.columns.len());
-    let _gathered = work.query.reserve(rows.len().min(RUN_ROWS_MAX) * columns * 16)?;
+    let _gathered = work.query.reserve(rows.len().min(RANGE_ROWS) * columns * 16)?;
     let batch_rows = work.query.settings.batch_rows.max(1);
-    for rows in rows.chunks(RUN_ROWS_MAX) {
+    for rows in rows.chunks(RANGE_ROWS) {
         work.check()?;
         let sorted = picked(&merge.runs, rows);
         for from in (0..rows.len()).step_by(batch_rows) {
