@@ -9,6 +9,7 @@ use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
+use crate::session::{Session, Tick};
 use crate::settings::Settings;
 use crate::system;
 
@@ -19,9 +20,16 @@ pub(crate) struct SessionRelations {
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
     settings: Settings,
+    /// Called while a question is answered that planning asks.
+    tick: Option<Tick>,
+    /// How many questions this one is inside of.
+    asked: usize,
     /// Views are being described: their columns are not known meanwhile.
     describing: bool,
 }
+
+/// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
+const QUESTIONS_MAX: usize = 3;
 
 /// Rows of the host program, kept while somebody may read them.
 #[derive(Clone)]
@@ -38,8 +46,14 @@ impl SessionRelations {
             database: Some(database.clone()),
             objects: HashMap::new(),
             settings,
+            tick: None,
+            asked: 0,
             describing: false,
         }
+    }
+    pub fn with_questions(mut self, tick: Option<Tick>, asked: usize) -> Self {
+        (self.tick, self.asked) = (tick, asked);
+        self
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
@@ -51,6 +65,8 @@ impl SessionRelations {
             database: None,
             objects: HashMap::new(),
             settings: Settings::default(),
+            tick: None,
+            asked: 0,
             describing: false,
         }
     }
@@ -79,6 +95,8 @@ impl SessionRelations {
             database: self.database.clone(),
             objects: self.objects.clone(),
             settings: self.settings.clone(),
+            tick: None,
+            asked: 0,
             describing: true,
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
@@ -141,6 +159,21 @@ impl sql::Relations for SessionRelations {
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
         system::rows(self, function)
+    }
+    fn answer(&self, query: &str) -> Result<sql::SystemRows> {
+        let answers = !self.describing && self.asked < QUESTIONS_MAX;
+        let Some(database) = self.database.as_ref().filter(|_| answers) else {
+            return Err(Error::unsupported("PIVOT must be given its values here")
+                .with_hint("write ON k IN ('a', 'b')"));
+        };
+        let session =
+            Session::asked(database, &self.settings, &self.objects, self.tick.clone(), self.asked + 1);
+        let result = session.query(query)?;
+        let mut rows = Vec::with_capacity(result.rows());
+        for batch in result.batches() {
+            rows.extend((0..batch.rows).map(|row| batch.columns.iter().map(|c| c.value(row)).collect()));
+        }
+        Ok(sql::SystemRows { columns: result.schema().clone(), rows })
     }
     fn system_functions(&self) -> &'static [&'static str] {
         &system::FUNCTIONS

@@ -27,6 +27,8 @@ pub struct Session {
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
+    /// How many statements' planning this session answers questions of, one inside the other.
+    asked: usize,
     pub(crate) progress: ProgressWatch,
     /// Streams that may be open.
     pub(crate) streams: Mutex<Vec<OpenStream>>,
@@ -42,9 +44,27 @@ impl Session {
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
             objects: Mutex::default(),
+            asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
+        }
+    }
+
+    /// A session of its own that sees what another one does.
+    pub(crate) fn asked(
+        database: &Database,
+        settings: &Settings,
+        objects: &HashMap<String, Object>,
+        tick: Option<Tick>,
+        asked: usize,
+    ) -> Self {
+        Session {
+            asked,
+            settings: Mutex::new(settings.clone()),
+            objects: Mutex::new(objects.clone()),
+            tick: Mutex::new(tick),
+            ..Session::new(database.clone())
         }
     }
 
@@ -307,7 +327,9 @@ impl Session {
     /// The catalog as this session's next statement sees it.
     pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, settings).with_objects(self.objects().clone())
+        SessionRelations::new(&self.database, settings)
+            .with_objects(self.objects().clone())
+            .with_questions(self.tick(), self.asked)
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {

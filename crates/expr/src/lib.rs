@@ -13,6 +13,7 @@ mod frame;
 mod graph;
 mod kernels;
 mod operand;
+mod own;
 pub mod predicate;
 pub mod program;
 

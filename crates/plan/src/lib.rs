@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod explain;
 pub mod expr;
 pub mod file;
+pub mod functions;
 pub mod logical;
 pub mod physical;
 pub mod places;
@@ -18,7 +19,7 @@ pub mod pruning;
 pub mod statement;
 pub mod window;
 
-pub use aggregate::{AggregateCall, AggregateFunction, Fraction};
+pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
 pub use file::{FileFormat, FileSource};

@@ -15,7 +15,10 @@
 mod bind;
 mod data_type;
 mod dialect;
+mod functions;
+mod hints;
 mod parse;
+mod pivot;
 mod place;
 mod relations;
 mod samples;
@@ -25,6 +28,7 @@ mod statement;
 mod texts;
 
 pub use bind::functions;
+pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;

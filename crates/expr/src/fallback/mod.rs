@@ -16,6 +16,8 @@ use datafusion_expr::{ScalarUDF, Volatility};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
+use crate::own;
+
 /// A library function or text operator, bound to the types of its arguments.
 #[derive(Debug)]
 pub(crate) struct LibraryCall {
@@ -27,12 +29,13 @@ pub(crate) struct LibraryCall {
 #[derive(Debug)]
 enum Kind {
     Operator(operator::TextOperator),
+    Own(own::OwnCall),
     Function(call::FunctionCall),
 }
 
 /// True when the library knows a scalar function or operator of that name; names are in lower case.
 pub fn function_exists(name: &str) -> bool {
-    operator::TextOperator::named(name).is_some() || find(name).is_some()
+    operator::TextOperator::named(name).is_some() || own::find(name).is_some() || find(name).is_some()
 }
 
 /// True when two calls with equal arguments may differ (`random()`, `gen_random_uuid()`).
@@ -68,6 +71,8 @@ impl LibraryCall {
                 return Err(Error::internal(format!("operator {name} takes two arguments")));
             }
             Kind::Operator(operator)
+        } else if let Some(call) = own::find(name).filter(|_| own::takes(name, arguments)) {
+            Kind::Own(call)
         } else if let Some(function) = find(name) {
             Kind::Function(call::FunctionCall::bind(function.clone(), arguments, constants)?)
         } else {
@@ -86,6 +91,7 @@ impl LibraryCall {
     pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
+            Kind::Own(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
         }
     }

@@ -19,6 +19,7 @@ use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
 use crate::parse::ROWS_OF;
+use crate::pivot::PIVOT_OF;
 use crate::{RelationInfo, place};
 
 /// Rows that generate_series may give: they are made while planning.
@@ -542,6 +543,18 @@ impl<'a> Binder<'a> {
                     Ok((self.bind_inspection(text, span)?, "inspected".to_owned()))
                 }
                 _ => Err(Error::internal("a statement in FROM without its text")),
+            },
+            PIVOT_OF => match arguments {
+                [
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(text)),
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(with)),
+                ] => {
+                    let (text, with) = (self.constant(text)?.0, self.constant(with)?.0);
+                    let text = text.as_text().unwrap_or_default().to_owned();
+                    let with = with.as_text().unwrap_or_default().to_owned();
+                    Ok((self.bind_pivot_statement(&text, &with, span)?, "pivot".to_owned()))
+                }
+                _ => Err(Error::internal("a PIVOT without its text")),
             },
             "generate_series" | "range" => {
                 let relation = self.generate_series(&function, arguments, span)?;

@@ -13,6 +13,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, SqlState, Type, Value};
 
+use super::aggregate::{AggregateArguments, unpacked};
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::query::sort_key;
@@ -33,6 +34,8 @@ pub(crate) struct BoundWindow {
     pub partition: Vec<Expr>,
     pub order: Vec<SortKey>,
     pub call: WindowCall,
+    /// The type of the value that the result carries, where it is an ordered row.
+    pub carries: Option<Type>,
 }
 
 impl BoundWindow {
@@ -105,14 +108,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let result = self.bound_window(name, call, over, windows.named, span);
         self.in_window = inside;
         let bound = result.map(|mut window| {
-            let ty = window.call.ty;
+            let (ty, carries) = (window.call.ty, window.carries);
             let same = |known: &&BoundWindow| {
                 known.partition == window.partition
                     && known.order == window.order
                     && known.call == window.call
             };
             if let Some(known) = windows.calls.iter().find(same) {
-                return Bound::typed(Expr::column(known.id, ty), span);
+                return Bound::typed(unpacked(Expr::column(known.id, ty), carries), span);
             }
             let nullable = !matches!(
                 window.call.function,
@@ -126,7 +129,7 @@ impl<'a> ExprBinder<'_, 'a> {
             window.id = self.binder.columns.add(name, ty, nullable);
             let id = window.id;
             windows.calls.push(window);
-            Bound::typed(Expr::column(id, ty), span)
+            Bound::typed(unpacked(Expr::column(id, ty), carries), span)
         });
         self.windows = Some(windows);
         bound
@@ -157,6 +160,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
+        let mut carries = None;
         let (function, arguments, filter, ty) = match function_named(name) {
             Some(function) => {
                 if call.filter.is_some() {
@@ -181,7 +185,9 @@ impl<'a> ExprBinder<'_, 'a> {
                     };
                     return Err(refuse(error));
                 };
-                let call = self.aggregate_call(name, function, call, span)?;
+                let AggregateArguments { call, carries: value } =
+                    self.aggregate_call(name, function, call, span)?;
+                carries = value;
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }
@@ -228,7 +234,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let peers = order.len();
         let call = WindowCall { function, arguments, filter, ignore_nulls, frame, peers, ty };
-        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call })
+        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, carries })
     }
 
     /// The arguments of a function that is no aggregate, defaults put in, and its type.
@@ -523,7 +529,7 @@ impl Binder<'_> {
     pub(super) fn windows(&self, mut plan: LogicalPlan, mut calls: Vec<BoundWindow>) -> LogicalPlan {
         calls.sort_by_key(|call| std::cmp::Reverse(call.order.len()));
         let mut nodes: Vec<(Vec<Expr>, Vec<SortKey>, Vec<(ColumnId, WindowCall)>)> = Vec::new();
-        for BoundWindow { id, partition, order, call } in calls {
+        for BoundWindow { id, partition, order, call, .. } in calls {
             let shared = nodes.iter_mut().find(|(parts, keys, _)| {
                 parts.iter().all(|p| partition.contains(p))
                     && partition.iter().all(|p| parts.contains(p))
