@@ -87,10 +87,9 @@ impl Definitions {
     pub fn external(&self, name: &str) -> Option<External> {
         self.lock().externals.get(name).cloned()
     }
-    /// Functions of the host program: name, and whether they are aggregates.
-    pub fn externals(&self) -> Vec<(String, bool)> {
-        let kind = |e: &External| matches!(e, External::Aggregate { .. });
-        self.lock().externals.iter().map(|(name, external)| (name.clone(), kind(external))).collect()
+    /// Functions of the host program by name.
+    pub fn externals(&self) -> Vec<(String, External)> {
+        self.lock().externals.iter().map(|(name, external)| (name.clone(), external.clone())).collect()
     }
     pub fn view_names(&self) -> Vec<String> {
         self.lock().views.keys().map(|(_, name)| name.clone()).collect()
@@ -220,7 +219,7 @@ impl Session {
         let dropped = definitions.drop_external(name) || definitions.lock().macros.remove(name).is_some();
         if !dropped && !if_exists {
             let error = Error::new(SqlState::UndefinedFunction, format!("function {name} does not exist"));
-            return Err(match sql::functions().iter().any(|(known, _)| known == name) {
+            return Err(match sql::functions().iter().any(|known| known.name == name) {
                 true => error.with_hint("the engine's own functions cannot be dropped"),
                 false => error,
             });

@@ -221,7 +221,7 @@ impl Database {
         if name.is_empty() {
             return Err(Error::new(SqlState::InvalidParameterValue, "a function needs a name"));
         }
-        if sql::functions().iter().any(|(known, _)| *known == name) {
+        if sql::functions().iter().any(|known| known.name == name) {
             return Err(Error::new(
                 SqlState::DuplicateFunction,
                 format!("function \"{name}\" already exists"),

@@ -9,6 +9,7 @@ use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
+use crate::session::{Session, Tick};
 use crate::settings::Settings;
 use crate::system::{self, rejects};
 
@@ -19,6 +20,10 @@ pub(crate) struct SessionRelations {
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
     settings: Settings,
+    /// Called while a question is answered that planning asks.
+    tick: Option<Tick>,
+    /// How many questions this one is inside of.
+    asked: usize,
     /// Views are being described: their columns are not known meanwhile.
     describing: bool,
     /// What the session's scans have rejected, by the name of the table.
@@ -27,6 +32,9 @@ pub(crate) struct SessionRelations {
 
 /// Logs of rejects by name.
 pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
+
+/// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
+const QUESTIONS_MAX: usize = 3;
 
 /// Rows of the host program, kept while somebody may read them.
 #[derive(Clone)]
@@ -43,9 +51,15 @@ impl SessionRelations {
             database: Some(database.clone()),
             objects: HashMap::new(),
             settings,
+            tick: None,
+            asked: 0,
             describing: false,
             rejects: Arc::default(),
         }
+    }
+    pub fn with_questions(mut self, tick: Option<Tick>, asked: usize) -> Self {
+        (self.tick, self.asked) = (tick, asked);
+        self
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
@@ -68,6 +82,11 @@ impl SessionRelations {
         let mut options = options.to_vec();
         let Some(table) = rejects::take_table(&mut options)? else { return describe(&options) };
         let mut source = describe(&options)?;
+        if self.asked > 0 {
+            // The statement that asks reads the file too, and notes what it rejects.
+            source.set_rejects(&Rejects::ignored());
+            return Ok(source);
+        }
         let log = self.rejects().entry(table).or_default().clone();
         source.set_rejects(&Rejects::noted(&log));
         Ok(source)
@@ -79,6 +98,8 @@ impl SessionRelations {
             database: None,
             objects: HashMap::new(),
             settings: Settings::default(),
+            tick: None,
+            asked: 0,
             describing: false,
             rejects: Arc::default(),
         }
@@ -94,8 +115,8 @@ impl SessionRelations {
     pub fn macros(&self) -> Vec<(String, bool)> {
         self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
     }
-    /// Functions of the host program, and whether they are aggregates.
-    pub fn externals(&self) -> Vec<(String, bool)> {
+    /// Functions of the host program by name.
+    pub fn externals(&self) -> Vec<(String, plan::External)> {
         self.database.as_ref().map(|d| d.shared.definitions.externals()).unwrap_or_default()
     }
     /// Every setting: name, value, meaning.
@@ -112,6 +133,8 @@ impl SessionRelations {
             database: self.database.clone(),
             objects: self.objects.clone(),
             settings: self.settings.clone(),
+            tick: None,
+            asked: 0,
             describing: true,
             rejects: self.rejects.clone(),
         };
@@ -185,6 +208,22 @@ impl sql::Relations for SessionRelations {
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
         system::rows(self, function)
+    }
+    fn answer(&self, query: &str) -> Result<sql::SystemRows> {
+        let answers = !self.describing && self.asked < QUESTIONS_MAX;
+        let Some(database) = self.database.as_ref().filter(|_| answers) else {
+            return Err(Error::unsupported("PIVOT must be given its values here")
+                .with_hint("write ON k IN ('a', 'b')"));
+        };
+        let (tick, asked) = (self.tick.clone(), self.asked + 1);
+        let session =
+            Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        let result = session.query(query)?;
+        let mut rows = Vec::with_capacity(result.rows());
+        for batch in result.batches() {
+            rows.extend((0..batch.rows).map(|row| batch.columns.iter().map(|c| c.value(row)).collect()));
+        }
+        Ok(sql::SystemRows { columns: result.schema().clone(), rows })
     }
     fn system_functions(&self) -> &'static [&'static str] {
         &system::FUNCTIONS

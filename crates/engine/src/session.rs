@@ -28,6 +28,8 @@ pub struct Session {
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
     rejects: Arc<Mutex<RejectTables>>,
+    /// How many statements' planning this session answers questions of, one inside the other.
+    asked: usize,
     pub(crate) progress: ProgressWatch,
     /// Streams that may be open.
     pub(crate) streams: Mutex<Vec<OpenStream>>,
@@ -44,9 +46,29 @@ impl Session {
             tick: Mutex::new(None),
             objects: Mutex::default(),
             rejects: Arc::default(),
+            asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
+        }
+    }
+
+    /// A session of its own that sees what another one does.
+    pub(crate) fn asked(
+        database: &Database,
+        settings: &Settings,
+        objects: &HashMap<String, Object>,
+        rejects: &Arc<Mutex<RejectTables>>,
+        tick: Option<Tick>,
+        asked: usize,
+    ) -> Self {
+        Session {
+            asked,
+            settings: Mutex::new(settings.clone()),
+            objects: Mutex::new(objects.clone()),
+            rejects: rejects.clone(),
+            tick: Mutex::new(tick),
+            ..Session::new(database.clone())
         }
     }
 
@@ -313,6 +335,7 @@ impl Session {
         SessionRelations::new(&self.database, settings)
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
+            .with_questions(self.tick(), self.asked)
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {

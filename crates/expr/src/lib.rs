@@ -14,6 +14,7 @@ mod graph;
 mod kernels;
 mod nested;
 mod operand;
+mod own;
 pub mod predicate;
 pub mod program;
 

@@ -11,6 +11,7 @@ pub mod explain;
 pub mod expr;
 pub mod external;
 pub mod file;
+pub mod functions;
 pub mod logical;
 pub mod physical;
 pub mod places;
@@ -20,7 +21,7 @@ pub mod rejects;
 pub mod statement;
 pub mod window;
 
-pub use aggregate::{AggregateCall, AggregateFunction, Fraction};
+pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
 pub use external::{External, ExternalFunction};

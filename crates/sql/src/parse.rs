@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
 use crate::samples::{self, SampleClause};
-use crate::{nested_syntax, place, stack};
+use crate::{hints, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -47,6 +47,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::refuse_deep(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
+    pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
     nested_syntax::take_types(text, &mut tokens);
     nested_syntax::take_lambdas(&mut tokens);
@@ -59,7 +60,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
+    let statement = parser.parse_statement().map_err(|e| hints::of_syntax(text, syntax_error(text, e)))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
         return Ok(Parsed {
@@ -77,7 +78,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         format!("syntax error at or near \"{}\"", shown(&next.token.to_string())),
     );
     let offset = place::location(text, next.span.start).map_or(0, |at| at.offset);
-    Err(misspelt(place::at(error, text, next.span), text, offset))
+    Err(hints::of_syntax(text, misspelt(place::at(error, text, next.span), text, offset)))
 }
 
 /// Words that are worth guessing where a statement cannot be read.
@@ -551,12 +552,29 @@ fn syntax_error(text: &str, error: ParserError) -> Error {
         ParserError::ParserError(message) => {
             let (message, location) = strip_location(&message);
             let position = match location {
-                Some(at) => place::location(text, at).unwrap_or_else(|| place::end(text)),
+                Some(at) => {
+                    let at = at_found(text, message, at);
+                    place::location(text, at).unwrap_or_else(|| place::end(text))
+                }
                 None => place::end(text),
             };
             misspelt(Error::new(SqlState::SyntaxError, reworded(message)).at(position), text, position.offset)
         }
     }
+}
+
+/// The place of the token that a message says was found: the parser sometimes tells that of the next one.
+fn at_found(text: &str, message: &str, at: Location) -> Location {
+    let Some((_, found)) = message.rsplit_once("found: ") else { return at };
+    let line = text.lines().nth((at.line as usize).saturating_sub(1)).unwrap_or_default();
+    let before: String = line.chars().take((at.column as usize).saturating_sub(1)).collect();
+    let here = line.get(before.len()..).unwrap_or_default();
+    let kept = before.trim_end();
+    if found.is_empty() || here.starts_with(found) || !kept.ends_with(found) {
+        return at;
+    }
+    let column = kept[..kept.len() - found.len()].chars().count() as u64 + 1;
+    Location { line: at.line, column }
 }
 
 /// Cuts ` at Line: 1, Column: 8` off a message.
@@ -572,6 +590,9 @@ fn strip_location(message: &str) -> (&str, Option<Location>) {
 
 /// `Expected: x, found: y` in PostgreSQL's words first.
 fn reworded(message: &str) -> String {
+    if let Some(found) = message.strip_prefix("Expected an expression, found: ") {
+        return format!("syntax error at or near \"{}\": expected an expression", shown(found));
+    }
     match message.strip_prefix("Expected: ").and_then(|m| m.rsplit_once(", found: ")) {
         Some((expected, "EOF")) => format!("syntax error at end of input: expected {expected}"),
         Some((expected, found)) => {

@@ -1,7 +1,7 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
 use plan::{External, FileFormat, FileSource, TableId};
-use types::{Field, Result, Schema, Value};
+use types::{Error, Field, Result, Schema, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +82,10 @@ pub trait Relations: Sync {
     /// The rows of a table function that lists the catalog, such as `quickstep_tables`.
     fn system(&self, _function: &str) -> Result<Option<SystemRows>> {
         Ok(None)
+    }
+    /// The rows of a query that the statement's columns depend on: the values that PIVOT makes columns of.
+    fn answer(&self, _query: &str) -> Result<SystemRows> {
+        Err(Error::unsupported("PIVOT must be given its values here").with_hint("write ON k IN ('a', 'b')"))
     }
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {

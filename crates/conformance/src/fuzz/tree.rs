@@ -145,6 +145,8 @@ pub struct Select {
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub groups: Vec<Expr>,
+    /// `ROLLUP` or `CUBE` of the groups, or nothing.
+    pub sets: &'static str,
     pub having: Option<Expr>,
 }
 
@@ -207,7 +209,10 @@ impl fmt::Display for Select {
         }
         if !self.groups.is_empty() {
             f.write_str(" GROUP BY ")?;
+            f.write_str(self.sets)?;
+            f.write_str(if self.sets.is_empty() { "" } else { " (" })?;
             list(f, &self.groups)?;
+            f.write_str(if self.sets.is_empty() { "" } else { ")" })?;
         }
         if let Some(having) = &self.having {
             write!(f, " HAVING {having}")?;
@@ -287,6 +292,9 @@ impl Select {
         if let Some(having) = &self.having {
             with(&|s| s.having = None);
             having.smaller().into_iter().for_each(|e| with(&|s| s.having = Some(e.clone())));
+        }
+        if !self.sets.is_empty() {
+            with(&|s| s.sets = "");
         }
         for at in 0..self.groups.len() {
             with(&|s| drop(s.groups.remove(at)));

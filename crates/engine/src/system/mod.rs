@@ -4,6 +4,7 @@
 //! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
 //! no columns here, so that a view over these functions does not ask for itself.
 
+mod functions;
 mod information_schema;
 pub(crate) mod rejects;
 mod types_of;
@@ -48,18 +49,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_settings" => {
             (vec![text("name"), text("setting"), text("description")], relations.settings())
         }
-        "quickstep_functions" => {
-            let named = |(name, kind): (String, &str)| vec![Value::text(&name), Value::text(kind)];
-            let mut rows: Vec<Vec<Value>> = sql::functions().into_iter().map(named).collect();
-            rows.extend(FUNCTIONS.map(|name| vec![Value::text(name), Value::text("table")]));
-            rows.extend(relations.macros().into_iter().map(|(name, table)| {
-                vec![Value::text(&name), Value::text(if table { "table macro" } else { "macro" })]
-            }));
-            rows.extend(relations.externals().into_iter().map(|(name, aggregate)| {
-                vec![Value::text(&name), Value::text(if aggregate { "aggregate" } else { "scalar" })]
-            }));
-            (vec![text("function_name"), text("function_type")], rows)
-        }
+        "quickstep_functions" => (functions::fields(), functions::rows(relations)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))

@@ -20,7 +20,7 @@ use plan::{Expr, ExternalFunction};
 use types::{Error, Position, Result, SqlState, Type, Value};
 use vector::Vector;
 
-use crate::nested;
+use crate::{nested, own};
 
 /// A library function or text operator, bound to the types of its arguments.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ pub(crate) struct LibraryCall {
 #[derive(Debug)]
 enum Kind {
     Operator(operator::TextOperator),
+    Own(own::OwnCall),
     Function(call::FunctionCall),
     /// Of lists, structs, maps and JSON: our own.
     Nested(nested::Kernel),
@@ -42,7 +43,10 @@ enum Kind {
 
 /// True when the library knows a scalar function or operator of that name; names are in lower case.
 pub fn function_exists(name: &str) -> bool {
-    operator::TextOperator::named(name).is_some() || nested::named(name).is_some() || find(name).is_some()
+    operator::TextOperator::named(name).is_some()
+        || nested::named(name).is_some()
+        || own::find(name).is_some()
+        || find(name).is_some()
 }
 
 /// True when two calls with equal arguments may differ (`random()`, `gen_random_uuid()`).
@@ -80,6 +84,8 @@ impl LibraryCall {
             Kind::Operator(operator)
         } else if let Some(kernel) = nested::named(name) {
             Kind::Nested(kernel)
+        } else if let Some(call) = own::find(name).filter(|_| own::takes(name, arguments)) {
+            Kind::Own(call)
         } else if let Some(function) = find(name) {
             Kind::Function(call::FunctionCall::bind(function.clone(), arguments, constants)?)
         } else {
@@ -120,13 +126,14 @@ impl LibraryCall {
         match &self.kind {
             Kind::Function(call) => call.is_volatile(),
             Kind::External(call) => call.function.volatile,
-            Kind::Operator(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
+            Kind::Operator(_) | Kind::Own(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
         }
     }
     /// Inputs are flat or constant.
     pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
+            Kind::Own(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Nested(kernel) => kernel(inputs, self.ty, rows),
             Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows),

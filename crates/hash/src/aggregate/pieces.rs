@@ -19,17 +19,27 @@ pub struct Pieces {
     by_bytes: bool,
     /// The pieces by group, and in a group as they are put together.
     order: OnceLock<Vec<u32>>,
+    /// Pieces are ordered rows that carry the text (`plan::functions::ORDERED_ROW`).
+    ordered: bool,
+}
+
+/// The text that an ordered row carries: behind its keys, whose length is at its end, and behind the mark that it is
+/// not NULL.
+pub fn carried(row: &[u8]) -> &[u8] {
+    let Some((rest, length)) = row.split_last_chunk::<4>() else { return &[] };
+    rest.get(u32::from_le_bytes(*length) as usize + 1..).unwrap_or_default()
 }
 
 impl Pieces {
-    pub fn new(delimiter: Arc<str>, by_bytes: bool) -> Self {
+    pub fn new(delimiter: Arc<str>, by_bytes: bool, ordered: bool) -> Self {
         Pieces {
             groups: vec![],
             tags: vec![],
             texts: TextColumn::default(),
             delimiter,
-            by_bytes,
+            by_bytes: by_bytes || ordered,
             order: OnceLock::new(),
+            ordered,
         }
     }
     pub fn bytes(&self) -> usize {
@@ -86,7 +96,8 @@ impl Pieces {
                     text.extend_from_slice(self.delimiter.as_bytes());
                 }
                 first = false;
-                text.extend_from_slice(self.texts.get(piece as usize));
+                let piece = self.texts.get(piece as usize);
+                text.extend_from_slice(if self.ordered { carried(piece) } else { piece });
             }
             assert!(u32::try_from(text.len()).is_ok(), "a group's text of 4 GiB or more");
             out.push(&text);

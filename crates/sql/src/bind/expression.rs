@@ -18,7 +18,7 @@ use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
-use super::{Binder, fold, folded, literal, operator};
+use super::{Binder, fold, folded, literal, operator, own};
 use crate::data_type::{self, TypeName};
 use crate::place::Placed;
 use crate::{place, stack};
@@ -379,6 +379,21 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return self.nested_operator(op, left, right);
             }
             B::PGStartsWith => return self.call("starts_with", &[left, right]),
+            B::BitwiseAnd
+            | B::BitwiseOr
+            | B::PGBitwiseXor
+            | B::PGBitwiseShiftLeft
+            | B::PGBitwiseShiftRight => {
+                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                let symbol = match op {
+                    B::BitwiseAnd => "&",
+                    B::BitwiseOr => "|",
+                    B::PGBitwiseXor => "#",
+                    B::PGBitwiseShiftLeft => "<<",
+                    _ => ">>",
+                };
+                return own::bits(symbol, l, r, self.text());
+            }
             other => {
                 let span = literal_span(left);
                 let error = Error::unsupported(format!("operator {other} is not supported"));
@@ -414,6 +429,15 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             UnaryOperator::Not => {
                 let input = operator::condition(bound, "NOT", self.text())?;
                 Ok(Bound::typed(negated(input), span))
+            }
+            UnaryOperator::PGAbs => self.apply("abs", vec![bound], span),
+            UnaryOperator::PGSquareRoot => self.apply("sqrt", vec![bound], span),
+            UnaryOperator::PGCubeRoot => self.apply("cbrt", vec![bound], span),
+            UnaryOperator::BitwiseNot if bound.ty().is_integer() => {
+                match own::call(plan::functions::BITWISE_NOT, std::slice::from_ref(&bound), self.text())? {
+                    Some(expr) => Ok(Bound::typed(expr, span)),
+                    None => Err(Error::internal("an operator on bits")),
+                }
             }
             other => {
                 let error = Error::new(
@@ -745,6 +769,9 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
     if let Type::Char(n) | Type::Varchar(n) = ty {
         let text = coerce::cast(bound.expr, Type::Text);
         if let Some(value) = text.as_literal() {
+            if value.is_null() {
+                return Ok(super::null_of(ty));
+            }
             let cut = types::cast::truncate_text(value.as_text().unwrap_or_default(), ty);
             return Ok(Expr::literal(Value::text(cut), ty));
         }

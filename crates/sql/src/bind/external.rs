@@ -11,6 +11,7 @@ use types::{Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
+use super::packing::AggregateArguments;
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -32,9 +33,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let packed = match &call.over {
                     Some(over) => self.window_of_external(name, call, over, &pack, span)?,
                     None => {
-                        let (column, _) =
-                            self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?;
-                        Bound::typed(column, span)
+                        self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?
                     }
                 };
                 Ok(Bound::typed(self.external_call(finish, vec![packed.expr], span), span))
@@ -69,7 +68,7 @@ impl<'a> ExprBinder<'_, 'a> {
         pack: &Arc<ExternalFunction>,
         call: &'a Call,
         span: Span,
-    ) -> Result<AggregateCall> {
+    ) -> Result<AggregateArguments> {
         let refuse = |error: Error| place::at(error, self.binder.text, span);
         let mut distinct = false;
         if let FunctionArguments::List(list) = &call.args {
@@ -91,13 +90,13 @@ impl<'a> ExprBinder<'_, 'a> {
             super::check_depth(argument)?;
         }
         let argument = self.external_call(pack.clone(), arguments, span);
-        Ok(AggregateCall {
-            function: AggregateFunction::StringAgg { delimiter: "".into() },
+        Ok(AggregateArguments::plain(AggregateCall {
+            function: AggregateFunction::StringAgg { delimiter: "".into(), ordered: false },
             argument: Some(argument),
             distinct,
             filter,
             ty: Type::Bytea,
-        })
+        }))
     }
 
     fn external_arguments(

@@ -17,25 +17,13 @@ use super::expression::{Clause, ExprBinder};
 use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
-use super::{Binder, Key, Relation, folded, operator, single_row};
+use super::{Binder, Key, Relation, folded, listing, operator, single_row};
 use crate::parse::ROWS_OF;
+use crate::pivot::PIVOT_OF;
 use crate::{RelationInfo, place};
 
 /// Rows that generate_series may give: they are made while planning.
 const SERIES_ROWS_MAX: i128 = 1_000_000;
-
-/// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(crate) const TABLE_FUNCTIONS: [&str; 9] = [
-    "generate_series",
-    "range",
-    "read_parquet",
-    "read_csv",
-    "read_json",
-    "read_ndjson",
-    "read_arrow",
-    "read_tbl",
-    "sniff_csv",
-];
 
 /// A table factor: its plan and the names it adds.
 struct Source {
@@ -597,6 +585,18 @@ impl<'a> Binder<'a> {
                 }
                 _ => Err(Error::internal("a statement in FROM without its text")),
             },
+            PIVOT_OF => match arguments {
+                [
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(text)),
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(with)),
+                ] => {
+                    let (text, with) = (self.constant(text)?.0, self.constant(with)?.0);
+                    let text = text.as_text().unwrap_or_default().to_owned();
+                    let with = with.as_text().unwrap_or_default().to_owned();
+                    Ok((self.bind_pivot_statement(&text, &with, span)?, "pivot".to_owned()))
+                }
+                _ => Err(Error::internal("a PIVOT without its text")),
+            },
             "generate_series" | "range" => {
                 let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
@@ -621,7 +621,7 @@ impl<'a> Binder<'a> {
                     format!("table function {function} does not exist"),
                 );
                 let known =
-                    TABLE_FUNCTIONS.iter().copied().chain(self.relations.system_functions().iter().copied());
+                    listing::TABLE_FUNCTIONS.iter().copied().chain(self.relations.system_functions().iter().copied());
                 let error = match nearest(&function, known) {
                     Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
                     None => error,

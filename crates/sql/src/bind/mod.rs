@@ -26,7 +26,10 @@ mod macros;
 pub(crate) mod nested;
 mod nested_calls;
 mod operator;
+mod own;
+mod packing;
 mod pivot;
+mod pivot_statement;
 mod query;
 mod recursion;
 mod regex;
@@ -44,6 +47,8 @@ mod unnesting;
 mod values;
 pub(crate) mod window;
 
+#[cfg(test)]
+pub(crate) use listing::function_names;
 pub use listing::functions;
 pub(crate) use retype::Retyped;
 
@@ -109,6 +114,8 @@ pub(crate) struct Binder<'a> {
     samples: &'a [(Location, SampleClause)],
     /// Of samples that were given no seed.
     seed: u64,
+    /// Microseconds since 1970, once something has asked for the time.
+    moment: Option<i64>,
     /// Values of `$1`, `$2` and so on.
     pub values: &'a [(Value, Type)],
     texts: &'a Texts,
@@ -140,6 +147,7 @@ impl<'a> Binder<'a> {
             exclusions: &[],
             samples: &[],
             seed: sample::random_seed(),
+            moment: None,
             values: &[],
             texts,
             arguments: Vec::new(),
@@ -270,6 +278,11 @@ fn single_row() -> LogicalPlan {
 
 fn null_of(ty: Type) -> Expr {
     Expr::literal(Value::Null, ty)
+}
+
+/// 0 in the form that values of an exact numeric type have.
+fn zero_of(ty: Type) -> Value {
+    Value::from_i128(0, ty.physical()).unwrap_or(Value::Null)
 }
 
 fn check_depth(expr: &Expr) -> Result<()> {

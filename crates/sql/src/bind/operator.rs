@@ -338,8 +338,13 @@ pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
         return Ok(Expr::literal(Value::Null, Type::Integer));
     }
     // -2147483648 and -9223372036854775808 are literals of their own types.
+    let least = match ty {
+        Type::BigInt => -i128::from(i32::MIN),
+        _ => -i128::from(i64::MIN),
+    };
     if let Some(value) = operand.expr.as_literal().and_then(Value::as_i128)
         && matches!(ty, Type::BigInt | Type::Decimal { scale: 0, .. })
+        && value == least
         && let Ok(value) = i64::try_from(-value)
     {
         return Ok(super::literal::integer(value));

@@ -17,6 +17,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
+use super::packing::{AggregateArguments, Packed};
 use super::query::sort_key;
 use super::{Binder, aggregate, folded, literal, operator};
 use crate::place;
@@ -35,6 +36,8 @@ pub(crate) struct BoundWindow {
     pub partition: Vec<Expr>,
     pub order: Vec<SortKey>,
     pub call: WindowCall,
+    /// What the result holds.
+    pub result: Packed,
 }
 
 impl BoundWindow {
@@ -130,14 +133,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let result = self.bound_window((name, pack), call, over, windows.named, span);
         self.in_window = inside;
         let bound = result.map(|mut window| {
-            let ty = window.call.ty;
+            let (ty, result) = (window.call.ty, window.result);
             let same = |known: &&BoundWindow| {
                 known.partition == window.partition
                     && known.order == window.order
                     && known.call == window.call
             };
             if let Some(known) = windows.calls.iter().find(same) {
-                return Bound::typed(Expr::column(known.id, ty), span);
+                return Bound::typed(result.unpacked(Expr::column(known.id, ty)), span);
             }
             let nullable = !matches!(
                 window.call.function,
@@ -151,7 +154,7 @@ impl<'a> ExprBinder<'_, 'a> {
             window.id = self.binder.columns.add(name, ty, nullable);
             let id = window.id;
             windows.calls.push(window);
-            Bound::typed(Expr::column(id, ty), span)
+            Bound::typed(result.unpacked(Expr::column(id, ty)), span)
         });
         self.windows = Some(windows);
         bound
@@ -182,6 +185,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
+        let mut packed = Packed::Nothing;
         let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
             Some(function) => {
                 if call.filter.is_some() {
@@ -193,9 +197,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 (function, arguments, None, ty)
             }
             None => {
-                let packed = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
-                let known = aggregate::function_named(name).filter(|_| packed.is_none());
-                let Some(function) = known.or(packed.as_ref().map(|p| p.function.clone())) else {
+                let external = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
+                let known = aggregate::function_named(name).filter(|_| external.is_none());
+                let Some(function) = known.or(external.as_ref().map(|e| e.call.function.clone())) else {
                     let error = if aggregate::is_aggregate(name) {
                         Error::unsupported(format!("aggregate function {name} is not supported"))
                     } else {
@@ -208,10 +212,11 @@ impl<'a> ExprBinder<'_, 'a> {
                     };
                     return Err(refuse(error));
                 };
-                let call = match packed {
-                    Some(packed) => packed,
+                let AggregateArguments { call, result } = match external {
+                    Some(external) => external,
                     None => self.aggregate_call(name, function, call, span)?,
                 };
+                packed = result;
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }
@@ -258,7 +263,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let peers = order.len();
         let call = WindowCall { function, arguments, filter, ignore_nulls, frame, peers, ty };
-        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call })
+        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, result: packed })
     }
 
     /// The arguments of a function that is no aggregate, defaults put in, and its type.
@@ -553,7 +558,7 @@ impl Binder<'_> {
     pub(super) fn windows(&self, mut plan: LogicalPlan, mut calls: Vec<BoundWindow>) -> LogicalPlan {
         calls.sort_by_key(|call| std::cmp::Reverse(call.order.len()));
         let mut nodes: Vec<(Vec<Expr>, Vec<SortKey>, Vec<(ColumnId, WindowCall)>)> = Vec::new();
-        for BoundWindow { id, partition, order, call } in calls {
+        for BoundWindow { id, partition, order, call, .. } in calls {
             let shared = nodes.iter_mut().find(|(parts, keys, _)| {
                 parts.iter().all(|p| partition.contains(p))
                     && partition.iter().all(|p| parts.contains(p))
