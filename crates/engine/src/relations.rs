@@ -216,8 +216,7 @@ impl sql::Relations for SessionRelations {
                 .with_hint("write ON k IN ('a', 'b')"));
         };
         let (tick, asked) = (self.tick.clone(), self.asked + 1);
-        let session =
-            Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        let session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
         let result = session.query(query)?;
         let mut rows = Vec::with_capacity(result.rows());
         for batch in result.batches() {

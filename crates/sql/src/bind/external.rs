@@ -32,9 +32,7 @@ impl<'a> ExprBinder<'_, 'a> {
             External::Aggregate { pack, finish } => {
                 let packed = match &call.over {
                     Some(over) => self.window_of_external(name, call, over, &pack, span)?,
-                    None => {
-                        self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?
-                    }
+                    None => self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?,
                 };
                 Ok(Bound::typed(self.external_call(finish, vec![packed.expr], span), span))
             }

@@ -620,8 +620,10 @@ impl<'a> Binder<'a> {
                     SqlState::UndefinedFunction,
                     format!("table function {function} does not exist"),
                 );
-                let known =
-                    listing::TABLE_FUNCTIONS.iter().copied().chain(self.relations.system_functions().iter().copied());
+                let known = listing::TABLE_FUNCTIONS
+                    .iter()
+                    .copied()
+                    .chain(self.relations.system_functions().iter().copied());
                 let error = match nearest(&function, known) {
                     Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
                     None => error,

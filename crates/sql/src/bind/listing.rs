@@ -122,12 +122,8 @@ pub(crate) fn function_names() -> Vec<(String, &'static str)> {
     scalars.sort_unstable();
     scalars.dedup();
     scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));
-    let kinds: [(&'static str, &[&str]); 4] = [
-        ("aggregate", &AGGREGATES),
-        ("scalar", &scalars),
-        ("table", &TABLE_FUNCTIONS),
-        ("window", &WINDOWS),
-    ];
+    let kinds: [(&'static str, &[&str]); 4] =
+        [("aggregate", &AGGREGATES), ("scalar", &scalars), ("table", &TABLE_FUNCTIONS), ("window", &WINDOWS)];
     kinds.iter().flat_map(|(kind, names)| names.iter().map(|n| ((*n).to_owned(), *kind))).collect()
 }
 

@@ -101,7 +101,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "0.8500",
             ),
             ("lcase", "lcase(text)", "The text in lower case.", "lcase('ABC')", "abc"),
-            ("len", "len(text); len(list); len(map)", "The number of characters, of elements or of entries.", "len([1, 2, NULL])", "3"),
+            (
+                "len",
+                "len(text); len(list); len(map)",
+                "The number of characters, of elements or of entries.",
+                "len([1, 2, NULL])",
+                "3",
+            ),
             ("mismatches", "mismatches(a, b)", "Another name of hamming.", "mismatches('duck', 'dock')", "1"),
             ("ord", "ord(text)", "The code point of the first character.", "ord('A')", "65"),
             (
