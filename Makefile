@@ -15,6 +15,7 @@ PYTHON := $(VENV)/bin/python
 RELEASE := $(CARGO_TARGET_DIR)/release
 SCALE := 1
 WORKERS :=
+TARGET :=
 ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark
 SUITES := tpch ssb ssbflat tpcds
 
@@ -48,13 +49,22 @@ build: setup
 # The Python packages of the wheel and its tests; the peers come with `make bench`.
 environment: setup
 	@if [ ! -x $(PYTHON) ]; then python3 -m venv $(VENV); fi
-	@$(PYTHON) -c 'import maturin, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
+	@$(PYTHON) -c 'import maturin, mypy, pyarrow, pytest, pexpect, pandas, polars' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
 
+# With TARGET=aarch64, for Linux machines of that kind: zig, a package of PyPI, is compiler and linker of what is C. Such a
+# wheel is built and not installed.
 wheel: environment
-	@rm -f dist/quickstep-*.whl
+	@rm -f dist/quickstep-*$(or $(TARGET),$(shell uname -m)).whl
+	@if [ -n "$(TARGET)" ]; then
+	  rustup target add $(TARGET)-unknown-linux-gnu
+	  $(PYTHON) -c 'import ziglang' 2>/dev/null || $(PYTHON) -m pip install --quiet --disable-pip-version-check ziglang
+	  VIRTUAL_ENV=$(VENV) PATH="$(VENV)/bin:$$PATH" maturin build --release --quiet --zig --target $(TARGET)-unknown-linux-gnu --manifest-path crates/python/Cargo.toml --out dist
+	  ls dist/quickstep-*$(TARGET).whl
+	  exit
+	fi
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin build --release --quiet --manifest-path crates/python/Cargo.toml --interpreter $(PYTHON) --out dist
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/quickstep-*.whl
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps dist/quickstep-*$$(uname -m).whl
 
 tidy:
 	cargo xtask tidy

@@ -143,7 +143,10 @@ def python_methods() -> str:
     parts = []
     for kind in (quickstep.Connection, quickstep.Relation, quickstep.Cursor):
         rows = []
-        for name, member in vars(kind).items():
+        members: dict[str, object] = {}
+        for base in kind.__mro__[-2::-1]:
+            members.update(vars(base))
+        for name, member in members.items():
             if name.startswith("_") and name not in ("__arrow_c_stream__",):
                 continue
             target = member.fget if isinstance(member, property) else getattr(member, "__func__", member)

@@ -35,6 +35,7 @@
 //! The metadata checksum covers all metadata with its own field taken as zero. Gaps are zero.
 
 use types::Type;
+use types::nested::{NestedId, Shape};
 
 pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
 pub const VERSION: u32 = 1;
@@ -141,6 +142,11 @@ fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
         Type::IntervalDayTime => (16, 0, 0, 0),
         Type::Bytea => (17, 0, 0, 0),
         Type::Uuid => (18, 0, 0, 0),
+        Type::Json => (19, 0, 0, 0),
+        // The number is a hash of the type's name: who opens the block has the type's table and knows it.
+        Type::List(id) => (20, 0, 0, id.number()),
+        Type::Struct(id) => (21, 0, 0, id.number()),
+        Type::Map(id) => (22, 0, 0, id.number()),
     }
 }
 
@@ -167,6 +173,16 @@ fn type_from_bytes(tag: u8, precision: u8, scale: u8, length: u32) -> Option<Typ
         16 => Type::IntervalDayTime,
         17 => Type::Bytea,
         18 => Type::Uuid,
+        19 => Type::Json,
+        20..=22 => {
+            let id = NestedId::from_number(length)?;
+            match (tag, &id.get().shape) {
+                (20, Shape::List(_)) => Type::List(id),
+                (21, Shape::Struct(_)) => Type::Struct(id),
+                (22, Shape::Map(..)) => Type::Map(id),
+                _ => return None,
+            }
+        }
         _ => return None,
     })
 }

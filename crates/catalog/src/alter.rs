@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use types::{Error, Field, Result, Schema, SqlState};
 
-use crate::{ColumnAttributes, ForeignKey, Table, TableData};
+use crate::{ColumnAttributes, ForeignKey, Key, Table, TableData};
 
 /// A copy of a table, on its way to replace it.
 #[derive(Clone, Debug)]
@@ -143,6 +143,115 @@ impl AlteredTable {
                 other => other,
             };
         }
+        Ok(())
+    }
+
+    fn constraint_names(&self) -> impl Iterator<Item = String> + '_ {
+        let (table, columns) = (&self.table.name, &self.table.columns);
+        let keys = self.table.keys.iter().map(move |k| k.constraint_name(table, columns));
+        keys.chain(self.table.foreign_keys.iter().map(move |k| k.constraint_name(table, columns)))
+    }
+
+    fn refuse_constraint(&self, name: &str) -> Result<()> {
+        if self.constraint_names().any(|known| known == name) {
+            let message =
+                format!("constraint \"{name}\" for relation \"{}\" already exists", self.table.name);
+            return Err(Error::new(SqlState::DuplicateObject, message));
+        }
+        Ok(())
+    }
+
+    /// Adds a key that the rows are known to satisfy. A primary key's columns have been made NOT NULL.
+    pub fn add_key(&mut self, key: Key) -> Result<()> {
+        if key.primary && self.table.keys.iter().any(|k| k.primary) {
+            let message = format!("multiple primary keys for table \"{}\" are not allowed", self.table.name);
+            return Err(Error::new(SqlState::InvalidTableDefinition, message));
+        }
+        self.refuse_constraint(&key.constraint_name(&self.table.name, &self.table.columns))?;
+        self.table.keys.push(key);
+        Ok(())
+    }
+
+    /// Adds a foreign key that the rows are known to satisfy; `parent` is the table it refers to, as it is.
+    pub fn add_foreign_key(&mut self, key: ForeignKey, parent: &Table) -> Result<()> {
+        if parent.is_temporary() && !self.table.is_temporary() {
+            let message = "a permanent table cannot refer to a temporary one";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        let same = |k: &Key| {
+            k.columns.len() == key.parent_columns.len()
+                && k.columns.iter().all(|c| key.parent_columns.contains(c))
+        };
+        if !parent.keys.iter().any(same) {
+            let message = format!(
+                "there is no unique constraint matching the given keys for referenced table \"{}\"",
+                parent.name
+            );
+            return Err(Error::new(SqlState::UndefinedObject, message));
+        }
+        self.refuse_constraint(&key.constraint_name(&self.table.name, &self.table.columns))?;
+        self.table.foreign_keys.push(key);
+        Ok(())
+    }
+
+    /// Drops a constraint. Foreign keys of other tables (`dependents`) that need a key make it an error, unless
+    /// `cascade`, which drops them when the table is put in its place.
+    pub fn drop_constraint(
+        &mut self,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+        dependents: &[Arc<Table>],
+    ) -> Result<()> {
+        let (table, columns) = (self.table.name.clone(), self.table.columns.clone());
+        let foreign =
+            self.table.foreign_keys.iter().position(|k| k.constraint_name(&table, &columns) == name);
+        if let Some(at) = foreign {
+            self.table.foreign_keys.remove(at);
+            return Ok(());
+        }
+        let Some(at) = self.table.keys.iter().position(|k| k.constraint_name(&table, &columns) == name)
+        else {
+            if if_exists {
+                return Ok(());
+            }
+            let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
+            let error = Error::new(SqlState::UndefinedObject, message);
+            let known: Vec<String> = self.constraint_names().collect();
+            return Err(match crate::did_you_mean(name, known.iter().map(String::as_str)) {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            });
+        };
+        let key = self.table.keys[at].columns.clone();
+        let needs = |k: &ForeignKey| {
+            k.parent == self.table.id
+                && k.parent_columns.len() == key.len()
+                && key.iter().all(|c| k.parent_columns.contains(c))
+        };
+        let needed_by =
+            dependents.iter().filter(|t| t.id != self.table.id).find(|t| t.foreign_keys.iter().any(needs));
+        let own = self.table.foreign_keys.iter().any(needs);
+        if needed_by.is_some() && cascade {
+            return Err(Error::unsupported(
+                "DROP CONSTRAINT ... CASCADE does not drop other tables' foreign keys",
+            )
+            .with_hint("drop their constraints first"));
+        }
+        if (needed_by.is_some() || own) && !cascade {
+            let message =
+                format!("cannot drop constraint {name} on table {table} because other objects depend on it");
+            let of = needed_by.map_or(table.as_str(), |t| t.name.as_str());
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("a foreign key of table \"{of}\" refers to it")));
+        }
+        let id = self.table.id;
+        self.table.foreign_keys.retain(|k| {
+            !(k.parent == id
+                && k.parent_columns.len() == key.len()
+                && key.iter().all(|c| k.parent_columns.contains(c)))
+        });
+        self.table.keys.remove(at);
         Ok(())
     }
 

@@ -61,6 +61,11 @@ fn a_planted_fault_is_found() {
         "SELECT count(*) FROM t0",
         "SELECT a, b FROM t0",
         "SELECT x.b, sum(x.a) FROM t0 x JOIN t0 y ON x.b = y.b GROUP BY x.b",
+        "SELECT b, sum(a), covar_pop(a, b) FROM t0 GROUP BY ROLLUP (b)",
+        "SELECT b, string_agg(CAST(a AS TEXT), '-' ORDER BY a DESC), first(a ORDER BY b DESC, a DESC) FROM t0 GROUP BY b",
+        "SELECT arg_max(a, a), arg_min(b, a), last(a ORDER BY a) FROM t0",
+        "SELECT a, count(*) OVER (PARTITION BY b), sum(a) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t0",
+        "SELECT * FROM t0 PIVOT (sum(a) FOR b IN (0, 1, 2))",
     ];
     for sql in queries {
         assert_eq!(verdict(&table, sql), Verdict::Same, "{sql}");
@@ -70,7 +75,8 @@ fn a_planted_fault_is_found() {
     }
     let mut other = table.clone();
     other.rows[4][1] = Value::I32(2);
-    for sql in &queries[1..] {
+    // What looks at `a` alone does not see another `b`.
+    for sql in queries[1..].iter().filter(|sql| !sql.contains("arg_max")) {
         assert!(matches!(verdict(&other, sql), Verdict::Different(_)), "{sql}");
     }
 }

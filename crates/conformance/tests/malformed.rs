@@ -467,6 +467,79 @@ fn csv_files() {
     target.finish("CSV", 100);
 }
 
+#[test]
+fn json_files() {
+    let mut target = Target::new();
+    let folder = Folder::new("malformed-json");
+    let mut random = Random::new(25);
+    let records: Vec<String> = (0..200)
+        .map(|i| format!("{{\"id\": {i}, \"name\": \"n\\u00e9 \\\"{i}\\\"\", \"price\": {i}.25, \"day\": \"2024-01-{:02}\", \"tags\": [{i}, {{\"a\": null}}]}}", i % 28 + 1))
+        .collect();
+    let goods = [records.join("\n"), format!("[{}]", records.join(",\n"))];
+    let sqls = |path: &str| {
+        [
+            format!("CREATE OR REPLACE TABLE m AS SELECT * FROM '{path}'"),
+            format!(
+                "SELECT count(*) FROM read_json('{path}', ignore_errors => true, columns => {{'id': 'SMALLINT', 'day': 'DATE'}})"
+            ),
+        ]
+    };
+    for good in &goods {
+        let path = folder.write("good.json", good.as_bytes());
+        for sql in sqls(&path) {
+            target.session.query(&sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        }
+    }
+    let inserts: [&[u8]; 14] = [
+        b"\"",
+        b"\n",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\0",
+        b"\xff\xfe",
+        b"\\u",
+        b"\\ud800",
+        b"1e999",
+        b"nul",
+    ];
+    for round in 0..300 {
+        let mut bytes = goods[round % 2].clone().into_bytes();
+        damage(&mut bytes, &mut random, &inserts);
+        let path = folder.write("m.json", &bytes);
+        for sql in sqls(&path) {
+            target.attempt(&sql, &String::from_utf8_lossy(&bytes));
+        }
+    }
+    let deep = "[".repeat(200_000);
+    let nested = format!("{{\"a\": {}1{}}}", "{\"b\": ".repeat(500), "}".repeat(500));
+    let long = format!("{{\"a\": \"{}\"}}\n{{\"a\": 1}}", "x".repeat(3 << 20));
+    let keys = format!("{{{}}}", (0..20_000).map(|i| format!("\"k{i}\": {i}")).collect::<Vec<_>>().join(","));
+    for text in [
+        deep.as_str(),
+        &nested,
+        &long,
+        &keys,
+        "",
+        "\u{FEFF}",
+        "{}",
+        "{}{}",
+        "[{}]",
+        "null",
+        "[null]",
+        "{\"\": 1}",
+    ] {
+        let path = folder.write("m.json", text.as_bytes());
+        for sql in sqls(&path) {
+            target.attempt(&sql, &text.chars().take(100).collect::<String>());
+        }
+    }
+    target.finish("JSON", 100);
+}
+
 fn parquet_bytes(compression: Compression, rows: usize) -> Vec<u8> {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("a", Arc::new(Int32Array::from_iter((0..rows).map(|i| (i % 7 > 0).then_some(i as i32))))),

@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use catalog::{AlteredTable, ColumnAttributes, LayoutKind, Table, TableData};
-use plan::statement::{AlterAction, CommentTarget, ObjectName};
+use catalog::{AlteredTable, ColumnAttributes, Key, LayoutKind, Table, TableData};
+use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOptions};
 use plan::{LogicalQuery, TableId};
 use types::{Error, Field, Result, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::Session;
-use crate::constraints::check_unique;
+use crate::constraints::{Keyed, check_foreign_key, check_unique};
+use crate::define::positions;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::session::shown;
@@ -97,6 +98,74 @@ impl Session {
                 let column = altered.column(column)?;
                 altered.attributes_mut(column).default.clone_from(default);
                 Ok(())
+            }
+            AlterAction::AddConstraint { name: constraint, key } => {
+                self.add_constraint(name, altered, constraint.as_deref(), key)
+            }
+            AlterAction::DropConstraint { name, if_exists, cascade } => {
+                let snapshot = self.snapshot();
+                let dependents: Vec<Arc<Table>> =
+                    snapshot.dependents(altered.table().id).into_iter().cloned().collect();
+                altered.drop_constraint(name, *if_exists, *cascade, &dependents)
+            }
+        }
+    }
+
+    /// Adds a key once the table's rows are proved to satisfy it. The proof holds when the table is put in its place:
+    /// that fails when the table has changed meanwhile, and rows of the parent are never taken away.
+    fn add_constraint(
+        &self,
+        table_name: &ObjectName,
+        altered: &mut AlteredTable,
+        constraint: Option<&str>,
+        key: &AddedKey,
+    ) -> Result<()> {
+        let table = altered.table().clone();
+        let fields = table.columns.fields().to_vec();
+        match key {
+            AddedKey::Primary(columns) | AddedKey::Unique(columns) => {
+                let primary = matches!(key, AddedKey::Primary(_));
+                let columns = positions(&table.name, &fields, columns)?;
+                let key = Key { name: constraint.map(str::to_owned), columns, primary };
+                for column in key.columns.iter().filter(|_| primary) {
+                    altered.set_not_null(*column)?;
+                }
+                let name = key.constraint_name(&table.name, &table.columns);
+                check_unique(&table.columns, &name, &key.columns, &[], table.data.blocks(), &|| {
+                    self.go_on()
+                })?;
+                altered.add_key(key)
+            }
+            AddedKey::Foreign(key) => {
+                let mut options = TableOptions::default();
+                let primary = table.keys.iter().find(|k| k.primary);
+                options.primary_key =
+                    primary.map(|k| k.columns.iter().map(|c| fields[*c].name.clone()).collect());
+                let mut key = self.foreign_key(table_name, &fields, &options, key)?;
+                key.name = constraint.map(str::to_owned);
+                if key.parent == catalog::TableId(0) {
+                    key.parent = table.id;
+                }
+                let parent = if key.parent == table.id {
+                    Arc::new(table.clone())
+                } else {
+                    self.table_of(table_name, TableId(key.parent.0))?
+                };
+                let name = key.constraint_name(&table.name, &table.columns);
+                let child = Keyed {
+                    name: &table.name,
+                    schema: &table.columns,
+                    columns: &key.columns,
+                    blocks: table.data.blocks(),
+                };
+                let referred = Keyed {
+                    name: &parent.name,
+                    schema: &parent.columns,
+                    columns: &key.parent_columns,
+                    blocks: parent.data.blocks(),
+                };
+                altered.add_foreign_key(key.clone(), &parent)?;
+                check_foreign_key(&name, child, referred, &|| self.go_on())
             }
         }
     }

@@ -117,7 +117,7 @@ impl Session {
         Ok(new)
     }
 
-    fn foreign_key(
+    pub(crate) fn foreign_key(
         &self,
         name: &ObjectName,
         columns: &[Field],
@@ -209,7 +209,7 @@ pub(crate) fn already_exists(table: &str) -> Error {
 }
 
 /// Places of named columns; an unknown or repeated one is the user's mistake.
-fn positions(table: &str, columns: &[Field], names: &[String]) -> Result<Vec<usize>> {
+pub(crate) fn positions(table: &str, columns: &[Field], names: &[String]) -> Result<Vec<usize>> {
     let mut places = Vec::with_capacity(names.len());
     for name in names {
         let place = columns.iter().position(|f| f.name == *name).ok_or_else(|| {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use plan::External;
 use plan::statement::{IfExists, ObjectName};
 use sql::{MacroInfo, ViewInfo};
 use types::{Error, Result, SqlState};
@@ -27,6 +28,8 @@ struct Texts {
     /// Of views.
     comments: BTreeMap<(String, String), String>,
     macros: BTreeMap<String, MacroInfo>,
+    /// Functions of the host program.
+    externals: BTreeMap<String, External>,
 }
 
 impl Definitions {
@@ -64,6 +67,29 @@ impl Definitions {
             None => texts.comments.remove(&key),
         };
         true
+    }
+    /// Adds a function of the host program.
+    pub fn create_external(&self, name: String, external: External, replace: bool) -> Result<()> {
+        let mut texts = self.lock();
+        if texts.macros.contains_key(&name) || (!replace && texts.externals.contains_key(&name)) {
+            return Err(Error::new(
+                SqlState::DuplicateFunction,
+                format!("function \"{name}\" already exists"),
+            )
+            .with_hint("drop it first, or ask for it to be replaced"));
+        }
+        texts.externals.insert(name, external);
+        Ok(())
+    }
+    pub fn drop_external(&self, name: &str) -> bool {
+        self.lock().externals.remove(name).is_some()
+    }
+    pub fn external(&self, name: &str) -> Option<External> {
+        self.lock().externals.get(name).cloned()
+    }
+    /// Functions of the host program by name.
+    pub fn externals(&self) -> Vec<(String, External)> {
+        self.lock().externals.iter().map(|(name, external)| (name.clone(), external.clone())).collect()
     }
     pub fn view_names(&self) -> Vec<String> {
         self.lock().views.keys().map(|(_, name)| name.clone()).collect()
@@ -185,6 +211,20 @@ impl Session {
         }
         texts.macros.insert(name, called);
         Ok(ResultSet::done("CREATE MACRO"))
+    }
+
+    /// A function of the host program, or a macro, which is called like one.
+    pub(crate) fn drop_function(&self, name: &str, if_exists: bool) -> Result<ResultSet> {
+        let definitions = &self.database.shared.definitions;
+        let dropped = definitions.drop_external(name) || definitions.lock().macros.remove(name).is_some();
+        if !dropped && !if_exists {
+            let error = Error::new(SqlState::UndefinedFunction, format!("function {name} does not exist"));
+            return Err(match sql::functions().iter().any(|known| known.name == name) {
+                true => error.with_hint("the engine's own functions cannot be dropped"),
+                false => error,
+            });
+        }
+        Ok(ResultSet::done("DROP FUNCTION"))
     }
 
     pub(crate) fn drop_macro(&self, name: &str, if_exists: bool) -> Result<ResultSet> {

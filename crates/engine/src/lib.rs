@@ -1,13 +1,42 @@
 //! The composition root and the public Rust API.
 //!
-//! ```no_run
-//! let database = engine::Database::in_memory(engine::Options::default())?;
-//! let session = database.session();
-//! session.execute("CREATE TABLE t AS SELECT * FROM 'data/orders.parquet'")?;
-//! let result = session.query("SELECT count(*) FROM t")?;
-//! println!("{}", result.value(0, 0).display(result.schema().fields()[0].ty));
-//! # Ok::<(), types::Error>(())
 //! ```
+//! use std::sync::Arc;
+//!
+//! use arrow_array::{Int64Array, RecordBatch, StringArray};
+//! use arrow_schema::{DataType, Field, Schema};
+//! use engine::{Database, Options, SqlState, Type, Value};
+//!
+//! let database = Database::in_memory(Options { workers: Some(2), memory_bytes: Some(1 << 30) })?;
+//! let session = database.session();
+//!
+//! // Arrow in: the rows are read where they lie.
+//! let fields = vec![Field::new("id", DataType::Int64, false), Field::new("name", DataType::Utf8, true)];
+//! let schema = Arc::new(Schema::new(fields));
+//! let ids = Arc::new(Int64Array::from(vec![1, 2, 3]));
+//! let names = Arc::new(StringArray::from(vec![Some("Ada"), None, Some("Cy")]));
+//! let people = RecordBatch::try_new(schema.clone(), vec![ids, names])?;
+//! session.register("people", schema, vec![people]);
+//!
+//! // Statements, one result each; a query with parameters.
+//! session.execute("CREATE TABLE kept AS SELECT * FROM people; INSERT INTO kept VALUES (4, 'Di')")?;
+//! let found = session.query_with("SELECT name FROM kept WHERE id = ?", &[(Value::I64(3), Type::BigInt)])?;
+//! assert_eq!(found.value(0, 0), Value::text("Cy"));
+//!
+//! // Arrow out: of a whole result, or as a stream while the query runs.
+//! let whole = session.query("SELECT * FROM kept")?.record_batches()?;
+//! let streamed: Result<Vec<RecordBatch>, _> = session.stream_arrow("SELECT * FROM kept")?.collect();
+//! let rows = |batches: &[RecordBatch]| batches.iter().map(RecordBatch::num_rows).sum::<usize>();
+//! assert_eq!((rows(&whole), rows(&streamed?)), (4, 4));
+//!
+//! // Errors have an SQLSTATE, a place and perhaps a hint.
+//! let error = session.query("SELECT nam FROM kept").unwrap_err();
+//! assert_eq!((error.state(), error.hint()), (SqlState::UndefinedColumn, Some("did you mean \"name\"?")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Database::create_function`] makes Rust functions over Arrow arrays callable from SQL; [`Session::interrupt`],
+//! [`Session::set_tick`] and [`Session::progress_watch`] are for hosts that stop and watch statements.
 //!
 //! The life of a statement: `sql` plans it over the catalog's snapshot (`relations`), the engine runs its scalar
 //! subqueries, `optimizer` makes a physical plan with the snapshot's statistics (`statistics`), `operators` cuts it
@@ -23,6 +52,7 @@ mod database;
 mod define;
 mod definitions;
 mod explain;
+mod functions;
 mod insert;
 mod progress;
 mod recursion;
@@ -37,6 +67,7 @@ mod system;
 
 pub use catalog::{DEFAULT_SCHEMA, nearest};
 pub use database::{Database, Options};
+pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use progress::ProgressWatch;
 pub use result::ResultSet;
 pub use scheduler::Progress;
@@ -45,3 +76,4 @@ pub use stream::{ArrowStream, ResultStream};
 pub use sync::CancelToken;
 pub use types::{Error, Field, Position, Result, Schema, SqlState, Type, Value};
 pub use vector::Batch;
+pub use vector::arrow::{arrow_schema, arrow_type};

@@ -1,16 +1,17 @@
 //! The catalog as the SQL front end sees it.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
-use plan::{FileSource, TableId};
+use plan::{FileSource, RejectLog, Rejects, TableId};
 use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
+use crate::session::{Session, Tick};
 use crate::settings::Settings;
-use crate::system;
+use crate::system::{self, rejects};
 
 /// One statement's view: a snapshot, so that planning, statistics and execution agree.
 pub(crate) struct SessionRelations {
@@ -19,9 +20,21 @@ pub(crate) struct SessionRelations {
     /// What the session has registered, by name.
     objects: HashMap<String, Object>,
     settings: Settings,
+    /// Called while a question is answered that planning asks.
+    tick: Option<Tick>,
+    /// How many questions this one is inside of.
+    asked: usize,
     /// Views are being described: their columns are not known meanwhile.
     describing: bool,
+    /// What the session's scans have rejected, by the name of the table.
+    rejects: Arc<Mutex<RejectTables>>,
 }
+
+/// Logs of rejects by name.
+pub(crate) type RejectTables = BTreeMap<String, Arc<RejectLog>>;
+
+/// Questions inside each other: each level asks several times, and a view that pivots itself would ask for ever.
+const QUESTIONS_MAX: usize = 3;
 
 /// Rows of the host program, kept while somebody may read them.
 #[derive(Clone)]
@@ -38,20 +51,57 @@ impl SessionRelations {
             database: Some(database.clone()),
             objects: HashMap::new(),
             settings,
+            tick: None,
+            asked: 0,
             describing: false,
+            rejects: Arc::default(),
         }
+    }
+    pub fn with_questions(mut self, tick: Option<Tick>, asked: usize) -> Self {
+        (self.tick, self.asked) = (tick, asked);
+        self
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
         self
     }
+    pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
+        self.rejects = rejects;
+        self
+    }
+    pub fn rejects(&self) -> MutexGuard<'_, RejectTables> {
+        self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Describes a file whose rejects go into a table, if the options say so.
+    fn with_rejects(
+        &self,
+        options: &[(String, String)],
+        describe: impl FnOnce(&[(String, String)]) -> Result<FileSource>,
+    ) -> Result<FileSource> {
+        let mut options = options.to_vec();
+        let Some(table) = rejects::take_table(&mut options)? else { return describe(&options) };
+        let mut source = describe(&options)?;
+        if self.asked > 0 {
+            // The statement that asks reads the file too, and notes what it rejects.
+            source.set_rejects(&Rejects::ignored());
+            return Ok(source);
+        }
+        let log = self.rejects().entry(table).or_default().clone();
+        source.set_rejects(&Rejects::noted(&log));
+        Ok(source)
+    }
+
     pub fn with_snapshot(snapshot: Arc<Snapshot>) -> Self {
         SessionRelations {
             snapshot,
             database: None,
             objects: HashMap::new(),
             settings: Settings::default(),
+            tick: None,
+            asked: 0,
             describing: false,
+            rejects: Arc::default(),
         }
     }
     /// All views: schema, name, definition.
@@ -64,6 +114,10 @@ impl SessionRelations {
     /// All macros, and whether they give tables.
     pub fn macros(&self) -> Vec<(String, bool)> {
         self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
+    }
+    /// Functions of the host program by name.
+    pub fn externals(&self) -> Vec<(String, plan::External)> {
+        self.database.as_ref().map(|d| d.shared.definitions.externals()).unwrap_or_default()
     }
     /// Every setting: name, value, meaning.
     pub fn settings(&self) -> Vec<Vec<Value>> {
@@ -79,7 +133,10 @@ impl SessionRelations {
             database: self.database.clone(),
             objects: self.objects.clone(),
             settings: self.settings.clone(),
+            tick: None,
+            asked: 0,
             describing: true,
+            rejects: self.rejects.clone(),
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
@@ -125,22 +182,47 @@ impl sql::Relations for SessionRelations {
         if self.snapshot.find(schema, name).is_some() {
             return None;
         }
+        if schema.is_none() && self.rejects().contains_key(name) {
+            return Some(rejects::view(name));
+        }
         self.database.as_ref()?.shared.definitions.view(schema, name)
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
         self.database.as_ref()?.shared.definitions.macro_named(name)
     }
+    fn external(&self, name: &str) -> Option<plan::External> {
+        self.database.as_ref()?.shared.definitions.external(name)
+    }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
-        formats::describe(path, options)
+        self.with_rejects(options, |options| formats::describe(path, options))
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
-        formats::describe_as(path, options, table)
+        self.with_rejects(options, |options| formats::describe_as(path, options, table))
+    }
+    fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
+        let (columns, rows) = formats::report(path, options)?;
+        Ok(sql::SystemRows { columns, rows })
     }
     fn object(&self, name: &str) -> Option<FileSource> {
         self.objects.get(&name.to_lowercase()).map(|object| object.source.clone())
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
         system::rows(self, function)
+    }
+    fn answer(&self, query: &str) -> Result<sql::SystemRows> {
+        let answers = !self.describing && self.asked < QUESTIONS_MAX;
+        let Some(database) = self.database.as_ref().filter(|_| answers) else {
+            return Err(Error::unsupported("PIVOT must be given its values here")
+                .with_hint("write ON k IN ('a', 'b')"));
+        };
+        let (tick, asked) = (self.tick.clone(), self.asked + 1);
+        let session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        let result = session.query(query)?;
+        let mut rows = Vec::with_capacity(result.rows());
+        for batch in result.batches() {
+            rows.extend((0..batch.rows).map(|row| batch.columns.iter().map(|c| c.value(row)).collect()));
+        }
+        Ok(sql::SystemRows { columns: result.schema().clone(), rows })
     }
     fn system_functions(&self) -> &'static [&'static str] {
         &system::FUNCTIONS

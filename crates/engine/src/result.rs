@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use types::{Schema, Value};
+use arrow_array::RecordBatch;
+use types::{Result, Schema, Value};
 use vector::Batch;
+use vector::arrow::{arrow_schema, to_record_batch};
 
 /// Rows, or for statements without rows just a tag that says what was done.
 #[derive(Clone, Debug)]
@@ -28,6 +30,11 @@ impl ResultSet {
     }
     pub fn batches(&self) -> &[Batch] {
         &self.batches
+    }
+    /// The rows as Arrow, columns shared where the layouts agree.
+    pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
+        let schema = arrow_schema(&self.schema);
+        self.batches.iter().map(|batch| to_record_batch(batch, &schema)).collect()
     }
     pub fn into_batches(self) -> Vec<Batch> {
         self.batches

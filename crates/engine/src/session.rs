@@ -13,7 +13,7 @@ use vector::{Batch, Vector};
 
 use crate::database::Database;
 use crate::progress::ProgressWatch;
-use crate::relations::{Object, SessionRelations};
+use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
 use crate::settings::{self, Settings};
 use crate::stream::OpenStream;
@@ -27,6 +27,9 @@ pub struct Session {
     cancel: CancelToken,
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
+    rejects: Arc<Mutex<RejectTables>>,
+    /// How many statements' planning this session answers questions of, one inside the other.
+    asked: usize,
     pub(crate) progress: ProgressWatch,
     /// Streams that may be open.
     pub(crate) streams: Mutex<Vec<OpenStream>>,
@@ -42,9 +45,30 @@ impl Session {
             cancel: CancelToken::new(),
             tick: Mutex::new(None),
             objects: Mutex::default(),
+            rejects: Arc::default(),
+            asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
+        }
+    }
+
+    /// A session of its own that sees what another one does.
+    pub(crate) fn asked(
+        database: &Database,
+        settings: &Settings,
+        objects: &HashMap<String, Object>,
+        rejects: &Arc<Mutex<RejectTables>>,
+        tick: Option<Tick>,
+        asked: usize,
+    ) -> Self {
+        Session {
+            asked,
+            settings: Mutex::new(settings.clone()),
+            objects: Mutex::new(objects.clone()),
+            rejects: rejects.clone(),
+            tick: Mutex::new(tick),
+            ..Session::new(database.clone())
         }
     }
 
@@ -170,7 +194,7 @@ impl Session {
             let planned = sql::plan_with(text, statement, &relations, parameters)?;
             let bound = started.elapsed();
             let is_query = matches!(planned, Statement::Query(_));
-            let mut result = self.run_statement(planned, &relations)?;
+            let mut result = self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
             if is_query {
                 result.planning += bound;
             }
@@ -237,6 +261,7 @@ impl Session {
             Statement::CreateMacro { name, parameters, text, table, replace } => {
                 self.create_macro(name, sql::MacroInfo { parameters, text, table }, replace)
             }
+            Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
             Statement::Prepare { name, text } => self.prepare_statement(name, text),
             Statement::Execute { name, arguments } => {
@@ -307,7 +332,10 @@ impl Session {
     /// The catalog as this session's next statement sees it.
     pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, settings).with_objects(self.objects().clone())
+        SessionRelations::new(&self.database, settings)
+            .with_objects(self.objects().clone())
+            .with_reject_tables(self.rejects.clone())
+            .with_questions(self.tick(), self.asked)
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {
@@ -354,6 +382,14 @@ fn caught<T: Send>(text: &str, work: impl FnOnce() -> Result<T> + Send) -> Resul
 pub(crate) fn internal_error(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::internal(format!("internal error: {}", panic_message(panic)))
         .with_hint("this is a bug; please report it with the statement")
+}
+
+/// An error of the host program's function stands where its call does, which is told within its statement.
+pub(crate) fn in_script(error: Error, statement: &sql::StatementText) -> Error {
+    match error.state() {
+        SqlState::ExternalRoutineException => statement.in_script(error),
+        _ => error,
+    }
 }
 
 pub(crate) fn more_than_one() -> Error {

@@ -21,14 +21,14 @@ use plan::{LogicalQuery, Statement};
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
 use types::{Error, Result, Schema, Type, Value};
-use vector::Batch;
 use vector::arrow::{arrow_schema, to_record_batch};
+use vector::{Batch, Data, Vector};
 
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{cancelled, conform_batch, failure, result_schema};
-use crate::session::{Tick, internal_error};
+use crate::session::{Tick, in_script, internal_error};
 
 /// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
 const QUEUE_BYTES_MAX: u64 = 32 << 20;
@@ -49,6 +49,8 @@ pub struct ResultStream {
     schema: Schema,
     tag: String,
     rows: Rows,
+    /// Where the statement stands in its text, for errors that have a place in it.
+    statement: Option<sql::StatementText>,
 }
 
 enum Rows {
@@ -63,13 +65,33 @@ struct Running {
     driver: Option<JoinHandle<()>>,
 }
 
+/// What a stream's batches are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Values,
+    /// Decimals are 128 bits wide already: what `to_record_batch` then does shares all buffers.
+    Arrow,
+}
+
+fn as_arrow_has_it(batch: Batch) -> Batch {
+    let rows = batch.rows;
+    let wide = |column: Vector| match (column.ty(), column.flatten().data()) {
+        (ty @ Type::Decimal { .. }, Data::I64(values)) => {
+            let values: Vec<i128> = values.iter().map(|v| i128::from(*v)).collect();
+            Vector::new(ty, Data::I128(values.into()), column.flatten().validity().cloned())
+        }
+        _ => column,
+    };
+    Batch::new(batch.columns.into_iter().map(wide).collect(), rows)
+}
+
 /// How a session finds the streams that are open, to stop them.
 pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
 
 impl ResultStream {
     fn ready(result: ResultSet) -> Self {
         let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
-        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()) }
+        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()), statement: None }
     }
 
     pub fn schema(&self) -> &Schema {
@@ -110,6 +132,10 @@ impl ResultStream {
                     let reason = running.control.cancel_token().reason();
                     self.rows = Rows::Ready(vec![].into_iter());
                     let stopped = error.state() == types::SqlState::QueryCanceled;
+                    let error = match &self.statement {
+                        Some(statement) => in_script(error, statement),
+                        None => error,
+                    };
                     return Err(reason.filter(|_| stopped).map_or(error, cancelled));
                 }
             }
@@ -144,7 +170,8 @@ impl ResultStream {
         }
     }
 
-    /// The stream as Arrow's reader of record batches.
+    /// The stream as Arrow's reader of record batches. For streams that are only read as Arrow,
+    /// [`Session::stream_arrow`] leaves less to do to the reader.
     pub fn into_arrow(self) -> ArrowStream {
         ArrowStream { schema: arrow_schema(&self.schema), stream: self }
     }
@@ -176,6 +203,11 @@ pub struct ArrowStream {
 }
 
 impl ArrowStream {
+    /// The batches before they are made Arrow's.
+    pub fn into_stream(self) -> ResultStream {
+        self.stream
+    }
+
     /// As `next`, with the engine's own error.
     pub fn next_record_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.stream.next_batch()?.map(|batch| to_record_batch(&batch, &self.schema)).transpose()
@@ -203,6 +235,20 @@ impl Session {
 
     /// As `stream`, with values for parameters; see [`Session::query_with`]. The text then holds one statement.
     pub fn stream_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultStream> {
+        self.open_stream(text, parameters, Form::Values)
+    }
+
+    /// As `stream`, for readers of Arrow: workers bring columns into Arrow's form, so that the reader need not.
+    pub fn stream_arrow(&self, text: &str) -> Result<ArrowStream> {
+        self.stream_arrow_with(text, &[])
+    }
+
+    /// As `stream_arrow`, with values for parameters.
+    pub fn stream_arrow_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ArrowStream> {
+        Ok(self.open_stream(text, parameters, Form::Arrow)?.into_arrow())
+    }
+
+    fn open_stream(&self, text: &str, parameters: &[(Value, Type)], form: Form) -> Result<ResultStream> {
         let statements = sql::split(text)?;
         let Some((last, before)) = statements.split_last() else {
             return Ok(ResultStream::ready(ResultSet::done("")));
@@ -213,7 +259,7 @@ impl Session {
         for statement in before {
             self.execute_one(text, statement, &[])?;
         }
-        self.guarded(text, || {
+        let opened = self.guarded(text, || {
             let relations = self.relations();
             let mut planned = sql::plan_with(text, last, &relations, parameters)?;
             if let Statement::Execute { name, arguments } = &planned {
@@ -222,17 +268,20 @@ impl Session {
             match planned {
                 // The places of a scheduler's workers may all be taken by orders that wait as we would.
                 Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
-                    self.stream_query(query, relations)
+                    self.stream_query(query, relations, form)
                 }
                 other => self.run_statement(other, &relations).map(ResultStream::ready),
             }
-        })
+            .map_err(|error| in_script(error, last))
+        });
+        Ok(ResultStream { statement: Some(last.clone()), ..opened? })
     }
 
-    pub(crate) fn stream_query(
+    fn stream_query(
         &self,
         query: LogicalQuery,
         relations: SessionRelations,
+        form: Form,
     ) -> Result<ResultStream> {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
@@ -240,7 +289,10 @@ impl Session {
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
         let declared = schema.clone();
-        let conform = Box::new(move |batch| conform_batch(batch, &declared));
+        let conform = Box::new(move |batch| {
+            let batch = conform_batch(batch, &declared)?;
+            Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
+        });
         let dag = operators::compose::compose_stream(&prepared.plan, &context, &queue, conform)?;
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();
@@ -267,7 +319,8 @@ impl Session {
         })?;
         self.remember_stream((Arc::downgrade(&queue), cancel));
         let running = Running { queue, control, tick: self.tick(), driver: Some(driver) };
-        Ok(ResultStream { schema, tag: "SELECT".to_owned(), rows: Rows::Running(running) })
+        let tag = "SELECT".to_owned();
+        Ok(ResultStream { schema, tag, rows: Rows::Running(running), statement: None })
     }
 
     fn remember_stream(&self, stream: OpenStream) {

@@ -49,6 +49,8 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
         }
         K::Input(position) => Operation::Input(*position),
         K::Literal(value) => Operation::Literal(value.clone()),
+        // Stands in for the argument; the call around it has the body.
+        K::Lambda(_) => Operation::Literal(Value::Null),
         K::Compare { op, .. } => {
             align(graph, &mut operands);
             Operation::Compare(*op)
@@ -101,10 +103,18 @@ fn add(graph: &mut Graph, expression: &Expr) -> Result<NodeId> {
             align_function(graph, *function, ty, &mut operands)?;
             Operation::Function(*function)
         }
+        K::External { function, place, .. } => {
+            Operation::Library(LibraryCall::external(function, *place, ty))
+        }
         K::Library { name, arguments } => {
             let types: Vec<Type> = arguments.iter().map(|a| a.ty).collect();
             let constants: Vec<Option<Value>> = operands.iter().map(|o| graph.literal(*o).cloned()).collect();
-            let call = LibraryCall::bind(name, &types, &constants, ty)?;
+            let body =
+                arguments.iter().find_map(|a| if let K::Lambda(body) = &a.kind { Some(body) } else { None });
+            let call = match body {
+                Some(body) => LibraryCall::bind_lambda(name, body, ty)?,
+                None => LibraryCall::bind(name, &types, &constants, ty)?,
+            };
             Operation::Library(call)
         }
     };

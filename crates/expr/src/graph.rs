@@ -96,7 +96,7 @@ impl Operation {
                 has_null == h && negated == n && set.values() == s.values()
             }
             (O::Function(a), O::Function(b)) => a == b,
-            (O::Library(a), O::Library(b)) => a.name() == b.name() && !a.is_volatile() && !b.is_volatile(),
+            (O::Library(a), O::Library(b)) => a.same(b),
             _ => false,
         }
     }

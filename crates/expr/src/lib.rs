@@ -12,9 +12,12 @@ pub mod fallback;
 mod frame;
 mod graph;
 mod kernels;
+mod nested;
 mod operand;
+mod own;
 pub mod predicate;
 pub mod program;
 
+pub use fallback::{ExternalBody, ExternalCode};
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};

@@ -68,9 +68,15 @@ pub fn fold_constants(expression: Expr) -> Expr {
         let operands = e.children();
         let foldable = !matches!(
             e.kind,
-            ExprKind::Literal(_) | ExprKind::Column(_) | ExprKind::Input(_) | ExprKind::ScalarSubquery(_)
+            ExprKind::Literal(_)
+                | ExprKind::Column(_)
+                | ExprKind::Input(_)
+                | ExprKind::Lambda(_)
+                | ExprKind::ScalarSubquery(_)
         ) && operands.iter().all(|o| o.as_literal().is_some())
-            && !matches!(&e.kind, ExprKind::Library { name, .. } if fallback::is_volatile(name));
+            && !matches!(&e.kind, ExprKind::Library { name, .. } if fallback::is_volatile(name))
+            // The program's function is not called before the statement runs.
+            && !matches!(e.kind, ExprKind::External { .. });
         if !foldable {
             return e;
         }

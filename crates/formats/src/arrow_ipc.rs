@@ -74,6 +74,17 @@ struct Contents {
     messages: Vec<Message>,
 }
 
+/// Numbers of the other byte order would be read as others.
+fn own_byte_order(input: &Input, schema: arrow_ipc::Schema<'_>) -> Result<()> {
+    match schema.endianness() == arrow_ipc::Endianness::Little {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "\"{}\" has big-endian numbers, which is not supported",
+            input.path
+        ))),
+    }
+}
+
 impl Contents {
     fn load(path: &str) -> Result<Contents> {
         let input = Input::open(path)?;
@@ -96,6 +107,7 @@ impl Contents {
         let bytes = input.exact(begin, trailer_begin).map_err(|e| input.failed(&e))?;
         let footer = root_as_footer(&bytes).map_err(|e| fail(&format!("its footer is damaged: {e}")))?;
         let schema = footer.schema().ok_or_else(|| fail(&"its footer has no schema"))?;
+        own_byte_order(input, schema)?;
         let mut messages = Vec::new();
         for block in footer.dictionaries().iter().flatten() {
             messages.push(Message::checked(
@@ -148,6 +160,7 @@ impl Contents {
             let kind = match message.header_type() {
                 MessageHeader::Schema => {
                     let schema = message.header_as_schema().ok_or_else(|| fail(&"it has no schema"))?;
+                    own_byte_order(input, schema)?;
                     if found.is_some() {
                         return Err(fail(&"it has two schemas"));
                     }

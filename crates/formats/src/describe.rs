@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState, Value};
 
 use crate::input::uncompressed_name;
 use crate::layout::{self, Layout};
 use crate::text::Given;
-use crate::{arrow_ipc, parquet, text};
+use crate::{arrow_ipc, json, parquet, text};
 
 /// The option that names further files, or patterns of such.
 pub const MORE_FILES: &str = "files";
 /// What the files of a folder that is named as a whole are called.
-const EXTENSIONS: [&str; 10] =
-    ["parquet", "pq", "csv", "tsv", "tbl", "arrow", "arrows", "ipc", "feather", "gz"];
+const EXTENSIONS: [&str; 14] = [
+    "parquet", "pq", "csv", "tsv", "tbl", "json", "ndjson", "jsonl", "arrow", "arrows", "ipc", "feather",
+    "gz", "zst",
+];
 
 /// Describes the files that `pattern` (a path, or a glob) names.
 pub fn describe(pattern: &str, options: &[(String, String)]) -> Result<FileSource> {
@@ -53,6 +55,12 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
 }
 
+/// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.
+pub fn report(pattern: &str, options: &[(String, String)]) -> Result<(Schema, Vec<Vec<Value>>)> {
+    let paths = expand(pattern)?;
+    text::report(&paths, pattern, options)
+}
+
 /// Files with the same columns.
 fn describe_alike(
     pattern: &str,
@@ -64,7 +72,7 @@ fn describe_alike(
     let format = match named {
         Some(name) => by_name(name).ok_or_else(|| {
             Error::new(SqlState::InvalidParameterValue, format!("format \"{name}\" is not known"))
-                .with_hint("the formats are parquet, csv, tbl and arrow")
+                .with_hint("the formats are parquet, csv, json, tbl and arrow")
         })?,
         None => paths
             .first()
@@ -74,7 +82,7 @@ fn describe_alike(
             .ok_or_else(|| {
                 Error::new(SqlState::FeatureNotSupported, format!("cannot tell the format of \"{pattern}\""))
                     .with_hint(
-                        "name the file .parquet, .csv, .tsv, .tbl or .arrow, or give the FORMAT option",
+                        "name the file .parquet, .csv, .tsv, .json, .tbl or .arrow, or give the FORMAT option",
                     )
             })?,
     };
@@ -90,6 +98,10 @@ fn describe_alike(
             let (schema, rows) = arrow_ipc::describe(&paths)?;
             (schema, TextOptions::default(), rows)
         }
+        FileFormat::Json => {
+            let (schema, text) = json::describe(&paths, &given, table)?;
+            (schema, text, None)
+        }
         FileFormat::Memory => return Err(Error::internal("held rows are not described")),
         FileFormat::Csv | FileFormat::Tbl => {
             let (schema, text) = text::describe(&paths, format, &given, table)?;
@@ -104,6 +116,7 @@ fn by_name(name: &str) -> Option<FileFormat> {
         "parquet" | "pq" => FileFormat::Parquet,
         "csv" | "tsv" | "txt" => FileFormat::Csv,
         "tbl" => FileFormat::Tbl,
+        "json" | "ndjson" | "jsonl" | "geojson" => FileFormat::Json,
         "arrow" | "ipc" | "feather" | "arrows" => FileFormat::Arrow,
         _ => return None,
     })

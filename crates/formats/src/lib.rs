@@ -1,4 +1,4 @@
-//! Files in: Parquet, CSV, tbl and Arrow IPC read in parallel as batches. Results out: `write`.
+//! Files in: Parquet, CSV, tbl, JSON and Arrow IPC read in parallel as batches. Results out: `write`.
 //!
 //! `describe` looks at a file's metadata and says what it is as a relation; `open` makes a `Reader` whose units (row
 //! groups, byte ranges, record batches) are read independently by whoever claims them. A file is not trusted: whatever
@@ -10,6 +10,7 @@ mod decode;
 mod describe;
 mod held;
 mod input;
+mod json;
 mod layout;
 mod parquet;
 mod parts;
@@ -26,7 +27,7 @@ use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
 use vector::{Batch, Vector};
 
-pub use describe::{MORE_FILES, describe, describe_as};
+pub use describe::{MORE_FILES, describe, describe_as, report};
 pub use held::{Held, hold};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
@@ -105,6 +106,7 @@ pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<A
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows)?)),
         FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }
 }

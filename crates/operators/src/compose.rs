@@ -38,6 +38,7 @@ use crate::sort::Sort;
 use crate::stream::{Prepare, ResultQueue, Stream};
 use crate::table_scan::TableScan;
 use crate::transfer::transfer;
+use crate::unnest::Unnest;
 use crate::values::Values;
 use crate::window::Window;
 
@@ -336,6 +337,12 @@ impl Composer<'_> {
                 let segments = self.close(flowing, window.sink());
                 let evaluated = self.step("evaluate windows", window.evaluate_step(), &segments);
                 Ok(self.open_shared(window.source(), "windows".to_owned(), &[evaluated]))
+            }
+            PhysicalNode::Unnest { input, keep, lists, ordinality, outer } => {
+                let mut flowing = self.flow(input)?;
+                let unnest = Unnest::new(plan.id, keep, lists, *ordinality, *outer)?;
+                self.append(&mut flowing, Arc::new(unnest), "unnest", &[]);
+                Ok(flowing)
             }
             PhysicalNode::UnionAll { inputs } => {
                 let mut branches = Vec::new();

@@ -29,6 +29,7 @@ pub mod sort;
 pub mod stream;
 pub mod table_scan;
 pub mod transfer;
+mod unnest;
 pub mod values;
 mod window;
 

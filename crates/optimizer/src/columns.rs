@@ -90,6 +90,11 @@ impl ColumnSet {
                 self.extend(calls.iter().map(|(id, _)| *id));
                 self.add_plan(input);
             }
+            LogicalPlan::Unnest { input, lists, ordinality, .. } => {
+                self.extend(lists.iter().map(|(id, _)| *id));
+                self.extend(ordinality.iter().copied());
+                self.add_plan(input);
+            }
             LogicalPlan::Join { left, right, kind, mark, .. } => {
                 use plan::JoinKind as J;
                 if !matches!(kind, J::RightSemi | J::RightAnti) {

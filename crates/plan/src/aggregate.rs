@@ -25,10 +25,18 @@ pub enum AggregateFunction {
     /// The value of the only row, NULL included; a second row is error 21000 (correlated scalar subqueries). Ignores
     /// DISTINCT.
     SingleValue,
-    /// `string_agg(text, delimiter)`; the delimiter is a constant.
+    /// `string_agg(text, delimiter)`; the delimiter is a constant. With `ordered`, the argument is an ordered row
+    /// (`functions::ORDERED_ROW`) that carries the text, and the pieces are in the order of the rows.
     StringAgg {
         delimiter: Arc<str>,
+        ordered: bool,
     },
+    /// The argument in the first row of the input's order, or in the last; an argument that is NULL has no row.
+    Arrival {
+        last: bool,
+    },
+    /// Of pairs of floats (`functions::PAIR`).
+    Paired(Pairing),
     BitAnd,
     BitOr,
     BitXor,
@@ -50,6 +58,40 @@ pub enum AggregateFunction {
     Mode,
     /// Of the values' frequencies, in bits.
     Entropy,
+}
+
+/// Aggregates of pairs: y, which depends, then x.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pairing {
+    Corr,
+    CovarPop,
+    CovarSamp,
+    Slope,
+    Intercept,
+    R2,
+    AvgX,
+    AvgY,
+    Sxx,
+    Syy,
+    Sxy,
+}
+
+impl Pairing {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Corr => "corr",
+            Self::CovarPop => "covar_pop",
+            Self::CovarSamp => "covar_samp",
+            Self::Slope => "regr_slope",
+            Self::Intercept => "regr_intercept",
+            Self::R2 => "regr_r2",
+            Self::AvgX => "regr_avgx",
+            Self::AvgY => "regr_avgy",
+            Self::Sxx => "regr_sxx",
+            Self::Syy => "regr_syy",
+            Self::Sxy => "regr_sxy",
+        }
+    }
 }
 
 /// A number from 0 to 1, kept as its bits so that calls can be compared and hashed.
@@ -84,6 +126,9 @@ impl AggregateFunction {
             Self::AnyValue => "any_value",
             Self::SingleValue => "single_value",
             Self::StringAgg { .. } => "string_agg",
+            Self::Arrival { last: false } => "first",
+            Self::Arrival { last: true } => "last",
+            Self::Paired(pairing) => pairing.name(),
             Self::BitAnd => "bit_and",
             Self::BitOr => "bit_or",
             Self::BitXor => "bit_xor",

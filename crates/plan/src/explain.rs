@@ -94,6 +94,7 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
         N::TableScan { name, .. } => Some(name.clone()),
         N::Materialized { index, .. } => Some(format!("common subplan {index}")),
         N::Filter { input, .. } | N::Sort { input, .. } | N::Limit { input, .. } => origin(input, at),
+        N::Unnest { input, keep, .. } => origin(input, *keep.get(at)?),
         N::Window { input, .. } if at < input.output.len() => origin(input, at),
         N::Project { input, expressions } => match expressions.get(at)?.kind {
             ExprKind::Input(below) => origin(input, below),

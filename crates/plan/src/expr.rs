@@ -11,7 +11,9 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use types::{Comparison, LikePattern, Type, Value};
+use types::{Comparison, LikePattern, Position, Type, Value};
+
+use crate::ExternalFunction;
 
 /// A column of a logical plan, unique within its query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -160,6 +162,15 @@ pub enum ExprKind {
         name: Arc<str>,
         arguments: Vec<Expr>,
     },
+    /// The body of a lambda, an argument of a library function; its inputs are the function's to give, none of the
+    /// batch's, so that it has no operands here.
+    Lambda(Arc<Expr>),
+    /// A function of the host program, and where the call stands in the statement's text.
+    External {
+        function: Arc<ExternalFunction>,
+        arguments: Vec<Expr>,
+        place: Option<Position>,
+    },
     ScalarSubquery(SubqueryId),
 }
 
@@ -205,6 +216,10 @@ impl PartialEq for ExprKind {
             (K::Library { name, arguments }, K::Library { name: n, arguments: a }) => {
                 name == n && arguments == a
             }
+            (K::Lambda(a), K::Lambda(b)) => a == b,
+            (K::External { function, arguments, .. }, K::External { function: f, arguments: a, .. }) => {
+                Arc::ptr_eq(function, f) && arguments == a
+            }
             (K::ScalarSubquery(a), K::ScalarSubquery(b)) => a == b,
             _ => false,
         }
@@ -233,6 +248,8 @@ impl Hash for ExprKind {
             K::InList { values, has_null, negated, .. } => (values, has_null, negated).hash(state),
             K::Function { function, .. } => function.hash(state),
             K::Library { name, .. } => name.hash(state),
+            K::Lambda(body) => body.hash(state),
+            K::External { function, .. } => function.name.hash(state),
             K::ScalarSubquery(id) => id.hash(state),
         }
     }
@@ -309,7 +326,7 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         use ExprKind as K;
         match &self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {
@@ -325,14 +342,16 @@ impl Expr {
             K::Case { branches, otherwise } => {
                 branches.iter().flat_map(|(w, t)| [w, t]).chain(otherwise.as_deref()).collect()
             }
-            K::Function { arguments, .. } | K::Library { arguments, .. } => arguments.iter().collect(),
+            K::Function { arguments, .. } | K::Library { arguments, .. } | K::External { arguments, .. } => {
+                arguments.iter().collect()
+            }
         }
     }
     /// Direct operands, in the order of `children`.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         use ExprKind as K;
         match &mut self.kind {
-            K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => vec![],
+            K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => vec![],
             K::Compare { left, right, .. }
             | K::NotDistinct { left, right, .. }
             | K::Arithmetic { left, right, .. } => {
@@ -348,7 +367,9 @@ impl Expr {
             K::Case { branches, otherwise } => {
                 branches.iter_mut().flat_map(|(w, t)| [w, t]).chain(otherwise.as_deref_mut()).collect()
             }
-            K::Function { arguments, .. } | K::Library { arguments, .. } => arguments.iter_mut().collect(),
+            K::Function { arguments, .. } | K::Library { arguments, .. } | K::External { arguments, .. } => {
+                arguments.iter_mut().collect()
+            }
         }
     }
     /// Calls `visit` on this expression and all below it, parents first.
@@ -407,7 +428,7 @@ impl Expr {
                     *checked || matches!(op, Arithmetic::Divide | Arithmetic::Modulo)
                 }
                 ExprKind::Cast { lenient, .. } => !lenient,
-                ExprKind::Library { .. } | ExprKind::Negate(_) => true,
+                ExprKind::Library { .. } | ExprKind::External { .. } | ExprKind::Negate(_) => true,
                 ExprKind::Function { function, .. } => matches!(function, Function::Absolute),
                 _ => false,
             };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use types::{Schema, Value};
 
 use crate::Zone;
+use crate::rejects::Rejects;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
@@ -12,6 +13,8 @@ pub enum FileFormat {
     Csv,
     /// dbgen's text: `|` between and after values, no header.
     Tbl,
+    /// Objects, one after the other or in an array.
+    Json,
     /// Arrow IPC, file or stream.
     Arrow,
     /// Rows that the host program holds; the path is their name.
@@ -19,20 +22,54 @@ pub enum FileFormat {
 }
 
 /// How text files are read; ignored for the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TextOptions {
     pub delimiter: u8,
     /// 0: nothing is quoted.
     pub quote: u8,
+    /// What stands before a quote that belongs to a quoted value: the quote itself, or another character.
+    pub escape: u8,
+    /// What ends a line: LF (perhaps after CR), or CR alone.
+    pub newline: u8,
+    /// Lines that begin so are passed over; 0 for none.
+    pub comment: u8,
+    /// Lines before the header, or before the first record.
+    pub skip: u64,
     /// `None`: found by looking at the first line.
     pub header: Option<bool>,
-    /// The text that stands for NULL.
-    pub null_text: String,
+    /// The texts that stand for NULL.
+    pub null_texts: Vec<String>,
+    /// By column, the form of its dates or timestamps, as in strftime; `None`, and for columns beyond, ISO's forms.
+    pub formats: Vec<Option<String>>,
+    /// What separates a number's fraction, and its thousands (0 for nothing).
+    pub decimal: u8,
+    pub thousands: u8,
+    /// Records that are too short end in NULLs.
+    pub null_padding: bool,
+    /// Quotes where none should be are read as well as can be.
+    pub lenient: bool,
+    /// Records that cannot be read are left out, and noted here.
+    pub rejects: Option<Rejects>,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        TextOptions { delimiter: b',', quote: b'"', header: None, null_text: String::new() }
+        TextOptions {
+            delimiter: b',',
+            quote: b'"',
+            escape: b'"',
+            newline: b'\n',
+            comment: 0,
+            skip: 0,
+            header: None,
+            null_texts: vec![String::new()],
+            formats: vec![],
+            decimal: b'.',
+            thousands: 0,
+            null_padding: false,
+            lenient: false,
+            rejects: None,
+        }
     }
 }
 
@@ -73,4 +110,14 @@ pub enum PartColumn {
 pub struct FileColumn {
     pub zone: Zone,
     pub distinct: Option<u64>,
+}
+
+impl FileSource {
+    /// Records that cannot be read are left out and noted.
+    pub fn set_rejects(&mut self, rejects: &Rejects) {
+        self.text.rejects = Some(rejects.clone());
+        let mut parts = self.parts.to_vec();
+        parts.iter_mut().for_each(|part| part.source.set_rejects(rejects));
+        self.parts = parts.into();
+    }
 }

@@ -9,18 +9,22 @@ pub mod aggregate;
 pub mod bounds;
 pub mod explain;
 pub mod expr;
+pub mod external;
 pub mod file;
+pub mod functions;
 pub mod logical;
 pub mod physical;
 pub mod places;
 pub mod print;
 pub mod pruning;
+pub mod rejects;
 pub mod statement;
 pub mod window;
 
-pub use aggregate::{AggregateCall, AggregateFunction, Fraction};
+pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
 pub use bounds::expr_bounds;
 pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, SubqueryId};
+pub use external::{External, ExternalFunction};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
     ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, Recursion, ScanSource,
@@ -32,5 +36,6 @@ pub use physical::{
 };
 pub use places::Places;
 pub use pruning::{Pruning, Zone, Zones};
+pub use rejects::{Reject, RejectLog, Rejects};
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

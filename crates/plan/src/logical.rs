@@ -153,6 +153,15 @@ pub enum LogicalPlan {
         order: Vec<SortKey>,
         calls: Vec<(ColumnId, WindowCall)>,
     },
+    /// For each row of the input, a row for each element of its lists, side by side: the input's columns, one of elements
+    /// for each list (NULL where another is longer), and the element's place from 1. A row whose lists have no elements
+    /// is dropped, or with `outer` kept once.
+    Unnest {
+        input: Box<LogicalPlan>,
+        lists: Vec<(ColumnId, Expr)>,
+        ordinality: Option<ColumnId>,
+        outer: bool,
+    },
     /// UNION ALL: `inputs[i].1` are that input's columns that become `columns`.
     Union {
         inputs: Vec<(LogicalPlan, Vec<ColumnId>)>,
@@ -173,6 +182,12 @@ impl LogicalPlan {
             Self::Window { input, calls, .. } => {
                 let mut ids = input.output();
                 ids.extend(calls.iter().map(|(id, _)| *id));
+                ids
+            }
+            Self::Unnest { input, lists, ordinality, .. } => {
+                let mut ids = input.output();
+                ids.extend(lists.iter().map(|(id, _)| *id));
+                ids.extend(*ordinality);
                 ids
             }
             Self::Join { left, right, kind, mark, .. } => match kind {
@@ -202,6 +217,7 @@ impl LogicalPlan {
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
             | Self::Window { input, .. }
+            | Self::Unnest { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
             Self::Union { inputs, .. } => inputs.iter().map(|(p, _)| p).collect(),
@@ -215,6 +231,7 @@ impl LogicalPlan {
             | Self::Aggregate { input, .. }
             | Self::Sort { input, .. }
             | Self::Window { input, .. }
+            | Self::Unnest { input, .. }
             | Self::Limit { input, .. } => vec![input],
             Self::Join { left, right, .. } => vec![left, right],
             Self::Union { inputs, .. } => inputs.iter_mut().map(|(p, _)| p).collect(),
@@ -231,6 +248,7 @@ impl LogicalPlan {
             Self::Values { .. } | Self::Limit { .. } | Self::Union { .. } => vec![],
             Self::Filter { predicate, .. } => vec![predicate],
             Self::Project { expressions, .. } => expressions.iter().map(|(_, e)| e).collect(),
+            Self::Unnest { lists, .. } => lists.iter().map(|(_, e)| e).collect(),
             Self::Join { on, residual, .. } => on.iter().flat_map(|(l, r)| [l, r]).chain(residual).collect(),
             Self::Aggregate { groups, aggregates, .. } => groups
                 .iter()
@@ -251,6 +269,7 @@ impl LogicalPlan {
             Self::Values { .. } | Self::Limit { .. } | Self::Union { .. } => vec![],
             Self::Filter { predicate, .. } => vec![predicate],
             Self::Project { expressions, .. } => expressions.iter_mut().map(|(_, e)| e).collect(),
+            Self::Unnest { lists, .. } => lists.iter_mut().map(|(_, e)| e).collect(),
             Self::Join { on, residual, .. } => {
                 on.iter_mut().flat_map(|(l, r)| [l, r]).chain(residual).collect()
             }

@@ -214,6 +214,15 @@ pub enum PhysicalNode {
         /// The input comes in the order of `order`, and there is one partition.
         sorted: bool,
     },
+    /// Output: the input's columns at `keep`, the elements of each list, and with `ordinality` their place. See
+    /// `LogicalPlan::Unnest`.
+    Unnest {
+        input: Box<PhysicalPlan>,
+        keep: Vec<usize>,
+        lists: Vec<Expr>,
+        ordinality: bool,
+        outer: bool,
+    },
     UnionAll {
         inputs: Vec<PhysicalPlan>,
     },
@@ -244,6 +253,7 @@ impl PhysicalPlan {
             | N::Sort { input, .. }
             | N::Limit { input, .. }
             | N::Window { input, .. }
+            | N::Unnest { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter().collect(),
@@ -264,6 +274,7 @@ impl PhysicalPlan {
             | N::Sort { input, .. }
             | N::Limit { input, .. }
             | N::Window { input, .. }
+            | N::Unnest { input, .. }
             | N::Insert { input, .. } => vec![input],
             N::HashJoin { probe, build, .. } | N::NestedLoopJoin { probe, build, .. } => vec![probe, build],
             N::UnionAll { inputs } => inputs.iter_mut().collect(),

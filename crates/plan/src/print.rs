@@ -83,8 +83,18 @@ pub fn expression(expr: &Expr, name: &dyn Fn(&ExprKind) -> String) -> String {
             format!("{} {}IN ({})", nested(input), not(negated), shown.join(", "))
         }
         K::Function { function, arguments } => format!("{}({})", function.name(), list(arguments)),
+        K::External { function, arguments, .. } => format!("{}({})", function.name, list(arguments)),
         K::Library { name: function, arguments } => format!("{function}({})", list(arguments)),
+        K::Lambda(body) => format!("lambda: {}", expression(body, &lambda_input)),
         K::ScalarSubquery(id) => format!("subquery {}", id.0),
+    }
+}
+
+/// What a lambda's inputs are called.
+fn lambda_input(kind: &ExprKind) -> String {
+    match kind {
+        ExprKind::Input(at) => format!("$x{}", at + 1),
+        _ => "?".into(),
     }
 }
 
@@ -246,12 +256,19 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
         LogicalPlan::Window { partition, order, calls, .. } => {
             window(partition, order, &calls.iter().map(|(_, c)| c).collect::<Vec<_>>(), &name)
         }
+        LogicalPlan::Unnest { lists, outer, .. } => {
+            unnest(lists.iter().map(|(_, e)| show(e)).collect(), *outer)
+        }
         LogicalPlan::Union { .. } => "Union".to_owned(),
     };
     let _ = writeln!(out, "{:indent$}{line}", "", indent = depth * 2);
     for child in plan.children() {
         logical_node(child, columns, depth + 1, out);
     }
+}
+
+fn unnest(lists: Vec<String>, outer: bool) -> String {
+    format!("Unnest{} {}", if outer { " outer" } else { "" }, lists.join(", "))
 }
 
 fn limit_text(offset: u64, count: Option<u64>) -> String {
@@ -441,6 +458,10 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
         N::Window { input, partition, order, calls, .. } => {
             let show = name_in(input_names(input));
             window(partition, order, &calls.iter().collect::<Vec<_>>(), &show)
+        }
+        N::Unnest { input, lists, outer, .. } => {
+            let show = name_in(input_names(input));
+            unnest(lists.iter().map(|e| expression(e, &show)).collect(), *outer)
         }
         N::UnionAll { .. } => "UnionAll".to_owned(),
         N::Insert { name, .. } => format!("Insert into {name}"),

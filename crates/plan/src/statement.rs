@@ -76,6 +76,23 @@ pub enum AlterAction {
         column: String,
         default: Option<String>,
     },
+    /// A key, whose names are columns of the table; the rows that are there must satisfy it.
+    AddConstraint {
+        name: Option<String>,
+        key: AddedKey,
+    },
+    DropConstraint {
+        name: String,
+        if_exists: bool,
+        cascade: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AddedKey {
+    Primary(Vec<String>),
+    Unique(Vec<String>),
+    Foreign(ForeignKey),
 }
 
 /// What COMMENT ON is about.
@@ -196,6 +213,11 @@ pub enum Statement {
         text: String,
         table: bool,
         replace: bool,
+    },
+    /// A function of the host program, or a macro.
+    DropFunction {
+        name: String,
+        if_exists: bool,
     },
     DropMacro {
         name: String,

@@ -1,12 +1,15 @@
-//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID.
+//! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict and tuple of
+//! these for nested values; JSON as text.
 //!
 //! Year-month intervals have no counterpart in the standard library and come as text.
 
 use engine::{Type, Value};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
+use types::nested::encoding;
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
     match (value, ty) {
@@ -15,6 +18,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::F32(f), _) => f.into_bound_py_any(py),
         (Value::F64(f), _) => f.into_bound_py_any(py),
         (Value::Bytes(b), Type::Bytea) => Ok(PyBytes::new(py, b).into_any()),
+        (Value::Bytes(b), ty) if ty.is_nested() => nested(py, b, ty),
         (Value::Bytes(_), _) => value.display(ty).into_bound_py_any(py),
         (_, Type::Decimal { .. }) => py.import("decimal")?.call_method1("Decimal", (value.display(ty),)),
         (_, Type::Uuid) => py.import("uuid")?.call_method1("UUID", (value.display(ty),)),
@@ -43,6 +47,42 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
     }
 }
 
+/// Lists as list, structs as dict (rows without names as tuple), maps as dict, or as a list of pairs where a key is
+/// itself a list or a struct.
+fn nested<'py>(py: Python<'py>, bytes: &[u8], ty: Type) -> PyResult<Bound<'py, PyAny>> {
+    let item = |slot: Option<&[u8]>, ty: Type| to_python(py, &encoding::slot_value(slot, ty), ty);
+    if let Some(element) = ty.element() {
+        let items = encoding::elements(ty, bytes).map(|slot| item(slot, element));
+        return PyList::new(py, items.collect::<PyResult<Vec<_>>>()?).map(Bound::into_any);
+    }
+    if let Some((key, value)) = ty.entry() {
+        let slots: Vec<Option<&[u8]>> = encoding::entries(ty, bytes).collect();
+        let mut pairs = Vec::with_capacity(slots.len() / 2);
+        for pair in slots.chunks_exact(2) {
+            pairs.push((item(pair[0], key)?, item(pair[1], value)?));
+        }
+        if key.is_nested() {
+            return PyList::new(py, pairs).map(Bound::into_any);
+        }
+        let map = PyDict::new(py);
+        for (key, value) in pairs {
+            map.set_item(key, value)?;
+        }
+        return Ok(map.into_any());
+    }
+    let fields = ty.fields().unwrap_or_default();
+    let values = fields.iter().zip(encoding::fields(ty, bytes)).map(|((_, ty), slot)| item(slot, *ty));
+    let values = values.collect::<PyResult<Vec<_>>>()?;
+    if fields.iter().all(|(name, _)| name.is_empty()) {
+        return PyTuple::new(py, values).map(Bound::into_any);
+    }
+    let record = PyDict::new(py);
+    for ((name, _), value) in fields.iter().zip(values) {
+        record.set_item(name, value)?;
+    }
+    Ok(record.into_any())
+}
+
 fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     let date = civil_from_days(i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or(i32::MAX));
     if !(1..=9999).contains(&date.year) {
@@ -60,4 +100,42 @@ fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyRe
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("tzinfo", utc)?;
     naive.call_method("replace", (), Some(&keywords))
+}
+
+/// A Python object as a value of `ty`; None is NULL.
+pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
+    if object.is_none() {
+        return Ok(Value::Null);
+    }
+    let wrong = || {
+        let (kind, shown) = (object.get_type(), object.repr().map(|r| r.to_string()).unwrap_or_default());
+        PyTypeError::new_err(format!("{shown} ({kind}) is no {}", ty.sql_name()))
+    };
+    Ok(match ty {
+        Type::Null => Value::Null,
+        Type::Boolean => Value::Bool(object.is_truthy()?),
+        Type::SmallInt => Value::I16(object.extract().map_err(|_| wrong())?),
+        Type::Integer => Value::I32(object.extract().map_err(|_| wrong())?),
+        Type::BigInt => Value::I64(object.extract().map_err(|_| wrong())?),
+        Type::Real => Value::F32(object.extract().map_err(|_| wrong())?),
+        Type::Double => Value::F64(object.extract().map_err(|_| wrong())?),
+        Type::Bytea => Value::Bytes(object.extract::<Vec<u8>>().map_err(|_| wrong())?.into()),
+        Type::IntervalDayTime if object.hasattr("microseconds")? => {
+            let part = |name: &str| object.getattr(name)?.extract::<i64>();
+            let days = part("days")?.saturating_mul(MICROS_PER_DAY);
+            let rest = part("seconds")?.saturating_mul(1_000_000).saturating_add(part("microseconds")?);
+            Value::I64(days.saturating_add(rest))
+        }
+        // As Arrow has it.
+        Type::Uuid if object.is_instance_of::<PyBytes>() => {
+            let bytes: [u8; 16] = object.extract().map_err(|_| wrong())?;
+            Value::I128(types::cast::uuid_from_bytes(bytes))
+        }
+        // What Python writes as SQL reads it: dates, times, decimals, UUIDs, and text itself.
+        _ => {
+            let text = object.str()?.to_string();
+            let text = Value::text(text.as_str());
+            types::cast::cast_value(&text, Type::Text, ty).map_err(|_| wrong())?
+        }
+    })
 }

@@ -1,25 +1,23 @@
-//! The quickstep Python package.
+//! The quickstep Python package's compiled part.
 //!
-//! `connect()` opens a database, `Connection.sql` runs a query and gives a `Result`, which hands its rows to Arrow
-//! without copies through the C stream interface. The interpreter's lock is released while the engine works; signals
-//! are looked at between work orders on the calling thread, so an interrupt ends a query within a moment.
+//! `connect` opens a database. `Connection.sql` runs a query to its end and gives a `Result`, `Connection.stream` gives
+//! the rows while it runs; both hand them to Arrow without copies through the C stream interface. The interpreter's
+//! lock is released while the engine works; the tick (`hook`) looks at signals meanwhile, so an interrupt ends a query
+//! within a moment.
 
+mod connection;
 mod convert;
+mod functions;
+mod hook;
 mod result;
+mod stream;
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::RecordBatchReader;
-use engine::{Database, Options, Session, SqlState};
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use engine::{Database, Options, SqlState};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods};
 use pyo3::{create_exception, wrap_pyfunction};
 
-use result::{Cursor, Rows};
+use connection::Connection;
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
@@ -51,132 +49,25 @@ pub(crate) fn raise(py: Python<'_>, error: &engine::Error, text: &str) -> PyErr 
     raised
 }
 
-/// A session with a database of its own, or one shared through `cursor()`.
-#[pyclass(module = "quickstep", frozen)]
-pub struct Connection {
-    session: Arc<Session>,
-    process: u32,
+/// Whether this thread is one that runs Python code. Others must not wait for the interpreter's lock: its holder may
+/// wait for them.
+pub(crate) fn is_python_thread() -> bool {
+    // SAFETY: it looks at a variable of this thread, and may be called from any.
+    unsafe { !pyo3::ffi::PyGILState_GetThisThreadState().is_null() }
 }
 
-/// How many connections this process opened: a child of a fork must not use the parent's.
-static OPENED: AtomicU64 = AtomicU64::new(0);
-
-impl Connection {
-    /// The engine's threads are not in a forked child.
-    fn check_process(&self) -> PyResult<()> {
-        match self.process == std::process::id() {
-            true => Ok(()),
-            false => Err(Error::new_err(
-                "this connection was opened before a fork; connect again in the child process",
-            )),
-        }
+/// Calls `work` without the interpreter's lock, whether or not this thread has it: foreign code calls us either way.
+pub(crate) fn unlocked<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let done = is_python_thread()
+        .then(|| Python::try_attach(|py| work.take().map(|work| py.detach(work))).flatten())
+        .flatten();
+    match (done, work) {
+        (Some(done), _) => done,
+        // No Python thread, or an interpreter that is on its way out.
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("the work was done"),
     }
-
-    pub(crate) fn run(&self, py: Python<'_>, text: &str) -> PyResult<Vec<engine::ResultSet>> {
-        self.check_process()?;
-        let session = self.session.clone();
-        let owned = text.to_owned();
-        let outcome = py.detach(move || session.execute(&owned));
-        outcome.map_err(|error| raise(py, &error, text))
-    }
-}
-
-#[pymethods]
-impl Connection {
-    /// Names and SQL types of the columns that a query would return; None when the text is no single query.
-    fn describe(&self, py: Python<'_>, query: &str) -> PyResult<Option<Vec<(String, String)>>> {
-        self.check_process()?;
-        let session = self.session.clone();
-        let owned = query.to_owned();
-        let schema = py.detach(move || session.describe(&owned)).map_err(|e| raise(py, &e, query))?;
-        let column = |f: &engine::Field| (f.name.clone(), f.ty.sql_name());
-        Ok(schema.map(|schema| schema.fields().iter().map(column).collect()))
-    }
-
-    /// Runs statements; the result of the last one.
-    fn sql(&self, py: Python<'_>, query: &str) -> PyResult<Rows> {
-        let mut results = self.run(py, query)?;
-        let last = results.pop().unwrap_or_else(|| engine::ResultSet::done(""));
-        Ok(Rows::new(last))
-    }
-
-    /// Runs statements; the connection itself, for chaining.
-    fn execute<'py>(slf: Bound<'py, Self>, query: &str) -> PyResult<Bound<'py, Cursor>> {
-        let py = slf.py();
-        let mut results = slf.get().run(py, query)?;
-        let last = results.pop().unwrap_or_else(|| engine::ResultSet::done(""));
-        Bound::new(py, Cursor::with_result(slf.clone().unbind(), last))
-    }
-
-    /// A DB-API cursor.
-    fn cursor(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Cursor>> {
-        Bound::new(slf.py(), Cursor::new(slf.clone().unbind()))
-    }
-
-    /// Another session on the same database, with settings of its own.
-    fn session(&self) -> Connection {
-        open_session(self.session.database())
-    }
-
-    /// Makes the rows of an Arrow C stream a relation of this connection, under `name`. They are not copied.
-    fn register_stream(&self, py: Python<'_>, name: &str, stream: &Bound<'_, PyCapsule>) -> PyResult<()> {
-        self.check_process()?;
-        let wrong = |what: &str| Error::new_err(format!("cannot register \"{name}\": {what}"));
-        let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: the capsule's name says what it points to, and the interface gives the stream to whoever takes it:
-        // what is left in the capsule is a released stream, which its destructor passes over.
-        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-        let reader = ArrowArrayStreamReader::try_new(stream).map_err(|e| wrong(&e.to_string()))?;
-        let schema = reader.schema();
-        // The producer may be Python, so the interpreter's lock is kept.
-        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(|e| wrong(&e.to_string()))?;
-        py.detach(|| self.session.register(name, schema, batches));
-        Ok(())
-    }
-
-    /// Forgets what was registered under the name; false when nothing was.
-    fn unregister(&self, name: &str) -> bool {
-        self.session.unregister(name)
-    }
-
-    /// Cancels the running statement, from another thread.
-    fn interrupt(&self) {
-        self.session.cancel_token().cancel();
-    }
-
-    /// Every statement commits by itself; there is nothing left to commit.
-    fn commit(&self) {}
-
-    /// The database ends with its last connection.
-    fn close(&self) {}
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_args))]
-    fn __exit__(&self, _args: &Bound<'_, PyAny>) -> bool {
-        false
-    }
-}
-
-fn open_session(database: &Database) -> Connection {
-    OPENED.fetch_add(1, Ordering::Relaxed);
-    let session = database.session();
-    session.set_tick(|| {
-        Python::attach(|py| match py.check_signals() {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                // Taken here, so it is put back for whoever raises the cancellation.
-                if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    // SAFETY: the interpreter's lock is held; SIGINT is set pending again, as the handler would.
-                    unsafe { pyo3::ffi::PyErr_SetInterrupt() };
-                }
-                ControlFlow::Break(())
-            }
-        })
-    });
-    Connection { session: Arc::new(session), process: std::process::id() }
 }
 
 /// Opens a database. Without a path it lives in memory.
@@ -204,7 +95,7 @@ fn connect(
         }),
     };
     let database = Database::open(path, Options { workers, memory_bytes }).map_err(|e| raise(py, &e, ""))?;
-    Ok(open_session(&database))
+    Ok(Connection::open(&database))
 }
 
 #[pymodule]
@@ -212,7 +103,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<Error>())?;
     module.add_class::<Connection>()?;
-    module.add_class::<Rows>()?;
-    module.add_class::<Cursor>()?;
+    module.add_class::<result::Rows>()?;
+    module.add_class::<stream::Stream>()?;
+    module.add_class::<functions::Exported>()?;
+    module.add_function(wrap_pyfunction!(functions::sql_type_of, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::in_function, module)?)?;
     module.add_function(wrap_pyfunction!(connect, module)?)
 }

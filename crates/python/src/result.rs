@@ -1,16 +1,16 @@
-//! Results: rows for Python, a C stream for Arrow, a cursor for DB-API.
+//! Whole results: rows for Python, a C stream for Arrow.
 
-use std::ffi::CString;
+use std::ops::Range;
 
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator};
-use engine::ResultSet;
+use engine::{Batch, ResultSet, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use vector::arrow::{arrow_schema, to_record_batch};
 
 use crate::convert::to_python;
-use crate::{Connection, raise};
+use crate::raise;
 
 /// The rows of a finished query.
 #[pyclass(module = "quickstep", name = "Result", frozen)]
@@ -25,9 +25,9 @@ impl Rows {
 }
 
 /// `schema` as Python tuples of DB-API's `description`.
-fn description<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyList>> {
+pub fn description<'py>(py: Python<'py>, schema: &Schema) -> PyResult<Bound<'py, PyList>> {
     let columns = PyList::empty(py);
-    for field in result.schema().fields() {
+    for field in schema.fields() {
         let none = py.None();
         columns.append((
             field.name.as_str(),
@@ -42,29 +42,28 @@ fn description<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, 
     Ok(columns)
 }
 
-fn row<'py>(
-    py: Python<'py>,
-    result: &ResultSet,
-    batch: &engine::Batch,
-    at: usize,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let values = batch
-        .columns
-        .iter()
-        .zip(result.schema().fields())
-        .map(|(column, field)| to_python(py, &column.value(at), field.ty))
-        .collect::<PyResult<Vec<_>>>()?;
-    PyTuple::new(py, values)
+pub fn types_of(schema: &Schema) -> Vec<String> {
+    schema.fields().iter().map(|f| f.ty.sql_name()).collect()
 }
 
-fn all_rows<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyList>> {
-    let rows = PyList::empty(py);
-    for batch in result.batches() {
-        for at in 0..batch.rows {
-            rows.append(row(py, result, batch, at)?)?;
-        }
+/// Appends rows of a batch as tuples.
+pub fn append_rows<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyList>,
+    schema: &Schema,
+    batch: &Batch,
+    range: Range<usize>,
+) -> PyResult<()> {
+    for at in range {
+        let values = batch
+            .columns
+            .iter()
+            .zip(schema.fields())
+            .map(|(column, field)| to_python(py, &column.value(at), field.ty))
+            .collect::<PyResult<Vec<_>>>()?;
+        rows.append(PyTuple::new(py, values)?)?;
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn stream<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyCapsule>> {
@@ -77,7 +76,7 @@ fn stream<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyCap
         .map_err(|e| raise(py, &e, ""))?;
     let reader = RecordBatchIterator::new(batches.into_iter().map(Ok), schema);
     let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-    PyCapsule::new(py, stream, Some(CString::from(c"arrow_array_stream")))
+    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
 }
 
 #[pymethods]
@@ -93,15 +92,7 @@ impl Rows {
 
     /// The rows as a list of tuples.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        all_rows(py, &self.result)
-    }
-
-    /// The first row, or None.
-    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match self.result.batches().iter().find(|b| b.rows > 0) {
-            Some(batch) => Ok(Some(row(py, &self.result, batch, 0)?)),
-            None => Ok(None),
-        }
+        self.fetchslice(py, 0, usize::MAX)
     }
 
     /// At most `count` rows from `start` on, as a list of tuples.
@@ -115,11 +106,11 @@ impl Rows {
         for batch in self.result.batches() {
             let from = start.min(batch.rows);
             start -= from;
-            for at in from..batch.rows {
-                if rows.len() == count {
-                    return Ok(rows);
-                }
-                rows.append(row(py, &self.result, batch, at)?)?;
+            let to = batch.rows.min(from.saturating_add(count - rows.len()));
+            append_rows(py, &rows, self.result.schema(), batch, from..to)?;
+            py.check_signals()?;
+            if rows.len() == count {
+                break;
             }
         }
         Ok(rows)
@@ -140,7 +131,7 @@ impl Rows {
     /// DB-API's description of the columns.
     #[getter]
     fn description<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        description(py, &self.result)
+        description(py, self.result.schema())
     }
 
     /// Names of the columns.
@@ -152,7 +143,7 @@ impl Rows {
     /// SQL types of the columns.
     #[getter]
     fn types(&self) -> Vec<String> {
-        self.result.schema().fields().iter().map(|f| f.ty.sql_name()).collect()
+        types_of(self.result.schema())
     }
 
     fn __len__(&self) -> usize {
@@ -174,114 +165,5 @@ impl Rows {
         // A requested schema is a wish; consumers cast for themselves when it is not met.
         let _ = requested_schema;
         stream(py, &self.result)
-    }
-}
-
-/// A DB-API cursor: one result at a time, read row by row.
-#[pyclass(module = "quickstep")]
-pub struct Cursor {
-    connection: Py<Connection>,
-    result: Option<ResultSet>,
-    /// Batch and row that come next.
-    next: (usize, usize),
-    #[pyo3(get, set)]
-    arraysize: usize,
-}
-
-impl Cursor {
-    pub fn new(connection: Py<Connection>) -> Self {
-        Cursor { connection, result: None, next: (0, 0), arraysize: 1 }
-    }
-    pub fn with_result(connection: Py<Connection>, result: ResultSet) -> Self {
-        Cursor { result: Some(result), ..Cursor::new(connection) }
-    }
-    fn result(&self) -> PyResult<&ResultSet> {
-        self.result.as_ref().ok_or_else(|| crate::Error::new_err("no statement has been executed"))
-    }
-    fn take_row<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let (mut at, mut position) = self.next;
-        let result = self.result()?;
-        while let Some(batch) = result.batches().get(at) {
-            if position < batch.rows {
-                let found = row(py, result, batch, position)?;
-                self.next = (at, position + 1);
-                return Ok(Some(found));
-            }
-            (at, position) = (at + 1, 0);
-        }
-        self.next = (at, 0);
-        Ok(None)
-    }
-}
-
-#[pymethods]
-impl Cursor {
-    fn execute<'py>(
-        mut slf: PyRefMut<'py, Self>,
-        py: Python<'py>,
-        query: &str,
-    ) -> PyResult<PyRefMut<'py, Self>> {
-        let mut results = slf.connection.get().run(py, query)?;
-        slf.result = Some(results.pop().unwrap_or_else(|| ResultSet::done("")));
-        slf.next = (0, 0);
-        Ok(slf)
-    }
-
-    fn fetchone<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.take_row(py)
-    }
-
-    #[pyo3(signature = (size=None))]
-    fn fetchmany<'py>(&mut self, py: Python<'py>, size: Option<usize>) -> PyResult<Bound<'py, PyList>> {
-        let rows = PyList::empty(py);
-        for _ in 0..size.unwrap_or(self.arraysize) {
-            match self.take_row(py)? {
-                Some(row) => rows.append(row)?,
-                None => break,
-            }
-        }
-        Ok(rows)
-    }
-
-    fn fetchall<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = PyList::empty(py);
-        while let Some(row) = self.take_row(py)? {
-            rows.append(row)?;
-        }
-        Ok(rows)
-    }
-
-    /// The whole result as a pyarrow Table.
-    fn arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Rows::arrow(Bound::new(py, Rows::new(self.result()?.clone()))?)
-    }
-
-    #[getter]
-    fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        match &self.result {
-            Some(result) if result.has_rows() => Ok(Some(description(py, result)?)),
-            _ => Ok(None),
-        }
-    }
-
-    /// Rows of the result, or rows that the statement inserted.
-    #[getter]
-    fn rowcount(&self) -> i64 {
-        match &self.result {
-            None => -1,
-            Some(result) => result.tag().rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or(-1),
-        }
-    }
-
-    fn close(&mut self) {
-        self.result = None;
-    }
-
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.take_row(py)
     }
 }

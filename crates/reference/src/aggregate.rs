@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr};
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, Pairing};
 use types::{Error, Result, SqlState, Type, Value, cast, decimal};
 
 use crate::Context;
 use crate::arithmetic;
 use crate::relation::{Relation, Row, bind, bind_all};
+use crate::rows;
 
 struct Call<'p> {
     call: &'p AggregateCall,
@@ -102,9 +103,21 @@ pub(crate) fn finish(function: &AggregateFunction, values: &[Value], from: Type,
         A::BoolAnd => Ok(Value::Bool(values.iter().all(|v| v.as_bool() == Some(true)))),
         A::BoolOr if values.is_empty() => Ok(Value::Null),
         A::BoolOr => Ok(Value::Bool(values.iter().any(|v| v.as_bool() == Some(true)))),
-        A::StringAgg { delimiter } => {
-            let texts: Vec<&str> = values.iter().filter_map(Value::as_text).collect();
-            none_is_null((!values.is_empty()).then(|| Value::text(&texts.join(delimiter))))
+        A::Arrival { last } => {
+            none_is_null(if *last { values.last().cloned() } else { values.first().cloned() })
+        }
+        A::Paired(pairing) => none_is_null(paired(*pairing, values).map(Value::F64)),
+        A::StringAgg { delimiter, ordered: true } => {
+            let mut rows: Vec<&[u8]> = values.iter().filter_map(Value::as_bytes).collect();
+            rows.sort_unstable();
+            let texts: Vec<&[u8]> = rows.into_iter().map(rows::carried).collect();
+            let text = texts.join(delimiter.as_bytes());
+            none_is_null((!values.is_empty()).then(|| Value::Bytes(text.into())))
+        }
+        A::StringAgg { delimiter, .. } => {
+            let texts: Vec<&[u8]> = values.iter().filter_map(Value::as_bytes).collect();
+            let text = texts.join(delimiter.as_bytes());
+            none_is_null((!values.is_empty()).then(|| Value::Bytes(text.into())))
         }
         A::Entropy => Ok(Value::F64(entropy(values))),
         A::BitAnd
@@ -265,4 +278,32 @@ fn exact_sum(values: &[Value]) -> Result<i128> {
             .ok_or_else(|| Error::new(SqlState::NumericValueOutOfRange, "sum out of range"))?;
     }
     Ok(total)
+}
+
+/// By the definitions, in two passes: means first, then distances.
+fn paired(pairing: Pairing, values: &[Value]) -> Option<f64> {
+    let pairs: Vec<(f64, f64)> = values.iter().filter_map(|v| rows::pair_of(v.as_bytes()?)).collect();
+    let count = pairs.len() as f64;
+    if pairs.is_empty() {
+        return None;
+    }
+    let mean_y = pairs.iter().map(|(y, _)| y).sum::<f64>() / count;
+    let mean_x = pairs.iter().map(|(_, x)| x).sum::<f64>() / count;
+    let sum =
+        |term: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|(y, x)| term(y - mean_y, x - mean_x)).sum::<f64>();
+    let (sxx, syy, sxy) = (sum(&|_, x| x * x), sum(&|y, _| y * y), sum(&|y, x| x * y));
+    match pairing {
+        Pairing::Corr => (sxx > 0.0 && syy > 0.0).then(|| sxy / (sxx * syy).sqrt()),
+        Pairing::CovarPop => Some(sxy / count),
+        Pairing::CovarSamp => (pairs.len() > 1).then(|| sxy / (count - 1.0)),
+        Pairing::Slope => (sxx > 0.0).then(|| sxy / sxx),
+        Pairing::Intercept => (sxx > 0.0).then(|| mean_y - mean_x * sxy / sxx),
+        Pairing::R2 if syy == 0.0 => (sxx > 0.0).then_some(1.0),
+        Pairing::R2 => (sxx > 0.0).then(|| sxy * sxy / (sxx * syy)),
+        Pairing::AvgX => Some(mean_x),
+        Pairing::AvgY => Some(mean_y),
+        Pairing::Sxx => Some(sxx),
+        Pairing::Syy => Some(syy),
+        Pairing::Sxy => Some(sxy),
+    }
 }

@@ -100,6 +100,10 @@ impl Context<'_> {
             K::Library { name, arguments } => {
                 library::call(name, arguments, &self.evaluate_all(arguments, row)?, expr.ty)?
             }
+            K::Lambda(_) => return Err(Error::unsupported("the reference has no lambdas")),
+            K::External { function, .. } => {
+                return Err(Error::unsupported(format!("the reference does not call {}", function.name)));
+            }
             K::ScalarSubquery(id) => self
                 .subqueries
                 .get(id.0 as usize)

@@ -14,6 +14,7 @@ mod function;
 mod join;
 mod library;
 mod relation;
+mod rows;
 mod temporal;
 #[cfg(test)]
 mod tests;

@@ -2,11 +2,13 @@
 //! refused.
 
 use plan::Expr;
+use plan::functions::{ORDERED_ROW, PAIR, ROW_VALUE};
 use types::datetime::{self, MICROS_PER_DAY};
 use types::{Error, Result, Type, Value};
 
 use crate::arithmetic::whole;
 use crate::function::{integer_of, text_of};
+use crate::rows;
 use crate::temporal::day_of;
 
 pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -> Result<Value> {
@@ -15,6 +17,7 @@ pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -
             return Ok(values.iter().filter(|v| !v.is_null()).max().cloned().unwrap_or(Value::Null));
         }
         "least" => return Ok(values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null)),
+        ORDERED_ROW => return rows::ordered_row(values),
         "concat" => {
             let parts: Vec<&[u8]> = values.iter().filter_map(Value::as_bytes).collect();
             return Ok(Value::Bytes(parts.concat().into()));
@@ -27,6 +30,12 @@ pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -
     let refuse = || Error::unsupported(format!("the reference does not know {name} of these arguments"));
     let first = values.first().ok_or_else(refuse)?;
     let first_ty = arguments.first().ok_or_else(refuse)?.ty;
+    if let (PAIR, Some(pair)) = (name, rows::pair(values)) {
+        return Ok(pair);
+    }
+    if let (ROW_VALUE, Some(row)) = (name, first.as_bytes()) {
+        return Ok(rows::row_value(row, ty));
+    }
     Ok(match (name, &values[1..]) {
         ("floor" | "ceil" | "trunc", []) if first_ty == Type::Double && ty == Type::Double => {
             let value = first.as_f64().ok_or_else(refuse)?;

@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 
 use plan::{ColumnId, Expr, LogicalPlan, ScanSource, SortKey};
-use types::{Error, Result, SampleOf, Value};
+use types::nested::encoding;
+use types::{Error, Result, SampleOf, Type, Value};
 
 use crate::Context;
 
@@ -70,6 +71,9 @@ impl Context<'_> {
                 input.rows = input.rows.into_iter().skip(skip).take(take).collect();
                 input
             }
+            LogicalPlan::Unnest { input, lists, ordinality, outer } => {
+                self.unnest(self.relation(input)?, lists, *ordinality, *outer)?
+            }
             LogicalPlan::Window { input, partition, order, calls } => {
                 self.window(self.relation(input)?, partition, order, calls)?
             }
@@ -88,6 +92,42 @@ impl Context<'_> {
         };
         self.spend(relation.rows.len())?;
         Ok(relation)
+    }
+
+    fn unnest(
+        &self,
+        input: Relation,
+        lists: &[(ColumnId, Expr)],
+        ordinality: Option<ColumnId>,
+        outer: bool,
+    ) -> Result<Relation> {
+        let bound = bind_all(lists.iter().map(|(_, e)| e), &input.columns)?;
+        let mut rows = Vec::new();
+        for row in &input.rows {
+            let values = self.evaluate_all(&bound, row)?;
+            let elements: Vec<Vec<Value>> = values
+                .iter()
+                .zip(lists)
+                .map(|(value, (_, list))| {
+                    let element = list.ty.element().unwrap_or(Type::Null);
+                    let bytes = value.as_bytes().unwrap_or_default();
+                    encoding::elements(list.ty, bytes).map(|s| encoding::slot_value(s, element)).collect()
+                })
+                .collect();
+            let longest = elements.iter().map(Vec::len).max().unwrap_or(0);
+            for at in 0..longest.max(usize::from(outer)) {
+                let mut out = row.clone();
+                out.extend(elements.iter().map(|e| e.get(at).cloned().unwrap_or(Value::Null)));
+                if ordinality.is_some() {
+                    out.push(if longest == 0 { Value::Null } else { Value::I64(at as i64 + 1) });
+                }
+                rows.push(out);
+            }
+        }
+        let mut columns = input.columns;
+        columns.extend(lists.iter().map(|(id, _)| *id));
+        columns.extend(ordinality);
+        Ok(Relation { columns, rows })
     }
 
     fn scan(&self, source: &ScanSource, columns: &[(ColumnId, usize)], filters: &[Expr]) -> Result<Relation> {

@@ -1,8 +1,12 @@
 //! Type names as the parser has them, to types.
 
-use sqlparser::ast::{CharacterLength, DataType, ExactNumberInfo, IntervalFields, TimezoneInfo};
+use sqlparser::ast::{
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IntervalFields, ObjectName, TimezoneInfo,
+};
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
+
+use crate::nested_syntax;
 
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
 const CHARACTERS_MAX: u64 = 10_485_760;
@@ -76,6 +80,15 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
         D::Datetime(None) => Type::Timestamp,
         D::Bytea | D::Blob(None) => Type::Bytea,
         D::Uuid => Type::Uuid,
+        D::JSON | D::JSONB => Type::Json,
+        D::Array(
+            ArrayElemTypeDef::SquareBracket(element, _)
+            | ArrayElemTypeDef::AngleBracket(element)
+            | ArrayElemTypeDef::Parenthesis(element),
+        ) => Type::list(column_type(element)?)?,
+        D::Custom(name, _) if nested_name(name).is_some() => {
+            nested_syntax::named(nested_name(name).unwrap_or_default())?
+        }
         D::Interval { fields: None, .. } => return Ok(TypeName::Interval),
         D::Interval { fields: Some(fields), .. } => match fields {
             IntervalFields::Year | IntervalFields::Month | IntervalFields::YearToMonth => {
@@ -94,6 +107,14 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
         other => return Err(Error::unsupported(format!("type {other} is not supported"))),
     };
     Ok(TypeName::Type(ty))
+}
+
+/// What `nested_syntax` made of a nested type's name.
+fn nested_name(name: &ObjectName) -> Option<&str> {
+    match name.0.as_slice() {
+        [part] => part.as_ident().map(|i| i.value.as_str()).filter(|n| n.contains('(')),
+        _ => None,
+    }
 }
 
 fn is_plain(zone: &TimezoneInfo) -> bool {

@@ -1,4 +1,4 @@
-//! PostgreSQL's grammar as the parser knows it, with three corrections.
+//! PostgreSQL's grammar as the parser knows it, with lists, structs, maps and lambdas, and with three corrections.
 //!
 //! The parser reads everything after IS [NOT] DISTINCT FROM as its right operand, so that `a IS DISTINCT FROM b AND c`
 //! compares with `b AND c`. Here the operand ends before AND and OR, as it should.
@@ -13,11 +13,13 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::Expr;
+use sqlparser::ast::{Expr, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+
+use crate::nested_syntax::LAMBDA;
 
 #[derive(Debug)]
 pub(crate) struct Grammar {
@@ -79,6 +81,42 @@ fn parse_in_brackets(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, Pa
     })
 }
 
+/// A lambda: after the mark that `nested_syntax` set, `x -> body` or `(x, y) -> body`; or `lambda x, y : body`.
+fn parse_lambda(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+    let marked = word.value == LAMBDA;
+    let written = word.quote_style.is_none()
+        && word.value.eq_ignore_ascii_case("lambda")
+        && matches!(parser.peek_nth_token_ref(1).token, Token::Word(_))
+        && matches!(parser.peek_nth_token_ref(2).token, Token::Colon | Token::Comma);
+    if !marked && !written {
+        return None;
+    }
+    parser.next_token();
+    Some(parse_lambda_body(parser, marked))
+}
+
+fn parse_lambda_body(parser: &mut Parser, marked: bool) -> Result<Expr, ParserError> {
+    let bracket = marked && parser.consume_token(&Token::LParen);
+    let params = match marked && !bracket {
+        true => vec![parse_lambda_parameter(parser)?],
+        false => parser.parse_comma_separated(parse_lambda_parameter)?,
+    };
+    if bracket {
+        parser.expect_token(&Token::RParen)?;
+    }
+    parser.expect_token(if marked { &Token::Arrow } else { &Token::Colon })?;
+    Ok(Expr::Lambda(LambdaFunction {
+        params: OneOrManyWithParens::Many(params),
+        body: Box::new(parser.parse_expr()?),
+        syntax: LambdaSyntax::Arrow,
+    }))
+}
+
+fn parse_lambda_parameter(parser: &mut Parser) -> Result<LambdaFunctionParameter, ParserError> {
+    Ok(LambdaFunctionParameter { name: parser.parse_identifier()?, data_type: None })
+}
+
 impl Dialect for Grammar {
     fn dialect(&self) -> TypeId {
         self.postgresql.dialect()
@@ -86,6 +124,11 @@ impl Dialect for Grammar {
 
     /// `first_value(x IGNORE NULLS)`, beside the standard's place behind the bracket.
     fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
+    /// `columns = {'a': 'BIGINT'}`.
+    fn supports_dictionary_syntax(&self) -> bool {
         true
     }
 
@@ -110,11 +153,18 @@ impl Dialect for Grammar {
         false
     }
 
-    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         let left = self.budget.get();
         self.budget.set(left.saturating_sub(1));
-        // The one error that makes the parser give up all its readings at once.
-        (left == 0).then_some(Err(ParserError::RecursionLimitExceeded))
+        if left == 0 {
+            // The one error that makes the parser give up all its readings at once.
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        parse_lambda(parser)
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {

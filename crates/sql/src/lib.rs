@@ -15,7 +15,11 @@
 mod bind;
 mod data_type;
 mod dialect;
+mod functions;
+mod hints;
+mod nested_syntax;
 mod parse;
+mod pivot;
 mod place;
 mod relations;
 mod samples;
@@ -25,6 +29,7 @@ mod statement;
 mod texts;
 
 pub use bind::functions;
+pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;

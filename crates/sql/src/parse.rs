@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
 use crate::samples::{self, SampleClause};
-use crate::{place, stack};
+use crate::{hints, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -44,9 +44,13 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         }
     })?;
     refuse_exponential(text, &tokens)?;
+    nested_syntax::refuse_deep(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
+    pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
+    nested_syntax::take_types(text, &mut tokens);
+    nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
@@ -56,7 +60,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|e| syntax_error(text, e))?;
+    let statement = parser.parse_statement().map_err(|e| hints::of_syntax(text, syntax_error(text, e)))?;
     let next = parser.peek_token();
     if next.token == Token::EOF {
         return Ok(Parsed {
@@ -74,7 +78,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
         format!("syntax error at or near \"{}\"", shown(&next.token.to_string())),
     );
     let offset = place::location(text, next.span.start).map_or(0, |at| at.offset);
-    Err(misspelt(place::at(error, text, next.span), text, offset))
+    Err(hints::of_syntax(text, misspelt(place::at(error, text, next.span), text, offset)))
 }
 
 /// Words that are worth guessing where a statement cannot be read.
@@ -253,7 +257,7 @@ fn refuse_exponential(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// Takes the options out of `COPY ... TO 'file' WITH (name value, name (a, b), ...)`, of which the parser knows few.
+/// Takes the options out of `COPY ... TO 'file' WITH (name value, name (a, b), ...)`, and of FROM, of which the parser knows few.
 fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<(String, String)>> {
     let solid: Vec<usize> = tokens
         .iter()
@@ -270,9 +274,11 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
     {
         return Ok(vec![]);
     }
-    // The bracket behind the file's name, which stands behind TO.
+    // The bracket behind the file's name, which stands behind TO or FROM; the FROM of a query is none of these.
+    let query = solid.get(1).is_some_and(|at| tokens[*at].token == Token::LParen);
     let open = (2..solid.len()).find(|i| {
-        is(solid[i - 2], "to") && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
+        (is(solid[i - 2], "to") || (!query && is(solid[i - 2], "from")))
+            && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
     });
     let Some(mut open) = open else { return Ok(vec![]) };
     let first = open;
@@ -419,9 +425,13 @@ fn replace_asof(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
 /// `?` is the next parameter.
 fn number_parameters(tokens: &mut [TokenWithSpan]) {
     let mut count = 0;
-    for token in tokens {
+    for at in 0..tokens.len() {
+        // JSON's operator is followed by a text; no parameter is.
+        let next = tokens[at + 1..].iter().find(|t| !matches!(t.token, Token::Whitespace(_)));
+        let operator = matches!(next.map(|t| &t.token), Some(Token::SingleQuotedString(_)));
+        let token = &mut tokens[at];
         let unnumbered = match &token.token {
-            Token::Question => true,
+            Token::Question => !operator,
             Token::Placeholder(name) => name == "?",
             _ => false,
         };
@@ -542,12 +552,29 @@ fn syntax_error(text: &str, error: ParserError) -> Error {
         ParserError::ParserError(message) => {
             let (message, location) = strip_location(&message);
             let position = match location {
-                Some(at) => place::location(text, at).unwrap_or_else(|| place::end(text)),
+                Some(at) => {
+                    let at = at_found(text, message, at);
+                    place::location(text, at).unwrap_or_else(|| place::end(text))
+                }
                 None => place::end(text),
             };
             misspelt(Error::new(SqlState::SyntaxError, reworded(message)).at(position), text, position.offset)
         }
     }
+}
+
+/// The place of the token that a message says was found: the parser sometimes tells that of the next one.
+fn at_found(text: &str, message: &str, at: Location) -> Location {
+    let Some((_, found)) = message.rsplit_once("found: ") else { return at };
+    let line = text.lines().nth((at.line as usize).saturating_sub(1)).unwrap_or_default();
+    let before: String = line.chars().take((at.column as usize).saturating_sub(1)).collect();
+    let here = line.get(before.len()..).unwrap_or_default();
+    let kept = before.trim_end();
+    if found.is_empty() || here.starts_with(found) || !kept.ends_with(found) {
+        return at;
+    }
+    let column = kept[..kept.len() - found.len()].chars().count() as u64 + 1;
+    Location { line: at.line, column }
 }
 
 /// Cuts ` at Line: 1, Column: 8` off a message.
@@ -563,6 +590,9 @@ fn strip_location(message: &str) -> (&str, Option<Location>) {
 
 /// `Expected: x, found: y` in PostgreSQL's words first.
 fn reworded(message: &str) -> String {
+    if let Some(found) = message.strip_prefix("Expected an expression, found: ") {
+        return format!("syntax error at or near \"{}\": expected an expression", shown(found));
+    }
     match message.strip_prefix("Expected: ").and_then(|m| m.rsplit_once(", found: ")) {
         Some((expected, "EOF")) => format!("syntax error at end of input: expected {expected}"),
         Some((expected, found)) => {

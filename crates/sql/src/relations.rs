@@ -1,7 +1,7 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
-use plan::{FileFormat, FileSource, TableId};
-use types::{Field, Result, Schema, Value};
+use plan::{External, FileFormat, FileSource, TableId};
+use types::{Error, Field, Result, Schema, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,10 @@ pub trait Relations: Sync {
         }
         Ok(file)
     }
+    /// What a CSV file is found to be: the row of `sniff_csv`.
+    fn sniffed(&self, _path: &str, _options: &[(String, String)]) -> Result<SystemRows> {
+        Err(types::Error::unsupported("sniff_csv is not supported here"))
+    }
     /// How many rows a table has, where that is known.
     fn rows(&self, _table: TableId) -> Option<u64> {
         None
@@ -67,6 +71,10 @@ pub trait Relations: Sync {
     fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
         None
     }
+    /// The function of the host program of that name.
+    fn external(&self, _name: &str) -> Option<External> {
+        None
+    }
     /// Rows of the host program under a name that no table has.
     fn object(&self, _name: &str) -> Option<FileSource> {
         None
@@ -74,6 +82,10 @@ pub trait Relations: Sync {
     /// The rows of a table function that lists the catalog, such as `quickstep_tables`.
     fn system(&self, _function: &str) -> Result<Option<SystemRows>> {
         Ok(None)
+    }
+    /// The rows of a query that the statement's columns depend on: the values that PIVOT makes columns of.
+    fn answer(&self, _query: &str) -> Result<SystemRows> {
+        Err(Error::unsupported("PIVOT must be given its values here").with_hint("write ON k IN ('a', 'b')"))
     }
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {

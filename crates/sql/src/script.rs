@@ -31,7 +31,7 @@ impl StatementText {
         self.depth
     }
     /// Moves an error's position from the statement's text to the script's.
-    pub(crate) fn in_script(&self, error: Error) -> Error {
+    pub fn in_script(&self, error: Error) -> Error {
         match error.position() {
             Some(p) => {
                 let column = if p.line == 1 { p.column + self.column - 1 } else { p.column };

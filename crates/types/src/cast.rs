@@ -2,7 +2,7 @@
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
 
 use crate::datetime::{self, MICROS_PER_DAY};
-use crate::{Error, Physical, Result, SqlState, Type, Value, decimal};
+use crate::{Error, Physical, Result, SqlState, Type, Value, decimal, json, nested};
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
@@ -11,6 +11,15 @@ pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
     }
     if from == to {
         return Ok(value.clone());
+    }
+    if to == Type::Json {
+        return json::from_value(value, from);
+    }
+    if from == Type::Json && !to.is_text() {
+        return json::to_value(value.as_text().unwrap_or("null"), to);
+    }
+    if from.is_nested() && to.is_nested() {
+        return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to);
     }
     if from.is_text() {
         let text = value.as_text().ok_or_else(|| Error::internal("text value without text"))?;
@@ -224,6 +233,8 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         },
         Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
+        Type::Json => json::checked(text),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to),
     }
 }
 
@@ -364,6 +375,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
             }
             text
         }
+        (Value::Bytes(b), ty) if ty.is_nested() => nested::format(b, ty),
         (Value::Bytes(b), _) => String::from_utf8_lossy(b).into_owned(),
         (_, Type::Decimal { scale, .. }) => decimal::format(value.as_i128().unwrap_or(0), scale),
         (_, Type::Date) => {

@@ -214,7 +214,13 @@ pub fn parse_date(text: &str) -> Option<i32> {
 }
 
 pub fn parse_time(text: &str) -> Option<i64> {
-    let (micros, rest) = parse_time_prefix(text.trim())?;
+    let text = text.trim();
+    // A date before the time is allowed and dropped, as PostgreSQL does.
+    let time = match parse_date_prefix(text) {
+        Some((_, rest)) => rest.strip_prefix(['T', ' '])?.trim_start(),
+        None => text,
+    };
+    let (micros, rest) = parse_time_prefix(time)?;
     rest.is_empty().then_some(micros)
 }
 

@@ -8,6 +8,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::nested::NestedId;
+
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
 /// Digits that always fit a 128-bit integer; SQL's DECIMAL ends here.
@@ -43,6 +45,12 @@ pub enum Type {
     IntervalDayTime,
     Bytea,
     Uuid,
+    /// Text that is JSON.
+    Json,
+    /// LIST, STRUCT and MAP: see `nested`.
+    List(NestedId),
+    Struct(NestedId),
+    Map(NestedId),
 }
 
 /// How values of a type are held in vectors and blocks.
@@ -55,7 +63,7 @@ pub enum Physical {
     I128,
     F32,
     F64,
-    /// Text and BYTEA.
+    /// Text, BYTEA and nested values.
     Bytes,
 }
 
@@ -85,11 +93,18 @@ impl Type {
             Self::Decimal { .. } | Self::Uuid => Physical::I128,
             Self::Real => Physical::F32,
             Self::Double => Physical::F64,
-            Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Bytea => Physical::Bytes,
+            Self::Char(_)
+            | Self::Varchar(_)
+            | Self::Text
+            | Self::Json
+            | Self::Bytea
+            | Self::List(_)
+            | Self::Struct(_)
+            | Self::Map(_) => Physical::Bytes,
         }
     }
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text)
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json)
     }
     pub fn is_integer(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
@@ -121,6 +136,49 @@ impl Type {
                 _ => false,
             }
     }
+    /// The type that `sql_name` calls so, or a common other name of it; nested types are not among them.
+    pub fn from_sql_name(name: &str) -> Option<Type> {
+        let name = name.trim().to_ascii_uppercase();
+        let (word, arguments) = match name.split_once('(') {
+            Some((word, rest)) => (word.trim(), rest.trim().strip_suffix(')')?),
+            None => (name.as_str(), ""),
+        };
+        let mut numbers = Vec::new();
+        for part in arguments.split(',').filter(|_| !arguments.is_empty()) {
+            numbers.push(part.trim().parse::<u32>().ok()?);
+        }
+        Some(match (word, numbers.as_slice()) {
+            ("BOOLEAN" | "BOOL" | "LOGICAL", []) => Self::Boolean,
+            ("SMALLINT" | "INT2" | "TINYINT" | "UTINYINT", []) => Self::SmallInt,
+            ("INTEGER" | "INT" | "INT4" | "USMALLINT", []) => Self::Integer,
+            ("BIGINT" | "INT8" | "LONG" | "UINTEGER", []) => Self::BigInt,
+            ("REAL" | "FLOAT4", []) => Self::Real,
+            ("DOUBLE PRECISION" | "DOUBLE" | "FLOAT" | "FLOAT8", []) => Self::Double,
+            ("HUGEINT" | "UBIGINT", []) => Self::Decimal { precision: 38, scale: 0 },
+            ("DECIMAL" | "NUMERIC" | "DEC", []) => Self::Decimal { precision: 38, scale: 10 },
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal_of(*precision, 0)?,
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal_of(*precision, *scale)?,
+            ("CHAR" | "CHARACTER", []) => Self::Char(1),
+            ("CHAR" | "CHARACTER", [n @ 1..=10_485_760]) => Self::Char(*n),
+            ("VARCHAR" | "CHARACTER VARYING", [n @ 1..=10_485_760]) => Self::Varchar(*n),
+            ("TEXT" | "VARCHAR" | "STRING" | "CHARACTER VARYING", []) => Self::Text,
+            ("DATE", []) => Self::Date,
+            ("TIME" | "TIME WITHOUT TIME ZONE", []) => Self::Time,
+            ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
+            ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
+            ("INTERVAL YEAR TO MONTH", []) => Self::IntervalYearMonth,
+            ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
+            ("BYTEA" | "BLOB", []) => Self::Bytea,
+            ("UUID", []) => Self::Uuid,
+            _ => return None,
+        })
+    }
+
+    fn decimal_of(precision: u32, scale: u32) -> Option<Type> {
+        let fits = (1..=u32::from(DECIMAL_PRECISION_MAX)).contains(&precision) && scale <= precision;
+        fits.then_some(Self::Decimal { precision: precision as u8, scale: scale as u8 })
+    }
+
     pub fn sql_name(self) -> String {
         match self {
             Self::Null => "UNKNOWN".into(),
@@ -142,6 +200,8 @@ impl Type {
             Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
             Self::Bytea => "BYTEA".into(),
             Self::Uuid => "UUID".into(),
+            Self::Json => "JSON".into(),
+            Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
         }
     }
 }

@@ -9,6 +9,8 @@
 //! | BYTEA | BinaryView | none |
 //! | INTERVAL YEAR TO MONTH, DAY TO SECOND | IntervalYearMonth, IntervalMonthDayNano | second kind |
 //! | UUID | FixedSizeBinary(16) | yes |
+//! | JSON | Utf8View out; a union's values in | none |
+//! | LIST, STRUCT, MAP | List, Struct, Map; also the other kinds of lists in | yes (`nested_arrow`) |
 //!
 //! Foreign arrays are not trusted: view offsets and UTF-8 are validated by Arrow's constructors on the way in; a
 //! dictionary's codes are checked here.
@@ -24,9 +26,10 @@ use arrow_array::{
 };
 use arrow_buffer::{IntervalMonthDayNano, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, Schema, SqlState, Type, Value, cast, datetime};
 
-use crate::{Batch, Data, StringBuilder, Strings, Vector};
+use crate::{Batch, Data, StringBuilder, Strings, Vector, VectorBuilder, nested_arrow};
 
 /// The Arrow type that carries `ty` out of the engine.
 pub fn arrow_type(ty: Type) -> DataType {
@@ -39,7 +42,7 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Real => DataType::Float32,
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
-        Type::Char(_) | Type::Varchar(_) | Type::Text => DataType::Utf8View,
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json => DataType::Utf8View,
         Type::Date => DataType::Date32,
         Type::Time => DataType::Time64(TimeUnit::Microsecond),
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -48,6 +51,7 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
         Type::Bytea => DataType::BinaryView,
         Type::Uuid => DataType::FixedSizeBinary(16),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested_arrow::arrow_type_of(ty),
     }
 }
 
@@ -67,6 +71,13 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
         {
             Type::Decimal { precision: *p, scale: *s as u8 }
         }
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => {
+            odd_decimal(*p, *s)
+        }
+        DataType::Decimal256(p, s) if *p <= DECIMAL_PRECISION_MAX && *s >= 0 && *s <= *p as i8 => {
+            Type::Decimal { precision: *p, scale: *s as u8 }
+        }
+        DataType::Decimal256(p, s) => odd_decimal(*p, *s),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Text,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Bytea,
         DataType::FixedSizeBinary(16) => Type::Uuid,
@@ -78,8 +89,18 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
         DataType::Interval(IntervalUnit::YearMonth) => Type::IntervalYearMonth,
         DataType::Interval(_) | DataType::Duration(_) => Type::IntervalDayTime,
         DataType::Dictionary(_, value) => type_from_arrow(value)?,
-        _ => return None,
+        nested => return nested_arrow::nested_from_arrow(nested),
     })
+}
+
+/// The type of decimals whose point lies outside their digits, or that have more digits than ours: whole numbers where
+/// they fit, else text.
+fn odd_decimal(precision: u8, scale: i8) -> Type {
+    let digits = u32::from(precision) + u32::from(scale.min(0).unsigned_abs());
+    match scale <= 0 && digits <= u32::from(DECIMAL_PRECISION_MAX) {
+        true => Type::Decimal { precision: digits as u8, scale: 0 },
+        false => Type::Text,
+    }
 }
 
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
@@ -150,6 +171,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I128(v), _) => Arc::new(decimal_array(v.clone(), nulls, 38, 0)),
         (Data::F32(v), _) => Arc::new(PrimitiveArray::<at::Float32Type>::new(v.clone(), nulls)),
         (Data::F64(v), _) => Arc::new(PrimitiveArray::<at::Float64Type>::new(v.clone(), nulls)),
+        (Data::Bytes(_), ty) if ty.is_nested() => nested_arrow::to_nested_array(&vector),
         (Data::Bytes(s), ty) => {
             // SAFETY: `Strings` keeps every view inside its buffers (checked when it is made), and text types hold
             // UTF-8 only: it is validated where it enters (files, Arrow, literals) and kept by every kernel.
@@ -207,6 +229,14 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         DataType::Float16 => converted!(at::Float16Type, F32, |v| v.to_f32()),
         DataType::Float32 => primitive!(at::Float32Type, F32),
         DataType::Float64 => primitive!(at::Float64Type, F64),
+        DataType::Decimal32(_, s) | DataType::Decimal64(_, s) | DataType::Decimal128(_, s)
+            if *s < 0 || type_from_arrow(array.data_type()) == Some(Type::Text) =>
+        {
+            // The point lies outside the digits.
+            let wide = arrow_cast_to_256(array)?;
+            from_wide_decimals(&wide, ty)
+        }
+        DataType::Decimal256(..) => from_wide_decimals(array.as_primitive::<at::Decimal256Type>(), ty),
         DataType::Decimal32(..) => converted!(at::Decimal32Type, I64, |v| i64::from(*v)),
         DataType::Decimal64(..) => primitive!(at::Decimal64Type, I64),
         DataType::Decimal128(p, _) if *p <= 18 => {
@@ -314,9 +344,69 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         }
         DataType::Dictionary(_, _) => from_dictionary(array, ty),
         other => {
+            if let Some(vector) = nested_arrow::from_nested_array(array, ty) {
+                return vector;
+            }
             Err(Error::new(SqlState::FeatureNotSupported, format!("Arrow type {other} has no counterpart")))
         }
     }
+}
+
+/// Decimals of any width and scale as those of at most 38 digits, or as text.
+fn from_wide_decimals(array: &PrimitiveArray<at::Decimal256Type>, ty: Type) -> Result<Vector> {
+    let mut builder = VectorBuilder::new(ty, array.len());
+    let scale = array.scale();
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            builder.push_null();
+            continue;
+        }
+        let digits = array.value(row).to_string();
+        let text = placed_point(&digits, scale);
+        let value = match ty {
+            Type::Text => Value::text(&text),
+            _ => cast::parse_text(&text, ty)?,
+        };
+        builder.push(&value);
+    }
+    Ok(builder.finish())
+}
+
+/// The digits of an unscaled number with the point where the scale says.
+fn placed_point(digits: &str, scale: i8) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
+    if scale <= 0 {
+        let zeros = if digits == "0" { 0 } else { usize::from(scale.unsigned_abs()) };
+        return format!("{sign}{digits}{}", "0".repeat(zeros));
+    }
+    let scale = usize::from(scale.unsigned_abs());
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    format!("{sign}{whole}.{fraction}")
+}
+
+/// Decimals of any width as the widest.
+fn arrow_cast_to_256(array: &dyn Array) -> Result<PrimitiveArray<at::Decimal256Type>> {
+    use arrow_buffer::i256;
+    let nulls = array.nulls().cloned();
+    let (values, scale): (Vec<i256>, i8) = match array.data_type() {
+        DataType::Decimal32(_, s) => {
+            let wide = |v: &i32| i256::from_i128(i128::from(*v));
+            (array.as_primitive::<at::Decimal32Type>().values().iter().map(wide).collect(), *s)
+        }
+        DataType::Decimal64(_, s) => {
+            let wide = |v: &i64| i256::from_i128(i128::from(*v));
+            (array.as_primitive::<at::Decimal64Type>().values().iter().map(wide).collect(), *s)
+        }
+        DataType::Decimal128(_, s) => {
+            let wide = |v: &i128| i256::from_i128(*v);
+            (array.as_primitive::<at::Decimal128Type>().values().iter().map(wide).collect(), *s)
+        }
+        other => return Err(Error::internal(format!("{other} is no decimal"))),
+    };
+    PrimitiveArray::<at::Decimal256Type>::new(values.into(), nulls)
+        .with_precision_and_scale(76, scale)
+        .map_err(|e| Error::unsupported(e.to_string()))
 }
 
 fn strings_vector(

@@ -12,6 +12,8 @@ pub mod coded;
 mod concat;
 pub mod gather;
 pub mod interleave;
+pub mod nested;
+mod nested_arrow;
 pub mod retype;
 pub mod strings;
 #[allow(clippy::module_inception)]

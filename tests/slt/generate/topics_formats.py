@@ -89,5 +89,5 @@ def angles_and_buckets():
     queries += [f"SELECT div({a}, {b})::BIGINT" for a, b in [(7, 2), (-7, 2), ("7.5", 2), ("-7.5", "0.5"), (7, 0)]]
     queries += [f"SELECT {a} {op} {b}" for a, b in itertools.product(["5::SMALLINT", "12", "-7::BIGINT", "2147483647"], ["3", "10::BIGINT"]) for op in "&|#"]
     queries += [f"SELECT {a} {op} {n}" for a in ["5::SMALLINT", "12", "-7::BIGINT", "2147483647", "-1"] for op in ["<<", ">>"] for n in [0, 1, 5, 31]]
-    queries += ["SELECT |/ 16.0, ||/ 27.0, @ -5", "SELECT @ -2.5, -(@ -3)", "SELECT 5 & NULL, ~ 7::SMALLINT", "SELECT scale(8.4100), scale(7)", "SELECT 2 ^ 10, 2.0 ^ 0.5 > 1.41"]
+    queries += ["SELECT |/ 16.0, round((||/ 27.0)::NUMERIC, 6), @ -5", "SELECT @ -2.5, -(@ -3)", "SELECT 5 & NULL, ~ 7::SMALLINT", "SELECT scale(8.4100), scale(7)", "SELECT 2 ^ 10, 2.0 ^ 0.5 > 1.41"]
     yield "functions/angles_and_bits", "Angles in degrees, buckets, bits.", [], queries

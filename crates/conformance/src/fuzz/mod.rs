@@ -12,6 +12,7 @@
 //!
 //! Both judges share the front end: a fault in parsing, binding or decorrelation shows only against DuckDB.
 
+mod calls;
 pub mod emit;
 mod expressions;
 pub mod judge;

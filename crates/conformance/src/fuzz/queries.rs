@@ -122,7 +122,11 @@ impl Generator<'_> {
         for family in families {
             let family = family.unwrap_or_else(|| self.any_family());
             found.push(family);
-            let item = self.expr(family, 2);
+            let item = if self.nesting == 1 && self.random.chance(12) {
+                self.window(family)
+            } else {
+                self.expr(family, 2)
+            };
             select.items.push(item);
         }
         select.distinct = self.random.chance(15);
@@ -143,6 +147,9 @@ impl Generator<'_> {
             }
         }
         select.groups = keys.clone();
+        if !keys.is_empty() && self.nesting == 1 && self.random.chance(20) {
+            select.sets = *self.random.pick(&["ROLLUP", "CUBE"]);
+        }
         let mut found = Vec::new();
         for family in families {
             let fitting: Vec<&Expr> = keys.iter().filter(|k| family.is_none_or(|f| f == k.family)).collect();
@@ -190,6 +197,11 @@ impl Generator<'_> {
         let (plain, exact) =
             (std::mem::replace(&mut self.plain, true), std::mem::replace(&mut self.exact_only, true));
         let distinct = if self.random.chance(25) { "DISTINCT " } else { "" };
+        if !self.portable && self.random.chance(12) {
+            let call = self.ordered_aggregate(family);
+            (self.plain, self.exact_only) = (plain, exact);
+            return call;
+        }
         let (template, argument) = match family {
             Family::Whole => match self.random.below(6) {
                 0 | 1 => ("count(*)".to_owned(), None),

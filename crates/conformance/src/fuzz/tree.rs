@@ -33,14 +33,14 @@ impl Family {
             Type::SmallInt | Type::Integer | Type::BigInt => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
-            Type::Char(_) | Type::Varchar(_) | Type::Text => Family::Text,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json => Family::Text,
             Type::Date => Family::Date,
             Type::Timestamp => Family::Timestamp,
             Type::TimestampTz => Family::TimestampTz,
             Type::Time => Family::Time,
             Type::IntervalYearMonth => Family::Months,
             Type::IntervalDayTime => Family::Micros,
-            Type::Bytea => Family::Bytes,
+            Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
             Type::Uuid => Family::Uuid,
         }
     }
@@ -145,6 +145,8 @@ pub struct Select {
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub groups: Vec<Expr>,
+    /// `ROLLUP` or `CUBE` of the groups, or nothing.
+    pub sets: &'static str,
     pub having: Option<Expr>,
 }
 
@@ -207,7 +209,10 @@ impl fmt::Display for Select {
         }
         if !self.groups.is_empty() {
             f.write_str(" GROUP BY ")?;
+            f.write_str(self.sets)?;
+            f.write_str(if self.sets.is_empty() { "" } else { " (" })?;
             list(f, &self.groups)?;
+            f.write_str(if self.sets.is_empty() { "" } else { ")" })?;
         }
         if let Some(having) = &self.having {
             write!(f, " HAVING {having}")?;
@@ -287,6 +292,9 @@ impl Select {
         if let Some(having) = &self.having {
             with(&|s| s.having = None);
             having.smaller().into_iter().for_each(|e| with(&|s| s.having = Some(e.clone())));
+        }
+        if !self.sets.is_empty() {
+            with(&|s| s.sets = "");
         }
         for at in 0..self.groups.len() {
             with(&|s| drop(s.groups.remove(at)));

@@ -4,7 +4,9 @@
 //! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
 //! no columns here, so that a view over these functions does not ask for itself.
 
+mod functions;
 mod information_schema;
+pub(crate) mod rejects;
 mod types_of;
 
 use catalog::{Snapshot, Table};
@@ -20,10 +22,11 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 7] = [
+pub(crate) const FUNCTIONS: [&str; 8] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_settings",
     "quickstep_tables",
@@ -40,20 +43,13 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
             relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
+        "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
         "quickstep_columns" => (columns_fields(), columns(relations)?),
         "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
         "quickstep_settings" => {
             (vec![text("name"), text("setting"), text("description")], relations.settings())
         }
-        "quickstep_functions" => {
-            let named = |(name, kind): (String, &str)| vec![Value::text(&name), Value::text(kind)];
-            let mut rows: Vec<Vec<Value>> = sql::functions().into_iter().map(named).collect();
-            rows.extend(FUNCTIONS.map(|name| vec![Value::text(name), Value::text("table")]));
-            rows.extend(relations.macros().into_iter().map(|(name, table)| {
-                vec![Value::text(&name), Value::text(if table { "table macro" } else { "macro" })]
-            }));
-            (vec![text("function_name"), text("function_type")], rows)
-        }
+        "quickstep_functions" => (functions::fields(), functions::rows(relations)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))

@@ -22,6 +22,9 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
         Type::Bytea => "bytea",
         Type::Uuid => "uuid",
+        Type::Json => "json",
+        Type::List(_) => "ARRAY",
+        Type::Struct(_) | Type::Map(_) => "USER-DEFINED",
     }
 }
 

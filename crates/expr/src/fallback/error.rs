@@ -37,6 +37,14 @@ pub(super) fn from_arrow(error: &ArrowError) -> Error {
 }
 
 fn by_words(message: &str) -> Error {
+    if let Some((_, told)) = message.split_once("Regular expression did not compile: ") {
+        // The library tells the error's name, then the pattern with a mark, and the reason in the last line.
+        let reason = told.rsplit("error: ").next().unwrap_or(told).trim_end_matches(['"', ')', '\n', ' ']);
+        return Error::new(
+            SqlState::InvalidRegularExpression,
+            format!("invalid regular expression: {reason}"),
+        );
+    }
     let lower = message.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
     if has(&["divide by zero", "division by zero"]) {

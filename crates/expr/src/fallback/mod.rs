@@ -7,14 +7,20 @@
 
 mod call;
 mod error;
+mod external;
 mod operator;
+
+pub use external::{ExternalBody, ExternalCode};
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use datafusion_expr::{ScalarUDF, Volatility};
-use types::{Error, Result, SqlState, Type, Value};
+use plan::{Expr, ExternalFunction};
+use types::{Error, Position, Result, SqlState, Type, Value};
 use vector::Vector;
+
+use crate::{nested, own};
 
 /// A library function or text operator, bound to the types of its arguments.
 #[derive(Debug)]
@@ -27,12 +33,20 @@ pub(crate) struct LibraryCall {
 #[derive(Debug)]
 enum Kind {
     Operator(operator::TextOperator),
+    Own(own::OwnCall),
     Function(call::FunctionCall),
+    /// Of lists, structs, maps and JSON: our own.
+    Nested(nested::Kernel),
+    Lambda(nested::LambdaCall),
+    External(external::ExternalCall),
 }
 
 /// True when the library knows a scalar function or operator of that name; names are in lower case.
 pub fn function_exists(name: &str) -> bool {
-    operator::TextOperator::named(name).is_some() || find(name).is_some()
+    operator::TextOperator::named(name).is_some()
+        || nested::named(name).is_some()
+        || own::find(name).is_some()
+        || find(name).is_some()
 }
 
 /// True when two calls with equal arguments may differ (`random()`, `gen_random_uuid()`).
@@ -68,6 +82,10 @@ impl LibraryCall {
                 return Err(Error::internal(format!("operator {name} takes two arguments")));
             }
             Kind::Operator(operator)
+        } else if let Some(kernel) = nested::named(name) {
+            Kind::Nested(kernel)
+        } else if let Some(call) = own::find(name).filter(|_| own::takes(name, arguments)) {
+            Kind::Own(call)
         } else if let Some(function) = find(name) {
             Kind::Function(call::FunctionCall::bind(function.clone(), arguments, constants)?)
         } else {
@@ -75,18 +93,51 @@ impl LibraryCall {
         };
         Ok(LibraryCall { name: name.clone(), kind, ty })
     }
+    /// A call that takes a lambda.
+    pub(crate) fn bind_lambda(name: &Arc<str>, body: &Arc<Expr>, ty: Type) -> Result<Self> {
+        match nested::LambdaCall::bind(name, body) {
+            Some(call) => Ok(LibraryCall { name: name.clone(), kind: Kind::Lambda(call?), ty }),
+            None => Err(Error::new(SqlState::UndefinedFunction, format!("function {name} takes no lambda"))),
+        }
+    }
+    /// The body of the lambda, if the call takes one.
+    pub(crate) fn body(&self) -> Option<&Expr> {
+        if let Kind::Lambda(call) = &self.kind { Some(call.body()) } else { None }
+    }
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+    /// A call of the host program's function, at its place in the statement's text.
+    pub(crate) fn external(function: &Arc<ExternalFunction>, place: Option<Position>, ty: Type) -> Self {
+        let call = external::ExternalCall { function: function.clone(), place };
+        LibraryCall { name: function.name.clone(), kind: Kind::External(call), ty }
+    }
+    /// Whether two calls with equal arguments give the same.
+    pub(crate) fn same(&self, other: &LibraryCall) -> bool {
+        let alike = match (&self.kind, &other.kind) {
+            (Kind::External(a), Kind::External(b)) => Arc::ptr_eq(&a.function, &b.function),
+            (Kind::External(_), _) | (_, Kind::External(_)) => false,
+            _ => self.name == other.name && self.body() == other.body(),
+        };
+        alike && !self.is_volatile() && !other.is_volatile()
+    }
     /// Whether each call must be made, even with equal arguments.
     pub(crate) fn is_volatile(&self) -> bool {
-        matches!(&self.kind, Kind::Function(call) if call.is_volatile())
+        match &self.kind {
+            Kind::Function(call) => call.is_volatile(),
+            Kind::External(call) => call.function.volatile,
+            Kind::Operator(_) | Kind::Own(_) | Kind::Nested(_) | Kind::Lambda(_) => false,
+        }
     }
     /// Inputs are flat or constant.
     pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
+            Kind::Own(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::Nested(kernel) => kernel(inputs, self.ty, rows),
+            Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::External(call) => call.evaluate(inputs, self.ty, rows),
         }
     }
 }

@@ -81,7 +81,7 @@ impl TextOperator {
             .map_err(|error| {
                 let reason = error.to_string();
                 let last = reason.lines().last().unwrap_or_default().to_owned();
-                Error::new(SqlState::InvalidParameterValue, format!("invalid regular expression: {last}"))
+                Error::new(SqlState::InvalidRegularExpression, format!("invalid regular expression: {last}"))
             })
     }
 

@@ -107,7 +107,9 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
             (Type::Timestamp, Type::TimestampTz)
             | (Type::TimestampTz, Type::Timestamp)
             | (Type::Time, Type::IntervalDayTime) => input.data().clone(),
-            (f, t) if f.is_text() && t.is_text() => return Some(text::truncate(input, t)),
+            (f, t) if f.is_text() && t.is_text() && (t != Type::Json || f == t) => {
+                return Some(text::truncate(input, t));
+            }
             _ => return None,
         }
     };
@@ -219,11 +221,11 @@ fn row_by_row(input: &Vector, from: Type, to: Type, lenient: bool) -> Result<Vec
             continue;
         }
         let result = match input.data() {
-            Data::Bytes(strings) if from.is_text() => {
+            Data::Bytes(strings) if from.is_text() && from != Type::Json && to != Type::Json => {
                 let text: Cow<'_, str> = String::from_utf8_lossy(strings.get(row));
                 scalar::parse_text(&text, to)
             }
-            _ if to.is_text() => {
+            _ if to.is_text() && to != Type::Json => {
                 let text = scalar::format_value(&input.value(row), from);
                 builder.push_bytes(scalar::truncate_text(&text, to).as_bytes());
                 continue;

@@ -21,7 +21,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use ::parquet::basic::Type as Written;
+use ::parquet::schema::types::SchemaDescriptor;
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, TimeUnit};
 use plan::{FileSource, Pruning};
 use types::{Error, Field, Result};
 
@@ -78,13 +80,27 @@ pub(crate) enum Decoder {
 }
 
 /// The Arrow schema to decode into: our widths instead of the file's.
-fn wanted(schema: &ArrowSchema) -> ArrowSchema {
+fn wanted(schema: &ArrowSchema, leaves: &SchemaDescriptor) -> ArrowSchema {
+    // Of each root, how its first leaf is written.
+    let mut written = vec![None; schema.fields().len()];
+    for leaf in 0..leaves.num_columns() {
+        if let Some(slot) = written.get_mut(leaves.get_column_root_idx(leaf)) {
+            slot.get_or_insert(leaves.column(leaf).physical_type());
+        }
+    }
     let fields: Vec<ArrowField> = schema
         .fields()
         .iter()
-        .map(|f| {
+        .zip(written)
+        .map(|(f, written)| {
             let ty = match f.data_type() {
+                // The crate decodes decimals of any length only as it likes.
+                DataType::Decimal128(..) if written == Some(Written::BYTE_ARRAY) => f.data_type().clone(),
                 DataType::Decimal128(p, s) if *p <= 18 && *s >= 0 => DataType::Decimal64(*p, *s),
+                // Nanoseconds end in the year 2262.
+                DataType::Timestamp(_, zone) if written == Some(Written::INT96) => {
+                    DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+                }
                 DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
                 DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
                 other => other.clone(),
@@ -131,7 +147,8 @@ impl ParquetFiles {
             let (input, plain) = load(path)?;
             decode::check_readable(path, plain.schema(), columns)?;
             // A file whose columns cannot be decoded that way is decoded its own way.
-            let options = ArrowReaderOptions::new().with_schema(Arc::new(wanted(plain.schema())));
+            let options = ArrowReaderOptions::new()
+                .with_schema(Arc::new(wanted(plain.schema(), plain.parquet_schema())));
             let metadata = decode::guarded(path, FORMAT, || {
                 ArrowReaderMetadata::try_new(plain.metadata().clone(), options).map_err(|e| damaged(path, e))
             })

@@ -215,9 +215,9 @@ fn errors_name_the_place() {
     assert_eq!(e.state(), SqlState::StringDataRightTruncation);
     let e = error(b"1,x,\n2,y\n");
     assert_eq!(e.state(), SqlState::BadCopyFormat);
-    assert!(e.message().contains("line 2, 2 values where there are 3 columns"), "{e}");
+    assert!(e.message().contains("line 2: 2 values where there are 3 columns"), "{e}");
     let e = error(b"1,x,,\n");
-    assert!(e.message().contains("line 1, 4 values"), "{e}");
+    assert!(e.message().contains("line 1: 4 values"), "{e}");
     let e = error(b"1,x\"y,\n");
     assert!(e.message().contains("line 1, column \"b\": a quote inside"), "{e}");
     let e = error(b"1,\"x\"y,\n");

@@ -3,10 +3,13 @@
 //! The common spellings of integers, decimals, dates, timestamps and strings have loops of their own; everything else
 //! goes through `types::cast::parse_text`, which also defines what the loops must give.
 
+use std::cell::RefCell;
+
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
 use types::{Error, Physical, Type, Value, cast, datetime};
 use vector::{Data, StringBuilder, Vector};
 
+use super::dialect::{Dialect, Forms, Pattern};
 use super::split::Span;
 
 /// The fields of some records: `width` spans a record.
@@ -14,10 +17,14 @@ pub struct Fields<'a> {
     pub data: &'a [u8],
     pub spans: &'a [Span],
     pub width: usize,
-    pub quote: Option<u8>,
-    pub null_text: &'a [u8],
+    pub dialect: &'a Dialect,
+    pub forms: &'a Forms,
+    /// The form of the column's dates, where it is not ISO's.
+    pub pattern: Option<&'a Pattern>,
     /// All of `data` is known to be UTF-8.
     pub valid: bool,
+    /// Where bad values are kept, NULL standing in for them; without it the first one ends the column.
+    pub bad: Option<&'a RefCell<Vec<BadValue>>>,
 }
 
 /// A value that cannot be read, with its row.
@@ -128,8 +135,27 @@ impl Fields<'_> {
         self.spans.len() / self.width.max(1)
     }
 
-    fn is_null(&self, span: Span) -> bool {
-        !span.quoted() && span.bytes(self.data) == self.null_text
+    fn is_null(&self, span: Span, text: bool) -> bool {
+        if span.missing() {
+            return true;
+        }
+        let bytes = span.bytes(self.data);
+        // What is quoted is a value, and so is nothing at all of a text; of no other type is it one.
+        if bytes.is_empty() && !text {
+            return true;
+        }
+        !span.quoted() && self.forms.null_texts.iter().any(|t| t == bytes)
+    }
+
+    /// Whether a bad value is kept; else the error comes back.
+    fn kept(&self, bad: BadValue) -> Result<(), BadValue> {
+        match self.bad {
+            Some(all) => {
+                all.borrow_mut().push(bad);
+                Ok(())
+            }
+            None => Err(bad),
+        }
     }
 
     /// The vector of the fields in `slot` as `ty`.
@@ -196,11 +222,34 @@ impl Fields<'_> {
     fn parse(&self, span: Span, row: usize, ty: Type) -> Result<Value, BadValue> {
         let mut scratch = Vec::new();
         let text = self.text(span, row, &mut scratch)?;
+        if let Some(pattern) = self.pattern_of(ty) {
+            let value = match ty {
+                Type::Date => pattern.date(text).map(Value::I32),
+                _ => pattern.timestamp(text).map(Value::I64),
+            };
+            return value.ok_or_else(|| {
+                let message = format!("it is not of the form {}", pattern.text);
+                BadValue { row, error: Error::new(types::SqlState::InvalidDatetimeFormat, message) }
+            });
+        }
+        if ty.is_numeric() && !self.forms.plain_numbers() {
+            let number = self.forms.number(text);
+            return cast::parse_text(&number, ty).map_err(|error| BadValue { row, error });
+        }
         cast::parse_text(text, ty).map_err(|error| BadValue { row, error })
     }
 
+    fn pattern_of(&self, ty: Type) -> Option<&Pattern> {
+        self.pattern.filter(|_| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz))
+    }
+
+    /// Whether the loops read values of the type as they are meant.
+    fn loops(&self, ty: Type) -> bool {
+        self.pattern_of(ty).is_none() && (self.forms.plain_numbers() || !ty.is_numeric())
+    }
+
     fn text<'s>(&'s self, span: Span, row: usize, scratch: &'s mut Vec<u8>) -> Result<&'s str, BadValue> {
-        std::str::from_utf8(span.unescaped(self.data, self.quote, scratch))
+        std::str::from_utf8(span.unescaped(self.data, self.dialect, scratch))
             .map_err(|_| BadValue { row, error: not_utf8() })
     }
 
@@ -215,27 +264,38 @@ impl Fields<'_> {
         let rows = self.rows();
         let mut values = Vec::with_capacity(rows);
         let mut nulls = NullBufferBuilder::new(rows);
+        let loops = self.loops(ty);
+        let empty_is_null = self.forms.empty_is_null();
         for (row, span) in self.spans[slot..].iter().step_by(self.width).enumerate() {
-            let text = span.bytes(self.data);
-            if let Some(value) = fast(text).filter(|_| !span.escaped() && self.null_text.is_empty()) {
+            let found = match loops && !span.escaped() {
+                true => fast(span.bytes(self.data)),
+                false => None,
+            };
+            if let Some(value) = found
+                && (empty_is_null || !self.is_null(*span, false))
+            {
                 values.push(value);
                 nulls.append_non_null();
                 continue;
             }
-            if self.is_null(*span) {
-                values.push(T::default());
-                nulls.append_null();
-                continue;
-            }
-            let parsed = match fast(text).filter(|_| !span.escaped()) {
-                Some(value) => value,
-                None => {
-                    let value = self.parse(*span, row, ty)?;
-                    slow(&value).ok_or_else(|| BadValue { row, error: Error::out_of_range(&ty) })?
+            let parsed = match self.is_null(*span, false) {
+                true => None,
+                false => {
+                    let value = self.parse(*span, row, ty).and_then(|value| {
+                        let beyond = || BadValue { row, error: Error::out_of_range(&ty) };
+                        slow(&value).ok_or_else(beyond)
+                    });
+                    match value {
+                        Ok(value) => Some(value),
+                        Err(bad) => {
+                            self.kept(bad)?;
+                            None
+                        }
+                    }
                 }
             };
-            values.push(parsed);
-            nulls.append_non_null();
+            values.push(parsed.unwrap_or_default());
+            nulls.append(parsed.is_some());
         }
         Ok((values, nulls.finish()))
     }
@@ -245,18 +305,20 @@ impl Fields<'_> {
         let mut values = BooleanBufferBuilder::new(rows);
         let mut nulls = NullBufferBuilder::new(rows);
         for (row, span) in self.spans[slot..].iter().step_by(self.width).enumerate() {
-            if self.is_null(*span) {
-                values.append(false);
-                nulls.append_null();
-                continue;
-            }
             let value = match span.bytes(self.data) {
-                b"true" | b"t" => true,
-                b"false" | b"f" => false,
-                _ => self.parse(*span, row, ty)?.as_bool().unwrap_or(false),
+                _ if self.is_null(*span, false) => None,
+                b"true" | b"t" => Some(true),
+                b"false" | b"f" => Some(false),
+                _ => match self.parse(*span, row, ty) {
+                    Ok(value) => value.as_bool(),
+                    Err(bad) => {
+                        self.kept(bad)?;
+                        None
+                    }
+                },
             };
-            values.append(value);
-            nulls.append_non_null();
+            values.append(value.unwrap_or_default());
+            nulls.append(value.is_some());
         }
         Ok(Vector::new(ty, Data::Bool(values.finish()), nulls.finish()))
     }
@@ -267,15 +329,17 @@ impl Fields<'_> {
         let mut nulls = NullBufferBuilder::new(rows);
         let mut scratch = Vec::new();
         for (row, span) in self.spans[slot..].iter().step_by(self.width).enumerate() {
-            if self.is_null(*span) {
+            if self.is_null(*span, true) {
                 values.push(b"");
                 nulls.append_null();
                 continue;
             }
-            nulls.append_non_null();
-            let bytes = span.unescaped(self.data, self.quote, &mut scratch);
+            let bytes = span.unescaped(self.data, self.dialect, &mut scratch);
             if !self.valid && std::str::from_utf8(bytes).is_err() {
-                return Err(BadValue { row, error: not_utf8() });
+                self.kept(BadValue { row, error: not_utf8() })?;
+                values.push(b"");
+                nulls.append_null();
+                continue;
             }
             let plain = match ty {
                 Type::Text => true,
@@ -285,10 +349,20 @@ impl Fields<'_> {
             };
             if plain {
                 values.push(bytes);
+                nulls.append_non_null();
                 continue;
             }
-            let value = self.parse(*span, row, ty)?;
-            values.push(value.as_bytes().unwrap_or_default());
+            match self.parse(*span, row, ty) {
+                Ok(value) => {
+                    values.push(value.as_bytes().unwrap_or_default());
+                    nulls.append_non_null();
+                }
+                Err(bad) => {
+                    self.kept(bad)?;
+                    values.push(b"");
+                    nulls.append_null();
+                }
+            }
         }
         Ok(Vector::new(ty, Data::Bytes(values.finish()), nulls.finish()))
     }

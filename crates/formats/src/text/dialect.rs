@@ -1,119 +1,160 @@
-//! The options of text files, from COPY's words to what the splitter needs.
+//! How records are cut into fields, and how the texts of fields become values.
 
+use std::sync::Arc;
+
+use chrono::format::{Item, Parsed, StrftimeItems};
 use plan::FileFormat;
 use plan::file::TextOptions;
-use types::{Error, Result, SqlState};
-
-/// What the user said; the rest is found out from the file.
-#[derive(Clone, Debug, Default)]
-pub struct Given {
-    pub delimiter: Option<u8>,
-    /// 0 for none.
-    pub quote: Option<u8>,
-    pub header: Option<bool>,
-    pub null_text: Option<String>,
-}
+use types::{Error, Result, SqlState, datetime};
 
 /// How records are cut into fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     pub delimiter: u8,
     pub quote: Option<u8>,
+    /// A character other than the quote that stands before a quote of the value.
+    pub escape: Option<u8>,
+    pub newline: u8,
+    pub comment: Option<u8>,
     /// A delimiter may stand after the last value.
     pub trailing: bool,
+    pub lenient: bool,
+}
+
+impl Dialect {
+    pub const fn simple(delimiter: u8, quote: Option<u8>) -> Self {
+        Dialect {
+            delimiter,
+            quote,
+            escape: None,
+            newline: b'\n',
+            comment: None,
+            trailing: false,
+            lenient: false,
+        }
+    }
+    /// Where a record ends can be told from the number of quotes before it.
+    pub fn counts_quotes(&self) -> bool {
+        self.quote.is_none() || (self.escape.is_none() && self.comment.is_none() && !self.lenient)
+    }
 }
 
 /// The dialect of a described file.
 pub fn dialect_of(format: FileFormat, options: &TextOptions) -> Dialect {
-    let quote = (options.quote != 0).then_some(options.quote);
-    Dialect { delimiter: options.delimiter, quote, trailing: format == FileFormat::Tbl }
-}
-
-fn invalid(name: &str, value: &str, wanted: &str) -> Error {
-    let message = format!("invalid value for option \"{name}\": \"{value}\"");
-    Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("{name} is {wanted}"))
-}
-
-fn character(name: &str, value: &str) -> Result<u8> {
-    let byte = match value {
-        "\\t" | "tab" | "TAB" => b'\t',
-        _ if value.len() == 1 => value.as_bytes()[0],
-        _ => return Err(invalid(name, value, "one ASCII character, or '\\t' for a tab")),
-    };
-    let unfit = matches!(byte, b'\n' | b'\r' | 0 | b'.' | b'-') || byte.is_ascii_alphanumeric();
-    if unfit || !byte.is_ascii() {
-        return Err(invalid(name, value, "no letter, digit, point, minus sign or line end"));
-    }
-    Ok(byte)
-}
-
-fn boolean(name: &str, value: &str) -> Result<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "" | "true" | "t" | "on" | "yes" | "1" | "match" => Ok(true),
-        "false" | "f" | "off" | "no" | "0" => Ok(false),
-        _ => Err(invalid(name, value, "true or false")),
+    let set = |byte: u8| (byte != 0).then_some(byte);
+    Dialect {
+        delimiter: options.delimiter,
+        quote: set(options.quote),
+        escape: set(options.escape).filter(|e| options.quote != 0 && *e != options.quote),
+        newline: options.newline,
+        comment: set(options.comment),
+        trailing: format == FileFormat::Tbl,
+        lenient: options.lenient,
     }
 }
 
-impl Given {
-    /// Options of COPY or of a table function; `format` itself is dealt with elsewhere.
-    pub fn parse(options: &[(String, String)], format: FileFormat) -> Result<Self> {
-        let mut given = Given::default();
-        let text = matches!(format, FileFormat::Csv | FileFormat::Tbl);
-        for (name, value) in options {
-            let lower = name.to_ascii_lowercase();
-            let known = matches!(
-                lower.as_str(),
-                "delimiter"
-                    | "delim"
-                    | "sep"
-                    | "quote"
-                    | "escape"
-                    | "header"
-                    | "null"
-                    | "nullstr"
-                    | "encoding"
-            );
-            if lower == "format" {
-                continue;
-            }
-            if !known {
-                return Err(Error::new(
-                    SqlState::InvalidParameterValue,
-                    format!("option \"{name}\" is not known"),
-                )
-                .with_hint("the options are format, delimiter, header, quote and null"));
-            }
-            if !text {
-                return Err(Error::new(
-                    SqlState::InvalidParameterValue,
-                    format!("option \"{name}\" is for text files"),
-                ));
-            }
-            match lower.as_str() {
-                "delimiter" | "delim" | "sep" => given.delimiter = Some(character(name, value)?),
-                "quote" => given.quote = Some(if value.is_empty() { 0 } else { character(name, value)? }),
-                "header" => given.header = Some(boolean(name, value)?),
-                "null" | "nullstr" => given.null_text = Some(value.clone()),
-                "escape" if value.len() == 1 && given.quote.unwrap_or(b'"') == value.as_bytes()[0] => {}
-                "escape" => {
-                    return Err(Error::unsupported("only doubled quotes escape a quote")
-                        .with_hint("leave the ESCAPE option out, or name it after QUOTE and alike"));
-                }
-                _ if matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8") => {}
-                _ => {
-                    return Err(Error::unsupported(format!(
-                        "encoding \"{value}\" is not supported; UTF8 is"
-                    )));
-                }
-            }
+/// How texts become values, where that is not as in SQL.
+#[derive(Clone, Debug)]
+pub struct Forms {
+    pub null_texts: Vec<Vec<u8>>,
+    /// By column, the form of its dates.
+    patterns: Vec<Option<Pattern>>,
+    pub decimal: u8,
+    pub thousands: u8,
+}
+
+impl Forms {
+    pub fn of(options: &TextOptions) -> Result<Forms> {
+        let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new).transpose();
+        Ok(Forms {
+            null_texts: options.null_texts.iter().map(|t| t.clone().into_bytes()).collect(),
+            patterns: options.formats.iter().map(pattern).collect::<Result<_>>()?,
+            decimal: options.decimal,
+            thousands: options.thousands,
+        })
+    }
+    pub fn pattern(&self, column: usize) -> Option<&Pattern> {
+        self.patterns.get(column)?.as_ref()
+    }
+    /// Only nothing at all stands for NULL.
+    pub fn empty_is_null(&self) -> bool {
+        matches!(self.null_texts.as_slice(), [only] if only.is_empty())
+    }
+    pub fn plain_numbers(&self) -> bool {
+        self.decimal == b'.' && self.thousands == 0
+    }
+    /// A number as SQL writes it.
+    pub fn number(&self, text: &str) -> String {
+        text.chars()
+            .filter(|c| self.thousands == 0 || *c != char::from(self.thousands))
+            .map(|c| if c == char::from(self.decimal) { '.' } else { c })
+            .collect()
+    }
+}
+
+/// A form of dates or timestamps, as in strftime.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    pub text: Arc<str>,
+    items: Arc<[Item<'static>]>,
+}
+
+impl Pattern {
+    pub fn new(text: &str) -> Result<Pattern> {
+        let items = StrftimeItems::new(text).parse_to_owned().map_err(|_| {
+            Error::new(SqlState::InvalidParameterValue, format!("invalid format of dates: \"{text}\""))
+                .with_hint("such as '%d/%m/%Y' or '%Y-%m-%d %H:%M:%S'")
+        })?;
+        Ok(Pattern { text: text.into(), items: items.into() })
+    }
+
+    fn parsed(&self, text: &str) -> Option<Parsed> {
+        let mut parsed = Parsed::new();
+        chrono::format::parse(&mut parsed, text.trim(), self.items.iter()).ok()?;
+        Some(parsed)
+    }
+
+    /// Days since 1970-01-01.
+    pub fn date(&self, text: &str) -> Option<i32> {
+        use chrono::Datelike;
+        let date = self.parsed(text)?.to_naive_date().ok()?;
+        Some(datetime::days_from_civil(date.year(), date.month(), date.day()))
+    }
+
+    /// Microseconds since then; without a time of day, midnight's.
+    pub fn timestamp(&self, text: &str) -> Option<i64> {
+        use chrono::Timelike;
+        let parsed = self.parsed(text)?;
+        if let Ok(zoned) = parsed.to_datetime() {
+            return Some(zoned.timestamp_micros());
         }
-        if given.delimiter.is_some() && given.delimiter == given.quote {
-            return Err(Error::new(
-                SqlState::InvalidParameterValue,
-                "delimiter and quote must be different characters",
-            ));
-        }
-        Ok(given)
+        let days = self.date(text)?;
+        let midnight = i64::from(days) * datetime::MICROS_PER_DAY;
+        let Ok(time) = parsed.to_naive_time() else { return Some(midnight) };
+        let seconds = i64::from(time.num_seconds_from_midnight());
+        Some(midnight + seconds * datetime::MICROS_PER_SECOND + i64::from(time.nanosecond() / 1000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_read_dates() {
+        let read = |pattern: &str, text: &str| Pattern::new(pattern).unwrap().date(text);
+        let day = datetime::parse_date("2024-02-03").unwrap();
+        assert_eq!(read("%d/%m/%Y", "03/02/2024"), Some(day));
+        assert_eq!(read("%m/%d/%Y", "2/3/2024"), Some(day));
+        assert_eq!(read("%d-%b-%Y", "3-Feb-2024"), Some(day));
+        assert_eq!(read("%d/%m/%Y", "03/13/2024"), None);
+        assert_eq!(read("%d/%m/%Y", "03/02/2024 x"), None);
+        let at = Pattern::new("%d.%m.%Y %H:%M").unwrap().timestamp("03.02.2024 04:05");
+        assert_eq!(at, datetime::parse_timestamp("2024-02-03 04:05:00"));
+        assert_eq!(
+            Pattern::new("%d/%m/%Y").unwrap().timestamp("03/02/2024").map(|t| t % 86_400_000_000),
+            Some(0)
+        );
+        assert!(Pattern::new("%Q").is_err());
     }
 }

@@ -6,10 +6,22 @@
 
 mod columns;
 mod dialect;
+mod faults;
+mod given;
+mod guess;
+mod parse;
 mod reader;
+mod report;
+mod sample;
 mod sniff;
 mod split;
 
-pub use dialect::Given;
-pub use reader::TextFiles;
+pub use columns::{BadValue, Fields};
+pub use dialect::{Dialect, Forms};
+pub use faults::{Lines, Place, bad_value, shown, value_cause};
+pub use given::Given;
+pub use guess::{Guess, Order};
+pub use reader::{RECORD_BYTES_MAX, TextFiles, text_begin};
+pub use report::report;
 pub use sniff::describe;
+pub use split::Span;

@@ -1,4 +1,4 @@
-//! What a text file's columns are, when nobody has said: delimiter, header and types, guessed from samples.
+//! What a text file is, when nobody has said: delimiter, quotes, header, columns and types, found in samples.
 //!
 //! The sample is the file's first mebibyte and some places spread over the rest, so that a column whose first odd
 //! value stands far behind is still seen as often as can be had without reading everything. What is guessed wrong is
@@ -8,189 +8,150 @@ use std::collections::{HashMap, HashSet};
 
 use plan::FileFormat;
 use plan::file::TextOptions;
-use types::{Error, Field, Result, Schema, SqlState, Type, cast, datetime};
+use types::{Error, Field, Result, Schema, SqlState, Type, cast};
 
-use super::dialect::{Dialect, Given};
-use super::reader::text_begin;
-use super::split::{Records, Span, append_marks, next_record};
+use super::dialect::{Dialect, Pattern, dialect_of};
+use super::given::Given;
+use super::guess::{Guess, Order, order_of};
+use super::reader::records_begin;
+use super::sample::{Cell, Sample, places};
 use crate::input::Input;
 
-const HEAD_BYTES: u64 = 1 << 20;
-const PLACE_BYTES: u64 = 32 << 10;
-const PLACES: u64 = 12;
 /// Files looked at; the others are expected to be alike.
 const FILES: usize = 16;
 const DELIMITERS: [u8; 4] = [b',', b';', b'|', b'\t'];
-/// Records that decide about the delimiter.
-const DELIMITER_RECORDS: usize = 256;
+/// Records that decide about the dialect.
+const DIALECT_RECORDS: usize = 512;
+/// Lines before the header, at most: a title, a remark.
+const PREAMBLE_RECORDS: usize = 64;
 
-const BOOLEAN: u8 = 1;
-const BIGINT: u8 = 2;
-const DOUBLE: u8 = 4;
-const DATE: u8 = 8;
-const TIMESTAMP: u8 = 16;
-const TIMESTAMPTZ: u8 = 32;
+/// What a file is under one dialect.
+struct Fit {
+    dialect: Dialect,
+    /// As many columns as wanted; share of records with the commonest number of values; share of values that are not
+    /// just text; that number.
+    score: (bool, usize, usize, usize),
+    faults: usize,
+    quoted: usize,
+}
 
-/// Simplest first.
-const CHOICES: [(u8, Type); 6] = [
-    (BOOLEAN, Type::Boolean),
-    (BIGINT, Type::BigInt),
-    (DOUBLE, Type::Double),
-    (DATE, Type::Date),
-    (TIMESTAMP, Type::Timestamp),
-    (TIMESTAMPTZ, Type::TimestampTz),
-];
-
-/// The types that a text can be read as, beside TEXT.
-fn kinds(text: &str) -> u8 {
-    let text = text.trim();
-    let bytes = text.as_bytes();
-    let Some(first) = bytes.first() else { return 0 };
-    if first.is_ascii_alphabetic() {
-        return match text.to_ascii_lowercase().as_str() {
-            "true" | "false" => BOOLEAN,
-            "nan" | "inf" | "infinity" => DOUBLE,
-            _ => 0,
-        };
-    }
-    if !(first.is_ascii_digit() || matches!(first, b'+' | b'-' | b'.')) || !text.is_ascii() {
-        return 0;
-    }
-    if text.parse::<i64>().is_ok() {
-        return BIGINT | DOUBLE;
-    }
-    if bytes[1..].iter().all(u8::is_ascii_digit) {
-        // Too long for BIGINT: as DOUBLE it would lose digits.
-        return 0;
-    }
-    if bytes.len() >= 8 && matches!(bytes[4], b'-' | b'/') {
-        if bytes.len() <= 10 {
-            return if datetime::parse_date(text).is_some() { DATE | TIMESTAMP | TIMESTAMPTZ } else { 0 };
+fn fit(sample: &Sample, dialect: Dialect, columns: Option<usize>) -> Fit {
+    let cut = sample.records(dialect, Some(0), false, &[String::new()], DIALECT_RECORDS, true);
+    let width = common_width(&cut.rows);
+    let rows: Vec<&Vec<Cell>> = cut.rows.iter().filter(|r| r.len() == width).collect();
+    let records = cut.rows.len() + cut.faults;
+    let mut score = (false, 0, 0, 0);
+    if width >= 2 {
+        let (mut typed, mut values) = (0, 0);
+        for text in rows.iter().skip(1).take(64).flat_map(|r| r.iter()).flatten() {
+            let mut guess = Guess::NEW;
+            guess.add(text);
+            typed += usize::from(guess.order().is_some() || guess.ty(Order::Unknown).0 != Type::Text);
+            values += 1;
         }
-        if datetime::parse_timestamp(text).is_some() {
-            let zoned = bytes[11..].iter().any(|b| b.is_ascii_alphabetic() || matches!(b, b'+' | b'-'));
-            return if zoned { TIMESTAMPTZ } else { TIMESTAMP | TIMESTAMPTZ };
+        // Shares in steps, so that a few records that are not as they should be do not decide.
+        let share = rows.len() * 50 / records.max(1);
+        score = (columns == Some(width), share, typed * 20 / values.max(1), width);
+    }
+    Fit { dialect, score, faults: cut.faults, quoted: cut.quoted }
+}
+
+/// The number of values that most records have.
+fn common_width(rows: &[Vec<Cell>]) -> usize {
+    let mut counts: Vec<usize> = rows.iter().map(Vec::len).collect();
+    counts.sort_unstable();
+    counts.chunk_by(|a, b| a == b).max_by_key(|c| (c.len(), c[0])).map_or(0, |c| c[0])
+}
+
+/// The dialect that makes most of the sample; what was said stays.
+fn find_dialect(sample: &Sample, known: &Known, columns: Option<usize>) -> Dialect {
+    let data = &sample.data[..sample.data.len().min(1 << 16)];
+    let beside = |quote: u8| {
+        // Where a quote opens or closes a value.
+        data.windows(2).any(|w| {
+            let separates = |b: u8| DELIMITERS.contains(&b) || matches!(b, b'\n' | b'\r');
+            (w[0] == quote && separates(w[1])) || (w[1] == quote && separates(w[0]))
+        }) || data.first() == Some(&quote)
+    };
+    let mut dialects = vec![known.dialect];
+    let mut vary = |choices: &[u8], set: &dyn Fn(&mut Dialect, u8)| {
+        dialects = dialects
+            .iter()
+            .flat_map(|dialect| {
+                choices.iter().map(|choice| {
+                    let mut dialect = *dialect;
+                    set(&mut dialect, *choice);
+                    dialect
+                })
+            })
+            .collect();
+    };
+    if !known.quote {
+        let mut quotes = vec![b'"'];
+        if beside(b'\'') {
+            quotes.push(b'\'');
         }
-        return 0;
+        vary(&quotes, &|dialect, quote| dialect.quote = Some(quote));
     }
-    if cast::parse_text(text, Type::Double).is_ok() { DOUBLE } else { 0 }
-}
-
-/// What has been seen of a column.
-#[derive(Clone, Copy)]
-struct Guess {
-    kinds: u8,
-    seen: bool,
-}
-
-impl Guess {
-    const NEW: Guess = Guess { kinds: u8::MAX, seen: false };
-
-    fn ty(self) -> Type {
-        let fits = |(kind, ty): &(u8, Type)| (self.kinds & kind != 0).then_some(*ty);
-        if self.seen { CHOICES.iter().find_map(fits).unwrap_or(Type::Text) } else { Type::Text }
+    if !known.escape && known.dialect.quote.is_some() && data.windows(2).any(|w| w == b"\\\"" || w == b"\\'")
+    {
+        vary(&[0, b'\\'], &|dialect, escape| dialect.escape = (escape != 0).then_some(escape));
     }
-}
-
-/// A value of the sample; `None` for NULL.
-type Cell = Option<String>;
-
-/// Part of a file, cut into records.
-struct Sample {
-    data: Vec<u8>,
-    /// The file ends with it.
-    last: bool,
-}
-
-impl Sample {
-    fn head(input: &Input) -> Result<Sample> {
-        let begin = text_begin(input)?;
-        let mut data = Vec::new();
-        input.append(begin, begin + HEAD_BYTES, &mut data)?;
-        Ok(Sample { data, last: begin + HEAD_BYTES >= input.length })
+    if !known.delimiter {
+        vary(&DELIMITERS, &|dialect, delimiter| dialect.delimiter = delimiter);
     }
-
-    /// Records until something is wrong or `limit` are read, and whether all were sound. `start` is the place of a
-    /// record, or `None` for the next one when the sample begins inside quotes or not.
-    fn records(
-        &self,
-        dialect: Dialect,
-        start: Option<usize>,
-        inside: bool,
-        null_text: &str,
-        limit: usize,
-    ) -> (Vec<Vec<Cell>>, bool) {
-        let mut marks = Vec::new();
-        append_marks(&self.data, 0, dialect, &mut marks);
-        let begin = match start {
-            Some(start) => Some(start),
-            None => next_record(&self.data, &marks, 0, inside, dialect.quote),
-        };
-        let Some(begin) = begin else { return (Vec::new(), true) };
-        let end = if self.last {
-            self.data.len()
-        } else {
-            let mut within = inside;
-            let mut end = None;
-            for mark in &marks {
-                let at = *mark as usize;
-                if Some(self.data[at]) == dialect.quote {
-                    within = !within;
-                } else if self.data[at] == b'\n' && !within {
-                    end = Some(at + 1);
+    if let [only] = dialects.as_slice() {
+        return *only;
+    }
+    let mut best: Option<Fit> = None;
+    for dialect in dialects {
+        let next = fit(sample, dialect, columns);
+        let better = best.as_ref().is_none_or(|best| {
+            let same_quotes =
+                next.dialect.quote == best.dialect.quote && next.dialect.escape == best.dialect.escape;
+            match same_quotes {
+                true => next.score > best.score,
+                // The usual quotes give way only to others that make sense where they make none.
+                false if next.dialect.quote != best.dialect.quote && next.quoted == 0 => false,
+                false => {
+                    let sense = |fit: &Fit| (usize::MAX - fit.faults, fit.score);
+                    sense(&next) > sense(best)
                 }
             }
-            // A record that fills the sample: its first part still says what there is.
-            end.filter(|e| *e > begin).unwrap_or(self.data.len())
-        };
-        let mut walk = Records::new(&self.data, &marks, begin, end, dialect);
-        let mut rows = Vec::new();
-        let mut spans: Vec<Span> = Vec::new();
-        let mut scratch = Vec::new();
-        while rows.len() < limit {
-            spans.clear();
-            match walk.next(true, &mut spans) {
-                Ok(None) => break,
-                Ok(Some(_)) => {}
-                Err(_) => return (rows, false),
-            }
-            let ends_empty = spans.last().is_some_and(|s| s.bytes(&self.data).is_empty());
-            if dialect.trailing && spans.len() > 1 && ends_empty {
-                spans.pop();
-            }
-            let cell = |span: &Span| {
-                let bytes = span.unescaped(&self.data, dialect.quote, &mut scratch);
-                let null = !span.quoted() && bytes == null_text.as_bytes();
-                (!null).then(|| String::from_utf8_lossy(bytes).into_owned())
-            };
-            rows.push(spans.iter().map(cell).collect());
+        });
+        if better {
+            best = Some(next);
         }
-        (rows, true)
     }
+    best.map_or(known.dialect, |fit| fit.dialect)
 }
 
-fn delimiter(sample: &Sample, quote: Option<u8>, columns: Option<usize>) -> u8 {
-    let score = |delimiter: u8| {
-        let dialect = Dialect { delimiter, quote, trailing: false };
-        let (rows, sound) = sample.records(dialect, Some(0), false, "", DELIMITER_RECORDS);
-        let mut counts: Vec<usize> = rows.iter().map(Vec::len).collect();
-        counts.sort_unstable();
-        let common = counts.chunk_by(|a, b| a == b).max_by_key(|c| (c.len(), c[0]));
-        let (times, width) = common.map_or((0, 0), |c| (c.len(), c[0]));
-        if width < 2 {
-            return (false, 0, 0);
-        }
-        let share = times * 1000 / (rows.len() + usize::from(!sound));
-        (columns == Some(width), share, width)
-    };
-    let mut best = (DELIMITERS[0], score(DELIMITERS[0]));
-    for candidate in &DELIMITERS[1..] {
-        let found = score(*candidate);
-        if found > best.1 {
-            best = (*candidate, found);
-        }
+/// What need not be looked for.
+struct Known {
+    dialect: Dialect,
+    delimiter: bool,
+    quote: bool,
+    escape: bool,
+}
+
+/// Records before the first one that looks like part of the table: lines that are nothing but a text, or any lines
+/// before a row of names.
+fn preamble(rows: &[Vec<Cell>], width: usize, names: bool) -> usize {
+    let remark = |r: &Vec<Cell>| matches!(&r[0], Some(text) if text.starts_with('#'));
+    let remarks = rows.iter().take_while(|r| remark(r)).count();
+    if width >= 2 && (1..PREAMBLE_RECORDS).contains(&remarks) && remarks < rows.len() {
+        // The last one may name the columns.
+        let heading = names && rows[remarks - 1].len() == width;
+        return remarks - usize::from(heading);
     }
-    best.0
+    let before = rows.iter().take(PREAMBLE_RECORDS).take_while(|r| r.len() != width).count();
+    if width < 2 || before == 0 || before == PREAMBLE_RECORDS || rows.len() < before + 2 {
+        return 0;
+    }
+    let plain = rows[..before].iter().all(|r| r.len() == 1);
+    let named = rows[before].iter().all(like_a_name) && distinct(&rows[before]);
+    let table = rows[before..].iter().filter(|r| r.len() == width).count() * 2 > rows.len() - before;
+    if table && (plain || named) { before } else { 0 }
 }
 
 /// Looks like a column's name.
@@ -212,14 +173,19 @@ fn distinct(row: &[Cell]) -> bool {
 
 /// Whether the first row names the columns, judged by the rows below it.
 fn is_header(first: &[Cell], rest: &[Vec<Cell>], guesses: &[Guess]) -> bool {
-    let typed = guesses.iter().zip(first).any(|(guess, cell)| {
-        let ty = guess.ty();
-        ty != Type::Text && cell.as_ref().is_some_and(|text| cast::parse_text(text, ty).is_err())
-    });
-    if typed {
+    let is_typed = |guess: &Guess| guess.ty(Order::Unknown).0 != Type::Text || guess.order().is_some();
+    let fits = |guess: &Guess, text: &str| {
+        let mut with = guess.clone();
+        with.add(text);
+        is_typed(&with) && with.ty(Order::DayFirst).0 == guess.ty(Order::DayFirst).0
+    };
+    let unfit = |(guess, cell): (&Guess, &Cell)| {
+        is_typed(guess) && cell.as_ref().is_some_and(|text| !fits(guess, text))
+    };
+    if guesses.iter().zip(first).any(unfit) {
         return true;
     }
-    let typed_values = guesses.iter().zip(first).any(|(g, cell)| g.ty() != Type::Text && cell.is_some());
+    let typed_values = guesses.iter().zip(first).any(|(g, cell)| is_typed(g) && cell.is_some());
     let repeated = rest.iter().any(|row| row.iter().zip(first).any(|(a, b)| a == b && a.is_some()));
     !typed_values && !repeated && first.iter().all(like_a_name) && distinct(first)
 }
@@ -272,6 +238,15 @@ fn names(header: Option<&[Cell]>, columns: usize) -> Vec<String> {
 /// better said at once than by whatever is made of so many columns later.
 const COLUMNS_MAX: usize = 10_000;
 
+/// A described text: its columns, how it is read, and what was looked at.
+pub struct Described {
+    pub schema: Schema,
+    pub options: TextOptions,
+    pub records: usize,
+    /// Columns of dates whose form is not certain.
+    pub uncertain: Vec<String>,
+}
+
 /// Schema and options of text files. With `schema` the types are the table's and only the form is looked for.
 pub fn describe(
     paths: &[String],
@@ -279,81 +254,155 @@ pub fn describe(
     given: &Given,
     schema: Option<&Schema>,
 ) -> Result<(Schema, TextOptions)> {
+    look(paths, format, given, schema).map(|found| (found.schema, found.options))
+}
+
+/// As `describe`, with what was looked at.
+pub fn look(
+    paths: &[String],
+    format: FileFormat,
+    given: &Given,
+    schema: Option<&Schema>,
+) -> Result<Described> {
+    if let (false, None) = (given.columns.is_empty(), schema) {
+        let field = |(name, ty): &(String, Type)| Field::new(name, *ty, true);
+        let schema = Schema::new(given.columns.iter().map(field).collect());
+        return look(paths, format, given, Some(&schema));
+    }
     let tbl = format == FileFormat::Tbl;
     let quote = given.quote.unwrap_or(if tbl { 0 } else { b'"' });
+    let by_name = match paths.first() {
+        Some(path) if path.to_ascii_lowercase().ends_with(".tsv") => Some(b'\t'),
+        _ => tbl.then_some(b'|'),
+    };
+    let delimiter = given.delimiter.or(by_name);
+    let mut options = TextOptions {
+        delimiter: delimiter.unwrap_or(b','),
+        quote,
+        escape: given.escape.unwrap_or(quote),
+        newline: given.newline.unwrap_or(b'\n'),
+        comment: given.comment.unwrap_or(0),
+        skip: given.skip.unwrap_or(0),
+        header: given.header,
+        null_texts: if given.null_texts.is_empty() { vec![String::new()] } else { given.null_texts.clone() },
+        formats: vec![],
+        decimal: given.decimal.unwrap_or(b'.'),
+        thousands: given.thousands.unwrap_or(0),
+        null_padding: given.null_padding,
+        lenient: given.lenient,
+        rejects: given.ignore_errors.then(plan::Rejects::ignored),
+    };
+    for format in [&given.date_format, &given.timestamp_format].into_iter().flatten() {
+        Pattern::new(format)?;
+    }
+    if let (true, Some(schema)) = (given.no_sniffing, schema) {
+        options.header.get_or_insert(false);
+        options.formats = given_formats(schema, given);
+        let schema = nullable(schema);
+        return Ok(Described { schema, options, records: 0, uncertain: vec![] });
+    }
     let mut inputs = Vec::new();
     for path in paths.iter().take(FILES) {
         let input = Input::open_text(path)?;
-        let sample = Sample::head(&input)?;
+        let begin = records_begin(&input, options.newline, options.skip)?;
+        let sample = Sample::head(&input, begin, given.sample)?;
         if !sample.data.iter().all(u8::is_ascii_whitespace) {
             inputs.push((input, sample));
         }
     }
-    let null_text = given.null_text.clone().unwrap_or_default();
-    let by_name = if paths.first().is_some_and(|p| p.to_ascii_lowercase().ends_with(".tsv")) {
-        Some(b'\t')
-    } else {
-        tbl.then_some(b'|')
-    };
-    let known = given.delimiter.or(by_name);
-    let nullable = |schema: &Schema| {
-        // Whether NULL may stand in the table is for the table to check.
-        Schema::new(schema.fields().iter().map(|f| Field::new(&f.name, f.ty, true)).collect())
-    };
-    let options = |delimiter, header| TextOptions {
-        delimiter,
-        quote,
-        header: Some(header),
-        null_text: null_text.clone(),
-    };
-    let Some((first_input, first_sample)) = inputs.first() else {
+    let Some((first_input, first_sample)) = inputs.first_mut() else {
+        options.header.get_or_insert(false);
         return match schema {
-            Some(schema) => Ok((nullable(schema), options(known.unwrap_or(b','), false))),
+            Some(schema) => Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] }),
             None => Err(Error::new(
                 SqlState::BadCopyFormat,
                 format!("\"{}\" is empty: it has no columns", paths.first().map_or("", String::as_str)),
             )
-            .with_hint("create the table with its columns, then COPY into it")),
+            .with_hint("create the table with its columns, then COPY into it; or name them: columns => {'a': 'BIGINT'}")),
         };
     };
-    let wanted = (quote != 0).then_some(quote);
-    let delimiter = known.unwrap_or_else(|| delimiter(first_sample, wanted, schema.map(Schema::len)));
-    let dialect = Dialect { delimiter, quote: wanted, trailing: tbl };
-    let (rows, sound) = first_sample.records(dialect, Some(0), false, &null_text, usize::MAX);
+    if given.newline.is_none() && memchr::memchr(b'\n', &first_sample.data).is_none() {
+        let old =
+            memchr::memchr(b'\r', &first_sample.data).is_some_and(|at| at + 1 < first_sample.data.len());
+        options.newline = if old { b'\r' } else { b'\n' };
+    }
+    if first_input.length > 0
+        && memchr::memchr(0, &first_sample.data).is_some_and(|_| mostly_zero(&first_sample.data))
+    {
+        return Err(Error::new(
+            SqlState::BadCopyFormat,
+            format!("\"{}\" is no text: it is full of zero bytes", first_input.path),
+        )
+        .with_hint("text must be UTF-8; UTF-16 is converted by iconv -f UTF-16 -t UTF-8"));
+    }
+    let known = Known {
+        dialect: dialect_of(format, &options),
+        delimiter: delimiter.is_some(),
+        quote: given.quote.is_some() || tbl,
+        escape: given.escape.is_some(),
+    };
+    let dialect = find_dialect(first_sample, &known, schema.map(Schema::len));
+    options.delimiter = dialect.delimiter;
+    options.quote = dialect.quote.unwrap_or(0);
+    options.escape = dialect.escape.unwrap_or(options.quote);
+    let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mut cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+    if given.skip.is_none() && !tbl {
+        let width = common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]);
+        let before = preamble(&cut.rows, width, given.header != Some(false));
+        if before > 0 {
+            let begin = cut.begins[before];
+            let data = &first_sample.data;
+            options.skip = memchr::memchr_iter(dialect.newline, &data[..begin]).count() as u64;
+            let remarks =
+                cut.rows[..before].iter().all(|r| matches!(&r[0], Some(text) if text.starts_with('#')));
+            let begins_so =
+                |row: &Vec<Cell>| row.len() == width && matches!(&row[0], Some(t) if t.starts_with('#'));
+            if remarks && given.comment.is_none() && !cut.rows[before..].iter().any(begins_so) {
+                // Remarks may go on in the midst of the file.
+                options.comment = b'#';
+            }
+            cut.rows.drain(..before);
+        }
+    }
+    let dialect = dialect_of(format, &options);
+    let (rows, sound) = (cut.rows, cut.faults == 0);
     let Some((first, rest)) = rows.split_first() else {
         if let Some(schema) = schema {
             // The columns are known; what is wrong with the record is said, with its place, when it is read.
-            return Ok((nullable(schema), options(delimiter, given.header == Some(true))));
+            options.header = Some(given.header == Some(true));
+            return Ok(Described { schema: nullable(schema), options, records: 0, uncertain: vec![] });
         }
         let message = format!("the first record of \"{}\" cannot be read", first_input.path);
         return Err(Error::new(SqlState::BadCopyFormat, message)
             .with_detail(if sound { "it has no end" } else { "its quotes do not match" })
-            .with_hint("if the file does not use quotes, say so: QUOTE ''"));
+            .with_hint("if the file does not use quotes, say so: quote => ''; or read it as well as can be: strict => false"));
     };
-    if let Some(schema) = schema {
-        let header = match given.header {
-            Some(header) => header,
-            None => !tbl && names_columns(first, schema, &first_input.path)?,
-        };
-        return Ok((nullable(schema), options(delimiter, header)));
-    }
-    if first.len() > COLUMNS_MAX {
+    // Records without a fault may be wider than the first one, which then is a short record rather than the measure.
+    let width = match options.null_padding {
+        true => rows.iter().map(Vec::len).max().unwrap_or(first.len()),
+        false => first.len(),
+    };
+    if width > COLUMNS_MAX {
         return Err(Error::new(
             SqlState::BadCopyFormat,
-            format!("the first record of \"{}\" has {} values", first_input.path, first.len()),
+            format!("the first record of \"{}\" has {width} values", first_input.path),
         )
         .with_detail(format!("A text file may have {COLUMNS_MAX} columns."))
         .with_hint("if the file has another delimiter, say so: DELIMITER ';'"));
     }
-    let mut guesses = vec![Guess::NEW; first.len()];
-    let merge = |guesses: &mut [Guess], rows: &[Vec<Cell>]| {
-        let columns = guesses.len();
-        for row in rows.iter().filter(|r| r.len() == columns) {
+    let mut guesses = vec![Guess::NEW; width];
+    let mut records = 0;
+    let numbers = options.clone();
+    let mut merge = |guesses: &mut [Guess], rows: &[Vec<Cell>]| {
+        for row in rows.iter().filter(|r| r.len() == width || (numbers.null_padding && r.len() < width)) {
+            records += 1;
             for (guess, cell) in guesses.iter_mut().zip(row) {
-                // A column that is text already stays it.
-                if let Some(text) = cell.as_ref().filter(|_| guess.kinds != 0) {
-                    guess.kinds &= kinds(text);
-                    guess.seen = true;
+                if let Some(text) = cell {
+                    match dialect_number(&numbers, text) {
+                        Some(number) => guess.add(&number),
+                        None => guess.add(text),
+                    }
                 }
             }
         }
@@ -361,78 +410,132 @@ pub fn describe(
     merge(&mut guesses, rest);
     for (number, (input, sample)) in inputs.iter().enumerate() {
         if number > 0 {
-            let (rows, _) = sample.records(dialect, Some(0), false, &null_text, usize::MAX);
-            merge(&mut guesses, rows.get(1..).unwrap_or_default());
+            let cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+            merge(&mut guesses, cut.rows.get(1..).unwrap_or_default());
         }
-        for rows in places(input, dialect, &null_text, first.len())? {
-            merge(&mut guesses, &rows);
+        if given.sample.is_none() {
+            for rows in places(input, dialect, &options.null_texts, width)? {
+                merge(&mut guesses, &rows);
+            }
         }
     }
-    let header = given.header.unwrap_or_else(|| !tbl && is_header(first, rest, &guesses));
+    let path = &inputs[0].0.path;
+    let header = match (given.header, schema) {
+        (Some(header), _) => header,
+        (None, Some(schema)) => !tbl && names_columns(first, schema, path)?,
+        (None, None) => !tbl && is_header(first, rest, &guesses),
+    };
+    options.header = Some(header);
     if !header {
         merge(&mut guesses, &rows[..1]);
     }
-    let fields = names(header.then_some(first.as_slice()), first.len())
-        .into_iter()
-        .zip(&guesses)
-        .map(|(name, guess)| Field::new(name, guess.ty(), true))
-        .collect();
-    Ok((Schema::new(fields), options(delimiter, header)))
-}
-
-/// Records at places behind the head. Whether a place lies inside quotes is not known: of the two readings the one
-/// that gives sound records counts, and a place where neither does is passed over.
-fn places(input: &Input, dialect: Dialect, null_text: &str, columns: usize) -> Result<Vec<Vec<Vec<Cell>>>> {
-    let mut found = Vec::new();
-    let rest = input.length.saturating_sub(HEAD_BYTES + PLACE_BYTES);
-    if rest == 0 {
-        return Ok(found);
-    }
-    for place in 1..=PLACES {
-        let from = HEAD_BYTES + rest / PLACES * place;
-        let mut data = Vec::new();
-        input.append(from, from + PLACE_BYTES, &mut data)?;
-        let sample = Sample { data, last: from + PLACE_BYTES >= input.length };
-        for inside in [false, true] {
-            if inside && dialect.quote.is_none() {
-                break;
-            }
-            let (rows, sound) = sample.records(dialect, None, inside, null_text, usize::MAX);
-            if sound && !rows.is_empty() && rows.iter().all(|r| r.len() == columns) {
-                found.push(rows);
-                break;
+    let order = order_of(guesses.iter());
+    if let Some(schema) = schema {
+        options.formats = given_formats(schema, given);
+        for (at, field) in schema.fields().iter().enumerate() {
+            let slot = &mut options.formats[at];
+            if slot.is_none()
+                && let Some((ty, Some(found))) = guesses.get(at).map(|g| g.ty(order))
+                && (ty == field.ty || (ty == Type::Date && field.ty == Type::Timestamp))
+            {
+                *slot = Some(found);
             }
         }
+        return Ok(Described { schema: nullable(schema), options, records, uncertain: vec![] });
     }
-    Ok(found)
+    let mut names = names(header.then_some(first.as_slice()), width);
+    for (name, given) in names.iter_mut().zip(&given.names) {
+        name.clone_from(given);
+    }
+    let said = given.types_of(&names)?;
+    let mut fields = Vec::with_capacity(width);
+    let mut uncertain = Vec::new();
+    for ((name, guess), said) in names.into_iter().zip(&guesses).zip(said) {
+        let (mut ty, mut form) = guess.ty(order);
+        if ty == Type::Text && guess.order() == Some(Order::Unknown) && said.is_none() {
+            uncertain.push(name.clone());
+        }
+        if given.all_text && said.is_none() {
+            (ty, form) = (Type::Text, None);
+        }
+        if let Some(said) = said {
+            form = form.filter(|_| said == ty || (ty == Type::Date && said == Type::Timestamp));
+            ty = said;
+        }
+        // A form that was given holds for every column that has it.
+        if let (Some(given), true) =
+            (&given.date_format, ty == Type::Text && said.is_none() && !given.all_text)
+        {
+            if reads(&rows, header, fields.len(), |text| {
+                Pattern::new(given).is_ok_and(|p| p.date(text).is_some())
+            }) {
+                ty = Type::Date;
+            }
+        }
+        if let (Some(given), true) =
+            (&given.timestamp_format, ty == Type::Text && said.is_none() && !given.all_text)
+        {
+            if reads(&rows, header, fields.len(), |text| {
+                Pattern::new(given).is_ok_and(|p| p.timestamp(text).is_some())
+            }) {
+                ty = Type::Timestamp;
+            }
+        }
+        options.formats.push(match ty {
+            Type::Date => given.date_format.clone().or(form),
+            Type::Timestamp | Type::TimestampTz => given.timestamp_format.clone().or(form),
+            _ => None,
+        });
+        fields.push(Field::new(name, ty, true));
+    }
+    Ok(Described { schema: Schema::new(fields), options, records, uncertain })
+}
+
+/// Whether all values of a column in the sample are read, and there are any.
+fn reads(rows: &[Vec<Cell>], header: bool, column: usize, read: impl Fn(&str) -> bool) -> bool {
+    let mut texts = rows[usize::from(header)..].iter().filter_map(|r| r.get(column)?.as_deref()).peekable();
+    texts.peek().is_some() && texts.all(read)
+}
+
+/// A number in the file's own form, as SQL writes it.
+fn dialect_number(options: &TextOptions, text: &str) -> Option<String> {
+    if options.decimal == b'.' && options.thousands == 0 {
+        return None;
+    }
+    let number = |b: u8| {
+        b.is_ascii_digit()
+            || matches!(b, b'+' | b'-' | b'e' | b'E')
+            || b == options.decimal
+            || b == options.thousands
+    };
+    let digits = text.bytes().any(|b| b.is_ascii_digit()) && text.trim().bytes().all(number);
+    digits.then(|| super::dialect::Forms::of(options).map(|f| f.number(text)).unwrap_or_default())
+}
+
+/// Whether so much is zero that it cannot be text.
+fn mostly_zero(data: &[u8]) -> bool {
+    let part = &data[..data.len().min(4096)];
+    memchr::memchr_iter(0, part).count() * 4 > part.len()
+}
+
+fn nullable(schema: &Schema) -> Schema {
+    // Whether NULL may stand in the table is for the table to check.
+    Schema::new(schema.fields().iter().map(|f| Field::new(&f.name, f.ty, true)).collect())
+}
+
+/// By column, the form of dates that was given.
+fn given_formats(schema: &Schema, given: &Given) -> Vec<Option<String>> {
+    let form = |field: &Field| match field.ty {
+        Type::Date => given.date_format.clone(),
+        Type::Timestamp | Type::TimestampTz => given.timestamp_format.clone(),
+        _ => None,
+    };
+    schema.fields().iter().map(form).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kinds_of_texts() {
-        let guess = |texts: &[&str]| {
-            let mut guess = Guess::NEW;
-            for text in texts {
-                guess.kinds &= kinds(text);
-                guess.seen = true;
-            }
-            guess.ty()
-        };
-        assert_eq!(guess(&["1", "-2"]), Type::BigInt);
-        assert_eq!(guess(&["1", "2.5", "1e3"]), Type::Double);
-        assert_eq!(guess(&["true", "FALSE"]), Type::Boolean);
-        assert_eq!(guess(&["true", "1"]), Type::Text);
-        assert_eq!(guess(&["2020-01-02"]), Type::Date);
-        assert_eq!(guess(&["2020-01-02", "2020-01-02 03:04:05"]), Type::Timestamp);
-        assert_eq!(guess(&["2020-01-02 03:04:05Z", "2020-01-02 03:04:05"]), Type::TimestampTz);
-        assert_eq!(guess(&["2020-02-30"]), Type::Text);
-        assert_eq!(guess(&["12345678901234567890"]), Type::Text);
-        assert_eq!(guess(&["1-2-3"]), Type::Text);
-        assert_eq!(guess(&[]), Type::Text);
-    }
 
     #[test]
     fn repeated_names_are_numbered() {

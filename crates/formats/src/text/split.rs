@@ -7,8 +7,10 @@ use super::dialect::Dialect;
 
 const QUOTED: u32 = 1 << 31;
 const ESCAPED: u32 = 1 << 30;
+/// There is no such field.
+const MISSING: u32 = 1 << 29;
 /// Spans hold lengths below this; buffers are far smaller.
-const LENGTH: u32 = ESCAPED - 1;
+const LENGTH: u32 = MISSING - 1;
 
 /// Where a field lies, its quotes left out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +20,12 @@ pub struct Span {
 }
 
 impl Span {
+    pub const NONE: Span = Span { start: 0, length: MISSING };
+
+    pub fn of(start: usize, length: usize, quoted: bool) -> Span {
+        Span::new(start, start + length, if quoted { QUOTED } else { 0 })
+    }
+
     #[inline]
     fn new(start: usize, end: usize, flags: u32) -> Self {
         Span { start: start as u32, length: (end - start) as u32 | flags }
@@ -33,21 +41,29 @@ impl Span {
     pub fn quoted(self) -> bool {
         self.length & QUOTED != 0
     }
-    /// Holds doubled quotes.
+    #[inline]
+    pub fn missing(self) -> bool {
+        self.length & MISSING != 0
+    }
+    /// Holds quotes that stand behind another or behind an escape.
     #[inline]
     pub fn escaped(self) -> bool {
         self.length & ESCAPED != 0
     }
     /// The value's bytes; `scratch` holds them when they differ from the file's.
     #[inline]
-    pub fn unescaped<'a>(self, data: &'a [u8], quote: Option<u8>, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    pub fn unescaped<'a>(self, data: &'a [u8], dialect: &Dialect, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let raw = self.bytes(data);
-        let Some(quote) = quote.filter(|_| self.escaped()) else { return raw };
+        let Some(quote) = dialect.quote.filter(|_| self.escaped()) else { return raw };
+        let escape = dialect.escape.unwrap_or(quote);
         scratch.clear();
         let mut rest = raw;
-        while let Some(at) = memchr::memchr(quote, rest) {
-            scratch.extend_from_slice(&rest[..=at]);
-            rest = rest.get(at + 2..).unwrap_or_default();
+        while let Some(at) = memchr::memchr(escape, rest) {
+            let next = rest.get(at + 1).copied();
+            let escapes = next.is_some_and(|b| b == quote || b == escape);
+            scratch.extend_from_slice(&rest[..at + usize::from(!escapes)]);
+            scratch.extend(next.filter(|_| escapes));
+            rest = rest.get(at + 1 + usize::from(escapes)..).unwrap_or_default();
         }
         scratch.extend_from_slice(rest);
         scratch
@@ -62,9 +78,12 @@ pub fn append_marks(data: &[u8], from: usize, dialect: Dialect, out: &mut Vec<u3
         let words = &mut words[..piece.len().div_ceil(64)];
         words.fill(u64::MAX);
         simd::and_range(piece, dialect.delimiter, dialect.delimiter, true, words);
-        simd::and_range(piece, b'\n', b'\n', true, words);
+        simd::and_range(piece, dialect.newline, dialect.newline, true, words);
         if let Some(quote) = dialect.quote {
             simd::and_range(piece, quote, quote, true, words);
+        }
+        if let Some(escape) = dialect.escape {
+            simd::and_range(piece, escape, escape, true, words);
         }
         let base = from + number * PIECE;
         for (at, word) in words.iter().enumerate() {
@@ -82,20 +101,20 @@ pub fn append_marks(data: &[u8], from: usize, dialect: Dialect, out: &mut Vec<u3
 }
 
 /// The place after the first line end at or behind `from` that stands outside quotes; `inside` says how it stands at
-/// the first mark.
+/// the first mark. For dialects that count quotes.
 pub fn next_record(
     data: &[u8],
     marks: &[u32],
     from: usize,
     mut inside: bool,
-    quote: Option<u8>,
+    dialect: &Dialect,
 ) -> Option<usize> {
     for mark in marks {
         let at = *mark as usize;
         let byte = data[at];
-        if Some(byte) == quote {
+        if Some(byte) == dialect.quote {
             inside = !inside;
-        } else if byte == b'\n' && !inside && at >= from {
+        } else if byte == dialect.newline && !inside && at >= from {
             return Some(at + 1);
         }
     }
@@ -149,6 +168,19 @@ impl<'a> Records<'a> {
         self.marks.get(self.next).map(|m| *m as usize).filter(|m| *m < self.end)
     }
 
+    /// Where the next record begins.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Goes on behind the first line end at or after `from`, whatever it stands in.
+    pub fn resume(&mut self, from: usize) {
+        let rest = self.data.get(from..self.end).unwrap_or_default();
+        let newline = memchr::memchr(self.dialect.newline, rest);
+        self.position = newline.map_or(self.end, |at| from + at + 1);
+        self.next = self.marks.partition_point(|m| (*m as usize) < self.position);
+    }
+
     /// Appends the next record's fields to `out` and returns where the record begins; `None` at the end. Empty lines
     /// are passed over when `skip_empty`.
     #[inline]
@@ -158,6 +190,10 @@ impl<'a> Records<'a> {
                 return Ok(None);
             }
             let begin = self.position;
+            if self.dialect.comment.is_some_and(|comment| self.data[begin] == comment) {
+                self.resume(begin);
+                continue;
+            }
             let first = out.len();
             self.fields(first, out)?;
             if skip_empty && out.len() == first + 1 && out[first].length == 0 {
@@ -175,13 +211,27 @@ impl<'a> Records<'a> {
             let mut mark = self.mark();
             let mut span = None;
             if let (Some(at), Some(quote)) = (mark, self.dialect.quote)
-                && self.data[at] == quote
+                && self.data[at] != self.dialect.delimiter
+                && self.data[at] != self.dialect.newline
             {
-                if at != start {
+                let opens = self.data[at] == quote
+                    && (at == start || (self.dialect.lenient && blank(&self.data[start..at])));
+                if opens && self.dialect.lenient {
+                    span = Some(self.quoted_leniently(at, quote, out.len() - first)?);
+                } else if opens {
+                    span = Some(self.quoted(at, quote, out.len() - first)?);
+                } else if self.data[at] == quote && !self.dialect.lenient {
                     return Err(Fault::StrayQuote { at, field: out.len() - first });
+                } else {
+                    // Quotes and escapes in the midst of a value are part of it.
+                    self.pass_quotes();
                 }
-                span = Some(self.quoted(start, quote, out.len() - first)?);
                 mark = self.mark();
+                if span.is_some() && mark.is_some_and(|at| !self.separates(at)) {
+                    // The end of the field is behind whatever follows the closing quote.
+                    self.pass_quotes();
+                    mark = self.mark();
+                }
             }
             let (end, more) = match mark {
                 Some(at) => {
@@ -197,7 +247,8 @@ impl<'a> Records<'a> {
             match span {
                 Some((span, close)) => {
                     let rest = &self.data[close..end];
-                    if !(rest.is_empty() || (!more && rest == b"\r")) {
+                    let clean = rest.is_empty() || (!more && rest == b"\r");
+                    if !(clean || (self.dialect.lenient && blank(rest))) {
                         return Err(Fault::AfterQuote { at: close, field: out.len() - first });
                     }
                     out.push(span);
@@ -219,6 +270,19 @@ impl<'a> Records<'a> {
         }
     }
 
+    #[inline]
+    fn separates(&self, at: usize) -> bool {
+        let byte = self.data[at];
+        byte == self.dialect.delimiter || byte == self.dialect.newline
+    }
+
+    /// Passes marks over up to the next delimiter or line end.
+    fn pass_quotes(&mut self) {
+        while self.mark().is_some_and(|at| !self.separates(at)) {
+            self.next += 1;
+        }
+    }
+
     /// The quoted field whose opening quote is the next mark, and the place behind its closing quote.
     fn quoted(&mut self, open: usize, quote: u8, field: usize) -> Result<(Span, usize), Fault> {
         self.next += 1;
@@ -226,10 +290,19 @@ impl<'a> Records<'a> {
         loop {
             let Some(at) = self.mark() else { return Err(Fault::Unclosed { at: open, field }) };
             self.next += 1;
-            if self.data[at] != quote {
+            let byte = self.data[at];
+            if self.dialect.escape == Some(byte) {
+                flags |= ESCAPED;
+                // What is escaped is no mark of its own.
+                if self.mark() == Some(at + 1) {
+                    self.next += 1;
+                }
                 continue;
             }
-            if at + 1 < self.end && self.data[at + 1] == quote {
+            if byte != quote {
+                continue;
+            }
+            if self.dialect.escape.is_none() && at + 1 < self.end && self.data[at + 1] == quote {
                 flags |= ESCAPED;
                 self.next += 1;
                 continue;
@@ -237,6 +310,35 @@ impl<'a> Records<'a> {
             return Ok((Span::new(open + 1, at, flags), at + 1));
         }
     }
+
+    /// As `quoted`, with a closing quote being one that a delimiter or a line end follows, perhaps behind blanks.
+    fn quoted_leniently(&mut self, open: usize, quote: u8, field: usize) -> Result<(Span, usize), Fault> {
+        self.next += 1;
+        let mut flags = QUOTED;
+        while let Some(at) = self.mark() {
+            self.next += 1;
+            let byte = self.data[at];
+            let escapes = byte == self.dialect.escape.unwrap_or(quote);
+            if escapes && self.mark() == Some(at + 1) && self.data[at + 1] == quote {
+                flags |= ESCAPED;
+                self.next += 1;
+                continue;
+            }
+            if byte != quote {
+                continue;
+            }
+            let end = self.mark().unwrap_or(self.end);
+            if blank(&self.data[at + 1..end]) && self.mark().is_none_or(|next| self.separates(next)) {
+                return Ok((Span::new(open + 1, at, flags), at + 1));
+            }
+            flags |= ESCAPED;
+        }
+        Err(Fault::Unclosed { at: open, field })
+    }
+}
+
+fn blank(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'))
 }
 
 #[cfg(test)]
@@ -244,7 +346,10 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Result<Vec<Vec<String>>, Fault> {
-        let dialect = Dialect { delimiter: b',', quote: Some(b'"'), trailing: false };
+        split_as(text, Dialect::simple(b',', Some(b'"')))
+    }
+
+    fn split_as(text: &str, dialect: Dialect) -> Result<Vec<Vec<String>>, Fault> {
         let data = text.as_bytes();
         let mut marks = Vec::new();
         append_marks(data, 0, dialect, &mut marks);
@@ -256,7 +361,7 @@ mod tests {
             rows.push(
                 spans
                     .drain(..)
-                    .map(|s| String::from_utf8(s.unescaped(data, Some(b'"'), &mut scratch).to_vec()).unwrap())
+                    .map(|s| String::from_utf8(s.unescaped(data, &dialect, &mut scratch).to_vec()).unwrap())
                     .collect(),
             );
         }
@@ -281,8 +386,28 @@ mod tests {
     }
 
     #[test]
+    fn escapes_comments_and_lenient_quotes() {
+        let comma = Dialect::simple(b',', Some(b'"'));
+        let backslash = Dialect { escape: Some(b'\\'), ..comma };
+        assert_eq!(
+            split_as("\"a\\\"b\\\\\",c\\d\n\"x\\y\",\"\"\n", backslash).unwrap(),
+            [["a\"b\\", "c\\d"], ["x\\y", ""]]
+        );
+        let comment = Dialect { comment: Some(b'#'), ..comma };
+        assert_eq!(split_as("# \"one\na,#b\n#\nc,d", comment).unwrap(), [["a", "#b"], ["c", "d"]]);
+        let old = Dialect { newline: b'\r', ..comma };
+        assert_eq!(split_as("a,b\rc,d\r", old).unwrap(), [["a", "b"], ["c", "d"]]);
+        let lenient = Dialect { lenient: true, ..comma };
+        assert_eq!(
+            split_as("a\"b, \"c,d\" \n\"say \"hi\" now\",\"x\"\"y\"\n", lenient).unwrap(),
+            [["a\"b", "c,d"], ["say \"hi\" now", "x\"y"]]
+        );
+        assert_eq!(split_as("a,\"b\nc", lenient), Err(Fault::Unclosed { at: 2, field: 1 }));
+    }
+
+    #[test]
     fn marks_are_found_across_pieces() {
-        let dialect = Dialect { delimiter: b'|', quote: None, trailing: true };
+        let dialect = Dialect { trailing: true, ..Dialect::simple(b'|', None) };
         let data: Vec<u8> = (0..40_001usize).map(|i| if i % 7 == 0 { b'|' } else { b'"' }).collect();
         let mut marks = Vec::new();
         append_marks(&data, 3, dialect, &mut marks);

@@ -1,9 +1,9 @@
-//! JSON: one array, or an object a line. Numbers and truth values stand bare, everything else is text; a number that
-//! JSON has no form for (infinity, NaN) is text too.
+//! JSON: one array, or an object a line. Numbers and truth values stand bare, nested values are arrays and objects,
+//! everything else is text; a number that JSON has no form for (infinity, NaN) is text too.
 
 use std::io::{self, Write};
 
-use types::{Schema, Type, Value};
+use types::{Schema, Type, json};
 use vector::Batch;
 
 use super::BatchWriter;
@@ -53,7 +53,7 @@ impl<W: Write> BatchWriter for Json<W> {
                     text.push_str(", ");
                 }
                 text.push_str(key);
-                push_value(&column.value(row), *ty, &mut text);
+                json::push_value(&column.value(row), *ty, &mut text);
             }
             text.push('}');
             if self.lines {
@@ -71,34 +71,9 @@ impl<W: Write> BatchWriter for Json<W> {
     }
 }
 
-fn push_value(value: &Value, ty: Type, text: &mut String) {
-    let shown = value.display(ty);
-    match (value, ty) {
-        (Value::Null, _) => text.push_str("null"),
-        (Value::F32(_) | Value::F64(_), _) if value.as_f64().is_some_and(f64::is_finite) => {
-            text.push_str(&shown)
-        }
-        (Value::Bool(_), _) => text.push_str(&shown),
-        (_, ty) if ty.is_integer() || ty.is_decimal() => text.push_str(&shown),
-        _ => text.push_str(&quoted(&shown)),
-    }
-}
-
 /// A JSON string, its quotes included.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
+    json::push_string(text, &mut quoted);
     quoted
 }

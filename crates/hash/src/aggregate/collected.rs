@@ -193,14 +193,18 @@ impl Collected {
     }
     /// The numbers at a fraction of the way through each group.
     pub(super) fn between(&self, fraction: f64, descending: bool, start: usize, end: usize) -> Vec<f64> {
-        let Values::Floats(numbers) = &self.values else { return vec![0.0; end - start] };
+        let number = |at: u32| match &self.values {
+            Values::Floats(v) => v[at as usize],
+            Values::Integers(v) => v[at as usize] as f64,
+            _ => 0.0,
+        };
         self.by_group(start, end)
             .map(|values| {
                 if values.is_empty() {
                     return 0.0;
                 }
                 let (low, high, part) = quantile_between(values.len(), fraction, descending);
-                interpolated(numbers[values[low] as usize], numbers[values[high] as usize], part)
+                interpolated(number(values[low]), number(values[high]), part)
             })
             .collect()
     }

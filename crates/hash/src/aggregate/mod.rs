@@ -12,12 +12,14 @@
 //!
 //! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
 
+pub mod arrivals;
 pub mod codes;
 pub mod collected;
 pub mod direct;
 pub mod extremes;
 pub mod keys;
 pub mod layout;
+pub mod pairs;
 pub mod pieces;
 pub mod results;
 pub mod rows;
@@ -32,6 +34,8 @@ pub use collected::{Choice, interpolated, quantile_between, quantile_place, runs
 pub use direct::DirectMap;
 pub use keys::{FrozenKeys, KeyBatch, KeyStore, extend_numbered};
 pub use layout::{KeyColumn, KeyLayout};
+pub use pairs::{PairMeasure, PairMoments};
+pub use pieces::carried;
 pub use results::{Finish, Spread};
 pub use rows::{MaskedGroups, MaskedPart, RowGroups, Runs};
 pub use shape::{BitOperation, HigherMoments, Shape};

@@ -4,7 +4,7 @@
 //! order, so a stable sort by tag restores the input's order whatever worker did which unit. DISTINCT has no such
 //! order; its pieces are sorted by bytes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use vector::StringBuilder;
 
@@ -17,16 +17,36 @@ pub struct Pieces {
     texts: TextColumn,
     delimiter: Arc<str>,
     by_bytes: bool,
+    /// The pieces by group, and in a group as they are put together.
+    order: OnceLock<Vec<u32>>,
+    /// Pieces are ordered rows that carry the text (`plan::functions::ORDERED_ROW`).
+    ordered: bool,
+}
+
+/// The text that an ordered row carries: behind its keys, whose length is at its end, and behind the mark that it is
+/// not NULL.
+pub fn carried(row: &[u8]) -> &[u8] {
+    let Some((rest, length)) = row.split_last_chunk::<4>() else { return &[] };
+    rest.get(u32::from_le_bytes(*length) as usize + 1..).unwrap_or_default()
 }
 
 impl Pieces {
-    pub fn new(delimiter: Arc<str>, by_bytes: bool) -> Self {
-        Pieces { groups: vec![], tags: vec![], texts: TextColumn::default(), delimiter, by_bytes }
+    pub fn new(delimiter: Arc<str>, by_bytes: bool, ordered: bool) -> Self {
+        Pieces {
+            groups: vec![],
+            tags: vec![],
+            texts: TextColumn::default(),
+            delimiter,
+            by_bytes: by_bytes || ordered,
+            order: OnceLock::new(),
+            ordered,
+        }
     }
     pub fn bytes(&self) -> usize {
-        self.groups.capacity() * 12 + self.texts.bytes_held()
+        self.groups.capacity() * 16 + self.texts.bytes_held()
     }
     pub fn push(&mut self, group: u32, tag: u64, text: &[u8]) {
+        self.order.take();
         self.groups.push(group);
         self.tags.push(tag);
         self.texts.push(text);
@@ -47,22 +67,27 @@ impl Pieces {
             }
         }
     }
+    fn order(&self) -> &[u32] {
+        self.order.get_or_init(|| {
+            let mut order: Vec<u32> = (0..self.groups.len() as u32).collect();
+            if self.by_bytes {
+                order.sort_by_key(|piece| {
+                    let piece = *piece as usize;
+                    (self.groups[piece], self.texts.get(piece))
+                });
+            } else {
+                order.sort_by_key(|piece| (self.groups[*piece as usize], self.tags[*piece as usize]));
+            }
+            order
+        })
+    }
     /// The strings of the groups `[start, end)`; groups without pieces get an empty one.
     pub fn finish(&self, start: usize, end: usize) -> vector::Strings {
-        let mut order: Vec<u32> = (0..self.groups.len() as u32)
-            .filter(|piece| (start..end).contains(&(self.groups[*piece as usize] as usize)))
-            .collect();
-        if self.by_bytes {
-            order.sort_by_key(|piece| {
-                let piece = *piece as usize;
-                (self.groups[piece], self.texts.get(piece))
-            });
-        } else {
-            order.sort_by_key(|piece| (self.groups[*piece as usize], self.tags[*piece as usize]));
-        }
+        let order = self.order();
+        let first = order.partition_point(|piece| (self.groups[*piece as usize] as usize) < start);
         let mut out = StringBuilder::with_capacity(end - start);
         let mut text: Vec<u8> = vec![];
-        let mut pieces = order.into_iter().peekable();
+        let mut pieces = order[first..].iter().copied().peekable();
         for group in start..end {
             text.clear();
             let mut first = true;
@@ -71,8 +96,10 @@ impl Pieces {
                     text.extend_from_slice(self.delimiter.as_bytes());
                 }
                 first = false;
-                text.extend_from_slice(self.texts.get(piece as usize));
+                let piece = self.texts.get(piece as usize);
+                text.extend_from_slice(if self.ordered { carried(piece) } else { piece });
             }
+            assert!(u32::try_from(text.len()).is_ok(), "a group's text of 4 GiB or more");
             out.push(&text);
         }
         out.finish()

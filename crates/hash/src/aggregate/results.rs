@@ -6,6 +6,7 @@ use types::{Error, Physical, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 use super::collected::{Choice, Collected, Values};
+use super::pairs::PairMeasure;
 use super::shape::Shape;
 use super::states::{Accumulator, States};
 use super::sums::{FloatSums, IntegerSums};
@@ -52,6 +53,11 @@ pub enum Finish {
         argument: usize,
         accumulator: usize,
         shape: Shape,
+    },
+    Paired {
+        argument: usize,
+        accumulator: usize,
+        measure: PairMeasure,
     },
     /// One of the values, by their order.
     Chosen {
@@ -132,6 +138,16 @@ impl States {
                 let values = shapes.iter().map(|s| s.unwrap_or_default()).collect();
                 Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
             }
+            Finish::Paired { argument, accumulator, measure } => {
+                let Accumulator::Pairs(states) = &self.arguments[argument].accumulators[accumulator] else {
+                    return Ok(Vector::constant(ty, Value::Null, end - start).flatten());
+                };
+                let measures: Vec<Option<f64>> =
+                    states[start..end].iter().map(|s| s.measure(measure)).collect();
+                let valid = NullBuffer::from_iter(measures.iter().map(Option::is_some));
+                let values = measures.iter().map(|s| s.unwrap_or_default()).collect();
+                Ok(float_vector(ty, values, Some(valid).filter(|v| v.null_count() > 0)))
+            }
             Finish::Chosen { argument, accumulator, choice } => {
                 self.chosen(argument, accumulator, choice, ty, start, end)
             }
@@ -141,6 +157,11 @@ impl States {
                 };
                 let validity = self.validity(argument, start, end, 1);
                 let values = all.between(f64::from_bits(fraction), descending, start, end);
+                if !ty.is_float() {
+                    // Moments: between two of them is another.
+                    let micros = values.into_iter().map(|v| v.round_ties_even() as i64).collect();
+                    return Ok(Vector::new(ty, Data::I64(micros), validity));
+                }
                 Ok(float_vector(ty, values, validity))
             }
             Finish::Entropy { argument, accumulator } => {
@@ -252,6 +273,11 @@ impl States {
                 return Ok(float_vector(ty, s.values()[start..end].to_vec(), validity));
             }
             Accumulator::Text(s) => {
+                let mut out = vector::StringBuilder::with_capacity(end - start);
+                (start..end).for_each(|g| out.push(s.values.get(g)));
+                Data::Bytes(out.finish())
+            }
+            Accumulator::Arrivals(s) => {
                 let mut out = vector::StringBuilder::with_capacity(end - start);
                 (start..end).for_each(|g| out.push(s.values.get(g)));
                 Data::Bytes(out.finish())

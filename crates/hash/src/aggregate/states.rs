@@ -18,8 +18,10 @@ use types::decimal::power_of_ten;
 use types::{Error, Physical, Result, Type, Value};
 use vector::{Coded, Data, Meaning, Vector};
 
+use super::arrivals::Arrivals;
 use super::collected::{Collected, Values};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
+use super::pairs::PairMoments;
 use super::pieces::Pieces;
 use super::rows::{MaskedGroups, RowGroups};
 use super::shape::{BitOperation, HigherMoments};
@@ -37,7 +39,14 @@ pub enum AccumulatorKind {
     Moments,
     Concatenation {
         delimiter: Arc<str>,
+        ordered: bool,
     },
+    /// The value of the first or last row.
+    Arrival {
+        last: bool,
+    },
+    /// Moments of pairs.
+    Pairs,
     Bits(BitOperation),
     Product,
     HigherMoments,
@@ -113,6 +122,8 @@ pub(super) enum Accumulator {
         unit: f64,
     },
     Pieces(Pieces),
+    Arrivals(Arrivals),
+    Pairs(Vec<PairMoments>),
     Bits {
         states: Vec<i64>,
         operation: BitOperation,
@@ -135,9 +146,11 @@ impl Accumulator {
             (K::Sum, Physical::Bytes) => Accumulator::Nothing,
             (K::Sum, _) => Accumulator::Integers(IntegerSums::default()),
             (K::Moments, _) => Accumulator::Moments { states: vec![], unit: power_of_ten(ty.scale()) as f64 },
-            (K::Concatenation { delimiter }, _) => {
-                Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct))
+            (K::Concatenation { delimiter, ordered }, _) => {
+                Accumulator::Pieces(Pieces::new(delimiter.clone(), distinct, *ordered))
             }
+            (K::Arrival { last }, _) => Accumulator::Arrivals(Arrivals::new(*last)),
+            (K::Pairs, _) => Accumulator::Pairs(vec![]),
             (K::Bits(operation), _) => Accumulator::Bits { states: vec![], operation: *operation },
             (K::Product, _) => Accumulator::Products(vec![]),
             (K::HigherMoments, _) => Accumulator::HigherMoments(vec![]),
@@ -169,6 +182,8 @@ impl Accumulator {
         match self {
             Accumulator::Nothing | Accumulator::Pieces(_) | Accumulator::Collected(_) => {}
             Accumulator::Bits { states, operation } => states.resize(groups, operation.neutral()),
+            Accumulator::Arrivals(s) => s.resize(groups),
+            Accumulator::Pairs(s) => s.resize(groups, PairMoments::default()),
             Accumulator::Products(s) => s.resize(groups, 1.0),
             Accumulator::HigherMoments(s) => s.resize(groups, HigherMoments::default()),
             Accumulator::Integers(s) => s.resize(groups),
@@ -194,6 +209,8 @@ impl Accumulator {
             Accumulator::Moments { states, .. } => states.capacity() * size_of::<Moment>(),
             Accumulator::Pieces(s) => s.bytes(),
             Accumulator::Bits { states, .. } => states.capacity() * 8,
+            Accumulator::Arrivals(s) => s.bytes(),
+            Accumulator::Pairs(s) => s.capacity() * size_of::<PairMoments>(),
             Accumulator::Products(s) => s.capacity() * 8,
             Accumulator::HigherMoments(s) => s.capacity() * size_of::<HigherMoments>(),
             Accumulator::Collected(s) => s.bytes(),
@@ -217,6 +234,11 @@ impl Accumulator {
             Accumulator::Bits { states, operation } => {
                 let values = integers(vector)?;
                 each_value(groups, values.iter(), |g, v| states[g] = operation.apply(states[g], *v));
+            }
+            Accumulator::Arrivals(s) => s.update(groups, strings(vector)?, tag),
+            Accumulator::Pairs(states) => {
+                let pairs = strings(vector)?;
+                each_value(groups, 0..groups.rows(), |g, row| states[g].add_bytes(pairs.get(row)));
             }
             Accumulator::Products(states) => {
                 each_value(groups, numbers(vector)?.iter(), |g, v| states[g] *= *v);
@@ -264,6 +286,10 @@ impl Accumulator {
             (A::Pieces(a), A::Pieces(b)) => a.merge(b, rows, groups),
             (A::Bits { states: a, operation }, A::Bits { states: b, .. }) => {
                 super::sums::merge_each(a, b, rows, groups, |a, b| *a = operation.apply(*a, b));
+            }
+            (A::Arrivals(a), A::Arrivals(b)) => a.merge(b, rows, groups),
+            (A::Pairs(a), A::Pairs(b)) => {
+                super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(&b));
             }
             (A::Products(a), A::Products(b)) => {
                 super::sums::merge_each(a, b, rows, groups, |a, b| *a *= b);

@@ -4,9 +4,9 @@
 //! counts; expressions are evaluated once a batch however many groups, arguments and filters name them.
 
 use hash::aggregate::{
-    AccumulatorKind, ArgumentSpec, BitOperation, Choice, Finish, Shape, Spread, StateSpec,
+    AccumulatorKind, ArgumentSpec, BitOperation, Choice, Finish, PairMeasure, Shape, Spread, StateSpec,
 };
-use plan::{AggregateCall, AggregateFunction, Expr, Places};
+use plan::{AggregateCall, AggregateFunction, Expr, Pairing, Places};
 use types::{Type, Value};
 
 /// Where an argument's values and filter are among the program's results.
@@ -101,7 +101,11 @@ impl Calls {
             F::QuantileCont { .. } | F::QuantileDisc { .. } | F::Mode | F::Entropy => {
                 AccumulatorKind::Collected
             }
-            F::StringAgg { delimiter } => AccumulatorKind::Concatenation { delimiter: delimiter.clone() },
+            F::StringAgg { delimiter, ordered } => {
+                AccumulatorKind::Concatenation { delimiter: delimiter.clone(), ordered: *ordered }
+            }
+            F::Arrival { last } => AccumulatorKind::Arrival { last: *last },
+            F::Paired(_) => AccumulatorKind::Pairs,
         };
         let kinds = &mut self.states.arguments[argument].accumulators;
         let accumulator = kinds.iter().position(|k| *k == kind).unwrap_or_else(|| {
@@ -117,6 +121,7 @@ impl Calls {
             F::StddevPop => spread(Spread::StddevPop),
             F::VarSamp => spread(Spread::VarSamp),
             F::VarPop => spread(Spread::VarPop),
+            F::Paired(pairing) => Finish::Paired { argument, accumulator, measure: measure(*pairing) },
             F::Product => Finish::Product { argument, accumulator },
             F::Skewness => shape(Shape::Skewness),
             F::Kurtosis => shape(Shape::Kurtosis),
@@ -141,5 +146,22 @@ impl Calls {
             }
             _ => Finish::Value { argument, accumulator },
         }
+    }
+}
+
+pub(crate) fn measure(pairing: Pairing) -> PairMeasure {
+    use PairMeasure as M;
+    match pairing {
+        Pairing::Corr => M::Corr,
+        Pairing::CovarPop => M::CovarPop,
+        Pairing::CovarSamp => M::CovarSamp,
+        Pairing::Slope => M::Slope,
+        Pairing::Intercept => M::Intercept,
+        Pairing::R2 => M::R2,
+        Pairing::AvgX => M::AvgX,
+        Pairing::AvgY => M::AvgY,
+        Pairing::Sxx => M::Sxx,
+        Pairing::Syy => M::Syy,
+        Pairing::Sxy => M::Sxy,
     }
 }

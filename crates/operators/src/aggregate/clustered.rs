@@ -118,7 +118,9 @@ impl Clustered {
 impl Aggregate {
     /// Some aggregate depends on the order in which values come, over all units.
     fn keeps_order_of_input(&self) -> bool {
-        let ordered = |kind: &AccumulatorKind| matches!(kind, AccumulatorKind::Concatenation { .. });
+        let ordered = |kind: &AccumulatorKind| {
+            matches!(kind, AccumulatorKind::Concatenation { .. } | AccumulatorKind::Arrival { .. })
+        };
         self.spec.arguments.iter().any(|a| a.accumulators.iter().any(ordered))
     }
 }

@@ -41,6 +41,7 @@ use types::{Error, Physical, Result, Type};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step};
+pub(crate) use calls::measure;
 use calls::{ArgumentInput, Calls};
 pub use clustered::Clustered;
 pub use join_groups::JoinGroups;

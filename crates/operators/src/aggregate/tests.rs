@@ -243,7 +243,7 @@ fn oracle(call: &AggregateCall, rows: &[&Row]) -> Value {
         F::StddevPop => Value::F64((squares / count as f64).sqrt()),
         F::VarSamp => sample(squares / (count as f64 - 1.0)),
         F::StddevSamp => sample((squares / (count as f64 - 1.0)).sqrt()),
-        F::StringAgg { delimiter } => {
+        F::StringAgg { delimiter, .. } => {
             Value::text(&values.iter().filter_map(Value::as_text).collect::<Vec<_>>().join(delimiter))
         }
         other => panic!("{} has no oracle", other.name()),
@@ -363,7 +363,7 @@ fn all_calls(keys: usize, types: &[Type], with_distinct: bool, random: &mut Rand
         }
         match ty {
             Type::Boolean => functions.extend([F::BoolAnd, F::BoolOr]),
-            Type::Text => functions.push(F::StringAgg { delimiter: delimiter.clone() }),
+            Type::Text => functions.push(F::StringAgg { delimiter: delimiter.clone(), ordered: false }),
             _ => {}
         }
         calls.extend(functions.into_iter().map(|f| call(f, at, *ty)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hash::aggregate::{BitOperation, HigherMoments, Shape};
+use hash::aggregate::{BitOperation, HigherMoments, PairMoments, Shape, carried};
 use plan::{AggregateFunction, SortKey};
 use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
@@ -119,7 +119,32 @@ pub(super) fn evaluate(
             let sees = |row: usize| counts.sees(row);
             super::ordered::evaluate(function, values, ty, &sees, sorted, frames, pace)
         }
-        A::StringAgg { delimiter } => texts(values, delimiter, &counts, sorted, frames, pace),
+        A::Paired(pairing) => {
+            let Data::Bytes(pairs) = values.data() else {
+                return Err(Error::internal("an aggregate of pairs of something else"));
+            };
+            let measure = crate::aggregate::measure(*pairing);
+            let mut out = VectorBuilder::new(ty, sorted.rows);
+            over_frames(&Paired { pairs, counts: &counts }, sorted, frames, pace, |s| {
+                out.push(&s.measure(measure).map_or(Value::Null, Value::F64));
+                Ok(())
+            })?;
+            Ok(out.finish())
+        }
+        A::Arrival { last } => {
+            let mut picks = Vec::with_capacity(sorted.rows);
+            over_frames(&Ends { last: *last, counts: &counts }, sorted, frames, pace, |s| {
+                picks.push(s.0);
+                Ok(())
+            })?;
+            Ok(values.gather_nullable(&picks).with_type(ty))
+        }
+        A::StringAgg { delimiter, ordered } => {
+            if *ordered {
+                return ordered_texts(values, delimiter, &counts, sorted, frames, pace);
+            }
+            texts(values, delimiter, &counts, sorted, frames, pace)
+        }
     }
 }
 
@@ -306,6 +331,43 @@ impl Combine for First<'_> {
         if better {
             *state = later.clone();
         }
+    }
+}
+
+/// The first or last row.
+struct Ends<'v> {
+    last: bool,
+    counts: &'v Counts<'v>,
+}
+
+impl Combine for Ends<'_> {
+    type State = Row;
+    fn add(&self, state: &mut Row, row: usize) {
+        if self.counts.sees(row) {
+            self.merge(state, &Row(row as u32));
+        }
+    }
+    fn merge(&self, state: &mut Row, later: &Row) {
+        if later.0 != NO_ROW && (self.last || state.0 == NO_ROW) {
+            *state = later.clone();
+        }
+    }
+}
+
+struct Paired<'v> {
+    pairs: &'v vector::Strings,
+    counts: &'v Counts<'v>,
+}
+
+impl Combine for Paired<'_> {
+    type State = PairMoments;
+    fn add(&self, state: &mut PairMoments, row: usize) {
+        if self.counts.sees(row) {
+            state.add_bytes(self.pairs.get(row));
+        }
+    }
+    fn merge(&self, state: &mut PairMoments, later: &PairMoments) {
+        state.merge(later);
     }
 }
 
@@ -544,6 +606,53 @@ fn texts(
             }
             None => out.push_null(),
         }
+    }
+    Ok(out.finish())
+}
+
+/// string_agg with an order of its own: the frame's rows are put in it anew for every row.
+fn ordered_texts(
+    values: &Vector,
+    delimiter: &Arc<str>,
+    counts: &Counts<'_>,
+    sorted: &Sorted,
+    frames: &Frames<'_>,
+    pace: &mut Pace<'_>,
+) -> Result<Vector> {
+    let Data::Bytes(strings) = values.data() else {
+        return Err(Error::internal("string_agg of something else than text"));
+    };
+    let mut out = VectorBuilder::new(Type::Text, sorted.rows);
+    let mut held = pace.reserve(0)?;
+    let mut bytes = 0usize;
+    let mut pieces: Vec<&[u8]> = Vec::new();
+    for row in 0..sorted.rows {
+        pieces.clear();
+        for (start, end) in frames.ranges(row) {
+            for at in start..end {
+                pace.step()?;
+                if counts.sees(at) {
+                    pieces.push(strings.get(at));
+                }
+            }
+        }
+        if pieces.is_empty() {
+            out.push_null();
+            continue;
+        }
+        pieces.sort_unstable();
+        let mut text: Vec<u8> = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            if at > 0 {
+                text.extend_from_slice(delimiter.as_bytes());
+            }
+            text.extend_from_slice(carried(piece));
+        }
+        bytes += text.len();
+        if bytes as u64 > held.bytes() {
+            held.grow(bytes as u64).map_err(crate::context::out_of_memory)?;
+        }
+        out.push_bytes(&text);
     }
     Ok(out.finish())
 }

@@ -67,7 +67,8 @@ pub(super) fn evaluate(
     // Ranks, rows by rank, and the tree: four bytes a row each, and the encoded keys.
     let _room = pace.reserve(sorted.rows * 32)?;
     let mut picks: Vec<u32> = Vec::new();
-    let mut results = VectorBuilder::new(Type::Double, 0);
+    let moments = !ty.is_float() && matches!(function, A::QuantileCont { .. });
+    let mut results = VectorBuilder::new(if moments { ty } else { Type::Double }, 0);
     let chooses = matches!(function, A::QuantileDisc { .. } | A::Mode);
     for (low, high) in sorted.partitions() {
         let mut by_rank: Vec<u32> = (low as u32..high as u32).filter(|row| sees(*row as usize)).collect();
@@ -122,7 +123,12 @@ pub(super) fn evaluate(
                 A::QuantileCont { fraction, descending } => {
                     let (below, above, part) = quantile_between(held.count, fraction.value(), *descending);
                     let number = |place| numbers[chosen(place) as usize];
-                    results.push(&Value::F64(interpolated(number(below), number(above), part)));
+                    let between = interpolated(number(below), number(above), part);
+                    results.push(&if moments {
+                        Value::I64(between.round_ties_even() as i64)
+                    } else {
+                        Value::F64(between)
+                    });
                 }
                 _ if same => match picks.last().copied().filter(|_| chooses) {
                     Some(pick) => picks.push(pick),

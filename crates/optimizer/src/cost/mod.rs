@@ -6,7 +6,7 @@ use plan::{Arithmetic, Expr, ExprKind, Function};
 pub(crate) fn evaluation(expr: &Expr) -> f64 {
     use ExprKind as K;
     let own = match &expr.kind {
-        K::Column(_) | K::Input(_) | K::Literal(_) | K::ScalarSubquery(_) => 0.0,
+        K::Column(_) | K::Input(_) | K::Literal(_) | K::Lambda(_) | K::ScalarSubquery(_) => 0.0,
         K::Compare { left, .. } if left.ty.physical() == types::Physical::Bytes => 4.0,
         K::Arithmetic { op: Arithmetic::Divide | Arithmetic::Modulo, .. } => 8.0,
         K::Arithmetic { .. } if expr.ty.physical() == types::Physical::I128 => 4.0,
@@ -19,6 +19,8 @@ pub(crate) fn evaluation(expr: &Expr) -> f64 {
         K::Function { .. } => 6.0,
         K::Cast { input, .. } if input.ty.is_text() || expr.ty.is_text() => 40.0,
         K::Library { .. } => 80.0,
+        // Nobody knows; the host program is not to be asked about rows that others can drop.
+        K::External { .. } => 1000.0,
         _ => 1.0,
     };
     own + expr.children().into_iter().map(evaluation).sum::<f64>()
@@ -33,7 +35,7 @@ pub(crate) fn raises(expr: &Expr) -> bool {
         found |= match &e.kind {
             ExprKind::Arithmetic { op, .. } => matches!(op, Arithmetic::Divide | Arithmetic::Modulo),
             ExprKind::Cast { input, lenient } => !lenient && input.ty.is_text() && !e.ty.is_text(),
-            ExprKind::Library { .. } => true,
+            ExprKind::Library { .. } | ExprKind::External { .. } => true,
             _ => false,
         };
     });

@@ -266,6 +266,11 @@ pub(crate) fn nullable(expr: &Expr, inputs: &[OutputColumn]) -> bool {
         }
         K::Function { function: Function::NullIf, .. } => true,
         K::Function { arguments, .. } => any(arguments),
-        K::Column(_) | K::Cast { .. } | K::Library { .. } | K::ScalarSubquery(_) => true,
+        K::Column(_)
+        | K::Cast { .. }
+        | K::Library { .. }
+        | K::Lambda(_)
+        | K::External { .. }
+        | K::ScalarSubquery(_) => true,
     }
 }

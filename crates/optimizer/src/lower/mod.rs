@@ -10,6 +10,7 @@ pub(crate) mod join;
 mod predicate;
 mod relation;
 mod scan;
+mod unnest;
 mod window;
 
 use plan::{ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey};
@@ -54,6 +55,9 @@ impl Planner<'_> {
             }
             LogicalPlan::Window { input, partition, order, calls } => {
                 self.lower_window(*input, partition, order, calls, needed)
+            }
+            LogicalPlan::Unnest { input, lists, ordinality, outer } => {
+                self.lower_unnest(*input, lists, ordinality, outer, needed)
             }
             LogicalPlan::Union { inputs, columns } => self.lower_union(inputs, &columns, needed),
         }

@@ -238,7 +238,10 @@ fn cannot_fail(expr: &Expr, inputs: &[OutputColumn]) -> bool {
                 || (exact(input.ty) && (expr.ty == Type::Double || (exact(expr.ty) && bounded())))
         }
         ExprKind::Function { function, .. } => !matches!(function, Function::Absolute | Function::Substring),
-        ExprKind::Library { .. } | ExprKind::ScalarSubquery(_) => false,
+        ExprKind::Library { .. }
+        | ExprKind::Lambda(_)
+        | ExprKind::External { .. }
+        | ExprKind::ScalarSubquery(_) => false,
         _ => true,
     };
     own && expr.children().into_iter().all(|child| cannot_fail(child, inputs))
@@ -432,7 +435,9 @@ impl Planner<'_> {
         };
         match &plan.node {
             N::TableScan { table, .. } => self.table(*table).map_or(UNKNOWN_ROWS, |t| u128::from(t.rows)),
-            N::FileScan { .. } | N::Generate { .. } | N::Materialized { .. } => UNKNOWN_ROWS,
+            N::FileScan { .. } | N::Generate { .. } | N::Materialized { .. } | N::Unnest { .. } => {
+                UNKNOWN_ROWS
+            }
             N::Values { rows } => rows.len() as u128,
             N::Filter { input, .. }
             | N::Project { input, .. }

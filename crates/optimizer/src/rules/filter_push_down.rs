@@ -4,6 +4,7 @@
 //! Where a conjunct may go:
 //! * through a projection, its columns replaced by what computes them;
 //! * through an aggregation, when it uses group keys only (and there are groups), or what it implies for them;
+//! * through UNNEST, when it uses none of the elements;
 //! * into every input of a union; through a sort; never through LIMIT or top-k;
 //! * through a window node, when it uses partition keys only: it keeps or drops whole partitions;
 //! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
@@ -103,6 +104,15 @@ impl PushDown<'_> {
                 });
                 let input = Box::new(self.push(*input, below, &ColumnSet::new()));
                 filtered(LogicalPlan::Window { input, partition, order, calls }, above)
+            }
+            LogicalPlan::Unnest { input, lists, ordinality, outer } => {
+                // What asks for nothing of the elements goes below.
+                let mut made: ColumnSet = lists.iter().map(|(id, _)| *id).collect();
+                made.extend(ordinality);
+                let (above, below): (Vec<Expr>, Vec<Expr>) =
+                    predicates.into_iter().partition(|p| ColumnSet::of(p).intersects(&made));
+                let input = Box::new(self.push(*input, below, &ColumnSet::new()));
+                filtered(LogicalPlan::Unnest { input, lists, ordinality, outer }, above)
             }
             LogicalPlan::Union { inputs, columns } => {
                 let inputs = inputs

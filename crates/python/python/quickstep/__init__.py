@@ -11,11 +11,14 @@
 from __future__ import annotations
 
 import datetime
+import threading
 import time
+from typing import Any
 
 from . import _native
 from ._native import Error, Result, __version__
-from .connection import Connection, Cursor
+from .connection import Connection
+from .cursor import Cursor
 from .errors import (
     DatabaseError,
     DataError,
@@ -28,6 +31,8 @@ from .errors import (
     Warning,
     classified,
 )
+from .parameters import Parameters
+from .progress import Progress
 from .relation import Relation
 
 apilevel = "2.0"
@@ -35,16 +40,61 @@ threadsafety = 2
 paramstyle = "qmark"
 
 
-def connect(path: str | None = None, workers: int | None = None, memory: int | str | None = None) -> Connection:
+def connect(
+    path: str | None = None,
+    workers: int | None = None,
+    memory: int | str | None = None,
+    progress: bool | None = None,
+) -> Connection:
     """Opens a database. Without a path it lives in memory.
 
     workers: threads that execute work orders; all cores when not given.
     memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
+    progress: whether long statements show a bar; in notebooks and interactive sessions when not given.
     """
-    try:
-        return Connection(_native.connect(path, workers, memory))
-    except Error as error:
-        raise classified(error) from None
+    with classified():
+        return Connection(_native.connect(path, workers, memory), progress)
+
+
+_default: Connection | None = None
+_default_lock = threading.Lock()
+
+
+def default_connection() -> Connection:
+    """The connection that `quickstep.sql` and its like use: a database in memory, opened when it is first needed."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = connect()
+        return _default
+
+
+def sql(query: str, parameters: Parameters | None = None) -> Relation:
+    """`Connection.sql` of the default connection."""
+    return default_connection().sql(query, parameters)
+
+
+def execute(query: str, parameters: Parameters | None = None) -> Cursor:
+    """`Connection.execute` of the default connection."""
+    return default_connection().execute(query, parameters)
+
+
+def read_parquet(paths: str | list[str], **options: Any) -> Relation:
+    """`Connection.read_parquet` of the default connection."""
+    return default_connection().read_parquet(paths, **options)
+
+
+def read_csv(paths: str | list[str], **options: Any) -> Relation:
+    """`Connection.read_csv` of the default connection."""
+    return default_connection().read_csv(paths, **options)
+
+
+def from_df(value: Any) -> Relation:
+    """`Connection.from_df` of the default connection."""
+    return default_connection().from_df(value)
+
+
+from_arrow = from_df
 
 
 class _TypeGroup(frozenset[str]):
@@ -95,12 +145,20 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Progress",
     "Relation",
     "Result",
     "Warning",
     "__version__",
     "apilevel",
     "connect",
+    "default_connection",
+    "execute",
+    "from_arrow",
+    "from_df",
     "paramstyle",
+    "read_csv",
+    "read_parquet",
+    "sql",
     "threadsafety",
 ]

@@ -1,29 +1,38 @@
-"""Connections and DB-API cursors."""
+"""Connections: what runs statements."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
-from . import _native, objects
-from .errors import InterfaceError, classified
-from .parameters import Parameters, bind
+from . import _native, functions, objects
+from .cursor import Cursor
+from .errors import InterfaceError, _class_of, classified
+from .parameters import Parameters, bind, literal
+from .progress import OnProgress, Progress, display_for
 from .relation import Relation
 
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Connection:
     """A session of a database. Threads may share it: statements run one after the other. For statements at the same
     time, each thread takes a `session()` of its own."""
 
-    def __init__(self, native: _native.Connection) -> None:
+    def __init__(self, native: _native.Connection, progress: bool | None = None) -> None:
         self._native = native
         self._closed = False
         # Names of the program's variables are registered for the time of a statement, one statement at a time.
         self._names = threading.RLock()
+        self._wants_progress = progress
+        self._on_progress: OnProgress | None = None
+        self._display = display_for(progress)
+        self._watch()
 
     # What runs statements.
 
@@ -32,12 +41,9 @@ class Connection:
 
         A name that is no table may be that of a variable: a pandas, Polars, Arrow or NumPy object.
         """
-        text = bind(query, parameters)
-        found: dict[str, Any] = {}
-        columns = self._with_objects(text, found, self._native.describe)
-        if columns is None:
-            return Relation(self, text, [], found, self._run(text, found))
-        return Relation(self, text, columns, found)
+        return self._relation(bind(query, parameters), {})
+
+    query = sql
 
     def execute(self, query: str, parameters: Parameters | None = None) -> Cursor:
         """Runs statements; a cursor over the last one's rows."""
@@ -48,15 +54,25 @@ class Connection:
         return self.cursor().executemany(query, rows)
 
     def table(self, name: str) -> Relation:
-        """A table, or what is registered under the name."""
+        """A table, a view, or what is registered under the name."""
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
         return self.sql(f"SELECT * FROM {quoted}")
 
-    def _file(self, function: str, paths: str | list[str], options: dict[str, Any]) -> Relation:
-        from .parameters import literal
+    view = table
 
-        listed = [paths] if isinstance(paths, str) else list(paths)
-        first = literal(listed[0]) if len(listed) == 1 else "[" + ", ".join(map(literal, listed)) + "]"
+    def values(self, *rows: Sequence[Any]) -> Relation:
+        """A relation of rows of Python values: `con.values([1, 'a'], [2, 'b'])`."""
+        if not rows:
+            raise InterfaceError("values() needs at least one row")
+        if not all(isinstance(row, (list, tuple)) for row in rows):
+            rows = (rows,)
+        listed = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in rows)
+        return self.sql(f"SELECT * FROM (VALUES {listed})")
+
+    def _file(self, function: str, paths: str | list[str], options: dict[str, Any]) -> Relation:
+        listed = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
+        texts = [literal(str(path)) for path in listed]
+        first = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
         rest = "".join(f", {name} => {literal(value)}" for name, value in options.items())
         return self.sql(f"SELECT * FROM {function}({first}{rest})")
 
@@ -67,6 +83,10 @@ class Connection:
     def read_csv(self, paths: str | list[str], **options: Any) -> Relation:
         """CSV files by path, pattern, folder or list of such."""
         return self._file("read_csv", paths, options)
+
+    def read_json(self, paths: str | list[str], **options: Any) -> Relation:
+        """JSON files by path, pattern, folder or list of such."""
+        return self._file("read_json", paths, options)
 
     def read_arrow(self, paths: str | list[str], **options: Any) -> Relation:
         """Arrow IPC files by path, pattern, folder or list of such."""
@@ -87,18 +107,23 @@ class Connection:
 
     def from_arrow(self, value: Any) -> Relation:
         """A relation of an object, without a name."""
+        if not objects.is_tabular(value):
+            raise InterfaceError(f"{type(value).__name__} is nothing that can be read as rows")
         name = f"object_{id(value)}"
-        found = {name: value}
-        text = f"SELECT * FROM {name}"
-        columns = self._with_objects(text, found, self._native.describe)
-        return Relation(self, text, columns or [], found)
+        return self._relation(f"SELECT * FROM {name}", {name: value})
 
     from_df = from_arrow
 
-    def _with_objects(self, text: str, found: dict[str, Any], act: Any, frame: Any = None) -> Any:
-        """Calls `act(text)` with `found` registered; names that are missing are looked up among the variables."""
+    def _with_objects(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
+        """Calls `act` with `found` registered; names that are missing are looked up among the variables."""
         if self._closed:
             raise InterfaceError("the connection is closed")
+        if _native.in_function():
+            # The statement that called the function may hold this connection, and waits for it.
+            return self.session()._registered(text, found, act)
+        return self._registered(text, found, act)
+
+    def _registered(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
         # What is registered here is seen by every statement of the session, so no other may run meanwhile.
         with self._names:
             registered: set[str] = set()
@@ -108,13 +133,15 @@ class Connection:
                         self._native.register_stream(name, objects.stream(found[name]))
                         registered.add(name)
                     try:
-                        return act(text)
+                        return act(self._native, text)
                     except _native.Error as error:
                         if self._variable(error, found) is None:
-                            raise classified(error) from None
+                            raise _class_of(error) from error.__cause__
             finally:
                 for name in registered:
                     self._native.unregister(name)
+                if self._display is not None:
+                    self._display.finish()
 
     @staticmethod
     def _variable(error: _native.Error, found: dict[str, Any]) -> Any:
@@ -126,8 +153,147 @@ class Connection:
             found[missing[1]] = value
         return value
 
+    def _relation(self, text: str, found: dict[str, Any]) -> Relation:
+        columns = self._with_objects(text, found, _native.Connection.describe)
+        if columns is None:
+            return Relation(self, text, [], found, self._run(text, found))
+        return Relation(self, text, columns, found)
+
     def _run(self, text: str, found: dict[str, Any]) -> _native.Result:
-        return self._with_objects(text, found, self._native.sql)
+        return self._with_objects(text, found, _native.Connection.sql)
+
+    def _stream(self, text: str, found: dict[str, Any], arrow: bool = False) -> _native.Stream:
+        return self._with_objects(text, found, lambda native, text: native.stream(text, arrow))
+
+    # The program's functions.
+
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        kind: str = "scalar",
+        null_handling: str = "default",
+        volatile: bool = False,
+        replace: bool = False,
+    ) -> Connection:
+        """Makes a Python function callable from SQL, in all sessions of the database.
+
+        parameters, return_type: names of SQL types, Python or pyarrow types; as annotated when not given.
+        kind: "scalar", called with a row's values; "arrow", called with a pyarrow array for each argument, some
+            thousand rows at a time, and gives an array; "aggregate", called with the arrays of a group, and gives a
+            value. An aggregate may be a class with `step`, which gets the arrays, and `finish`, which gives the value.
+        null_handling: by "default", rows with a NULL are not seen and give NULL, and a group without rows gives NULL;
+            with "special" the function sees them.
+        volatile: equal arguments may give different results, so every call is made.
+        replace: a function of that name may exist.
+        """
+        if not name or not isinstance(name, str):
+            raise InterfaceError(f"a function's name is a text, not {name!r}")
+        called = functions.body(name, function, kind, null_handling)
+        types, result = functions.signature(name, function, parameters, return_type, kind)
+        with classified():
+            self._native.create_function(
+                name, called, types, result, kind, null_handling == "special", volatile, replace
+            )
+        return self
+
+    def create_aggregate(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        null_handling: str = "default",
+        replace: bool = False,
+    ) -> Connection:
+        """`create_function` with the kind "aggregate"."""
+        return self.create_function(
+            name, function, parameters, return_type, kind="aggregate", null_handling=null_handling, replace=replace
+        )
+
+    def function(
+        self,
+        name: str | None = None,
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        kind: str = "scalar",
+        null_handling: str = "default",
+        volatile: bool = False,
+        replace: bool = False,
+    ) -> Callable[[F], F]:
+        """A decorator: `@con.function()` makes the function below it callable from SQL, under its own name."""
+
+        def decorated(function: F) -> F:
+            self.create_function(
+                name or function.__name__,
+                function,
+                parameters,
+                return_type,
+                kind=kind,
+                null_handling=null_handling,
+                volatile=volatile,
+                replace=replace,
+            )
+            return function
+
+        return decorated
+
+    def remove_function(self, name: str) -> bool:
+        """Forgets a function; False when there was none. DROP FUNCTION does the same."""
+        return self._native.drop_function(name)
+
+    drop_function = remove_function
+
+    # Progress.
+
+    @property
+    def progress(self) -> bool | None:
+        """Whether a bar is shown for statements that run for more than half a second: in notebooks as a display, else
+        on the error output. None, the default: in notebooks and interactive sessions."""
+        return self._wants_progress
+
+    @progress.setter
+    def progress(self, wanted: bool | None) -> None:
+        self._wants_progress = wanted
+        self._display = display_for(wanted)
+        self._watch()
+
+    @property
+    def on_progress(self) -> OnProgress | None:
+        """A function that is called with a `Progress` while a statement runs: after half a second, then ten times a
+        second. An exception in it ends the statement and is raised."""
+        return self._on_progress
+
+    @on_progress.setter
+    def on_progress(self, function: OnProgress | None) -> None:
+        self._on_progress = function
+        self._watch()
+
+    def _watch(self) -> None:
+        function, display = self._on_progress, self._display
+        if function is None and display is None:
+            self._native.set_progress(None)
+            return
+        most = 0.0
+        last = 0.0
+
+        def tell(fraction: float, rows: int, done: int, total: int, seconds: float) -> None:
+            # Parts of a plan that begin make the fraction smaller; nobody wants to see that.
+            nonlocal most, last
+            most = fraction if seconds < last else max(most, fraction)
+            last = seconds
+            progress = Progress(most, rows, done, total, seconds)
+            if display is not None:
+                display(progress)
+            if function is not None:
+                function(progress)
+
+        self._native.set_progress(tell)
 
     # The rest of DB-API, and of life.
 
@@ -139,10 +305,12 @@ class Connection:
 
     def session(self) -> Connection:
         """Another session on the same database, with settings of its own."""
-        return Connection(self._native.session())
+        if self._closed:
+            raise InterfaceError("the connection is closed")
+        return Connection(self._native.session(), self._wants_progress)
 
     def interrupt(self) -> None:
-        """Cancels the running statement, from another thread."""
+        """Cancels the running statement and the queries whose rows are being read, from another thread."""
         self._native.interrupt()
 
     def commit(self) -> None:
@@ -156,90 +324,6 @@ class Connection:
         self._closed = True
 
     def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Cursor:
-    """A DB-API cursor: one result at a time, read row by row."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.arraysize = 1
-        self._result: _native.Result | None = None
-        self._next = 0
-        self._closed = False
-
-    def execute(self, query: str, parameters: Parameters | None = None) -> Cursor:
-        """Runs statements; the rows are the last one's."""
-        if self._closed:
-            raise InterfaceError("the cursor is closed")
-        self._result = self.connection._run(bind(query, parameters), {})
-        self._next = 0
-        return self
-
-    def executemany(self, query: str, rows: Iterable[Parameters]) -> Cursor:
-        """Runs a statement once for each set of parameters."""
-        for parameters in rows:
-            self.execute(query, parameters)
-        return self
-
-    def _rows(self) -> _native.Result:
-        if self._result is None:
-            raise InterfaceError("no statement has been executed")
-        return self._result
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row, or None."""
-        rows = self.fetchmany(1)
-        return rows[0] if rows else None
-
-    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """The next rows."""
-        rows = self._rows().fetchslice(self._next, self.arraysize if size is None else size)
-        self._next += len(rows)
-        return rows
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """All rows that are left."""
-        return self.fetchmany(len(self._rows()))
-
-    def arrow(self) -> Any:
-        """The whole result as a pyarrow Table."""
-        return self._rows().arrow()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._rows().__arrow_c_stream__(requested_schema)
-
-    @property
-    def description(self) -> list[tuple[Any, ...]] | None:
-        """Name, type and nullability of the columns."""
-        return self._result.description if self._result is not None and self._result.has_rows else None
-
-    @property
-    def rowcount(self) -> int:
-        """Rows of the result, or rows that the statement inserted."""
-        last = self._result.tag.rpartition(" ")[2] if self._result is not None else ""
-        return int(last) if last.isdigit() else -1
-
-    def setinputsizes(self, sizes: Any) -> None:
-        """Nothing needs to know."""
-
-    def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing needs to know."""
-
-    def close(self) -> None:
-        """Lets the rows go."""
-        self._result = None
-        self._closed = True
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        while (row := self.fetchone()) is not None:
-            yield row
-
-    def __enter__(self) -> Cursor:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,10 @@
 """Errors by DB-API's classes, all of them `Error`s with `sqlstate`, `line`, `column` and `hint`."""
 
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from ._native import Error
 
 
@@ -52,7 +57,7 @@ _BY_CLASS = {
 }
 
 
-def classified(error: Error) -> Error:
+def _class_of(error: Error) -> Error:
     """The native error as one of the classes above."""
     state = getattr(error, "sqlstate", None)
     if state is None or type(error) is not Error:
@@ -61,3 +66,20 @@ def classified(error: Error) -> Error:
     for name in ("sqlstate", "line", "column", "hint"):
         setattr(raised, name, getattr(error, name, None))
     return raised
+
+
+@contextmanager
+def classified() -> Iterator[None]:
+    """Raises native errors as one of the classes above."""
+    try:
+        yield
+    except Error as error:
+        raise _class_of(error) from error.__cause__
+
+
+def package(name: str, what: str) -> Any:
+    """A package that not everybody needs."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise InterfaceError(f"{what} needs the package {name}: pip install {name}") from None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from .errors import InterfaceError
+from .errors import InterfaceError, package
 
 
 def is_tabular(value: Any) -> bool:
@@ -34,11 +34,7 @@ def stream(value: Any) -> Any:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise InterfaceError("this object needs the package pyarrow: pip install pyarrow") from None
-    return pyarrow
+    return package("pyarrow", "this object")
 
 
 def _table(value: Any) -> Any:
@@ -70,7 +66,7 @@ def find(name: str, frame: FrameType | None) -> Any:
 
 def caller() -> FrameType | None:
     """The nearest frame that is not this package's."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "quickstep":
         frame = frame.f_back
     return frame

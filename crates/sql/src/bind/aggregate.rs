@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Fraction, Places};
+use plan::functions::PAIR;
+use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Fraction, Pairing, Places, SortKey};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments,
+    FunctionArguments, OrderByExpr,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -15,8 +16,12 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{Bound, cast};
 use super::expression::{Clause, ExprBinder};
 use super::grouping::Groups;
+use super::packing::{
+    AggregateArguments, Packed, gathers, gathers_pairs, is_there, ordered_row, piece, typed_null, where_there,
+};
+use super::query::sort_key;
 use super::subquery::Pending;
-use super::{Binder, operator};
+use super::{Binder, operator, own};
 use crate::place;
 
 /// Digits an average has beyond its argument's scale.
@@ -55,7 +60,27 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "variance" | "var_samp" => A::VarSamp,
         "var_pop" => A::VarPop,
         "any_value" => A::AnyValue,
-        "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into() },
+        "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into(), ordered: false },
+        // Their pieces are put together as texts are: see `packing::piece`.
+        "array_agg" | "list" | "histogram" => A::StringAgg { delimiter: "".into(), ordered: false },
+        "json_agg" | "jsonb_agg" | "json_group_array" | "json_object_agg" | "jsonb_object_agg"
+        | "json_group_object" => A::StringAgg { delimiter: ",".into(), ordered: false },
+        "first" | "arbitrary" => A::Arrival { last: false },
+        "last" => A::Arrival { last: true },
+        // The value in the row that comes first by the other argument.
+        "arg_min" | "arg_max" | "min_by" | "max_by" | "argmin" | "argmax" => A::Min,
+        "corr" => A::Paired(Pairing::Corr),
+        "covar_pop" => A::Paired(Pairing::CovarPop),
+        "covar_samp" => A::Paired(Pairing::CovarSamp),
+        "regr_slope" => A::Paired(Pairing::Slope),
+        "regr_intercept" => A::Paired(Pairing::Intercept),
+        "regr_r2" => A::Paired(Pairing::R2),
+        "regr_avgx" => A::Paired(Pairing::AvgX),
+        "regr_avgy" => A::Paired(Pairing::AvgY),
+        "regr_sxx" => A::Paired(Pairing::Sxx),
+        "regr_syy" => A::Paired(Pairing::Syy),
+        "regr_sxy" => A::Paired(Pairing::Sxy),
+        "regr_count" => A::Count,
         "bit_and" => A::BitAnd,
         "bit_or" => A::BitOr,
         "bit_xor" => A::BitXor,
@@ -65,40 +90,21 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "kurtosis_pop" => A::KurtosisPop,
         "entropy" => A::Entropy,
         "mode" => A::Mode,
-        "median" | "quantile_cont" | "percentile_cont" => {
+        "median" | "approx_median" | "quantile_cont" | "percentile_cont" => {
             A::QuantileCont { fraction: HALF?, descending: false }
         }
         "quantile" | "quantile_disc" | "percentile_disc" | "approx_quantile" => {
             A::QuantileDisc { fraction: HALF?, descending: false }
         }
         // Exact, which an approximation may be.
-        "approx_count_distinct" => A::Count,
+        "approx_count_distinct" | "approx_distinct" => A::Count,
         "count_if" | "countif" => A::Count,
         _ => return None,
     })
 }
 
 /// Aggregates that others have, so that the refusal can say what is meant.
-const UNSUPPORTED: [&str; 18] = [
-    "array_agg",
-    "list",
-    "histogram",
-    "corr",
-    "covar_pop",
-    "covar_samp",
-    "approx_distinct",
-    "approx_median",
-    "arg_max",
-    "arg_min",
-    "json_agg",
-    "jsonb_agg",
-    "xmlagg",
-    "regr_slope",
-    "regr_intercept",
-    "regr_count",
-    "regr_r2",
-    "grouping",
-];
+const UNSUPPORTED: [&str; 2] = ["xmlagg", "grouping"];
 
 pub(crate) fn is_aggregate(name: &str) -> bool {
     function_named(name).is_some() || UNSUPPORTED.contains(&name)
@@ -106,11 +112,21 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
 
 impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
+        let Some(function) = function_named(name) else {
+            let error = Error::unsupported(format!("aggregate function {name} is not supported"));
+            return Err(place::at(error, self.binder.text, span));
+        };
+        self.aggregate_of(span, |this| this.aggregate_call(name, function, call, span))
+    }
+
+    /// The value of an aggregate that `bind` binds, from its column among the calls of this SELECT.
+    pub(super) fn aggregate_of(
+        &mut self,
+        span: Span,
+        bind: impl FnOnce(&mut Self) -> Result<AggregateArguments>,
+    ) -> Result<Bound> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
-        let Some(function) = function_named(name) else {
-            return Err(refuse(Error::unsupported(format!("aggregate function {name} is not supported"))));
-        };
         // Taken out, so that an aggregate inside an argument is seen as nested.
         let Some(mut aggregates) = self.aggregates.take() else {
             let message = if self.clause == Clause::Argument {
@@ -118,15 +134,20 @@ impl<'a> ExprBinder<'_, 'a> {
             } else {
                 format!("aggregate functions are not allowed in {}", self.clause.name())
             };
-            return Err(refuse(Error::new(SqlState::GroupingError, message)));
+            let hint = match self.clause {
+                Clause::Argument => "compute the inner one in a subquery",
+                Clause::Where => "groups are filtered by HAVING",
+                _ => "compute it in a subquery",
+            };
+            return Err(refuse(Error::new(SqlState::GroupingError, message).with_hint(hint)));
         };
         let clause = std::mem::replace(&mut self.clause, Clause::Argument);
         let pending = std::mem::take(&mut self.pending);
-        let result = self.aggregate_call(name, function, call, span);
+        let result = bind(self);
         aggregates.below.append(&mut self.pending);
         self.pending = pending;
         self.clause = clause;
-        let bound = result.map(|call| {
+        let bound = result.map(|AggregateArguments { call, result }| {
             let ty = call.ty;
             let known = aggregates.known.find(&call, |at| aggregates.calls[at].1 == call);
             let id = known.map(|at| aggregates.calls[at].0).unwrap_or_else(|| {
@@ -137,7 +158,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 aggregates.calls.push((id, call));
                 id
             });
-            Bound::typed(Expr::column(id, ty), span)
+            Bound::typed(result.unpacked(Expr::column(id, ty)), span)
         });
         self.aggregates = Some(aggregates);
         bound
@@ -149,7 +170,7 @@ impl<'a> ExprBinder<'_, 'a> {
         function: AggregateFunction,
         call: &'a Call,
         span: Span,
-    ) -> Result<AggregateCall> {
+    ) -> Result<AggregateArguments> {
         use AggregateFunction as A;
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
@@ -161,15 +182,17 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(refuse(Error::new(SqlState::SyntaxError, format!("{name} needs arguments"))));
         };
         let ordered_set = matches!(name, "percentile_cont" | "percentile_disc");
-        if !call.within_group.is_empty() && !ordered_set && function != A::Mode {
+        let gathers = gathers(name);
+        let concatenates = matches!(function, A::StringAgg { .. }) && !gathers;
+        if !call.within_group.is_empty() && !ordered_set && !concatenates && function != A::Mode {
             let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
             return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
         }
         let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        let mut order: &'a [OrderByExpr] = if concatenates { &call.within_group } else { &[] };
         for clause in &list.clauses {
             match clause {
-                // The order of rows matters to none of the others.
-                FunctionArgumentClause::OrderBy(_) if !matches!(function, A::StringAgg { .. }) => {}
+                FunctionArgumentClause::OrderBy(keys) => order = keys,
                 FunctionArgumentClause::IgnoreOrRespectNulls(_) if call.over.is_some() => {}
                 other => {
                     return Err(refuse(Error::unsupported(format!(
@@ -191,13 +214,14 @@ impl<'a> ExprBinder<'_, 'a> {
                             "count(DISTINCT *) has no meaning",
                         )));
                     }
-                    return Ok(AggregateCall {
+                    let call = AggregateCall {
                         function: A::CountStar,
                         argument: None,
                         distinct: false,
                         filter,
                         ty: Type::BigInt,
-                    });
+                    };
+                    return Ok(AggregateArguments::plain(call));
                 }
                 _ => {
                     return Err(refuse(Error::new(
@@ -208,7 +232,7 @@ impl<'a> ExprBinder<'_, 'a> {
             }
         }
         let mut descending = false;
-        if !call.within_group.is_empty() || ordered_set {
+        if (!call.within_group.is_empty() && !concatenates) || ordered_set {
             let [by] = call.within_group.as_slice() else {
                 let error = Error::new(
                     SqlState::UndefinedFunction,
@@ -221,9 +245,23 @@ impl<'a> ExprBinder<'_, 'a> {
             arguments.insert(0, &by.expr);
         }
         let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
-        let two = matches!(function, A::StringAgg { .. }) || (quantile && name != "median");
+        let objects = gathers_pairs(name);
+        let of_pairs = matches!(function, A::Paired(_)) || name == "regr_count";
+        let picks = matches!(name, "arg_min" | "arg_max" | "min_by" | "max_by" | "argmin" | "argmax");
+        if picks && arguments.len() == 3 {
+            let message = format!("{name} with a number of rows is not supported");
+            return Err(refuse(
+                Error::unsupported(message)
+                    .with_hint("use row_number() in a subquery, or QUALIFY row_number() OVER (...) <= n"),
+            ));
+        }
+        let two = concatenates
+            || of_pairs
+            || objects
+            || picks
+            || (quantile && !matches!(name, "median" | "approx_median"));
         let wanted = if two { 2 } else { 1 };
-        if arguments.len() != wanted {
+        if arguments.len() != wanted && !(concatenates && arguments.len() == 1) {
             return Err(refuse(Error::new(
                 SqlState::UndefinedFunction,
                 format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
@@ -231,7 +269,57 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let mut bound = self.bind(arguments[0])?;
         super::check_depth(&bound.expr)?;
-        let distinct = distinct || name == "approx_count_distinct";
+        let distinct = distinct || matches!(name, "approx_count_distinct" | "approx_distinct");
+        if of_pairs || picks {
+            let mut second = self.bind(arguments[1])?;
+            super::check_depth(&second.expr)?;
+            if of_pairs {
+                let packed = self.pair(name, bound, second, span)?;
+                let ty = if function == A::Count { Type::BigInt } else { Type::Double };
+                let call = AggregateCall { function, argument: Some(packed), distinct, filter, ty };
+                return Ok(AggregateArguments::plain(call));
+            }
+            let descending = matches!(name, "arg_max" | "max_by" | "argmax");
+            for value in [&mut bound, &mut second] {
+                value.expr = typed_null(value.expr.clone());
+            }
+            let there = [&second.expr, &bound.expr].map(|e| is_there(e.clone())).to_vec();
+            let key = SortKey { expr: second.expr, descending, nulls_first: false };
+            let ty = bound.expr.ty;
+            let packed = where_there(there, ordered_row(vec![key], bound.expr));
+            let call =
+                AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
+            return Ok(AggregateArguments { call, result: Packed::Row(ty) });
+        }
+        let mut keys = Vec::with_capacity(order.len());
+        let ordered = matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
+        for item in order.iter().filter(|_| ordered) {
+            let key = self.bind(&item.expr)?;
+            super::check_depth(&key.expr)?;
+            if distinct && key.expr != bound.expr {
+                let message =
+                    "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
+                let error = Error::new(SqlState::InvalidColumnReference, message);
+                return Err(place::at(error, text, key.span));
+            }
+            keys.push(sort_key(key.expr, item.options));
+        }
+        if matches!(function, A::Arrival { .. }) || (function == A::AnyValue && !keys.is_empty()) {
+            let value = typed_null(bound.expr);
+            let ty = value.ty;
+            let last = function == A::Arrival { last: true };
+            // Without an order it is the order of the rows as they come.
+            let function = match (keys.is_empty(), last) {
+                (true, _) => function,
+                (false, true) => A::Max,
+                (false, false) => A::Min,
+            };
+            let there = if name == "any_value" { vec![is_there(value.clone())] } else { vec![] };
+            let packed = where_there(there, ordered_row(keys, value));
+            let call =
+                AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
+            return Ok(AggregateArguments { call, result: Packed::Row(ty) });
+        }
         if matches!(name, "count_if" | "countif") {
             // Where it is not true there is no value to be counted.
             let condition = operator::condition(bound.clone(), name, text)?;
@@ -264,11 +352,30 @@ impl<'a> ExprBinder<'_, 'a> {
             (A::QuantileDisc { .. }, Some(fraction)) => A::QuantileDisc { fraction, descending },
             (other, _) => other,
         };
+        if gathers {
+            let second = if objects { Some(self.bind(arguments[1])?.settled()) } else { None };
+            let (mut argument, result) = piece(name, bound.settled(), second).map_err(refuse)?;
+            let ty = argument.ty;
+            let function = match function {
+                A::StringAgg { delimiter, .. } => A::StringAgg { delimiter, ordered: !keys.is_empty() },
+                other => other,
+            };
+            if !keys.is_empty() {
+                argument = ordered_row(keys, argument);
+            }
+            let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
+            return Ok(AggregateArguments { call, result });
+        }
         let function = match function {
             A::StringAgg { .. } => {
-                let delimiter = self.bind(arguments[1])?;
-                match delimiter.expr.as_literal().and_then(Value::as_text) {
-                    Some(text) => A::StringAgg { delimiter: Arc::from(text) },
+                let delimiter = match arguments.get(1) {
+                    Some(delimiter) => self.bind(delimiter)?.expr,
+                    None => Expr::literal(Value::text(","), Type::Text),
+                };
+                // NULL is no delimiter.
+                let constant = delimiter.as_literal().map(|v| v.as_text().unwrap_or_default());
+                match constant {
+                    Some(text) => A::StringAgg { delimiter: Arc::from(text), ordered: !keys.is_empty() },
                     None => {
                         return Err(refuse(Error::unsupported(
                             "the delimiter of string_agg must be a constant",
@@ -278,10 +385,29 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             other => other,
         };
-        let (argument, ty) = typed(&function, bound, text)?;
+        let (mut argument, ty) = typed(&function, bound, text)?;
+        if !keys.is_empty() && matches!(function, A::StringAgg { .. }) {
+            argument = where_there(vec![is_there(argument.clone())], ordered_row(keys, argument));
+        }
         let distinct =
             distinct && !matches!(function, A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue);
-        Ok(AggregateCall { function, argument: Some(argument), distinct, filter, ty })
+        let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
+        Ok(AggregateArguments::plain(call))
+    }
+
+    /// y and x as one argument, NULL where either is.
+    fn pair(&self, name: &str, y: Bound, x: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let types = [&y, &x].map(|b| if b.untyped { "unknown".to_owned() } else { b.ty().to_string() });
+        match own::call(PAIR, &[y, x], text)? {
+            Some(pair) => Ok(pair),
+            None => {
+                let message = format!("function {name}({}) does not exist", types.join(", "));
+                let error = Error::new(SqlState::UndefinedFunction, message)
+                    .with_hint("it takes two numbers; an explicit cast may help");
+                Err(place::at(error, text, span))
+            }
+        }
     }
 }
 
@@ -332,6 +458,16 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             if from.is_numeric() || from == Type::Null {
                 return Ok((cast(bound.expr, Type::Double), Type::Double));
             }
+            // Between two moments lies another; between two days, too.
+            if matches!(function, A::QuantileCont { .. }) {
+                match from {
+                    Type::Date => return Ok((cast(bound.expr, Type::Timestamp), Type::Timestamp)),
+                    Type::Timestamp | Type::TimestampTz | Type::Time | Type::IntervalDayTime => {
+                        return Ok((bound.expr, from));
+                    }
+                    _ => {}
+                }
+            }
             let error = undefined();
             Err(match function {
                 A::QuantileCont { .. } => {
@@ -349,7 +485,15 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             let ty = if from == Type::Null { Type::Text } else { from };
             Ok((cast(bound.expr, ty), Type::Double))
         }
-        A::Min | A::Max | A::AnyValue | A::SingleValue | A::QuantileDisc { .. } | A::Mode => {
+        // Packed before they come here.
+        A::Paired(_) => Ok((bound.expr, Type::Double)),
+        A::Min
+        | A::Max
+        | A::AnyValue
+        | A::SingleValue
+        | A::Arrival { .. }
+        | A::QuantileDisc { .. }
+        | A::Mode => {
             let ty = if from == Type::Null { Type::Text } else { from };
             Ok((cast(bound.expr, ty), ty))
         }

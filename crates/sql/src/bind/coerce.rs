@@ -96,8 +96,32 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         _ if a.is_text() && b.is_text() => T::Text,
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
-        _ => return None,
+        _ => return common_nested(a, b),
     })
+}
+
+/// The common type of lists, structs and maps: that of what is inside. Structs have the same fields, or one has none
+/// that are named.
+fn common_nested(a: Type, b: Type) -> Option<Type> {
+    if let (Some(x), Some(y)) = (a.element(), b.element()) {
+        return Type::list(common_type(x, y)?).ok();
+    }
+    if let (Some((a_key, a_value)), Some((b_key, b_value))) = (a.entry(), b.entry()) {
+        return Type::map(common_type(a_key, b_key)?, common_type(a_value, b_value)?).ok();
+    }
+    let (x, y) = (a.fields()?, b.fields()?);
+    let named = |fields: &[(String, Type)]| fields.iter().any(|(name, _)| !name.is_empty());
+    let alike = x.len() == y.len()
+        && (x.iter().zip(y).all(|((a, _), (b, _))| a.eq_ignore_ascii_case(b)) || !named(x) || !named(y));
+    if !alike {
+        return None;
+    }
+    let names = if named(x) { x } else { y };
+    let fields = names
+        .iter()
+        .zip(x.iter().zip(y))
+        .map(|((name, _), ((_, a), (_, b)))| Some((name.clone(), common_type(*a, *b)?)));
+    Type::structure(fields.collect::<Option<Vec<_>>>()?).ok()
 }
 
 /// A cast that the text did not ask for. Literals are converted at once; where that fails, the cast stays, to fail
@@ -118,7 +142,7 @@ pub(crate) fn cast(expr: Expr, to: Type) -> Expr {
 /// Gives an untyped literal the type `to`; an error names the literal's place.
 pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> {
     let value = bound.expr.as_literal().cloned().unwrap_or(Value::Null);
-    if to.is_text() {
+    if to.is_text() && to != Type::Json {
         // The blanks of a CHAR never count; its length is not checked in comparisons.
         let kept = match (to, value.as_text()) {
             (Type::Char(_), Some(t)) => Value::text(t.trim_end_matches(' ')),
@@ -139,11 +163,11 @@ pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> 
 /// Coerces to `to` as a function argument or an operand is: untyped literals are read, NULL is typed, and types are
 /// widened. `None` when there is no implicit cast.
 pub(crate) fn implicit(bound: Bound, to: Type, text: &str) -> Result<Option<Expr>> {
-    if bound.untyped && !to.is_text() {
+    if bound.untyped && (!to.is_text() || to == Type::Json) {
         return read_literal(&bound, to, text).map(|e| Some(cast(e, to)));
     }
     let from = bound.ty();
-    if from == to || (from.is_text() && to.is_text()) {
+    if from == to || (from.is_text() && to.is_text() && to != Type::Json) {
         return Ok(Some(bound.expr));
     }
     if from == Type::Null {
@@ -162,7 +186,9 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
-        _ => from.is_text() && to.is_text(),
+        _ if from.is_nested() && to.is_nested() => types::nested::castable(from, to, &widens),
+        // Text becomes JSON only where a cast says so: it is checked.
+        _ => from.is_text() && to.is_text() && (to != T::Json || from == T::Json),
     }
 }
 
@@ -173,6 +199,7 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || from == T::Null
         || (from.is_numeric() && to.is_numeric())
         || to.is_text()
+        || (from.is_nested() && to.is_nested() && types::nested::castable(from, to, &assignable))
         || matches!(
             (from, to),
             (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)

@@ -18,7 +18,7 @@ use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
-use super::{Binder, fold, folded, literal, operator};
+use super::{Binder, fold, folded, literal, operator, own};
 use crate::data_type::{self, TypeName};
 use crate::place::Placed;
 use crate::{place, stack};
@@ -64,6 +64,8 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub aggregates: Option<Aggregates<'a>>,
     /// Where window calls go; `None` where they are not allowed.
     pub windows: Option<Windows<'a>>,
+    /// Where lists go that the select list unnests; `None` where that is not allowed.
+    pub unnests: Option<Vec<(plan::ColumnId, Expr)>>,
     /// Inside a window call.
     pub in_window: bool,
     /// Names of the select list, which QUALIFY may use.
@@ -83,6 +85,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             clause,
             aggregates: None,
             windows: None,
+            unnests: None,
             in_window: false,
             aliases: Vec::new(),
             pending: Vec::new(),
@@ -207,6 +210,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 }
                 self.bind(expr)
             }
+            Ast::Array(list) => self.list_literal(&list.elem),
+            Ast::Dictionary(fields) => self.struct_literal(fields),
+            Ast::Map(map) => self.map_literal(&map.entries),
+            Ast::Tuple(values) => self.row(values),
+            Ast::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
             Ast::Exists { subquery, negated } => self.exists(subquery, *negated),
             Ast::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated),
             Ast::Subquery(query) => self.scalar_subquery(query),
@@ -229,42 +237,60 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         )
     }
 
-    fn identifier(&mut self, idents: &[Ident]) -> Result<Bound> {
+    fn identifier(&mut self, idents: &'a [Ident]) -> Result<Bound> {
+        if let Some(bound) = self.column(idents)? {
+            return Ok(bound);
+        }
+        if idents.len() > 1 {
+            // A struct's column, and names of fields.
+            return self.named_value(&idents.iter().collect::<Vec<_>>());
+        }
+        Err(self.unknown_column(idents))
+    }
+
+    /// The error for names that are no column.
+    pub(super) fn unknown_column(&self, idents: &[Ident]) -> Error {
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
+        let names: Vec<String> = idents.iter().map(folded).collect();
+        let (table, name) = match names.as_slice() {
+            [name] => (None, name),
+            [.., table, name] if names.len() <= 3 => (Some(table.as_str()), name),
+            _ => {
+                let error = Error::unsupported("a column is named by at most schema, table and column");
+                return place::at(error, self.text(), span);
+            }
+        };
+        let reserved = idents.iter().find_map(reserved);
+        let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
+        let error = match idents {
+            [ident] if ident.quote_style == Some('"') && error.hint().is_none() => {
+                error.with_hint("double quotes make a name; text stands in single quotes")
+            }
+            _ => error,
+        };
+        place::at(error, self.text(), span)
+    }
+
+    /// The column, argument or select item of that name; `None` when there is none.
+    pub(super) fn column(&mut self, idents: &[Ident]) -> Result<Option<Bound>> {
         let span = Span::union_iter(idents.iter().map(|i| i.span));
         let names: Vec<String> = idents.iter().map(folded).collect();
         let (schema, table, name) = match names.as_slice() {
             [name] => (None, None, name),
             [table, name] => (None, Some(table.as_str()), name),
             [schema, table, name] => (Some(schema.as_str()), Some(table.as_str()), name),
-            _ => {
-                let error = Error::unsupported("a column is named by at most schema, table and column");
-                return Err(place::at(error, self.text(), span));
-            }
+            _ => return Ok(None),
         };
         if let (None, Some(frame)) = (table, self.binder.arguments.last())
             && let Some((_, argument)) = frame.iter().find(|(parameter, _)| parameter == name)
         {
-            return Ok(Bound { span, ..argument.clone() });
+            return Ok(Some(Bound { span, ..argument.clone() }));
         }
-        match self.scope.find(schema, table, name).placed(self.text(), span)? {
-            Some(id) => Ok(Bound::typed(self.binder.column(id), span)),
-            None => {
-                if let (None, Some((_, item))) =
-                    (table, self.aliases.iter().find(|(alias, _)| **alias == **name))
-                {
-                    return Ok(Bound { span, ..item.clone() });
-                }
-                let reserved = idents.iter().find_map(reserved);
-                let error = reserved.unwrap_or_else(|| self.scope.unknown(table, name));
-                let error = match idents {
-                    [ident] if ident.quote_style == Some('"') && error.hint().is_none() => {
-                        error.with_hint("double quotes make a name; text stands in single quotes")
-                    }
-                    _ => error,
-                };
-                Err(place::at(error, self.text(), span))
-            }
+        if let Some(id) = self.scope.find(schema, table, name).placed(self.text(), span)? {
+            return Ok(Some(Bound::typed(self.binder.column(id), span)));
         }
+        let item = self.aliases.iter().find(|(alias, _)| table.is_none() && **alias == **name);
+        Ok(item.map(|(_, item)| Bound { span, ..item.clone() }))
     }
 
     fn literal(&mut self, value: &ValueWithSpan) -> Result<Bound> {
@@ -340,7 +366,34 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             B::PGRegexNotMatch => return self.regular_expression(left, right, true, false),
             B::PGRegexIMatch => return self.regular_expression(left, right, false, true),
             B::PGRegexNotIMatch => return self.regular_expression(left, right, true, true),
+            B::Arrow
+            | B::LongArrow
+            | B::HashArrow
+            | B::HashLongArrow
+            | B::AtArrow
+            | B::ArrowAt
+            | B::Question
+            | B::QuestionPipe
+            | B::QuestionAnd
+            | B::PGOverlap => {
+                return self.nested_operator(op, left, right);
+            }
             B::PGStartsWith => return self.call("starts_with", &[left, right]),
+            B::BitwiseAnd
+            | B::BitwiseOr
+            | B::PGBitwiseXor
+            | B::PGBitwiseShiftLeft
+            | B::PGBitwiseShiftRight => {
+                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                let symbol = match op {
+                    B::BitwiseAnd => "&",
+                    B::BitwiseOr => "|",
+                    B::PGBitwiseXor => "#",
+                    B::PGBitwiseShiftLeft => "<<",
+                    _ => ">>",
+                };
+                return own::bits(symbol, l, r, self.text());
+            }
             other => {
                 let span = literal_span(left);
                 let error = Error::unsupported(format!("operator {other} is not supported"));
@@ -376,6 +429,15 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             UnaryOperator::Not => {
                 let input = operator::condition(bound, "NOT", self.text())?;
                 Ok(Bound::typed(negated(input), span))
+            }
+            UnaryOperator::PGAbs => self.apply("abs", vec![bound], span),
+            UnaryOperator::PGSquareRoot => self.apply("sqrt", vec![bound], span),
+            UnaryOperator::PGCubeRoot => self.apply("cbrt", vec![bound], span),
+            UnaryOperator::BitwiseNot if bound.ty().is_integer() => {
+                match own::call(plan::functions::BITWISE_NOT, std::slice::from_ref(&bound), self.text())? {
+                    Some(expr) => Ok(Bound::typed(expr, span)),
+                    None => Err(Error::internal("an operator on bits")),
+                }
             }
             other => {
                 let error = Error::new(
@@ -707,6 +769,9 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
     if let Type::Char(n) | Type::Varchar(n) = ty {
         let text = coerce::cast(bound.expr, Type::Text);
         if let Some(value) = text.as_literal() {
+            if value.is_null() {
+                return Ok(super::null_of(ty));
+            }
             let cut = types::cast::truncate_text(value.as_text().unwrap_or_default(), ty);
             return Ok(Expr::literal(Value::text(cut), ty));
         }
@@ -739,6 +804,10 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
 
 /// Whether there is a cast at all.
 fn castable(from: Type, to: Type) -> bool {
+    types::nested::castable(from, to, &castable_plain)
+}
+
+fn castable_plain(from: Type, to: Type) -> bool {
     use Type as T;
     coerce::assignable(from, to)
         || from.is_text()

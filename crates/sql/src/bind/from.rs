@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
 use sqlparser::ast::{
-    BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator,
-    ObjectName, TableAlias, TableFactor, TableWithJoins,
+    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    TableAlias, TableFactor, TableWithJoins,
 };
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
@@ -17,16 +17,13 @@ use super::expression::{Clause, ExprBinder};
 use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
-use super::{Binder, Key, Relation, folded, operator, single_row};
+use super::{Binder, Key, Relation, folded, listing, operator, single_row};
 use crate::parse::ROWS_OF;
+use crate::pivot::PIVOT_OF;
 use crate::{RelationInfo, place};
 
 /// Rows that generate_series may give: they are made while planning.
 const SERIES_ROWS_MAX: i128 = 1_000_000;
-
-/// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(crate) const TABLE_FUNCTIONS: [&str; 6] =
-    ["generate_series", "range", "read_parquet", "read_csv", "read_arrow", "read_tbl"];
 
 /// A table factor: its plan and the names it adds.
 struct Source {
@@ -49,7 +46,7 @@ impl<'a> Binder<'a> {
             scope.entries.extend(entries);
             plan = Some(match plan {
                 None => next,
-                Some(left) => self.attach_join(left, next, vec![], JoinKind::Inner, None)?,
+                Some(left) => self.attach_lateral(left, next, vec![], JoinKind::Inner)?,
             });
         }
         Ok((plan.unwrap_or_else(single_row), scope))
@@ -179,7 +176,7 @@ impl<'a> Binder<'a> {
             self.make_nullable(&entries);
         }
         let mut plan = if lateral {
-            self.attach_join(left, right_plan, conditions, kind, None)?
+            self.attach_lateral(left, right_plan, conditions, kind)?
         } else {
             joined(left, right_plan, conditions, kind)
         };
@@ -318,6 +315,18 @@ impl<'a> Binder<'a> {
                     let error = Error::unsupported("table versions are not supported");
                     return Err(self.error_at(error, factor_span(factor)));
                 }
+                if let Some(args) = args
+                    && let Some(function) = super::unnesting::expanded(name)
+                {
+                    let scope = Rc::new(Scope::new(match has_left {
+                        true => Some(Rc::new(visible.clone())),
+                        false => visible.parent.clone(),
+                    }));
+                    let relation = self.expanded_json(&function, &args.args, scope, factor_span(factor))?;
+                    let mut source = self.source(relation, alias.as_ref(), Some(function), None)?;
+                    source.lateral = has_left;
+                    return Ok(source);
+                }
                 let (mut relation, default) = match args {
                     Some(args) => self.table_function(name, &args.args)?,
                     None => self.named_table(name)?,
@@ -332,6 +341,29 @@ impl<'a> Binder<'a> {
                     _ => None,
                 };
                 self.source(relation, alias.as_ref(), Some(default), schema)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. }
+                if name.to_string().eq_ignore_ascii_case("unnest")
+                    || super::unnesting::expanded(name).is_some() =>
+            {
+                let scope = Rc::new(Scope::new(match has_left {
+                    true => Some(Rc::new(visible.clone())),
+                    false => visible.parent.clone(),
+                }));
+                let default = folded(&Ident::new(name.to_string()));
+                let relation = match super::unnesting::expanded(name) {
+                    Some(function) => self.expanded_json(&function, args, scope, factor_span(factor))?,
+                    None => {
+                        let lists = args.iter().filter_map(|argument| match argument {
+                            FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Some(list),
+                            _ => None,
+                        });
+                        self.unnest_factor(lists.collect(), *with_ordinality, scope)?
+                    }
+                };
+                let mut source = self.source(relation, alias.as_ref(), Some(default), None)?;
+                source.lateral = has_left;
+                Ok(source)
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 let (relation, default) = self.table_function(name, args)?;
@@ -349,6 +381,16 @@ impl<'a> Binder<'a> {
                 }
                 let mut source = self.source(relation, alias.as_ref(), None, None)?;
                 source.lateral = *lateral;
+                Ok(source)
+            }
+            TableFactor::UNNEST { alias, array_exprs, with_offset: false, with_ordinality, .. } => {
+                let scope = Rc::new(Scope::new(match has_left {
+                    true => Some(Rc::new(visible.clone())),
+                    false => visible.parent.clone(),
+                }));
+                let relation = self.unnest_factor(array_exprs.iter().collect(), *with_ordinality, scope)?;
+                let mut source = self.source(relation, alias.as_ref(), Some("unnest".into()), None)?;
+                source.lateral = has_left;
                 Ok(source)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -543,65 +585,25 @@ impl<'a> Binder<'a> {
                 }
                 _ => Err(Error::internal("a statement in FROM without its text")),
             },
+            PIVOT_OF => match arguments {
+                [
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(text)),
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(with)),
+                ] => {
+                    let (text, with) = (self.constant(text)?.0, self.constant(with)?.0);
+                    let text = text.as_text().unwrap_or_default().to_owned();
+                    let with = with.as_text().unwrap_or_default().to_owned();
+                    Ok((self.bind_pivot_statement(&text, &with, span)?, "pivot".to_owned()))
+                }
+                _ => Err(Error::internal("a PIVOT without its text")),
+            },
             "generate_series" | "range" => {
                 let relation = self.generate_series(&function, arguments, span)?;
                 Ok((relation, function))
             }
-            "read_parquet" | "read_csv" | "read_arrow" | "read_tbl" => {
-                let format = function.trim_start_matches("read_");
-                let mut options = vec![("format".to_owned(), format.to_owned())];
-                let mut path = None;
-                for argument in arguments {
-                    match argument {
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
-                            if path.is_none() && !list.elem.is_empty() =>
-                        {
-                            for file in &list.elem {
-                                let file = self.constant(file)?.0;
-                                match &path {
-                                    None => path = Some(file),
-                                    Some(_) => {
-                                        let name = file.as_text().unwrap_or_default().to_owned();
-                                        options.push(("files".to_owned(), name));
-                                    }
-                                }
-                            }
-                        }
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
-                            path = Some(self.constant(e)?.0);
-                        }
-                        // `option = value`, as DuckDB writes it.
-                        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp {
-                            left,
-                            op: BinaryOperator::Eq,
-                            right,
-                        })) if matches!(&**left, Ast::Identifier(_)) => {
-                            let Ast::Identifier(name) = &**left else { continue };
-                            let (value, ty) = self.constant(right)?;
-                            options.push((folded(name), value.display(ty)));
-                        }
-                        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
-                            let (value, ty) = self.constant(e)?;
-                            options.push((folded(name), value.display(ty)));
-                        }
-                        other => {
-                            let error = Error::new(
-                                SqlState::UndefinedFunction,
-                                format!("{function} does not take the argument {other}"),
-                            );
-                            return Err(self.error_at(error, span));
-                        }
-                    }
-                }
-                let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
-                    self.error_at(
-                        Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
-                        span,
-                    )
-                })?;
-                let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
-                Ok((self.file(source), file_stem(&path)))
-            }
+            "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
+            | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
+            | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
                 if let Some(called) = self.relations.macro_named(&function).filter(|m| m.table) {
                     self.count_instance()?;
@@ -618,8 +620,10 @@ impl<'a> Binder<'a> {
                     SqlState::UndefinedFunction,
                     format!("table function {function} does not exist"),
                 );
-                let known =
-                    TABLE_FUNCTIONS.iter().copied().chain(self.relations.system_functions().iter().copied());
+                let known = listing::TABLE_FUNCTIONS
+                    .iter()
+                    .copied()
+                    .chain(self.relations.system_functions().iter().copied());
                 let error = match nearest(&function, known) {
                     Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
                     None => error,
@@ -627,6 +631,97 @@ impl<'a> Binder<'a> {
                 Err(self.error_at(error, span))
             }
         }
+    }
+
+    /// A function that reads files, or says what a file is.
+    fn file_function(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<(Relation, String)> {
+        let format = match function {
+            "sniff_csv" => "csv",
+            "parquet_scan" => "parquet",
+            _ => function.trim_start_matches("read_").trim_end_matches("_auto"),
+        };
+        let mut options = vec![("format".to_owned(), format.to_owned())];
+        let mut path = None;
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
+                    if path.is_none() && !list.elem.is_empty() =>
+                {
+                    for file in &list.elem {
+                        let file = self.constant(file)?.0;
+                        match &path {
+                            None => path = Some(file),
+                            Some(_) => {
+                                let name = file.as_text().unwrap_or_default().to_owned();
+                                options.push(("files".to_owned(), name));
+                            }
+                        }
+                    }
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) if path.is_none() => {
+                    path = Some(self.constant(e)?.0);
+                }
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
+                    self.file_option(&folded(name), e, &mut options)?;
+                }
+                // `name = value`, as others write it.
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::BinaryOp { left, op, right }))
+                    if *op == sqlparser::ast::BinaryOperator::Eq
+                        && matches!(left.as_ref(), Ast::Identifier(_)) =>
+                {
+                    if let Ast::Identifier(name) = left.as_ref() {
+                        self.file_option(&folded(name), right, &mut options)?;
+                    }
+                }
+                other => {
+                    let error = Error::new(
+                        SqlState::UndefinedFunction,
+                        format!("{function} does not take the argument {other}"),
+                    );
+                    return Err(self.error_at(error, span));
+                }
+            }
+        }
+        let path = path.as_ref().and_then(Value::as_text).map(str::to_owned).ok_or_else(|| {
+            self.error_at(
+                Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes")),
+                span,
+            )
+        })?;
+        if function == "sniff_csv" {
+            let report = self.relations.sniffed(&path, &options).map_err(|e| self.error_at(e, span))?;
+            return Ok((self.constant_rows(report.columns.fields(), report.rows), "sniffed".to_owned()));
+        }
+        let source = self.relations.file(&path, &options).map_err(|e| self.error_at(e, span))?;
+        Ok((self.file(source), file_stem(&path)))
+    }
+
+    /// An option of a file: a list is its entries one by one, `{'name': value}` is the name, NUL and the value.
+    fn file_option(&mut self, name: &str, value: &'a Ast, options: &mut Vec<(String, String)>) -> Result<()> {
+        match value {
+            Ast::Array(list) => {
+                for entry in &list.elem {
+                    let (value, ty) = self.constant(entry)?;
+                    options.push((name.to_owned(), value.display(ty)));
+                }
+            }
+            Ast::Dictionary(entries) => {
+                for entry in entries {
+                    let (value, ty) = self.constant(&entry.value)?;
+                    options.push((name.to_owned(), format!("{}\0{}", entry.key.value, value.display(ty))));
+                }
+            }
+            _ => {
+                let (value, ty) = self.constant(value)?;
+                options.push((name.to_owned(), value.display(ty)));
+            }
+        }
+        Ok(())
     }
 
     /// A constant argument.

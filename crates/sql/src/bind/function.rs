@@ -13,31 +13,60 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
-use super::{aggregate, fold, folded, library, literal, operator, window};
+use super::{Binder, aggregate, fold, folded, library, literal, operator, own, window};
 use crate::place;
 
-/// Names known here, for "did you mean".
-pub(crate) const OWN: [&str; 20] = [
-    "count",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "coalesce",
-    "nullif",
+/// Scalar functions that are typed here, beside those of the library.
+pub(crate) const OWN: [&str; 35] = [
     "abs",
-    "lower",
-    "upper",
-    "length",
-    "substring",
-    "mod",
-    "round",
-    "now",
+    "ceil",
+    "ceiling",
+    "char_length",
+    "character_length",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "date_part",
+    "floor",
     "greatest",
+    "ifnull",
     "least",
-    "string_agg",
-    "stddev",
-    "variance",
+    "length",
+    "localtime",
+    "localtimestamp",
+    "lower",
+    "mod",
+    "now",
+    "nullif",
+    "nvl",
+    "nvl2",
+    "octet_length",
+    "regexp_extract",
+    "regexp_matches",
+    "sign",
+    "statement_timestamp",
+    "substr",
+    "substring",
+    "today",
+    "transaction_timestamp",
+    "upper",
+];
+
+const INTERVAL_FIELDS: [&str; 11] = [
+    "millennium",
+    "century",
+    "decade",
+    "year",
+    "quarter",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "microsecond",
+    "epoch",
 ];
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -68,6 +97,11 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return self.scalar_macro(&name, called, arguments, span);
         }
+        if idents.len() == 1
+            && let Some(external) = self.binder.relations.external(&name)
+        {
+            return self.external(&name, external, call, span);
+        }
         if name == "columns" && call.over.is_none() && idents.len() == 1 {
             return self.columns_call(call, span);
         }
@@ -94,6 +128,16 @@ impl<'a> ExprBinder<'_, 'a> {
                 SqlState::GroupingError,
                 format!("FILTER specified, but {name} is not an aggregate function"),
             )));
+        }
+        if name == "unnest"
+            && let FunctionArguments::List(list) = &call.args
+        {
+            return self.unnest_call(&list.args, span);
+        }
+        if let (FunctionArguments::List(list), None) = (&call.args, &call.over)
+            && let Some(bound) = self.special_call(&name, &list.args, span)?
+        {
+            return Ok(bound);
         }
         let mut arguments: Vec<&'a Ast> = Vec::new();
         if let FunctionArguments::List(list) = &call.args {
@@ -131,19 +175,43 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply(name, bound, span)
     }
 
-    fn apply(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
+    pub(super) fn apply(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
+        let name = own::aliased(name);
+        if name == "#" && arguments.len() == 2 {
+            let mut operands = arguments.into_iter();
+            let (Some(left), Some(right)) = (operands.next(), operands.next()) else {
+                return Err(Error::internal("two operands"));
+            };
+            return own::bits("#", left, right, text);
+        }
+        let mut arguments = match self.written_out(name, arguments, span)? {
+            Ok(expr) => return Ok(Bound::typed(fold::fold(expr), span)),
+            Err(arguments) => arguments,
+        };
         let count = arguments.len();
+        if let Some(expr) = self.nested_call(name, &arguments, span)? {
+            return Ok(Bound::typed(fold::fold(expr), span));
+        }
         let expr = match (name, count) {
             ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
             ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,
-            ("coalesce", 1..) => {
+            ("coalesce", 1..) | ("ifnull" | "nvl", 2) => {
                 let (arguments, ty) = coerce::unify(arguments, "COALESCE", text)?;
                 own(Function::Coalesce, arguments, ty)
             }
             ("greatest" | "least", 1..) => {
                 let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
                 Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+            }
+            ("nvl2", 3) => {
+                let chosen = arguments.split_off(1);
+                let (mut chosen, ty) = coerce::unify(chosen, "NVL2", text)?;
+                let input = Box::new(arguments.swap_remove(0).expr);
+                let there = Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean);
+                let otherwise = chosen.pop().map(Box::new);
+                let branches = chosen.into_iter().map(|then| (there.clone(), then)).collect();
+                Expr::new(ExprKind::Case { branches, otherwise }, ty)
             }
             ("nullif", 2) => {
                 let ty = arguments[0].ty();
@@ -207,12 +275,15 @@ impl<'a> ExprBinder<'_, 'a> {
                     }
                 }
             }
-            ("current_date", 0) => now(Type::Date),
-            ("now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp", 0) => {
-                now(Type::TimestampTz)
+            ("floor" | "ceil" | "ceiling", 1) if arguments[0].ty().is_decimal() => {
+                whole_below_or_above(arguments.swap_remove(0), name != "floor", text)?
             }
-            ("localtimestamp", 0) => now(Type::Timestamp),
-            ("localtime" | "current_time", 0) => now(Type::Time),
+            ("current_date" | "today", 0) => self.binder.now(Type::Date),
+            ("now" | "current_timestamp" | "transaction_timestamp" | "statement_timestamp", 0) => {
+                self.binder.now(Type::TimestampTz)
+            }
+            ("localtimestamp", 0) => self.binder.now(Type::Timestamp),
+            ("localtime" | "current_time", 0) => self.binder.now(Type::Time),
             ("sign", 1) => library::call("signum", arguments, text, span)?,
             ("ceiling", 1) => library::call("ceil", arguments, text, span)?,
             ("concat", 1..) => {
@@ -332,7 +403,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(expr, span))
     }
 
-    fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+    pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
         let ty = value.ty();
         let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
@@ -342,7 +413,11 @@ impl<'a> ExprBinder<'_, 'a> {
         if ty == Type::Null {
             return Ok(super::null_of(Type::BigInt));
         }
-        let field = field.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(field);
+        let field = match field {
+            "centuries" => "century",
+            "millennia" => "millennium",
+            other => other.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(other),
+        };
         let own_field = match field {
             "year" => Some(Function::ExtractYear),
             "month" => Some(Function::ExtractMonth),
@@ -353,8 +428,17 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(fold::fold(own(function, vec![value.expr], Type::BigInt)));
         }
         if ty.is_interval() {
-            let error = Error::unsupported(format!("extract({field}) from {ty} is not supported"));
-            return Err(place::at(error, text, span));
+            return self.interval_field(field, value, span);
+        }
+        if matches!(field, "decade" | "century" | "millennium" | "era" | "yearweek") && is_day {
+            let field = Bound { expr: Expr::literal(Value::text(field), Type::Text), untyped: true, span };
+            return match own::call("date_field", &[field, value], text)? {
+                Some(expr) => Ok(expr),
+                None => Err(Error::internal("a field of a moment")),
+            };
+        }
+        if field == "julian" && is_day {
+            return library::call("julian", vec![value], text, span);
         }
         let known = [
             "year",
@@ -397,6 +481,30 @@ impl<'a> ExprBinder<'_, 'a> {
             return operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text);
         }
         Ok(if part.ty.is_integer() { cast(part, Type::BigInt) } else { part })
+    }
+
+    /// A field of an interval; seconds have a fraction, as those of moments do.
+    fn interval_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let (asked, scale) = match field {
+            "second" => ("microsecond", 6),
+            "millisecond" => ("microsecond", 3),
+            "epoch" => ("epoch", 6),
+            other => (other, 0),
+        };
+        if !INTERVAL_FIELDS.contains(&asked) {
+            let message = format!("unit \"{field}\" not recognized for type {}", value.ty());
+            return Err(place::at(Error::new(SqlState::InvalidParameterValue, message), text, span));
+        }
+        let field = Bound { expr: Expr::literal(Value::text(asked), Type::Text), untyped: true, span };
+        let Some(part) = own::call("interval_field", &[field, value], text)? else {
+            return Err(Error::internal("a field of an interval"));
+        };
+        if scale == 0 {
+            return Ok(part);
+        }
+        let unit = Bound::typed(literal::decimal_literal(1, scale), span);
+        operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text)
     }
 
     /// ROUND and TRUNC of a DECIMAL, which are exact: a cast to fewer digits rounds half away from zero.
@@ -449,7 +557,7 @@ impl<'a> ExprBinder<'_, 'a> {
 }
 
 /// `value` without the digits behind `digits`: the remainder is taken off, then the rest fits exactly.
-fn truncated(value: Expr, digits: u8, span: Span, text: &str) -> Result<Expr> {
+pub(super) fn truncated(value: Expr, digits: u8, span: Span, text: &str) -> Result<Expr> {
     let Type::Decimal { precision, scale } = value.ty else { return Ok(value) };
     let unit = Bound::typed(literal::decimal_literal(1, digits), span);
     let rest = operator::arithmetic(Arithmetic::Modulo, Bound::typed(value.clone(), span), unit, text)?;
@@ -472,15 +580,44 @@ fn as_text(bound: Bound) -> Bound {
     Bound { expr: cast(bound.expr, Type::Text), untyped, span }
 }
 
-/// The moment of the statement.
-fn now(ty: Type) -> Expr {
-    let micros = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX));
-    let value = match ty {
-        Type::Date => Value::I32((micros / MICROS_PER_DAY) as i32),
-        Type::Time => Value::I64(micros % MICROS_PER_DAY),
-        _ => Value::I64(micros),
+/// FLOOR and CEIL of a DECIMAL, without digits behind the point: what the remainder takes off is one too few or too many
+/// on one side of zero.
+fn whole_below_or_above(value: Bound, above: bool, text: &str) -> Result<Expr> {
+    let Type::Decimal { precision, scale } = value.ty() else { return Ok(value.expr) };
+    if scale == 0 {
+        return Ok(value.expr);
+    }
+    let span = value.span;
+    let whole = Type::Decimal { precision: (precision - scale + 1).clamp(1, 38), scale: 0 };
+    let rest = |value: Expr| {
+        let one = Bound::typed(literal::decimal_literal(1, 0), span);
+        operator::arithmetic(Arithmetic::Modulo, Bound::typed(value, span), one, text)
     };
-    Expr::literal(value, ty)
+    let remainder = rest(value.expr.clone())?;
+    let cut = cast(truncated(value.expr, 0, span, text)?, whole);
+    let zero = Expr::literal(super::zero_of(remainder.ty), remainder.ty);
+    let op = if above { types::Comparison::Greater } else { types::Comparison::Less };
+    let beside = Expr::compare(op, remainder, zero);
+    let step = if above { Arithmetic::Add } else { Arithmetic::Subtract };
+    let one = Bound::typed(literal::decimal_literal(1, 0), span);
+    let moved = cast(operator::arithmetic(step, Bound::typed(cut.clone(), span), one, text)?, whole);
+    let branches = vec![(beside, moved)];
+    Ok(Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(cut)) }, whole))
+}
+
+impl Binder<'_> {
+    /// The moment of the statement: the same wherever it asks.
+    pub(crate) fn now(&mut self, ty: Type) -> Expr {
+        let micros = *self.moment.get_or_insert_with(|| {
+            std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
+        });
+        let value = match ty {
+            Type::Date => Value::I32((micros / MICROS_PER_DAY) as i32),
+            Type::Time => Value::I64(micros % MICROS_PER_DAY),
+            _ => Value::I64(micros),
+        };
+        Expr::literal(value, ty)
+    }
 }

@@ -57,29 +57,69 @@ impl Groups {
     }
 }
 
+/// Parts that CUBE takes, as each doubles its sets.
+const CUBE_PARTS_MAX: usize = 12;
+
 /// The sets of one item of GROUP BY; several items are combined, each set of one with each of the others.
 pub(super) fn sets_of(item: &Ast) -> Result<Vec<Vec<&Ast>>> {
-    let too_many = || Error::new(SqlState::StatementTooComplex, "too many grouping sets");
     Ok(match item {
-        Ast::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
-        Ast::Rollup(parts) => {
-            (0..=parts.len()).rev().map(|n| parts[..n].iter().flatten().collect()).collect()
-        }
-        Ast::Cube(parts) => {
-            if parts.len() > 12 {
-                return Err(too_many());
+        Ast::GroupingSets(sets) => {
+            let mut out = Vec::with_capacity(sets.len());
+            for set in sets {
+                match set.as_slice() {
+                    [one] => match nested(one) {
+                        Some((true, parts)) => out.extend(rollup(&parts)),
+                        Some((false, parts)) => out.extend(cube(&parts)?),
+                        None => out.push(vec![one]),
+                    },
+                    several => out.push(several.iter().collect()),
+                }
             }
-            let all = (1usize << parts.len()) - 1;
-            (0..=all)
-                .map(|left_out| {
-                    let kept = |at: &usize| left_out >> (parts.len() - 1 - at) & 1 == 0;
-                    (0..parts.len()).filter(kept).flat_map(|at| &parts[at]).collect()
-                })
-                .collect()
+            out
         }
+        Ast::Rollup(parts) => rollup(&listed(parts)),
+        Ast::Cube(parts) => cube(&listed(parts))?,
         Ast::Tuple(items) => vec![items.iter().collect()],
         other => vec![vec![other]],
     })
+}
+
+fn listed(parts: &[Vec<Ast>]) -> Vec<Vec<&Ast>> {
+    parts.iter().map(|part| part.iter().collect()).collect()
+}
+
+fn rollup<'a>(parts: &[Vec<&'a Ast>]) -> Vec<Vec<&'a Ast>> {
+    (0..=parts.len()).rev().map(|n| parts[..n].iter().flatten().copied().collect()).collect()
+}
+
+fn cube<'a>(parts: &[Vec<&'a Ast>]) -> Result<Vec<Vec<&'a Ast>>> {
+    if parts.len() > CUBE_PARTS_MAX {
+        return Err(Error::new(SqlState::StatementTooComplex, "too many grouping sets"));
+    }
+    let all = (1usize << parts.len()) - 1;
+    let set = |left_out: usize| {
+        let kept = |at: &usize| left_out >> (parts.len() - 1 - at) & 1 == 0;
+        (0..parts.len()).filter(kept).flat_map(|at| parts[at].iter().copied()).collect()
+    };
+    Ok((0..=all).map(set).collect())
+}
+
+/// ROLLUP (true) or CUBE inside GROUPING SETS, which the parser takes for a function.
+fn nested(item: &Ast) -> Option<(bool, Vec<Vec<&Ast>>)> {
+    let Ast::Function(call) = item else { return None };
+    let [sqlparser::ast::ObjectNamePart::Identifier(name)] = call.name.0.as_slice() else { return None };
+    let is_rollup = match (name.quote_style, name.value.to_lowercase().as_str()) {
+        (None, "rollup") => true,
+        (None, "cube") => false,
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let parts = list.args.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Tuple(items))) => Some(items.iter().collect()),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Some(vec![one]),
+        _ => None,
+    });
+    Some((is_rollup, parts.collect()))
 }
 
 /// Each set of `left` with each of `right`.

@@ -14,6 +14,7 @@ use vector::arrow::{arrow_type, type_from_arrow};
 
 use super::coerce::{Bound, cast, read_literal, widens};
 use super::scope::nearest;
+use super::{listing, own};
 use crate::place;
 
 type Registry = HashMap<String, Arc<ScalarUDF>>;
@@ -33,8 +34,26 @@ fn registry() -> &'static Registry {
     })
 }
 
-/// Functions that only make sense inside DataFusion, or on types we do not have.
-const HIDDEN: [&str; 16] = [
+/// Functions that only make sense inside DataFusion, on types we do not have, or otherwise than users expect.
+const HIDDEN: [&str; 33] = [
+    // Their formats are another library's, not PostgreSQL's.
+    "date_format",
+    "from_unixtime",
+    "to_char",
+    "to_date",
+    "to_local_time",
+    "to_time",
+    "to_timestamp",
+    "to_timestamp_micros",
+    "to_timestamp_millis",
+    "to_timestamp_nanos",
+    "to_timestamp_seconds",
+    "to_unixtime",
+    "arrow_field",
+    "file_row_index",
+    "input_file_name",
+    "regexp_match",
+    "try_cast_to_type",
     "arrow_cast",
     "arrow_typeof",
     "arrow_metadata",
@@ -68,6 +87,9 @@ fn shown(argument: &Bound) -> String {
 
 /// `name(a, b)` as the library's function of that name, arguments cast as its signature asks.
 pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) -> Result<Expr> {
+    if let Some(expr) = own::call(name, &arguments, text)? {
+        return Ok(expr);
+    }
     let undefined = || {
         let types: Vec<String> = arguments.iter().map(shown).collect();
         Error::new(
@@ -77,7 +99,13 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     };
     let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
         let error = undefined();
-        let error = match nearest(name, registry().keys().map(String::as_str).chain(super::function::OWN)) {
+        if plan::functions::signatures(name).next().is_some() {
+            let hint = "no function of that name takes these types; a cast may help";
+            return Err(place::at(error.with_hint(hint), text, span));
+        }
+        let known = listing::function_names();
+        let known = known.iter().filter(|(_, kind)| *kind != "table").map(|(name, _)| name.as_str());
+        let error = match nearest(name, known) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
             None => error,
         };

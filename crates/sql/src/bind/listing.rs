@@ -1,30 +1,55 @@
-//! The functions there are, by name and kind, for `quickstep_functions()`.
+//! The functions there are: the names that the binder knows, held against the entries of `functions`, which
+//! `quickstep_functions()` shows.
 
-use super::{aggregate, from, function, library, window};
+use super::{aggregate, function, library, nested_calls, own, window};
+use crate::functions::{self, FunctionInfo};
 
 /// Aggregates under all their names; the test below holds the list against the binder.
-const AGGREGATES: [&str; 37] = [
+const AGGREGATES: [&str; 69] = [
     "any_value",
     "approx_count_distinct",
+    "approx_distinct",
+    "approx_median",
     "approx_quantile",
+    "arbitrary",
+    "arg_max",
+    "arg_min",
+    "argmax",
+    "argmin",
+    "array_agg",
     "avg",
     "bit_and",
     "bit_or",
     "bit_xor",
     "bool_and",
     "bool_or",
+    "corr",
     "count",
     "count_if",
     "countif",
+    "covar_pop",
+    "covar_samp",
     "entropy",
     "every",
+    "first",
     "group_concat",
+    "histogram",
+    "json_agg",
+    "json_group_array",
+    "json_group_object",
+    "json_object_agg",
+    "jsonb_agg",
+    "jsonb_object_agg",
     "kurtosis",
     "kurtosis_pop",
+    "last",
+    "list",
     "listagg",
     "max",
+    "max_by",
     "median",
     "min",
+    "min_by",
     "mode",
     "percentile_cont",
     "percentile_disc",
@@ -32,6 +57,15 @@ const AGGREGATES: [&str; 37] = [
     "quantile",
     "quantile_cont",
     "quantile_disc",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "regr_sxx",
+    "regr_sxy",
+    "regr_syy",
     "skewness",
     "stddev",
     "stddev_pop",
@@ -57,26 +91,47 @@ const WINDOWS: [&str; 11] = [
     "row_number",
 ];
 
-/// Every function's name and kind: aggregate, scalar, table or window; by kind and name.
-pub fn functions() -> Vec<(String, &'static str)> {
-    let mut scalars: Vec<&str> = library::names().collect();
-    scalars.extend(function::OWN.iter().filter(|n| !aggregate::is_aggregate(n)));
+/// Functions that stand in FROM, beside macros and those that list the catalog.
+pub(super) const TABLE_FUNCTIONS: [&str; 20] = [
+    "generate_series",
+    "range",
+    "unnest",
+    "json_each",
+    "json_each_text",
+    "json_array_elements",
+    "json_array_elements_text",
+    "json_object_keys",
+    "jsonb_each",
+    "jsonb_each_text",
+    "jsonb_array_elements",
+    "jsonb_array_elements_text",
+    "jsonb_object_keys",
+    "read_parquet",
+    "read_csv",
+    "read_json",
+    "read_ndjson",
+    "read_arrow",
+    "read_tbl",
+    "sniff_csv",
+];
+
+/// Every function's name and kind that a call is bound by.
+pub(crate) fn function_names() -> Vec<(String, &'static str)> {
+    let mut scalars: Vec<&str> = library::names().chain(function::OWN).chain(own::names()).collect();
+    scalars.extend(nested_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
-    let kinds: [(&'static str, &[&str]); 4] = [
-        ("aggregate", &AGGREGATES),
-        ("scalar", &scalars),
-        ("table", &from::TABLE_FUNCTIONS),
-        ("window", &WINDOWS),
-    ];
-    let of_kind = |(kind, names): &(&'static str, &[&str])| -> Vec<(String, &'static str)> {
-        names
-            .iter()
-            .filter(|n| *kind != "scalar" || !(aggregate::is_aggregate(n) || window::is_window_function(n)))
-            .map(|n| ((*n).to_owned(), *kind))
-            .collect()
-    };
-    kinds.iter().flat_map(of_kind).collect()
+    scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));
+    let kinds: [(&'static str, &[&str]); 4] =
+        [("aggregate", &AGGREGATES), ("scalar", &scalars), ("table", &TABLE_FUNCTIONS), ("window", &WINDOWS)];
+    kinds.iter().flat_map(|(kind, names)| names.iter().map(|n| ((*n).to_owned(), *kind))).collect()
+}
+
+/// Every function with what is said about it, by kind and name.
+pub fn functions() -> Vec<FunctionInfo> {
+    let mut all: Vec<FunctionInfo> = functions::described().collect();
+    all.sort_by_key(|f| (f.kind, f.name));
+    all
 }
 
 #[cfg(test)]
@@ -87,6 +142,6 @@ mod tests {
     fn what_is_listed_exists() {
         assert!(AGGREGATES.iter().all(|n| aggregate::function_named(n).is_some()));
         assert!(WINDOWS.iter().all(|n| window::is_window_function(n)));
-        assert!(functions().iter().any(|(name, kind)| name == "upper" && *kind == "scalar"));
+        assert!(functions().iter().any(|f| f.name == "upper" && f.kind == "scalar"));
     }
 }

@@ -27,6 +27,20 @@ impl<'a> Binder<'a> {
         span: Span,
         bind: impl FnOnce(&mut Self, &'a Parsed) -> Result<T>,
     ) -> Result<T> {
+        let ctes = std::mem::take(&mut self.ctes);
+        let result = self.within(what, text, span, bind);
+        self.ctes = ctes;
+        result
+    }
+
+    /// As `inside`, for a text that may name the common table expressions around it.
+    fn within<T>(
+        &mut self,
+        what: String,
+        text: String,
+        span: Span,
+        bind: impl FnOnce(&mut Self, &'a Parsed) -> Result<T>,
+    ) -> Result<T> {
         if self.inside.len() >= NESTING_MAX {
             return Err(self.error_at(stack::too_deep(), span));
         }
@@ -38,14 +52,12 @@ impl<'a> Binder<'a> {
         let around = std::mem::replace(&mut self.text, own);
         let exclusions = std::mem::replace(&mut self.exclusions, &parsed.exclusions);
         let samples = std::mem::replace(&mut self.samples, &parsed.samples);
-        let ctes = std::mem::take(&mut self.ctes);
         self.inside.push(what.clone());
         let result = bind(self, parsed);
         self.inside.pop();
         self.text = around;
         self.exclusions = exclusions;
         self.samples = samples;
-        self.ctes = ctes;
         result.map_err(|error| {
             // Its place is one of the inner text.
             let mut told = Error::new(error.state(), error.message());
@@ -71,6 +83,25 @@ impl<'a> Binder<'a> {
     /// A query that this crate has written itself.
     pub(crate) fn bind_text(&mut self, what: String, text: String, span: Span) -> Result<Relation> {
         self.inside(what, text, span, |binder, parsed| binder.bind_query(query_of(parsed)?, None))
+    }
+
+    /// A query that a statement is written out as, where the statement stands.
+    pub(super) fn bind_written(&mut self, what: String, text: String, span: Span) -> Result<Relation> {
+        self.count_instance()?;
+        self.within(format!("{what} ({text})"), text, span, |binder, parsed| {
+            binder.bind_query(query_of(parsed)?, None)
+        })
+        .map_err(|error| match error.detail() {
+            Some(detail) if detail.starts_with(&format!("in {what} (")) => {
+                // The user has not written the query that it is told by.
+                let mut told = Error::new(error.state(), error.message());
+                if let Some(hint) = error.hint() {
+                    told = told.with_hint(hint);
+                }
+                self.error_at(told.with_detail(format!("in {what}")), span)
+            }
+            _ => error,
+        })
     }
 
     /// `(DESCRIBE ...)` in FROM.

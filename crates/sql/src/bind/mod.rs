@@ -14,6 +14,7 @@ mod columns;
 mod decorrelate;
 mod describe;
 pub(crate) mod expression;
+mod external;
 mod fold;
 mod from;
 mod function;
@@ -22,8 +23,13 @@ mod library;
 mod listing;
 pub(crate) mod literal;
 mod macros;
+pub(crate) mod nested;
+mod nested_calls;
 mod operator;
+mod own;
+mod packing;
 mod pivot;
+mod pivot_statement;
 mod query;
 mod recursion;
 mod regex;
@@ -37,9 +43,12 @@ mod show;
 mod star;
 mod subquery;
 mod unnest;
+mod unnesting;
 mod values;
 pub(crate) mod window;
 
+#[cfg(test)]
+pub(crate) use listing::function_names;
 pub use listing::functions;
 pub(crate) use retype::Retyped;
 
@@ -105,6 +114,8 @@ pub(crate) struct Binder<'a> {
     samples: &'a [(Location, SampleClause)],
     /// Of samples that were given no seed.
     seed: u64,
+    /// Microseconds since 1970, once something has asked for the time.
+    moment: Option<i64>,
     /// Values of `$1`, `$2` and so on.
     pub values: &'a [(Value, Type)],
     texts: &'a Texts,
@@ -119,6 +130,10 @@ pub(crate) struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
+    /// Whether a view or macro is being bound, whose text is another one.
+    pub fn is_inside(&self) -> bool {
+        !self.inside.is_empty()
+    }
     pub fn new(text: &'a str, relations: &'a dyn Relations, texts: &'a Texts) -> Self {
         Binder {
             text,
@@ -132,6 +147,7 @@ impl<'a> Binder<'a> {
             exclusions: &[],
             samples: &[],
             seed: sample::random_seed(),
+            moment: None,
             values: &[],
             texts,
             arguments: Vec::new(),
@@ -234,6 +250,7 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         }
         K::Function { function: Function::NullIf, .. }
         | K::Library { .. }
+        | K::External { .. }
         | K::ScalarSubquery(_)
         | K::Input(_) => true,
         K::Cast { lenient: true, .. } => true,
@@ -261,6 +278,11 @@ fn single_row() -> LogicalPlan {
 
 fn null_of(ty: Type) -> Expr {
     Expr::literal(Value::Null, ty)
+}
+
+/// 0 in the form that values of an exact numeric type have.
+fn zero_of(ty: Type) -> Value {
+    Value::from_i128(0, ty.physical()).unwrap_or(Value::Null)
 }
 
 fn check_depth(expr: &Expr) -> Result<()> {

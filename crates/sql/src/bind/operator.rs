@@ -338,8 +338,13 @@ pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
         return Ok(Expr::literal(Value::Null, Type::Integer));
     }
     // -2147483648 and -9223372036854775808 are literals of their own types.
+    let least = match ty {
+        Type::BigInt => -i128::from(i32::MIN),
+        _ => -i128::from(i64::MIN),
+    };
     if let Some(value) = operand.expr.as_literal().and_then(Value::as_i128)
         && matches!(ty, Type::BigInt | Type::Decimal { scale: 0, .. })
+        && value == least
         && let Ok(value) = i64::try_from(-value)
     {
         return Ok(super::literal::integer(value));
@@ -350,6 +355,9 @@ pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
 /// `a || b`: text with anything, or BYTEA with BYTEA. Nested uses become one call.
 pub(crate) fn concatenate(left: Bound, right: Bound, text: &str) -> Result<Expr> {
     let (lt, rt) = (left.ty(), right.ty());
+    if let Some(lists) = concatenate_lists(&left, &right, text)? {
+        return Ok(lists);
+    }
     let binary = (lt == Type::Bytea || rt == Type::Bytea)
         && [&left, &right].iter().all(|o| o.ty() == Type::Bytea || o.untyped || o.is_null());
     let some_text = left.untyped || right.untyped || lt.is_text() || rt.is_text();
@@ -373,6 +381,43 @@ pub(crate) fn concatenate(left: Bound, right: Bound, text: &str) -> Result<Expr>
         }
     }
     Ok(fold::fold(Expr::new(ExprKind::Function { function: Function::Concatenate, arguments }, ty)))
+}
+
+/// `list || list`, `list || element` and `element || list`; `None` when neither is a list.
+fn concatenate_lists(left: &Bound, right: &Bound, text: &str) -> Result<Option<Expr>> {
+    let (lt, rt) = (left.ty(), right.ty());
+    if lt.element().is_none() && rt.element().is_none() {
+        return Ok(None);
+    }
+    let span = left.span.union(&right.span);
+    let refused = || undefined("||", lt, rt, text, span);
+    if lt == Type::Null || rt == Type::Null {
+        return Ok(Some(Expr::literal(Value::Null, if lt == Type::Null { rt } else { lt })));
+    }
+    let call = |name: &str, arguments: Vec<Expr>, ty: Type| {
+        Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+    };
+    // A quoted literal beside a list is a list.
+    let read = |bound: &Bound, ty: Type| match bound.untyped {
+        true => read_literal(bound, ty, text).map(|e| (cast(e, ty), ty)),
+        false => Ok((bound.expr.clone(), bound.ty())),
+    };
+    let ((left_expr, lt), (right_expr, rt)) = (read(left, rt)?, read(right, lt)?);
+    if let Some(common) = common_type(lt, rt) {
+        return Ok(Some(call(
+            "list_concat",
+            vec![cast(left_expr, common), cast(right_expr, common)],
+            common,
+        )));
+    }
+    let (list, value) =
+        if lt.element().is_some_and(|e| common_type(e, rt).is_some()) { (lt, rt) } else { (rt, lt) };
+    let element = list.element().and_then(|e| common_type(e, value)).ok_or_else(refused)?;
+    let ty = Type::list(element)?;
+    Ok(Some(match list == lt {
+        true => call("list_append", vec![cast(left_expr, ty), cast(right_expr, element)], ty),
+        false => call("list_prepend", vec![cast(left_expr, element), cast(right_expr, ty)], ty),
+    }))
 }
 
 /// A condition: BOOLEAN, an untyped literal that reads as one, or NULL.

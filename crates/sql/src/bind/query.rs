@@ -308,6 +308,7 @@ impl<'a> Binder<'a> {
             | LogicalPlan::Sort { input, .. }
             | LogicalPlan::Limit { input, .. }
             | LogicalPlan::Window { input, .. }
+            | LogicalPlan::Unnest { input, .. }
             | LogicalPlan::Aggregate { input, .. } => self.retype(input, id, to, span)?,
             LogicalPlan::Join { left, right, .. } => {
                 self.retype(left, id, to, span)? || self.retype(right, id, to, span)?

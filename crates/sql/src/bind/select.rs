@@ -81,6 +81,7 @@ impl<'a> Binder<'a> {
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
         binder.aggregates = aggregates;
         binder.windows = Some(Windows { named: &select.named_window, calls: vec![] });
+        binder.unnests = Some(vec![]);
         let mut items = Vec::with_capacity(select.projection.len());
         for item in &select.projection {
             binder.bind_item(item, &mut items)?;
@@ -114,16 +115,17 @@ impl<'a> Binder<'a> {
         let pending = std::mem::take(&mut binder.pending);
         let aggregates = binder.aggregates.take().unwrap_or_default();
         let windows = binder.windows.take().unwrap_or_default().calls;
+        let unnests = binder.unnests.take().unwrap_or_default();
 
         if groups.all {
             self.group_by_all(&mut groups, &items, &aggregates, &windows, &pending)?;
         }
         let grouped = written || select.having.is_some() || !aggregates.calls.is_empty();
-        let mut above = Above { having, qualify, items, keys, on, windows, pending };
+        let mut above = Above { having, qualify, items, keys, on, windows, unnests, pending };
         if grouped {
             plan = self.aggregate(plan, groups, aggregates, &scope, &mut above)?;
         }
-        let Above { having, mut qualify, mut items, keys, on, mut windows, pending } = above;
+        let Above { having, mut qualify, mut items, keys, on, mut windows, unnests, pending } = above;
         plan = self.apply_conjuncts(plan, having)?;
         // A subquery that a window call's value is compared with comes after the call.
         let (late, early): (Vec<Pending>, Vec<Pending>) = pending.into_iter().partition(|p| match &p.kind {
@@ -153,7 +155,11 @@ impl<'a> Binder<'a> {
                 *condition = replace(taken, &found);
             }
         }
-        let plan = self.apply_conjuncts(plan, qualify)?;
+        let mut plan = self.apply_conjuncts(plan, qualify)?;
+        if !unnests.is_empty() {
+            let lists = unnests.into_iter().map(|(id, list)| (id, replace(list, &found))).collect();
+            plan = LogicalPlan::Unnest { input: Box::new(plan), lists, ordinality: None, outer: false };
+        }
         for item in &mut items {
             let expr = std::mem::replace(&mut item.expr, Expr::boolean(false));
             item.expr = replace(expr, &found);
@@ -382,6 +388,9 @@ impl<'a> Binder<'a> {
         for item in &mut above.items {
             rewrite(self, &mut item.expr, item.span)?;
         }
+        for (_, list) in &mut above.unnests {
+            rewrite(self, list, Span::empty())?;
+        }
         for Sorted { order, span, .. } in above.keys.iter_mut().chain(&mut above.on) {
             if let Order::Expr(expr) = order {
                 rewrite(self, expr, *span)?;
@@ -537,6 +546,7 @@ struct Above {
     /// DISTINCT ON.
     on: Vec<Sorted>,
     windows: Vec<BoundWindow>,
+    unnests: Vec<(ColumnId, Expr)>,
     pending: Vec<Pending>,
 }
 
@@ -617,7 +627,7 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// The columns of `table.*`.
     pub(super) fn qualified_star(
-        &self,
+        &mut self,
         kind: &SelectItemQualifiedWildcardKind,
         span: Span,
     ) -> Result<Vec<Item>> {
@@ -633,10 +643,25 @@ impl<'a> ExprBinder<'_, 'a> {
             _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
         };
         let star: Vec<Item> = self.scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
-        if star.is_empty() {
-            return Err(self.binder.error_at(self.scope.unknown(Some(table), "*"), place));
+        if !star.is_empty() {
+            return Ok(star);
         }
-        Ok(star)
+        // A struct's column: its fields.
+        let owned: Vec<sqlparser::ast::Ident> = idents.into_iter().cloned().collect();
+        let whole = self.column(&owned)?.filter(|whole| whole.ty().fields().is_some());
+        let Some(whole) = whole else {
+            return Err(self.binder.error_at(self.scope.unknown(Some(table), "*"), place));
+        };
+        let fields = whole.ty().fields().unwrap_or_default();
+        Ok(fields
+            .iter()
+            .enumerate()
+            .map(|(at, (name, _))| {
+                let expr = super::nested::extract(whole.expr.clone(), at);
+                let name = if name.is_empty() { format!("element{}", at + 1) } else { name.clone() };
+                Item { name: name.as_str().into(), expr, untyped: false, span: place }
+            })
+            .collect())
     }
 
     /// QUALIFY: a condition over window calls and the select list's names. Its subqueries go with the others.

@@ -135,6 +135,9 @@ impl<'a> ExprBinder<'_, 'a> {
         right: &'a Ast,
         all: bool,
     ) -> Result<Bound> {
+        if !matches!(strip(right), Ast::Subquery(_)) {
+            return self.quantified_list(left, op, right, all);
+        }
         let (query, op) = self.quantified_parts(op, right)?;
         // x op ALL q says that there is no row with which x op fails.
         if all { self.member(left, op.negated(), query, true) } else { self.member(left, op, query, false) }

@@ -80,6 +80,10 @@ fn made_here(node: &LogicalPlan, made: &mut HashSet<ColumnId>) {
         }
         LogicalPlan::Join { mark, .. } => made.extend(*mark),
         LogicalPlan::Window { calls, .. } => made.extend(calls.iter().map(|(id, _)| *id)),
+        LogicalPlan::Unnest { lists, ordinality, .. } => {
+            made.extend(lists.iter().map(|(id, _)| *id));
+            made.extend(*ordinality);
+        }
         LogicalPlan::Filter { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => {}
     }
 }
@@ -121,6 +125,10 @@ fn rename(plan: &mut LogicalPlan, renamed: &HashMap<ColumnId, ColumnId>) {
             columns.iter_mut().for_each(new);
         }
         LogicalPlan::Window { calls, .. } => calls.iter_mut().for_each(|(id, _)| new(id)),
+        LogicalPlan::Unnest { lists, ordinality, .. } => {
+            lists.iter_mut().for_each(|(id, _)| new(id));
+            ordinality.iter_mut().for_each(new);
+        }
         LogicalPlan::Filter { .. } | LogicalPlan::Sort { .. } | LogicalPlan::Limit { .. } => {}
     }
     for expr in plan.expressions_mut() {
@@ -182,6 +190,11 @@ impl Domain<'_> {
                     expressions.into_iter().map(|(id, e)| (id, inside(e, &map, columns))).collect();
                 carry(&mut expressions, &map, columns);
                 Ok((LogicalPlan::Project { input: Box::new(input), expressions }, map))
+            }
+            LogicalPlan::Unnest { input, lists, ordinality, outer } => {
+                let (input, map) = self.unnest(*input, columns)?;
+                let lists = lists.into_iter().map(|(id, e)| (id, inside(e, &map, columns))).collect();
+                Ok((LogicalPlan::Unnest { input: Box::new(input), lists, ordinality, outer }, map))
             }
             LogicalPlan::Aggregate { input, groups, aggregates } => {
                 let whole = groups.is_empty();

@@ -1,6 +1,8 @@
 //! Window calls: OVER and WINDOW clauses, frames, and the plan nodes that evaluate them.
 
-use plan::{AggregateFunction, ColumnId};
+use std::sync::Arc;
+
+use plan::{AggregateFunction, ColumnId, ExternalFunction};
 use plan::{
     Arithmetic, Exclusion, Expr, Frame, FrameBound, FrameUnit, LogicalPlan, SortKey, WindowCall,
     WindowFunction,
@@ -15,6 +17,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
+use super::packing::{AggregateArguments, Packed};
 use super::query::sort_key;
 use super::{Binder, aggregate, folded, literal, operator};
 use crate::place;
@@ -33,6 +36,8 @@ pub(crate) struct BoundWindow {
     pub partition: Vec<Expr>,
     pub order: Vec<SortKey>,
     pub call: WindowCall,
+    /// What the result holds.
+    pub result: Packed,
 }
 
 impl BoundWindow {
@@ -89,6 +94,29 @@ impl<'a> ExprBinder<'_, 'a> {
         over: &'a WindowType,
         span: Span,
     ) -> Result<Bound> {
+        self.window_of(name, call, over, None, span)
+    }
+
+    /// The rows of an aggregate of the host program, put together over a window.
+    pub(super) fn window_of_external(
+        &mut self,
+        name: &str,
+        call: &'a Call,
+        over: &'a WindowType,
+        pack: &Arc<ExternalFunction>,
+        span: Span,
+    ) -> Result<Bound> {
+        self.window_of(name, call, over, Some(pack), span)
+    }
+
+    fn window_of(
+        &mut self,
+        name: &str,
+        call: &'a Call,
+        over: &'a WindowType,
+        pack: Option<&Arc<ExternalFunction>>,
+        span: Span,
+    ) -> Result<Bound> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that a window call inside another is seen as nested.
@@ -102,17 +130,17 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(refuse(error));
         };
         let inside = std::mem::replace(&mut self.in_window, true);
-        let result = self.bound_window(name, call, over, windows.named, span);
+        let result = self.bound_window((name, pack), call, over, windows.named, span);
         self.in_window = inside;
         let bound = result.map(|mut window| {
-            let ty = window.call.ty;
+            let (ty, result) = (window.call.ty, window.result);
             let same = |known: &&BoundWindow| {
                 known.partition == window.partition
                     && known.order == window.order
                     && known.call == window.call
             };
             if let Some(known) = windows.calls.iter().find(same) {
-                return Bound::typed(Expr::column(known.id, ty), span);
+                return Bound::typed(result.unpacked(Expr::column(known.id, ty)), span);
             }
             let nullable = !matches!(
                 window.call.function,
@@ -126,7 +154,7 @@ impl<'a> ExprBinder<'_, 'a> {
             window.id = self.binder.columns.add(name, ty, nullable);
             let id = window.id;
             windows.calls.push(window);
-            Bound::typed(Expr::column(id, ty), span)
+            Bound::typed(result.unpacked(Expr::column(id, ty)), span)
         });
         self.windows = Some(windows);
         bound
@@ -134,7 +162,7 @@ impl<'a> ExprBinder<'_, 'a> {
 
     fn bound_window(
         &mut self,
-        name: &str,
+        (name, pack): (&str, Option<&Arc<ExternalFunction>>),
         call: &'a Call,
         over: &'a WindowType,
         named: &'a [NamedWindowDefinition],
@@ -157,7 +185,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
-        let (function, arguments, filter, ty) = match function_named(name) {
+        let mut packed = Packed::Nothing;
+        let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
             Some(function) => {
                 if call.filter.is_some() {
                     return Err(refuse(Error::unsupported(format!(
@@ -168,7 +197,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 (function, arguments, None, ty)
             }
             None => {
-                let Some(function) = aggregate::function_named(name) else {
+                let external = pack.map(|pack| self.packed(name, pack, call, span)).transpose()?;
+                let known = aggregate::function_named(name).filter(|_| external.is_none());
+                let Some(function) = known.or(external.as_ref().map(|e| e.call.function.clone())) else {
                     let error = if aggregate::is_aggregate(name) {
                         Error::unsupported(format!("aggregate function {name} is not supported"))
                     } else {
@@ -181,7 +212,11 @@ impl<'a> ExprBinder<'_, 'a> {
                     };
                     return Err(refuse(error));
                 };
-                let call = self.aggregate_call(name, function, call, span)?;
+                let AggregateArguments { call, result } = match external {
+                    Some(external) => external,
+                    None => self.aggregate_call(name, function, call, span)?,
+                };
+                packed = result;
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }
@@ -228,7 +263,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let peers = order.len();
         let call = WindowCall { function, arguments, filter, ignore_nulls, frame, peers, ty };
-        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call })
+        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, result: packed })
     }
 
     /// The arguments of a function that is no aggregate, defaults put in, and its type.
@@ -523,7 +558,7 @@ impl Binder<'_> {
     pub(super) fn windows(&self, mut plan: LogicalPlan, mut calls: Vec<BoundWindow>) -> LogicalPlan {
         calls.sort_by_key(|call| std::cmp::Reverse(call.order.len()));
         let mut nodes: Vec<(Vec<Expr>, Vec<SortKey>, Vec<(ColumnId, WindowCall)>)> = Vec::new();
-        for BoundWindow { id, partition, order, call } in calls {
+        for BoundWindow { id, partition, order, call, .. } in calls {
             let shared = nodes.iter_mut().find(|(parts, keys, _)| {
                 parts.iter().all(|p| partition.contains(p))
                     && partition.iter().all(|p| parts.contains(p))

@@ -94,6 +94,15 @@ impl Context<'_> {
                     }
                 });
             }
+            Operation::AddConstraint { constraint, .. } => {
+                let (name, key) = self.added_key(constraint)?;
+                actions.push(AlterAction::AddConstraint { name, key });
+            }
+            Operation::DropConstraint { if_exists, name, drop_behavior } => {
+                let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
+                let name = folded(name);
+                actions.push(AlterAction::DropConstraint { name, if_exists: *if_exists, cascade });
+            }
             other => {
                 let shown = other.to_string();
                 let verb: Vec<&str> = shown.split_whitespace().take(2).collect();

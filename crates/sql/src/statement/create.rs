@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plan::statement::{ForeignKey, IfExists, Statement, TableOptions};
+use plan::statement::{AddedKey, ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
     HiveDistributionStyle, Spanned, SqlOption, TableConstraint,
@@ -213,6 +213,25 @@ impl Context<'_> {
             _ => return Err(Error::unsupported("this table constraint is not supported")),
         }
         Ok(())
+    }
+
+    /// ADD CONSTRAINT: the key and its name.
+    pub(super) fn added_key(&self, constraint: &TableConstraint) -> Result<(Option<String>, AddedKey)> {
+        let mut options = TableOptions::default();
+        self.constraint(constraint, &mut options)?;
+        let name = match constraint {
+            TableConstraint::PrimaryKey(key) => key.name.as_ref(),
+            TableConstraint::Unique(key) => key.name.as_ref(),
+            TableConstraint::ForeignKey(key) => key.name.as_ref(),
+            _ => None,
+        };
+        let key = match (options.primary_key, options.unique.pop(), options.foreign_keys.pop()) {
+            (Some(columns), ..) => AddedKey::Primary(columns),
+            (_, Some(columns), _) => AddedKey::Unique(columns),
+            (_, _, Some(key)) => AddedKey::Foreign(key),
+            _ => return Err(Error::unsupported("this table constraint is not supported")),
+        };
+        Ok((name.map(folded), key))
     }
 
     /// Keys name existing columns, each once; a primary key's are NOT NULL.

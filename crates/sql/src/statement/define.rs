@@ -84,6 +84,21 @@ pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
         )
         .at(place::START)
     };
+    if word(0, "drop") && word(1, "function") {
+        let if_exists = word(2, "if") && word(3, "exists");
+        let at = if if_exists { 4 } else { 2 };
+        // PostgreSQL's list of argument types may follow; a name has one function here.
+        let mut rest = tokens.get(at + 1..).unwrap_or_default();
+        if rest.first() == Some(&Token::LParen) {
+            let end = rest.iter().rposition(|t| *t == Token::RParen).map_or(rest.len(), |end| end + 1);
+            rest = &rest[end..];
+        }
+        let ended = rest.iter().all(|t| matches!(t, Token::SemiColon | Token::EOF));
+        return match name(at).filter(|_| ended) {
+            Some(name) => Ok(Some(Statement::DropFunction { name, if_exists })),
+            None => Err(Error::new(SqlState::SyntaxError, "write DROP FUNCTION name").at(place::START)),
+        };
+    }
     if word(0, "drop") && word(1, "macro") {
         let if_exists = word(2, "if") && word(3, "exists");
         let at = if if_exists { 4 } else { 2 };

@@ -75,7 +75,8 @@ impl Context<'_> {
         let (name, info) = self.table(table_name)?;
         let idents: Vec<&Ident> = columns.iter().collect();
         let targets = self.columns(&info, &idents)?;
-        let options = copy_options(options, legacy)?;
+        let mut options = copy_options(options, legacy)?;
+        options.extend_from_slice(self.copy_options);
         let place = place::of_quoted(self.text, filename);
         // Text is read straight into the table's types, not into what it looks like.
         let filled = Schema::new(targets.iter().map(|at| info.columns.fields()[*at].clone()).collect());

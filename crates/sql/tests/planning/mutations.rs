@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-const STATEMENTS: [&str; 16] = [
+const STATEMENTS: [&str; 22] = [
     "create table x (a integer primary key, b char(3) not null unique, c decimal(10,2), foreign key (a) references region (r_regionkey)) with (block_size = '4MB')",
     "create table y as select * from nation where n_nationkey in (1, 2, null)",
     "insert into region (r_regionkey, r_name) values (1, 'a'), (2 + 3, lower('B'))",
@@ -38,6 +38,12 @@ const STATEMENTS: [&str; 16] = [
     "select case when c_acctbal between 1 and 2.5 then 'x' else c_name || c_phone end, nullif(c_custkey, 3)::text from customer where not c_name like 'a\\_%' escape '\\'",
     "select distinct substring(c_phone from 1 for 2), coalesce(null, 1.5, 2) from customer order by 1 desc nulls last fetch first 5 rows only",
     "select (select count(*) from orders where o_custkey = c_custkey and o_totalprice > (select avg(o_totalprice) from orders o2 where o2.o_custkey = c_custkey)) from customer",
+    "pivot nation on n_regionkey in (1, 2 as two) using sum(n_nationkey) as total, count(*) group by n_name order by 1 limit 3",
+    "with n as (select * from nation) select * from (unpivot n on n_nationkey, n_regionkey into name k value v) u where v > 1",
+    "select arg_max(n_name, n_nationkey), first(n_name order by n_regionkey desc nulls last), corr(n_nationkey, n_regionkey) filter (where n_name > 'a') from nation group by grouping sets ((n_regionkey), rollup (n_name))",
+    "alter table nation add constraint k foreign key (n_regionkey) references region (r_regionkey), drop constraint if exists j cascade",
+    "select to_char(o_orderdate, 'YYYY-MM'), date_trunc('week', o_orderdate), strftime(o_orderdate, '%d'), o_custkey & 3 << 2, if(o_custkey > 1, 'a', 'b') from orders",
+    "select string_agg(n_name, ',' order by n_nationkey) over (partition by n_regionkey order by n_nationkey rows 2 preceding exclude ties) from nation",
     "select string_agg(distinct n_name, ',') filter (where n_nationkey > 1), trim(both 'x' from 'xax'), position('a' in n_name) from nation group by n_name",
 ];
 

@@ -1,0 +1,361 @@
+//! CSV and JSON through the public API: what is found out about a file, what is read, and what becomes of the rest.
+
+use std::path::PathBuf;
+
+use engine::{Database, Options, Session};
+use types::{SqlState, Value};
+
+/// A folder of its own that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("quickstep-text-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path.to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn session() -> Session {
+    Database::in_memory(Options { workers: Some(2), memory_bytes: None }).expect("a database").session()
+}
+
+/// Rows as text, values separated by `|`.
+fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e} {:?}", e.hint()));
+    let fields = result.schema().fields().to_vec();
+    let shown = |row: usize| {
+        let value = |column: usize| match result.value(row, column) {
+            Value::Null => "NULL".to_owned(),
+            value => value.display(fields[column].ty),
+        };
+        (0..fields.len()).map(value).collect::<Vec<_>>().join("|")
+    };
+    (0..result.rows()).map(shown).collect()
+}
+
+/// Names and types of a query's columns.
+fn columns(session: &Session, sql: &str) -> String {
+    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+    let fields = result.schema().fields();
+    fields.iter().map(|f| format!("{} {}", f.name, f.ty.sql_name())).collect::<Vec<_>>().join(", ")
+}
+
+fn error(session: &Session, sql: &str) -> types::Error {
+    session.query(sql).map(|_| ()).expect_err(sql)
+}
+
+#[test]
+fn dialects_are_found_out() {
+    let folder = Folder::new("dialects");
+    let session = session();
+    let read = |name: &str, text: &str| {
+        let path = folder.write(name, text);
+        let sql = format!("SELECT * FROM '{path}'");
+        (columns(&session, &sql), rows(&session, &sql))
+    };
+    let both = |columns: &str, rows: &[&str]| {
+        (columns.to_owned(), rows.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(
+        read("a.csv", "name;price\n'a;b';1.5\n'c';2\n"),
+        both("name TEXT, price DOUBLE PRECISION", &["a;b|1.5", "c|2"])
+    );
+    assert_eq!(
+        read("a.csv", "it's,1\nthat's,2\n"),
+        both("column0 TEXT, column1 BIGINT", &["it's|1", "that's|2"])
+    );
+    assert_eq!(read("a.csv", "a,b\n\"x\\\"y\",1\n\"z\",2\n"), both("a TEXT, b BIGINT", &["x\"y|1", "z|2"]));
+    assert_eq!(
+        read("a.csv", "Sales of 2024\n\nday,sold\n2024-01-02,5\n2024-01-03,6\n"),
+        both("day DATE, sold BIGINT", &["2024-01-02|5", "2024-01-03|6"])
+    );
+    assert_eq!(
+        read("a.csv", "# made by hand\nday,sold\n# a remark\n2024-01-02,5\n"),
+        both("day DATE, sold BIGINT", &["2024-01-02|5"])
+    );
+    assert_eq!(read("a.csv", "#id,sold\n1,5\n2,6\n"), both("#id BIGINT, sold BIGINT", &["1|5", "2|6"]));
+    // Old line ends, a byte order mark, no line end at the end.
+    assert_eq!(read("a.csv", "\u{FEFF}a,b\r1,2\r3,4"), both("a BIGINT, b BIGINT", &["1|2", "3|4"]));
+    assert_eq!(read("a.csv", "a,b\r\n1,2\r\n\r\n3,4\r\n"), both("a BIGINT, b BIGINT", &["1|2", "3|4"]));
+    // A date says which of its numbers is the day, or another one in the file does.
+    assert_eq!(
+        read("a.csv", "a,b,c\n01/02/2024,13.01.2024 10:30,x\n3/2/2024,14.02.2024 09:00,y\n"),
+        both(
+            "a DATE, b TIMESTAMP, c TEXT",
+            &["2024-02-01|2024-01-13 10:30:00|x", "2024-02-03|2024-02-14 09:00:00|y"]
+        )
+    );
+    assert_eq!(read("a.csv", "a,b\n01/02/2024,1\n"), both("a TEXT, b BIGINT", &["01/02/2024|1"]));
+    // Codes keep their zeros, nothing in quotes is no number.
+    assert_eq!(
+        read("a.csv", "zip,n\n\"01234\",\"1\"\n\"98765\",\"\"\n"),
+        both("zip TEXT, n BIGINT", &["01234|1", "98765|NULL"])
+    );
+    assert_eq!(
+        read("a.csv", "t,b\n10:30:00,true\n,false\n"),
+        both("t TIME, b BOOLEAN", &["10:30:00|true", "NULL|false"])
+    );
+}
+
+#[test]
+fn the_report_gives_a_call_that_reads_the_same() {
+    let folder = Folder::new("report");
+    let session = session();
+    let text = "made by hand\nid;day;note\n1;13/01/2024;'x;y'\n2;14/01/2024;'z'\n";
+    let path = folder.write("a.csv", text);
+    let sql = format!(
+        "SELECT delimiter, quote, skiprows, hasheader, columns, dateformat, sampledrows FROM sniff_csv('{path}')"
+    );
+    assert_eq!(
+        rows(&session, &sql),
+        [";|'|1|true|{'id': 'BIGINT', 'day': 'DATE', 'note': 'VARCHAR'}|%d/%m/%Y|2"]
+    );
+    let call = rows(&session, &format!("SELECT prompt FROM sniff_csv('{path}')")).remove(0);
+    let call = call.trim_end_matches(';');
+    assert!(call.contains("auto_detect => false"), "{call}");
+    assert_eq!(rows(&session, call), rows(&session, &format!("SELECT * FROM '{path}'")));
+    assert_eq!(columns(&session, call), columns(&session, &format!("SELECT * FROM '{path}'")));
+    let path = folder.write("b.csv", "d\n01/02/2024\n");
+    let notes = rows(&session, &format!("SELECT notes FROM sniff_csv('{path}')")).remove(0);
+    assert!(notes.contains("day or month first"), "{notes}");
+    assert_eq!(error(&session, "SELECT * FROM sniff_csv('no/such.csv')").state(), SqlState::UndefinedFile);
+}
+
+#[test]
+fn options_as_others_have_them() {
+    let folder = Folder::new("options");
+    let session = session();
+    let path = folder.write("a.csv", "x;y;z\n1.234,5;NA;02-2024-03\n7;-;03-2024-04\n");
+    let read = |options: &str| rows(&session, &format!("SELECT * FROM read_csv('{path}', {options})"));
+    assert_eq!(
+        read(
+            "delim = ';', decimal_separator = ',', thousands = '.', nullstr = ['NA', '-'], dateformat = '%m-%Y-%d', header = true"
+        ),
+        ["1234.5|NULL|2024-02-03", "7|NULL|2024-03-04"]
+    );
+    assert_eq!(read("all_varchar => true, skip => 1, header => false")[0], "1.234,5|NA|02-2024-03");
+    assert_eq!(read("names => ['a', 'b', 'c'], header => true, all_varchar => true").len(), 2);
+    assert_eq!(
+        columns(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'x': 'VARCHAR'}})")),
+        "x TEXT, y TEXT, z TEXT"
+    );
+    let path = folder.write("b.csv", "1,2\n3\n4,5\n");
+    let typed = format!(
+        "FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'DECIMAL(5,2)'}}, null_padding => true)"
+    );
+    assert_eq!(rows(&session, &format!("SELECT a, b {typed}")), ["1|2.00", "3|NULL", "4|5.00"]);
+    let short = error(
+        &session,
+        &format!("SELECT * FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'INTEGER'}})"),
+    );
+    assert!(short.message().contains("line 2: 1 values where there are 2 columns"), "{short}");
+    assert!(short.hint().is_some_and(|h| h.contains("null_padding")), "{short:?}");
+    let path = folder.write("c.csv", "a,b\nsay \"hi\",1\n\"x\"y\", 2\n");
+    assert_eq!(error(&session, &format!("SELECT * FROM '{path}'")).state(), SqlState::BadCopyFormat);
+    assert_eq!(
+        rows(&session, &format!("SELECT * FROM read_csv('{path}', strict => false)")),
+        ["say \"hi\"|1", "x\"y|2"]
+    );
+    session.query("CREATE TABLE t (a TEXT, b INTEGER)").expect("a table");
+    session.query(&format!("COPY t FROM '{path}' (FORMAT csv, STRICT false, HEADER)")).expect("rows");
+    assert_eq!(rows(&session, "SELECT count(*), sum(b) FROM t"), ["2|3"]);
+    for (options, state) in [
+        ("nulstr => 'x'", SqlState::InvalidParameterValue),
+        ("types => {'nothing': 'INTEGER'}", SqlState::UndefinedColumn),
+        ("types => ['NONSENSE']", SqlState::UndefinedObject),
+        ("skip => -1", SqlState::InvalidParameterValue),
+        ("dateformat => '%Q'", SqlState::InvalidParameterValue),
+        ("decimal_separator => ',', thousands => ','", SqlState::InvalidParameterValue),
+    ] {
+        let sql = format!("SELECT * FROM read_csv('{path}', {options})");
+        assert_eq!(error(&session, &sql).state(), state, "{options}");
+    }
+    let e = error(&session, &format!("SELECT * FROM read_csv('{path}', null_str => 'x')"));
+    assert!(e.hint().is_some_and(|h| h.contains("did you mean \"nullstr\"")), "{e:?}");
+}
+
+#[test]
+fn rejects_are_left_out_and_noted() {
+    let folder = Folder::new("rejects");
+    let session = session();
+    let mut text = String::from("id,name,day\n");
+    for i in 0..5000 {
+        text.push_str(&match i {
+            100 => "x,bad id,2024-01-01\n".to_owned(),
+            200 => "200,bad day,2024-13-01\n".to_owned(),
+            300 => "300,too few\n".to_owned(),
+            400 => "400,stray \" quote,2024-01-01\n".to_owned(),
+            500 => "500,\"two\nlines\",2024-01-01\n".to_owned(),
+            _ => format!("{i},name {i},2024-01-{:02}\n", i % 28 + 1),
+        });
+    }
+    let path = folder.write("a.csv", &text);
+    let types = "columns => {'id': 'BIGINT', 'name': 'VARCHAR', 'day': 'DATE'}, header => true";
+    let ignored = format!("read_csv('{path}', {types}, ignore_errors => true)");
+    assert_eq!(
+        rows(&session, &format!("SELECT count(*), sum(id), count(day) FROM {ignored}")),
+        [format!("4996|{}|4996", 4999 * 5000 / 2 - 1000)]
+    );
+    // Which records are bad does not depend on the columns that are read.
+    assert_eq!(rows(&session, &format!("SELECT count(*) FROM {ignored}")), ["4996"]);
+    assert_eq!(error(&session, "SELECT * FROM reject_errors").state(), SqlState::UndefinedTable);
+    session
+        .query(&format!("SELECT * FROM read_csv('{path}', {types}, store_rejects => true)"))
+        .expect("rows");
+    assert_eq!(
+        rows(&session, "SELECT line, column_name, text FROM reject_errors ORDER BY line"),
+        [
+            "102|id|x,bad id,2024-01-01",
+            "202|day|200,bad day,2024-13-01",
+            "302|NULL|300,too few",
+            "402|name|400,stray \" quote,2024-01-01",
+        ]
+    );
+    let causes = rows(&session, "SELECT file, cause FROM reject_errors ORDER BY line");
+    assert!(causes[0].starts_with(&path) && causes[0].contains("\"x\" is no BIGINT"), "{causes:?}");
+    assert!(causes[2].contains("2 values where there are 3 columns"), "{causes:?}");
+    session.query("CREATE TABLE t (id BIGINT, name TEXT, day DATE)").expect("a table");
+    session.query(&format!("COPY t FROM '{path}' (HEADER, REJECTS_TABLE 'bad')")).expect("rows");
+    assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["4996"]);
+    assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
+    // A quote that does not end takes one line with it, not the rest of the file.
+    let path = folder.write("b.csv", "a,b\n1,x\n2,\"y\n3,z\n");
+    let sql = format!(
+        "SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'unclosed') ORDER BY a"
+    );
+    assert_eq!(rows(&session, &sql), ["1", "3"]);
+    assert_eq!(rows(&session, "SELECT line, text FROM unclosed"), ["3|2,\"y"]);
+}
+
+#[test]
+fn odd_files_are_read_or_refused() {
+    let folder = Folder::new("odd");
+    let session = session();
+    let long = format!("a,b\n1,{}\n2,x\n", "y".repeat(10 << 20));
+    let path = folder.write("long.csv", long);
+    assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["1|10485760", "2|1"]);
+    let path = folder.write("latin.csv", b"a,b\n1,caf\xE9\n2,x\n");
+    let e = error(&session, &format!("SELECT * FROM '{path}'"));
+    assert!(e.message().contains("line 2, column \"b\"") && e.message().contains("UTF-8"), "{e}");
+    assert_eq!(rows(&session, &format!("SELECT a FROM '{path}'")), ["1", "2"]);
+    assert_eq!(rows(&session, &format!("SELECT * FROM read_csv('{path}', ignore_errors => true)")), ["2|x"]);
+    let path = folder.write("nul.csv", b"a,b\n1,x\0y\n2,z\n");
+    assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["1|3", "2|1"]);
+    let path = folder.write("zero.csv", vec![0; 100_000]);
+    assert_eq!(error(&session, &format!("SELECT * FROM '{path}'")).state(), SqlState::BadCopyFormat);
+    // Quoted line ends at every border of the ranges that are read in parallel.
+    let mut text = String::from("n,t\n");
+    for i in 0..200_000 {
+        text.push_str(&format!("{i},\"a\n\"\"{i}\"\"\n\"\n"));
+    }
+    let path = folder.write("quoted.csv", &text);
+    let sums = "SELECT count(*), sum(n), count(DISTINCT t), max(length(t))";
+    let expected = [format!("200000|{}|200000|11", 199_999u64 * 200_000 / 2)];
+    assert_eq!(rows(&session, &format!("{sums} FROM '{path}'")), expected);
+    assert_eq!(rows(&session, &format!("{sums} FROM read_csv('{path}', ignore_errors => true)")), expected);
+    assert_eq!(rows(&session, &format!("{sums} FROM read_csv('{path}', strict => false)")), expected);
+}
+
+#[test]
+fn json_lines_arrays_and_values() {
+    let folder = Folder::new("json");
+    let session = session();
+    let lines = "{\"a\": 1, \"b\": \"x\", \"c\": 1.5, \"d\": true, \"e\": \"2024-01-02\"}\n\
+                 {\"b\": \"say \\\"hi\\\" \\u00e9\", \"a\": null, \"f\": \"2024-01-02T03:04:05\"}\n\
+                 \n{\"a\": 12345678901, \"c\": 2, \"d\": false, \"b\": \"\"}\n";
+    let expected = [
+        "1|x|1.5|true|2024-01-02|NULL",
+        "NULL|say \"hi\" é|NULL|NULL|NULL|2024-01-02 03:04:05",
+        "12345678901||2|false|NULL|NULL",
+    ];
+    let types = "a BIGINT, b TEXT, c DOUBLE PRECISION, d BOOLEAN, e DATE, f TIMESTAMP";
+    let records: Vec<&str> = lines.lines().filter(|l| !l.is_empty()).collect();
+    for (name, text) in [
+        ("lines.json", lines.to_owned()),
+        ("lines.ndjson", format!("\u{FEFF}{}", lines.replace('\n', "\r\n"))),
+        ("array.json", format!(" [\n{}\n]\n", records.join(" ,\n"))),
+        ("values.json", records.join("\n").replace(", ", ",\n")),
+    ] {
+        let path = folder.write(name, &text);
+        let sql = format!("SELECT * FROM '{path}'");
+        assert_eq!(columns(&session, &sql), types, "{name}");
+        assert_eq!(rows(&session, &sql), expected, "{name}");
+        assert_eq!(
+            rows(&session, &format!("SELECT d, a FROM read_json('{path}') WHERE c = 2")),
+            ["false|12345678901"],
+            "{name}"
+        );
+        assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["3"], "{name}");
+    }
+    let path = folder.write("scalars.json", "[1, 2, null, 3]");
+    assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
+    let path = folder.write("nested.json", "{\"a\": {\"b\": [1, 2]}, \"c\": [ ]}\n");
+    assert_eq!(rows(&session, &format!("SELECT CAST(a AS TEXT), CAST(c AS TEXT) FROM '{path}'")).len(), 1);
+    let path = folder.write("typed.json", "{\"a\": \"7\", \"x\": 1}\n{\"a\": 8}\n");
+    let sql = format!("SELECT * FROM read_json('{path}', columns => {{'a': 'INTEGER', 'y': 'DATE'}})");
+    assert_eq!(rows(&session, &sql), ["7|NULL", "8|NULL"]);
+    session.query("CREATE TABLE t (y DATE, a INTEGER)").expect("a table");
+    session.query(&format!("COPY t FROM '{path}'")).expect("rows");
+    assert_eq!(rows(&session, "SELECT * FROM t ORDER BY a"), ["NULL|7", "NULL|8"]);
+    for empty in ["", " \n", "[]", "[ ]\n"] {
+        let path = folder.write("empty.json", empty);
+        assert_eq!(
+            error(&session, &format!("SELECT * FROM '{path}'")).state(),
+            SqlState::BadCopyFormat,
+            "{empty:?}"
+        );
+    }
+    // What COPY writes is read back, packed or not, in parallel.
+    session.query("CREATE TABLE big AS SELECT i AS n, 'w\"' || CAST(i AS TEXT) AS w FROM generate_series(1, 150000) AS t(i)").expect("a table");
+    for name in ["big.json", "big.ndjson", "big.ndjson.gz", "big.json.zst"] {
+        let path = folder.0.join(name).to_string_lossy().into_owned();
+        session.query(&format!("COPY big TO '{path}'")).expect(name);
+        assert_eq!(
+            rows(&session, &format!("SELECT count(*), sum(n), max(w), count(DISTINCT w) FROM '{path}'")),
+            rows(&session, "SELECT count(*), sum(n), max(w), count(DISTINCT w) FROM big"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn faults_in_json_have_their_place() {
+    let folder = Folder::new("faults");
+    let session = session();
+    let wrong = |text: &str| {
+        let path = folder.write("a.json", text);
+        let sql = format!("SELECT * FROM read_json('{path}', columns => {{'a': 'INTEGER', 'b': 'VARCHAR'}})");
+        (error(&session, &sql).message().replace(&path, "FILE"), path)
+    };
+    let good = "{\"a\": 1}\n";
+    let (message, path) = wrong(&format!("{good}{{\"a\": 2,}}\n{good}"));
+    assert!(message.starts_with("\"FILE\", line 2: character 9: trailing comma"), "{message}");
+    let count = format!("SELECT count(*) FROM read_json('{path}', store_rejects => true)");
+    assert_eq!(rows(&session, &count), ["2"]);
+    assert_eq!(rows(&session, "SELECT line, text FROM reject_errors"), ["2|{\"a\": 2,}"]);
+    let (message, _) = wrong(&format!("{good}{{\"a\": \"x\"}}\n"));
+    assert!(message.starts_with("\"FILE\", line 2, column \"a\": \"x\" is no INTEGER"), "{message}");
+    let (message, _) = wrong(&format!("{good}[1]\n"));
+    assert!(message.starts_with("\"FILE\", line 2"), "{message}");
+    let (message, _) = wrong("[{\"a\": 1},\n {\"a\": 2}\n {\"a\": 3}]");
+    assert!(message.starts_with("\"FILE\", line 3: character 2: expected `,` or `]`"), "{message}");
+    let (message, _) = wrong("[{\"a\": 1},\n {\"a\": 2}");
+    assert!(message.contains("does not end"), "{message}");
+    let (message, _) = wrong(&"[".repeat(100_000));
+    assert!(!message.is_empty());
+    let (message, _) = wrong(&format!("{{\"a\": {}", "[".repeat(100_000)));
+    assert!(!message.is_empty());
+}

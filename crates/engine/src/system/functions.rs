@@ -1,0 +1,75 @@
+//! The rows of `quickstep_functions()`: the SQL functions with what is said about them, this module's neighbours, the
+//! macros, and the functions of the host program.
+
+use plan::External;
+use types::{Field, Value};
+
+use super::{maybe, nullable, text};
+use crate::relations::SessionRelations;
+
+/// What each of `FUNCTIONS` gives, in their order.
+const MEANINGS: [(&str, &str); 8] = [
+    ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
+    ("quickstep_constraints", "The columns of all declared keys."),
+    ("quickstep_functions", "The functions and macros, with a description and an example of each."),
+    ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
+    ("quickstep_schemas", "The schemas."),
+    ("quickstep_settings", "The settings, with their values and meanings."),
+    ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
+    ("quickstep_views", "The views with their texts."),
+];
+
+pub(super) fn fields() -> Vec<Field> {
+    vec![
+        text("function_name"),
+        text("function_type"),
+        nullable(text("category")),
+        nullable(text("usage")),
+        nullable(text("description")),
+        nullable(text("example")),
+        nullable(text("result")),
+    ]
+}
+
+pub(super) fn rows(relations: &SessionRelations) -> Vec<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    for f in sql::functions() {
+        let told = [f.name, f.kind, f.category, f.usage, f.description, f.example];
+        let mut row: Vec<Value> = told.into_iter().map(Value::text).collect();
+        row.push(maybe(Some(f.result).filter(|r| !r.is_empty())));
+        rows.push(row);
+    }
+    for (name, meaning) in MEANINGS {
+        let usage = format!("{name}()");
+        let example = format!("SELECT * FROM {name}()");
+        let told = [name, "table", "catalog", &usage, meaning, &example];
+        let mut row: Vec<Value> = told.into_iter().map(Value::text).collect();
+        row.push(Value::Null);
+        rows.push(row);
+    }
+    for (name, is_table) in relations.macros() {
+        let mut row = vec![Value::text(&name), Value::text(if is_table { "table macro" } else { "macro" })];
+        row.extend([const { Value::Null }; 5]);
+        rows.push(row);
+    }
+    for (name, external) in relations.externals() {
+        let (kind, arguments) = match &external {
+            External::Scalar(function) => ("scalar", &function.arguments),
+            External::Aggregate { pack, .. } => ("aggregate", &pack.arguments),
+        };
+        let types: Vec<String> = arguments.iter().map(|ty| ty.sql_name()).collect();
+        let usage = format!("{name}({})", types.join(", "));
+        let mut row: Vec<Value> = [name.as_str(), kind, "host program", &usage].map(Value::text).to_vec();
+        row.extend([const { Value::Null }; 3]);
+        rows.push(row);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_function_has_a_meaning() {
+        assert_eq!(super::MEANINGS.map(|(name, _)| name), super::super::FUNCTIONS);
+    }
+}

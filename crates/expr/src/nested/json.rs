@@ -1,0 +1,399 @@
+//! Functions of JSON: parts by key, index or path, what they are, and JSON made of values.
+
+use types::json::{self, Parsed, Step};
+use types::nested::encoding::{self, elements};
+use types::{Result, Type, Value};
+use vector::nested::join;
+use vector::{Vector, VectorBuilder};
+
+use super::{Kernel, booleans, bytes, integers, invalid, text};
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "json_extract" => {
+            |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
+        }
+        "json_extract_string" => |inputs, ty, rows| by_path(inputs, ty, rows, json::unquoted),
+        "json_value" => {
+            |inputs, ty, rows| {
+                by_path(inputs, ty, rows, |part| {
+                    if part.starts_with(['{', '[']) { None } else { json::unquoted(part) }
+                })
+            }
+        }
+        "json_extract_all" => extract_all,
+        "json_extract_path" => {
+            |inputs, ty, rows| by_steps(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
+        }
+        "json_extract_path_text" => |inputs, ty, rows| by_steps(inputs, ty, rows, json::unquoted),
+        "json_exists" => exists,
+        "json_valid" => {
+            |inputs, _, rows| Ok(booleans(rows, |row| Some(json::is_valid(text(&inputs[0], row)?))))
+        }
+        "json_type" => |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(json::kind(part).to_owned())),
+        "json_typeof" => |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(kind_of(part).to_owned())),
+        "json_array_length" => array_length,
+        "json_keys" => keys,
+        "json_object" => object,
+        "json_array" => array,
+        "to_json" => |inputs, _, rows| made(rows, |row, out| push(&inputs[0], row, out)),
+        "json_piece" => |inputs, _, rows| piece(inputs, rows),
+        "json_pair" => pair,
+        "json_of_pieces" => of_pieces,
+        "json_contains" => contains,
+        "json_has_any" => has_any,
+        "json_has_all" => has_all,
+        "json_elements" => items,
+        "json_entries" => entries,
+        _ => return None,
+    })
+}
+
+/// The part of a row's JSON that a path, if there is one, leads to. Paths are mostly the same for all rows.
+struct Parts<'a> {
+    inputs: &'a [Vector],
+    known: Option<(String, Vec<Step>)>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(inputs: &'a [Vector]) -> Self {
+        Parts { inputs, known: None }
+    }
+    fn steps(&mut self, row: usize) -> Result<Option<&[Step]>> {
+        let Some(path) = self.inputs.get(1) else { return Ok(Some(&[])) };
+        if let Some(index) = path.value(row).as_i64() {
+            self.known = Some((String::new(), vec![Step::Index(index)]));
+        } else {
+            let Some(written) = text(path, row) else { return Ok(None) };
+            if self.known.as_ref().is_none_or(|(known, _)| known != written) {
+                self.known = Some((written.to_owned(), json::path(written)?));
+            }
+        }
+        Ok(self.known.as_ref().map(|(_, steps)| steps.as_slice()))
+    }
+    fn get(&mut self, row: usize) -> Result<Option<&'a str>> {
+        let Some(whole) = text(&self.inputs[0], row) else { return Ok(None) };
+        let steps = self.steps(row)?;
+        Ok(steps.and_then(|steps| json::get(whole, steps)))
+    }
+}
+
+fn by_path(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    shown: impl Fn(&str) -> Option<String>,
+) -> Result<Vector> {
+    let mut parts = Parts::of(inputs);
+    let mut builder = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        match parts.get(row)?.and_then(&shown) {
+            Some(part) => builder.push_bytes(part.as_bytes()),
+            None => builder.push_null(),
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// Every part that a path with `*` leads to, as a list.
+fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut parts = Parts::of(inputs);
+    let mut failed = None;
+    let result = join(ty, rows, |row, out| {
+        let Some(whole) = text(&inputs[0], row) else { return false };
+        match parts.steps(row) {
+            Ok(Some(steps)) => {
+                for part in json::all(whole, steps, usize::MAX) {
+                    encoding::push_slot(&Value::text(&json::compact(part)), Type::Json, out);
+                }
+                out.push(encoding::END);
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        }
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+/// PostgreSQL's `#>`: a list of keys, of which numbers are also places in arrays.
+fn by_steps(
+    inputs: &[Vector],
+    ty: Type,
+    rows: usize,
+    shown: impl Fn(&str) -> Option<String>,
+) -> Result<Vector> {
+    let list = inputs[1].ty();
+    let mut builder = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        let found = || {
+            let mut part = text(&inputs[0], row)?.trim();
+            for slot in elements(list, bytes(&inputs[1], row)?) {
+                let key = encoding::slot_value(slot, Type::Text);
+                let key = key.as_text()?;
+                let step = match (part.starts_with('['), key.parse::<i64>()) {
+                    (true, Ok(index)) => Step::Index(index),
+                    _ => Step::Key(key.to_owned()),
+                };
+                part = json::get(part, &[step])?;
+            }
+            shown(part)
+        };
+        match found() {
+            Some(part) => builder.push_bytes(part.as_bytes()),
+            None => builder.push_null(),
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn exists(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut parts = Parts::of(inputs);
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let known = text(&inputs[0], row).is_some() && inputs.get(1).is_none_or(|p| !p.is_null(row));
+        found.push(if known { Some(parts.get(row)?.is_some()) } else { None });
+    }
+    Ok(booleans(rows, |row| found[row]))
+}
+
+/// What kind of value a text is, in PostgreSQL's words.
+fn kind_of(part: &str) -> &'static str {
+    match json::kind(part) {
+        "OBJECT" => "object",
+        "ARRAY" => "array",
+        "VARCHAR" => "string",
+        "BOOLEAN" => "boolean",
+        "NULL" => "null",
+        _ => "number",
+    }
+}
+
+fn array_length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut parts = Parts::of(inputs);
+    let mut lengths = Vec::with_capacity(rows);
+    for row in 0..rows {
+        lengths.push(parts.get(row)?.map(|part| match json::parse(part) {
+            Parsed::Array(items) => items.len() as i64,
+            _ => 0,
+        }));
+    }
+    Ok(integers(rows, |row| lengths[row]))
+}
+
+fn keys(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut parts = Parts::of(inputs);
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        found.push(parts.get(row)?);
+    }
+    Ok(join(ty, rows, |row, out| {
+        let Some(part) = found[row] else { return false };
+        if let Parsed::Object(entries) = json::parse(part) {
+            entries.iter().for_each(|(key, _)| encoding::push_slot(&Value::text(key), Type::Text, out));
+        }
+        out.push(encoding::END);
+        true
+    }))
+}
+
+fn push(input: &Vector, row: usize, out: &mut String) -> bool {
+    let value = input.value(row);
+    if value.is_null() {
+        return false;
+    }
+    json::push_value(&value, input.ty(), out);
+    true
+}
+
+/// A JSON text a row; NULL where `write` says no.
+fn made(rows: usize, mut write: impl FnMut(usize, &mut String) -> bool) -> Result<Vector> {
+    let mut builder = VectorBuilder::new(Type::Json, rows);
+    let mut out = String::new();
+    for row in 0..rows {
+        out.clear();
+        match write(row, &mut out) {
+            true => builder.push_bytes(out.as_bytes()),
+            false => builder.push_null(),
+        }
+    }
+    Ok(builder.finish())
+}
+
+fn object(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let result = made(rows, |row, out| {
+        out.push('{');
+        for (at, pair) in inputs.chunks(2).enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            let key = pair[0].value(row);
+            if key.is_null() {
+                failed = Some(invalid("the keys of a JSON object cannot be NULL"));
+            }
+            json::push_string(&key.display(pair[0].ty()), out);
+            out.push(':');
+            if !pair.get(1).is_some_and(|value| push(value, row, out)) {
+                out.push_str("null");
+            }
+        }
+        out.push('}');
+        true
+    });
+    failed.map_or(result, Err)
+}
+
+fn array(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    made(rows, |row, out| {
+        out.push('[');
+        for (at, input) in inputs.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            if !push(input, row, out) {
+                out.push_str("null");
+            }
+        }
+        out.push(']');
+        true
+    })
+}
+
+fn contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| Some(json::contains(text(&inputs[0], row)?, text(&inputs[1], row)?))))
+}
+
+/// Whether a text is a key of the object, or a text of the array, or the text itself.
+fn has_key(whole: &str, key: &str) -> bool {
+    let is_key = |value: &str| matches!(json::parse(value), Parsed::Text(text) if text == key);
+    match json::parse(whole) {
+        Parsed::Object(entries) => entries.iter().any(|(own, _)| own == key),
+        Parsed::Array(items) => items.iter().any(|item| is_key(item.get())),
+        Parsed::Text(text) => text == key,
+        _ => false,
+    }
+}
+
+fn wanted_keys(vector: &Vector, row: usize) -> Option<Vec<String>> {
+    let bytes = bytes(vector, row)?;
+    if vector.ty().is_text() {
+        return Some(vec![String::from_utf8_lossy(bytes).into_owned()]);
+    }
+    let key = |slot| encoding::slot_value(slot, Type::Text).as_text().map(str::to_owned);
+    Some(elements(vector.ty(), bytes).filter_map(key).collect())
+}
+
+fn has_any(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let whole = text(&inputs[0], row)?;
+        Some(wanted_keys(&inputs[1], row)?.iter().any(|key| has_key(whole, key)))
+    }))
+}
+
+fn has_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let whole = text(&inputs[0], row)?;
+        Some(wanted_keys(&inputs[1], row)?.iter().all(|key| has_key(whole, key)))
+    }))
+}
+
+/// The elements of an array as a list, of JSON or of texts as the result's type says.
+fn items(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let as_text = ty.element() == Some(Type::Text);
+    let result = join(ty, rows, |row, out| {
+        let Some(whole) = text(&inputs[0], row) else { return false };
+        let Parsed::Array(items) = json::parse(whole) else {
+            failed = Some(invalid(format!("cannot take elements of a JSON {}", kind_of(whole))));
+            return false;
+        };
+        for item in items {
+            push_part(item.get(), as_text, out);
+        }
+        out.push(encoding::END);
+        true
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+fn push_part(part: &str, as_text: bool, out: &mut Vec<u8>) {
+    let value = match as_text {
+        true => json::unquoted(part).map_or(Value::Null, |text| Value::text(&text)),
+        false => Value::text(&json::compact(part)),
+    };
+    encoding::push_slot(&value, Type::Text, out);
+}
+
+/// The entries of an object as a list of key and value.
+fn entries(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let value_type = ty.element().and_then(Type::fields).and_then(|f| f.get(1)).map(|(_, ty)| *ty);
+    let as_text = value_type == Some(Type::Text);
+    let result = join(ty, rows, |row, out| {
+        let Some(whole) = text(&inputs[0], row) else { return false };
+        let mut pair = |key: &str, value: &str| {
+            out.push(encoding::VALUE);
+            encoding::push_slot(&Value::text(key), Type::Text, out);
+            push_part(value, as_text, out);
+        };
+        match json::parse(whole) {
+            Parsed::Object(entries) => entries.iter().for_each(|(key, value)| pair(key, value.get())),
+            _ => failed = Some(invalid(format!("cannot take the entries of a JSON {}", kind_of(whole)))),
+        }
+        out.push(encoding::END);
+        true
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+fn texts(rows: usize, mut write: impl FnMut(usize, &mut String)) -> Vector {
+    let mut builder = VectorBuilder::new(Type::Text, rows);
+    let mut out = String::new();
+    for row in 0..rows {
+        out.clear();
+        write(row, &mut out);
+        builder.push_bytes(out.as_bytes());
+    }
+    builder.finish()
+}
+
+/// An element of an array that is gathered.
+fn piece(inputs: &[Vector], rows: usize) -> Result<Vector> {
+    Ok(texts(rows, |row, out| {
+        if !push(&inputs[0], row, out) {
+            out.push_str("null");
+        }
+    }))
+}
+
+/// An entry of an object that is gathered.
+fn pair(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    if (0..rows).any(|row| inputs[0].is_null(row)) {
+        return Err(invalid("the keys of a JSON object cannot be NULL"));
+    }
+    Ok(texts(rows, |row, out| {
+        json::push_string(&inputs[0].value(row).display(inputs[0].ty()), out);
+        out.push(':');
+        if !push(&inputs[1], row, out) {
+            out.push_str("null");
+        }
+    }))
+}
+
+/// Gathered pieces in brackets.
+fn of_pieces(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    made(rows, |row, out| {
+        let (Some(pieces), Some(brackets)) = (text(&inputs[0], row), text(&inputs[1], row)) else {
+            return false;
+        };
+        let (open, close) = brackets.split_at(1);
+        out.push_str(open);
+        out.push_str(pieces);
+        out.push_str(close);
+        true
+    })
+}

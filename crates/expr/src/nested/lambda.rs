@@ -1,0 +1,180 @@
+//! Functions that take a lambda: its body is evaluated once for all elements of a batch of lists.
+//!
+//! The body is an expression over columns of its own: the elements (for `list_reduce` the result so far and the
+//! elements), their places from 1, then what the lambda captures from the row around it.
+
+use std::sync::Arc;
+
+use plan::Expr;
+use types::nested::encoding;
+use types::{Result, Type, Value};
+use vector::nested::{join, join_list, split_list};
+use vector::{Batch, Vector, VectorBuilder};
+
+use super::invalid;
+use crate::frame::null_bits;
+use crate::operand::boolean_bits;
+use crate::program::Program;
+
+/// Elements that one evaluation of the body sees.
+const ELEMENTS_AT_ONCE: usize = 1 << 14;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Transform,
+    Filter,
+    Reduce,
+}
+
+#[derive(Debug)]
+pub(crate) struct LambdaCall {
+    kind: Kind,
+    body: Arc<Expr>,
+    program: Program,
+}
+
+impl LambdaCall {
+    /// `None` when no such function takes a lambda.
+    pub(crate) fn bind(name: &str, body: &Arc<Expr>) -> Option<Result<LambdaCall>> {
+        let kind = match name {
+            "list_transform" => Kind::Transform,
+            "list_filter" => Kind::Filter,
+            "list_reduce" => Kind::Reduce,
+            _ => return None,
+        };
+        let program = Program::compile(std::slice::from_ref(body));
+        Some(program.map(|program| LambdaCall { kind, body: body.clone(), program }))
+    }
+    pub(crate) fn body(&self) -> &Expr {
+        &self.body
+    }
+
+    /// Arguments: the list, then what is captured; for `list_reduce` the list is followed by the first value, which is
+    /// given or the constant NULL of no type.
+    pub(crate) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+        let lists = inputs[0].flatten();
+        match self.kind {
+            Kind::Reduce => self.reduce(&lists, &inputs[1], &inputs[2..], ty, rows),
+            _ => self.each(&lists, &inputs[1..], ty, rows),
+        }
+    }
+
+    fn body_of(&self, columns: Vec<Vector>, rows: usize) -> Result<Vector> {
+        let mut results = self.program.evaluate(&Batch::new(columns, rows))?;
+        Ok(results.swap_remove(0).flatten())
+    }
+
+    fn each(&self, lists: &Vector, captured: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+        let (offsets, elements) = split_list(lists);
+        let elements = elements.flatten();
+        let count = elements.len();
+        let mut owners = Vec::with_capacity(count);
+        let mut places = Vec::with_capacity(count);
+        for row in 0..rows {
+            for at in offsets[row]..offsets[row + 1] {
+                owners.push(row as u32);
+                places.push(i64::from(at - offsets[row]) + 1);
+            }
+        }
+        let mut results = Vec::new();
+        let mut begin = 0;
+        while begin < count {
+            let length = (count - begin).min(ELEMENTS_AT_ONCE);
+            let of = &owners[begin..begin + length];
+            let mut columns = vec![
+                elements.slice(begin, length),
+                Vector::from_i64(Type::BigInt, places[begin..begin + length].to_vec()),
+            ];
+            columns.extend(captured.iter().map(|c| spread(c, of)));
+            results.push(self.body_of(columns, length)?);
+            begin += length;
+        }
+        let range =
+            |row: usize| (!lists.is_null(row)).then(|| offsets[row] as usize..offsets[row + 1] as usize);
+        if self.kind == Kind::Transform {
+            let result = match results.is_empty() {
+                true => Vector::constant(self.body.ty, Value::Null, 0),
+                false => Vector::concat(&results.iter().collect::<Vec<_>>()),
+            };
+            return Ok(join_list(ty, &result, rows, range));
+        }
+        let mut keep = Vec::with_capacity(count);
+        for result in &results {
+            let truth = boolean_bits(result);
+            let nulls = null_bits(result);
+            keep.extend(
+                (0..result.len()).map(|at| truth.value(at) && nulls.as_ref().is_none_or(|n| !n.value(at))),
+            );
+        }
+        Ok(join(ty, rows, |row, out| {
+            let Some(range) = range(row) else { return false };
+            for at in range.filter(|at| keep[*at]) {
+                vector::nested::push_slot(&elements, at, out);
+            }
+            out.push(encoding::END);
+            true
+        }))
+    }
+
+    /// One step for all lists at a time: the elements of one place in those lists that have it.
+    fn reduce(
+        &self,
+        lists: &Vector,
+        first: &Vector,
+        captured: &[Vector],
+        ty: Type,
+        rows: usize,
+    ) -> Result<Vector> {
+        let (offsets, elements) = split_list(lists);
+        let elements = elements.flatten();
+        let given = first.ty() != Type::Null;
+        let mut states: Vec<Value> = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let empty = offsets[row] == offsets[row + 1];
+            if empty && !given && !lists.is_null(row) {
+                return Err(invalid("list_reduce of an empty list needs a first value")
+                    .with_hint("give it as the third argument"));
+            }
+            states.push(match given {
+                true => first.value(row),
+                false if empty => Value::Null,
+                false => elements.value(offsets[row] as usize),
+            });
+        }
+        let begin = usize::from(!given);
+        let longest = (0..rows).map(|row| (offsets[row + 1] - offsets[row]) as usize).max().unwrap_or(0);
+        for step in begin..longest {
+            let active: Vec<u32> = (0..rows)
+                .filter(|row| (offsets[*row + 1] - offsets[*row]) as usize > step)
+                .map(|row| row as u32)
+                .collect();
+            let picks: Vec<u32> = active.iter().map(|row| offsets[*row as usize] + step as u32).collect();
+            let mut builder = VectorBuilder::new(ty, active.len());
+            active.iter().for_each(|row| builder.push(&states[*row as usize]));
+            let place = Value::I64(step as i64 + 1);
+            let mut columns = vec![
+                builder.finish(),
+                elements.gather(&picks),
+                Vector::constant(Type::BigInt, place, active.len()),
+            ];
+            columns.extend(captured.iter().map(|c| spread(c, &active)));
+            let result = self.body_of(columns, active.len())?;
+            for (at, row) in active.iter().enumerate() {
+                states[*row as usize] = result.value(at);
+            }
+        }
+        let mut builder = VectorBuilder::new(ty, rows);
+        for (row, state) in states.iter().enumerate() {
+            builder.push(if lists.is_null(row) { &Value::Null } else { state });
+        }
+        Ok(builder.finish())
+    }
+}
+
+/// A captured column's value for each element.
+fn spread(captured: &Vector, owners: &[u32]) -> Vector {
+    match captured.data() {
+        vector::Data::Constant(value) => Vector::constant(captured.ty(), value.clone(), owners.len()),
+        _ => captured.gather(owners),
+    }
+}

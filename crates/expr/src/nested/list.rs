@@ -1,0 +1,420 @@
+//! Functions of lists: taking elements out, cutting, joining, searching, sorting.
+
+use std::collections::HashSet;
+
+use types::nested::encoding::{self, Slots, elements};
+use types::{Error, Result, SqlState, Type, Value};
+use vector::Vector;
+use vector::nested::{PayloadBuilder, join, push_slot};
+
+use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
+
+/// Elements of a list that is made by a function, at most.
+const ELEMENTS_MAX: i64 = 1 << 24;
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "list_value" => list_value,
+        "list_length" => {
+            |inputs, _, rows| Ok(integers(rows, |row| Some(slots(&inputs[0], row)?.count() as i64)))
+        }
+        "list_extract" => extract,
+        "list_slice" => slice,
+        "list_contains" => contains,
+        "list_position" => position,
+        "list_append" => append,
+        "list_prepend" => prepend,
+        "list_concat" => concat,
+        "list_distinct" => distinct,
+        "list_unique" => unique,
+        "list_sort" => sort,
+        "list_reverse" => reverse,
+        "list_has_any" => has_any,
+        "list_has_all" => has_all,
+        "list_intersect" => intersect,
+        "list_where" => select_where,
+        "list_resize" => resize,
+        "list_zip" => zip,
+        "flatten" => flatten,
+        "list_range" => range,
+        "list_slot" => slot,
+        "list_of_slots" => of_slots,
+        "list_histogram" => histogram,
+        "list_any" => any,
+        "list_all" => all,
+        _ => return None,
+    })
+}
+
+type Slot<'a> = Option<&'a [u8]>;
+
+/// The elements of a row's list; `None` for NULL.
+fn slots(vector: &Vector, row: usize) -> Option<Slots<'_>> {
+    Some(elements(vector.ty(), bytes(vector, row)?))
+}
+
+fn push_all<'a>(slots: impl IntoIterator<Item = Slot<'a>>, out: &mut Vec<u8>) {
+    slots.into_iter().for_each(|slot| encoding::push_raw(slot, out));
+}
+
+/// A list of what `write` puts into it; NULL where it gives `None`.
+fn lists(ty: Type, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>) -> Option<()>) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        let valid = write(row, out).is_some();
+        out.push(encoding::END);
+        valid
+    }))
+}
+
+fn list_value(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        inputs.iter().for_each(|input| push_slot(input, row, out));
+        Some(())
+    })
+}
+
+/// Place in a list of `count` elements of the 1-based index; negative ones count from the end.
+fn place(index: i64, count: usize) -> Option<usize> {
+    let count = count as i64;
+    let at = if index < 0 { count + index } else { index - 1 };
+    (0..count).contains(&at).then_some(at as usize)
+}
+
+fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut builder = PayloadBuilder::new(ty);
+    for row in 0..rows {
+        let found = || {
+            let (mut list, index) = (slots(&inputs[0], row)?, whole(&inputs[1], row)?);
+            if index > 0 {
+                return list.nth(usize::try_from(index - 1).ok()?)?;
+            }
+            let all: Vec<Slot<'_>> = list.collect();
+            all[place(index, all.len())?]
+        };
+        builder.push(found());
+    }
+    Ok(builder.finish())
+}
+
+/// `list[begin:end:step]`; a bound that is absent is NULL here, with a flag for each in the last arguments.
+fn slice(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let result = lists(ty, rows, |row, out| {
+        let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
+        let step = match inputs.get(3) {
+            Some(step) => whole(step, row)?,
+            None => 1,
+        };
+        if step == 0 {
+            failed = Some(invalid("the step of a slice cannot be zero"));
+            return None;
+        }
+        let count = list.len() as i64;
+        let bound = |vector: &Vector, otherwise: i64| match whole(vector, row) {
+            // Beyond either end is the end.
+            Some(at) if at < 0 => (count + at + 1).max(0),
+            Some(at) => at.min(count + 1),
+            None => otherwise,
+        };
+        let (first, last) = if step > 0 { (1, count) } else { (count, 1) };
+        let (mut at, end) = (bound(&inputs[1], first), bound(&inputs[2], last));
+        while if step > 0 { at <= end } else { at >= end } {
+            if (1..=count).contains(&at) {
+                encoding::push_raw(list[at as usize - 1], out);
+            }
+            let Some(next) = at.checked_add(step) else { break };
+            at = next;
+        }
+        Some(())
+    })?;
+    failed.map_or(Ok(result), Err)
+}
+
+fn contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let mut scratch = Vec::new();
+        let wanted = payload(&inputs[1], row, &mut scratch)?;
+        Some(slots(&inputs[0], row)?.any(|slot| slot == Some(wanted)))
+    }))
+}
+
+fn position(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(integers(rows, |row| {
+        let mut scratch = Vec::new();
+        let wanted = payload(&inputs[1], row, &mut scratch);
+        Some(slots(&inputs[0], row)?.position(|slot| slot == wanted)? as i64 + 1)
+    }))
+}
+
+fn append(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        push_all(slots(&inputs[0], row).into_iter().flatten(), out);
+        push_slot(&inputs[1], row, out);
+        Some(())
+    })
+}
+
+fn prepend(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        push_slot(&inputs[0], row, out);
+        push_all(slots(&inputs[1], row).into_iter().flatten(), out);
+        Some(())
+    })
+}
+
+/// NULL lists add nothing; NULL only when all are.
+fn concat(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let mut any = None;
+        for input in inputs {
+            if let Some(list) = slots(input, row) {
+                push_all(list, out);
+                any = Some(());
+            }
+        }
+        any
+    })
+}
+
+/// Each value once, in the order of first sight; NULL is left out.
+fn distinct(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let mut seen = HashSet::new();
+        push_all(slots(&inputs[0], row)?.filter(|slot| slot.is_some_and(|s| seen.insert(s))), out);
+        Some(())
+    })
+}
+
+fn unique(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(integers(rows, |row| Some(slots(&inputs[0], row)?.flatten().collect::<HashSet<_>>().len() as i64)))
+}
+
+/// `list_sort(list, descending, nulls_first)`.
+fn sort(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let mut list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
+        let descending = inputs[1].value(row).as_bool()?;
+        let nulls_first = inputs[2].value(row).as_bool()?;
+        list.sort_by(|a, b| match (a, b) {
+            (Some(a), Some(b)) => {
+                if descending {
+                    b.cmp(a)
+                } else {
+                    a.cmp(b)
+                }
+            }
+            // A value is greater than none in the order of options.
+            (a, b) => {
+                if nulls_first {
+                    a.is_some().cmp(&b.is_some())
+                } else {
+                    b.is_some().cmp(&a.is_some())
+                }
+            }
+        });
+        push_all(list, out);
+        Some(())
+    })
+}
+
+fn reverse(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
+        push_all(list.into_iter().rev(), out);
+        Some(())
+    })
+}
+
+fn set<'a>(vector: &'a Vector, row: usize) -> Option<HashSet<&'a [u8]>> {
+    Some(slots(vector, row)?.flatten().collect())
+}
+
+fn has_any(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let have = set(&inputs[0], row)?;
+        Some(slots(&inputs[1], row)?.flatten().any(|slot| have.contains(slot)))
+    }))
+}
+
+fn has_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let have = set(&inputs[0], row)?;
+        Some(slots(&inputs[1], row)?.flatten().all(|slot| have.contains(slot)))
+    }))
+}
+
+fn intersect(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let other = set(&inputs[1], row)?;
+        let mut seen = HashSet::new();
+        let both = |slot: &Slot<'_>| slot.is_some_and(|s| other.contains(s));
+        for slot in slots(&inputs[0], row)?.filter(both) {
+            if seen.insert(slot) {
+                encoding::push_raw(slot, out);
+            }
+        }
+        Some(())
+    })
+}
+
+/// The elements whose place in a list of truth values is TRUE.
+fn select_where(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let chosen = slots(&inputs[1], row)?;
+        for (slot, chosen) in slots(&inputs[0], row)?.zip(chosen) {
+            if chosen.is_some_and(|c| c == [1]) {
+                encoding::push_raw(slot, out);
+            }
+        }
+        Some(())
+    })
+}
+
+fn resize(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let result = lists(ty, rows, |row, out| {
+        let count = whole(&inputs[1], row).unwrap_or(0);
+        if !(0..=ELEMENTS_MAX).contains(&count) {
+            failed = Some(too_long(count));
+            return None;
+        }
+        let count = count as usize;
+        let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.take(count).collect();
+        let missing = count - list.len();
+        push_all(list, out);
+        for _ in 0..missing {
+            match inputs.get(2) {
+                Some(filler) => push_slot(filler, row, out),
+                None => out.push(encoding::NULL),
+            }
+        }
+        Some(())
+    })?;
+    failed.map_or(Ok(result), Err)
+}
+
+fn too_long(count: i64) -> Error {
+    Error::new(SqlState::InvalidParameterValue, format!("a list cannot have {count} elements"))
+        .with_hint(format!("functions make lists of 0 to {ELEMENTS_MAX} elements"))
+}
+
+/// Lists side by side: rows of their elements, NULL where one is shorter.
+fn zip(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let columns: Vec<Vec<Slot<'_>>> =
+            inputs.iter().map(|i| slots(i, row).into_iter().flatten().collect()).collect();
+        let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
+        for at in 0..longest {
+            out.push(encoding::VALUE);
+            columns.iter().for_each(|c| encoding::push_raw(c.get(at).copied().flatten(), out));
+        }
+        Some(())
+    })
+}
+
+fn flatten(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        for inner in slots(&inputs[0], row)?.flatten() {
+            push_all(elements(ty, inner), out);
+        }
+        Some(())
+    })
+}
+
+/// `list_range(start, end, step, inclusive)`.
+fn range(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let result = lists(ty, rows, |row, out| {
+        let (start, end) = (whole(&inputs[0], row)?, whole(&inputs[1], row)?);
+        let (step, inclusive) = (whole(&inputs[2], row)?, inputs[3].value(row).as_bool()?);
+        if step == 0 {
+            failed = Some(invalid("step size cannot equal zero"));
+            return None;
+        }
+        let distance = i128::from(end) - i128::from(start);
+        if distance.signum() * i128::from(step.signum()) < 0 {
+            return Some(());
+        }
+        let whole_steps = distance / i128::from(step);
+        let touches = whole_steps * i128::from(step) == distance;
+        let count = whole_steps + i128::from(inclusive || !touches);
+        if count > i128::from(ELEMENTS_MAX) {
+            failed = Some(too_long(i64::try_from(count).unwrap_or(i64::MAX)));
+            return None;
+        }
+        for number in 0..count {
+            let value = i128::from(start) + number * i128::from(step);
+            encoding::push_slot(&Value::I64(value as i64), Type::BigInt, out);
+        }
+        Some(())
+    })?;
+    failed.map_or(Ok(result), Err)
+}
+
+/// `compared(x, list, op)`: what a comparison with each element says, of which any or all must hold; an unknown one
+/// leaves the answer unknown unless another decides.
+fn quantified(inputs: &[Vector], rows: usize, all: bool) -> Result<Vector> {
+    use types::Comparison as C;
+    let op = match inputs[2].value(0).as_text() {
+        Some("=") => C::Equal,
+        Some("<>") => C::NotEqual,
+        Some("<") => C::Less,
+        Some("<=") => C::LessOrEqual,
+        Some(">") => C::Greater,
+        Some(">=") => C::GreaterOrEqual,
+        _ => return Err(Error::internal("a comparison with a list without its operator")),
+    };
+    Ok(booleans(rows, |row| {
+        let mut scratch = Vec::new();
+        let list = slots(&inputs[1], row)?;
+        let value = payload(&inputs[0], row, &mut scratch);
+        let mut unknown = false;
+        for slot in list {
+            match (value, slot) {
+                (Some(value), Some(slot)) if op.holds(value.cmp(slot)) != all => return Some(!all),
+                (Some(_), Some(_)) => {}
+                _ => unknown = true,
+            }
+        }
+        (!unknown).then_some(all)
+    }))
+}
+
+fn any(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    quantified(inputs, rows, false)
+}
+
+fn all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    quantified(inputs, rows, true)
+}
+
+/// A value's slot in a list, as bytes: what `array_agg` gathers.
+fn slot(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        push_slot(&inputs[0], row, out);
+        true
+    }))
+}
+
+/// The list of slots put together.
+fn of_slots(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        out.extend_from_slice(bytes(&inputs[0], row)?);
+        Some(())
+    })
+}
+
+/// How often each value is in a list, as a map in the order of the values; NULL is left out.
+fn histogram(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let mut counts = std::collections::BTreeMap::new();
+        for slot in slots(&inputs[0], row)?.flatten() {
+            *counts.entry(slot).or_insert(0i64) += 1;
+        }
+        for (value, count) in counts {
+            encoding::push_raw(Some(value), out);
+            encoding::push_slot(&Value::I64(count), Type::BigInt, out);
+        }
+        Some(())
+    })
+}

@@ -1,0 +1,205 @@
+//! Functions of structs and maps.
+
+use std::collections::HashSet;
+
+use types::nested::encoding::{self, elements, entries};
+use types::{Result, Type};
+use vector::Vector;
+use vector::nested::{PayloadBuilder, join, join_struct, push_slot};
+
+use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "struct_pack" => |inputs, ty, rows| Ok(join_struct(ty, inputs, rows, |_| false)),
+        "struct_extract" => struct_extract,
+        "struct_insert" => struct_insert,
+        "map" => map,
+        "map_extract" => map_extract,
+        "map_extract_value" => map_extract_value,
+        "map_contains" => map_contains,
+        "map_keys" => |inputs, ty, rows| Ok(halves(inputs, ty, rows, 0)),
+        "map_values" => |inputs, ty, rows| Ok(halves(inputs, ty, rows, 1)),
+        "map_entries" => map_entries,
+        "map_from_entries" => map_from_entries,
+        "map_concat" => map_concat,
+        "map_length" => map_length,
+        _ => return None,
+    })
+}
+
+/// `struct_extract(struct, number)`, the number of the field from 0, a constant.
+fn struct_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut builder = PayloadBuilder::new(ty);
+    let number = whole(&inputs[1], 0).and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    let of = inputs[0].ty();
+    for row in 0..rows {
+        builder.push(bytes(&inputs[0], row).and_then(|bytes| encoding::field(of, bytes, number)));
+    }
+    Ok(builder.finish())
+}
+
+/// The first argument's fields, then the others.
+fn struct_insert(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        let Some(bytes) = bytes(&inputs[0], row) else { return false };
+        out.extend_from_slice(bytes);
+        inputs[1..].iter().for_each(|input| push_slot(input, row, out));
+        true
+    }))
+}
+
+/// Writes entries whose keys must be there, each once.
+struct Entries<'a> {
+    known: HashSet<&'a [u8]>,
+}
+
+impl<'a> Entries<'a> {
+    fn push(&mut self, key: Option<&'a [u8]>, value: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()> {
+        let Some(bytes) = key else {
+            return Err(invalid("map keys cannot be NULL"));
+        };
+        if !self.known.insert(bytes) {
+            return Err(invalid("map keys must be unique"));
+        }
+        encoding::push_raw(key, out);
+        encoding::push_raw(value, out);
+        Ok(())
+    }
+}
+
+fn maps<'a>(
+    ty: Type,
+    rows: usize,
+    mut write: impl FnMut(usize, &mut Entries<'a>, &mut Vec<u8>) -> Result<bool>,
+) -> Result<Vector> {
+    let mut failed = None;
+    let result = join(ty, rows, |row, out| {
+        let mut entries = Entries { known: HashSet::new() };
+        let valid = write(row, &mut entries, out).unwrap_or_else(|error| {
+            failed = Some(error);
+            false
+        });
+        out.push(encoding::END);
+        valid
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+/// `map(keys, values)`.
+fn map(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let (keys, values) = (&inputs[0], &inputs[1]);
+    maps(ty, rows, |row, written, out| {
+        let (Some(k), Some(v)) = (bytes(keys, row), bytes(values, row)) else { return Ok(false) };
+        let (mut k, mut v) = (elements(keys.ty(), k), elements(values.ty(), v));
+        loop {
+            match (k.next(), v.next()) {
+                (Some(key), Some(value)) => written.push(key, value, out)?,
+                (None, None) => return Ok(true),
+                _ => {
+                    return Err(invalid("a map needs as many values as keys"));
+                }
+            }
+        }
+    })
+}
+
+fn pairs<'a>(map: &'a Vector, row: usize) -> Option<Vec<(Option<&'a [u8]>, Option<&'a [u8]>)>> {
+    let mut slots = entries(map.ty(), bytes(map, row)?);
+    let mut out = Vec::new();
+    while let (Some(key), Some(value)) = (slots.next(), slots.next()) {
+        out.push((key, value));
+    }
+    Some(out)
+}
+
+/// The value of a key; `None` where the map has not the key.
+fn find<'a>(map: &'a Vector, key: &Vector, row: usize) -> Option<Option<Option<&'a [u8]>>> {
+    let mut scratch = Vec::new();
+    let entries = pairs(map, row)?;
+    let Some(wanted) = payload(key, row, &mut scratch) else { return Some(None) };
+    Some(entries.into_iter().find(|(key, _)| *key == Some(wanted)).map(|(_, value)| value))
+}
+
+/// A list of the key's value, or an empty one.
+fn map_extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        if let Some(Some(value)) = find(&inputs[0], &inputs[1], row) {
+            encoding::push_raw(value, out);
+        }
+        out.push(encoding::END);
+        true
+    }))
+}
+
+fn map_extract_value(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut builder = PayloadBuilder::new(ty);
+    for row in 0..rows {
+        builder.push(find(&inputs[0], &inputs[1], row).flatten().flatten());
+    }
+    Ok(builder.finish())
+}
+
+fn map_contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| Some(find(&inputs[0], &inputs[1], row)?.is_some())))
+}
+
+fn map_length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(integers(rows, |row| Some(pairs(&inputs[0], row)?.len() as i64)))
+}
+
+fn halves(inputs: &[Vector], ty: Type, rows: usize, which: usize) -> Vector {
+    join(ty, rows, |row, out| {
+        let Some(entries) = pairs(&inputs[0], row) else { return false };
+        for (key, value) in entries {
+            encoding::push_raw(if which == 0 { key } else { value }, out);
+        }
+        out.push(encoding::END);
+        true
+    })
+}
+
+fn map_entries(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        let Some(entries) = pairs(&inputs[0], row) else { return false };
+        for (key, value) in entries {
+            out.push(encoding::VALUE);
+            encoding::push_raw(key, out);
+            encoding::push_raw(value, out);
+        }
+        out.push(encoding::END);
+        true
+    }))
+}
+
+fn map_from_entries(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let list = &inputs[0];
+    let entry = list.ty().element().unwrap_or(Type::Null);
+    maps(ty, rows, |row, written, out| {
+        let Some(bytes) = bytes(list, row) else { return Ok(false) };
+        for slot in elements(list.ty(), bytes) {
+            let Some(slot) = slot else { return Err(invalid("map entries cannot be NULL")) };
+            let fields = encoding::fields(entry, slot);
+            written.push(fields.first().copied().flatten(), fields.get(1).copied().flatten(), out)?;
+        }
+        Ok(true)
+    })
+}
+
+/// Maps as one; of a key that several have, the last one's value.
+fn map_concat(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    maps(ty, rows, |row, written, out| {
+        let given: Vec<_> = inputs.iter().filter_map(|input| pairs(input, row)).collect();
+        let mut all: Vec<(Option<&[u8]>, Option<&[u8]>)> = Vec::new();
+        for (key, value) in given.iter().flatten() {
+            match all.iter_mut().find(|(known, _)| known == key) {
+                Some((_, known)) => *known = *value,
+                None => all.push((*key, *value)),
+            }
+        }
+        for (key, value) in all {
+            written.push(key, value, out)?;
+        }
+        Ok(!given.is_empty())
+    })
+}

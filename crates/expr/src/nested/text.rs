@@ -1,0 +1,96 @@
+//! Between lists and texts.
+
+use regex::Regex;
+use types::nested::encoding::{self, elements};
+use types::{Result, Type, Value, cast};
+use vector::nested::join;
+use vector::{Vector, VectorBuilder};
+
+use super::{Kernel, bytes, invalid, text};
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "list_to_text" => list_to_text,
+        "text_split" => text_split,
+        "text_split_regex" => text_split_regex,
+        _ => return None,
+    })
+}
+
+/// Elements joined by a separator; NULL ones are left out, or written as the third argument.
+fn list_to_text(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let ty = inputs[0].ty();
+    let element = ty.element().unwrap_or(Type::Null);
+    let mut builder = VectorBuilder::new(Type::Text, rows);
+    for row in 0..rows {
+        let (Some(list), Some(separator)) = (bytes(&inputs[0], row), text(&inputs[1], row)) else {
+            builder.push_null();
+            continue;
+        };
+        let of_null = inputs.get(2).and_then(|v| text(v, row));
+        let mut out = String::new();
+        let mut first = true;
+        for slot in elements(ty, list) {
+            let shown = match slot {
+                Some(payload) => cast::format_value(&encoding::value_of(payload, element), element),
+                None => match of_null {
+                    Some(of_null) => of_null.to_owned(),
+                    None => continue,
+                },
+            };
+            if !first {
+                out.push_str(separator);
+            }
+            first = false;
+            out.push_str(&shown);
+        }
+        builder.push_bytes(out.as_bytes());
+    }
+    Ok(builder.finish())
+}
+
+fn push(part: &str, out: &mut Vec<u8>) {
+    encoding::push_slot(&Value::text(part), Type::Text, out);
+}
+
+fn text_split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        let Some(given) = text(&inputs[0], row) else { return false };
+        match text(&inputs[1], row) {
+            // Without a separator, every character for itself.
+            None | Some("") => {
+                given.char_indices().for_each(|(at, c)| push(&given[at..at + c.len_utf8()], out))
+            }
+            Some(separator) => given.split(separator).for_each(|part| push(part, out)),
+        }
+        out.push(encoding::END);
+        true
+    }))
+}
+
+fn text_split_regex(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let mut compiled: Option<(String, Regex)> = None;
+    let result = join(ty, rows, |row, out| {
+        let (Some(given), Some(pattern)) = (text(&inputs[0], row), text(&inputs[1], row)) else {
+            return false;
+        };
+        if compiled.as_ref().is_none_or(|(known, _)| known != pattern) {
+            match regex::RegexBuilder::new(pattern).size_limit(4 << 20).build() {
+                Ok(regex) => compiled = Some((pattern.to_owned(), regex)),
+                Err(error) => {
+                    let error = error.to_string();
+                    let reason = error.lines().last().unwrap_or_default().to_owned();
+                    failed = Some(invalid(format!("invalid regular expression: {reason}")));
+                    return false;
+                }
+            }
+        }
+        if let Some((_, regex)) = &compiled {
+            regex.split(given).for_each(|part| push(part, out));
+        }
+        out.push(encoding::END);
+        true
+    });
+    failed.map_or(Ok(result), Err)
+}

@@ -1,0 +1,139 @@
+//! Scalar functions of our own, value by value: what the library lacks or does otherwise than PostgreSQL and DuckDB.
+//!
+//! `plan::functions` says which there are and what they take. Each is a function of the row's values; batches are
+//! walked here. A function in a hot path wants a kernel instead (`kernels`).
+
+mod codes;
+mod numbers;
+mod rows;
+mod similar;
+mod system;
+mod text;
+mod time;
+mod time_format;
+mod time_parse;
+
+use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
+use types::{Error, Result, SqlState, Type, Value};
+use vector::{Vector, VectorBuilder};
+
+/// The arguments of one row.
+pub(crate) struct Arguments<'a> {
+    pub values: &'a [Value],
+    pub types: &'a [Type],
+    /// The call's type.
+    pub ty: Type,
+}
+
+impl Arguments<'_> {
+    fn text(&self, at: usize) -> Result<&str> {
+        self.values.get(at).and_then(Value::as_text).ok_or_else(|| self.mismatch(at))
+    }
+    fn bytes(&self, at: usize) -> Result<&[u8]> {
+        self.values.get(at).and_then(Value::as_bytes).ok_or_else(|| self.mismatch(at))
+    }
+    fn integer(&self, at: usize) -> Result<i64> {
+        self.values.get(at).and_then(Value::as_i64).ok_or_else(|| self.mismatch(at))
+    }
+    fn float(&self, at: usize) -> Result<f64> {
+        self.values.get(at).and_then(Value::as_f64).ok_or_else(|| self.mismatch(at))
+    }
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+    fn mismatch(&self, at: usize) -> Error {
+        Error::internal(format!("argument {at} of a function has another form"))
+    }
+}
+
+type Evaluate = fn(&Arguments<'_>) -> Result<Value>;
+
+/// A function bound to the types of its arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnCall {
+    evaluate: Evaluate,
+    strict: bool,
+}
+
+impl std::fmt::Debug for OwnCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnCall")
+    }
+}
+
+fn refuse(state: SqlState, message: impl Into<String>) -> Error {
+    Error::new(state, message)
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    refuse(SqlState::InvalidParameterValue, message)
+}
+
+fn evaluate_of(name: &str) -> Option<Evaluate> {
+    Some(match name {
+        ORDERED_ROW => rows::ordered_row,
+        ROW_VALUE => rows::row_value,
+        PAIR => rows::pair,
+        _ => text::named(name)
+            .or_else(|| codes::named(name))
+            .or_else(|| similar::named(name))
+            .or_else(|| numbers::named(name))
+            .or_else(|| time::named(name))
+            .or_else(|| system::named(name))?,
+    })
+}
+
+/// The function of that name.
+pub(crate) fn find(name: &str) -> Option<OwnCall> {
+    let strict = functions::signatures(name).next()?.strict;
+    Some(OwnCall { evaluate: evaluate_of(name)?, strict })
+}
+
+/// Whether these are arguments of one of its signatures: the library may have a function of the same name, with more.
+pub(crate) fn takes(name: &str, arguments: &[Type]) -> bool {
+    use functions::Takes;
+    let suits = |takes: Takes, ty: Type| match takes {
+        Takes::Any => true,
+        Takes::Integer => ty.is_integer(),
+        Takes::Number => ty.is_numeric() || ty == Type::Null,
+        Takes::Is(wanted) => ty == wanted || (ty.is_text() && wanted.is_text()),
+    };
+    functions::signatures(name).any(|s| {
+        let least = s.takes.len() - s.optional;
+        arguments.len() >= least
+            && arguments
+                .iter()
+                .enumerate()
+                .all(|(at, ty)| s.takes.get(at).copied().or(s.rest).is_some_and(|t| suits(t, *ty)))
+    })
+}
+
+impl OwnCall {
+    pub(crate) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+        let types: Vec<Type> = inputs.iter().map(Vector::ty).collect();
+        let mut out = VectorBuilder::new(ty, rows);
+        let mut values: Vec<Value> = Vec::with_capacity(inputs.len());
+        for row in 0..rows {
+            values.clear();
+            values.extend(inputs.iter().map(|input| input.value(row)));
+            if self.strict && values.iter().any(Value::is_null) {
+                out.push(&Value::Null);
+            } else {
+                out.push(&(self.evaluate)(&Arguments { values: &values, types: &types, ty })?);
+            }
+        }
+        Ok(out.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_signature_has_its_code() {
+        let missing: Vec<&str> =
+            functions::SIGNATURES.iter().map(|s| s.name).filter(|n| evaluate_of(n).is_none()).collect();
+        assert!(missing.is_empty(), "without code: {missing:?}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Functions of numbers and operators on bits.
+
+use plan::functions::BITWISE_NOT;
+use types::{Result, SqlState, Type, Value};
+
+use super::{Arguments, Evaluate, refuse};
+
+pub(super) fn named(name: &str) -> Option<Evaluate> {
+    Some(match name {
+        "&" => |a| bitwise(a, |x, y| x & y),
+        "|" => |a| bitwise(a, |x, y| x | y),
+        "#" => |a| bitwise(a, |x, y| x ^ y),
+        "<<" => |a| shifted(a, true),
+        ">>" => |a| shifted(a, false),
+        BITWISE_NOT => |a| fitted(a, i128::from(!a.integer(0)?)),
+        // Halves go to the even neighbour, as PostgreSQL's do for floats.
+        "round" => |a| Ok(Value::F64(a.float(0)?.round_ties_even())),
+        "factorial" => factorial,
+        "bit_count" => bit_count,
+        "width_bucket" => width_bucket,
+        "even" => |a| Ok(Value::F64(even(a.float(0)?))),
+        "fdiv" => |a| divided(a, |x, y| (x / y).floor()),
+        "fmod" => |a| divided(a, |x, y| x - y * (x / y).floor()),
+        "isfinite" => |a| Ok(Value::Bool(a.values[0].as_f64().is_none_or(f64::is_finite))),
+        "isinf" => |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
+        "signbit" => |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
+        "sind" => |a| {
+            degrees(
+                a,
+                f64::sin,
+                &[
+                    (0.0, 0.0),
+                    (30.0, 0.5),
+                    (90.0, 1.0),
+                    (150.0, 0.5),
+                    (180.0, 0.0),
+                    (210.0, -0.5),
+                    (270.0, -1.0),
+                    (330.0, -0.5),
+                ],
+            )
+        },
+        "cosd" => |a| {
+            degrees(
+                a,
+                f64::cos,
+                &[
+                    (0.0, 1.0),
+                    (60.0, 0.5),
+                    (90.0, 0.0),
+                    (120.0, -0.5),
+                    (180.0, -1.0),
+                    (240.0, -0.5),
+                    (270.0, 0.0),
+                    (300.0, 0.5),
+                ],
+            )
+        },
+        "tand" => |a| {
+            degrees(
+                a,
+                f64::tan,
+                &[
+                    (0.0, 0.0),
+                    (45.0, 1.0),
+                    (90.0, f64::INFINITY),
+                    (135.0, -1.0),
+                    (180.0, 0.0),
+                    (225.0, 1.0),
+                    (270.0, f64::NEG_INFINITY),
+                    (315.0, -1.0),
+                ],
+            )
+        },
+        "cotd" => |a| {
+            degrees(
+                a,
+                |x| 1.0 / x.tan(),
+                &[
+                    (0.0, f64::INFINITY),
+                    (45.0, 1.0),
+                    (90.0, 0.0),
+                    (135.0, -1.0),
+                    (180.0, f64::NEG_INFINITY),
+                    (225.0, 1.0),
+                    (270.0, 0.0),
+                    (315.0, -1.0),
+                ],
+            )
+        },
+        "asind" => {
+            |a| arc(a, f64::asin, &[(0.0, 0.0), (0.5, 30.0), (1.0, 90.0), (-0.5, -30.0), (-1.0, -90.0)])
+        }
+        "acosd" => {
+            |a| arc(a, f64::acos, &[(1.0, 0.0), (0.5, 60.0), (0.0, 90.0), (-0.5, 120.0), (-1.0, 180.0)])
+        }
+        "atand" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan()))),
+        "atan2d" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan2(a.float(1)?)))),
+        "scale" => |a| Ok(Value::I32(i32::from(a.types[0].scale()))),
+        _ => return None,
+    })
+}
+
+fn out_of_range(a: &Arguments<'_>) -> types::Error {
+    types::Error::out_of_range(&a.ty)
+}
+
+fn fitted(a: &Arguments<'_>, value: i128) -> Result<Value> {
+    Value::from_i128(value, a.ty.physical()).ok_or_else(|| out_of_range(a))
+}
+
+fn bitwise(a: &Arguments<'_>, apply: fn(i64, i64) -> i64) -> Result<Value> {
+    fitted(a, i128::from(apply(a.integer(0)?, a.integer(1)?)))
+}
+
+/// Within the width of the type; as many places as the width holds are none, as on the processors PostgreSQL runs on.
+fn shifted(a: &Arguments<'_>, left: bool) -> Result<Value> {
+    let (value, places) = (a.integer(0)?, a.integer(1)? as u32);
+    Ok(match a.ty {
+        // Shifted as an INTEGER, then cut.
+        Type::SmallInt => {
+            let wide = value as i32;
+            Value::I16(if left { wide.wrapping_shl(places) } else { wide.wrapping_shr(places) } as i16)
+        }
+        Type::Integer => {
+            let value = value as i32;
+            Value::I32(if left { value.wrapping_shl(places) } else { value.wrapping_shr(places) })
+        }
+        _ => Value::I64(if left { value.wrapping_shl(places) } else { value.wrapping_shr(places) }),
+    })
+}
+
+fn factorial(a: &Arguments<'_>) -> Result<Value> {
+    let n = a.integer(0)?;
+    if n < 0 {
+        return Err(refuse(SqlState::NumericValueOutOfRange, "factorial of a negative number is undefined"));
+    }
+    let product = (1..=n.min(21)).try_fold(1i64, i64::checked_mul).filter(|_| n < 21);
+    product.map(Value::I64).ok_or_else(|| out_of_range(a))
+}
+
+fn bit_count(a: &Arguments<'_>) -> Result<Value> {
+    let count = match a.values[0].as_bytes() {
+        Some(bytes) => bytes.iter().map(|b| u64::from(b.count_ones())).sum(),
+        None => u64::from(a.integer(0)?.count_ones()),
+    };
+    Ok(Value::I64(count as i64))
+}
+
+fn width_bucket(a: &Arguments<'_>) -> Result<Value> {
+    let wrong = |message: &str| refuse(SqlState::InvalidWidthBucketArgument, message);
+    let (value, low, high, count) = (a.float(0)?, a.float(1)?, a.float(2)?, a.integer(3)?);
+    let count = i32::try_from(count).ok().filter(|c| *c > 0);
+    let Some(count) = count else { return Err(wrong("count must be greater than zero")) };
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return Err(wrong("operand, lower bound, and upper bound cannot be NaN"));
+    }
+    if !low.is_finite() || !high.is_finite() {
+        return Err(wrong("lower and upper bounds must be finite"));
+    }
+    if low == high {
+        return Err(wrong("lower bound cannot equal upper bound"));
+    }
+    let part = if low < high { (value - low) / (high - low) } else { (low - value) / (low - high) };
+    let inside = |part: f64| ((part * f64::from(count)).floor() as i32).min(count - 1) + 1;
+    Ok(Value::I32(if part < 0.0 {
+        0
+    } else if part >= 1.0 {
+        count.checked_add(1).ok_or_else(|| out_of_range(a))?
+    } else {
+        inside(part)
+    }))
+}
+
+/// The next even number away from zero.
+fn even(value: f64) -> f64 {
+    let away = if value < 0.0 { value.floor() } else { value.ceil() };
+    if away % 2.0 == 0.0 { away } else { away + if value < 0.0 { -1.0 } else { 1.0 } }
+}
+
+fn divided(a: &Arguments<'_>, apply: fn(f64, f64) -> f64) -> Result<Value> {
+    Ok(Value::F64(apply(a.float(0)?, a.float(1)?)))
+}
+
+/// A function of an angle in degrees; exact where the value is a round number.
+fn degrees(a: &Arguments<'_>, apply: fn(f64) -> f64, exact: &[(f64, f64)]) -> Result<Value> {
+    let angle = a.float(0)?;
+    if angle.is_infinite() {
+        return Err(refuse(SqlState::NumericValueOutOfRange, "input is out of range"));
+    }
+    let turned = angle.rem_euclid(360.0);
+    let known = exact.iter().find(|(at, _)| *at == turned);
+    Ok(Value::F64(known.map_or_else(|| apply(turned.to_radians()), |(_, value)| *value)))
+}
+
+/// The angle, in degrees, at which a function has a value.
+fn arc(a: &Arguments<'_>, apply: fn(f64) -> f64, exact: &[(f64, f64)]) -> Result<Value> {
+    let value = a.float(0)?;
+    if value.abs() > 1.0 {
+        return Err(refuse(SqlState::NumericValueOutOfRange, "input is out of range"));
+    }
+    let known = exact.iter().find(|(at, _)| *at == value);
+    Ok(Value::F64(known.map_or_else(|| apply(value).to_degrees(), |(_, angle)| *angle)))
+}
+
+/// Degrees, without the last digits' noise where they are as good as whole.
+fn whole_degrees(angle: f64) -> f64 {
+    let degrees = angle.to_degrees();
+    if (degrees - degrees.round()).abs() < 1e-13 { degrees.round() } else { degrees }
+}

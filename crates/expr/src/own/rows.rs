@@ -1,0 +1,162 @@
+//! Rows as bytes whose order is that of their keys: what makes an ordered aggregate of a plain one.
+//!
+//! ```text
+//!  key 1: presence byte, value   key 2: ...   value: 0, or 1 and its bytes   length of the keys (4 bytes)
+//! ```
+//! The presence byte puts NULLs first or last; numbers are big-endian with their sign bit turned, floats ordered as
+//! PostgreSQL orders them, texts end in two zero bytes and have every zero byte followed by 255. A descending key has
+//! all its bytes inverted. So `arg_max(v, k)` is the value in the least row of `k DESC`, whatever merges the rows, and of
+//! equal keys the least value wins.
+
+use types::{Error, Physical, Result, Type, Value};
+
+use super::Arguments;
+
+/// Directions are a letter a key: `a` ascending, `d` descending; in capitals where NULLs come first.
+pub(super) fn ordered_row(a: &Arguments<'_>) -> Result<Value> {
+    let directions = a.text(0)?.as_bytes();
+    let [_, keys @ .., value] = a.values else { return Err(a.mismatch(0)) };
+    if directions.len() != keys.len() {
+        return Err(a.mismatch(0));
+    }
+    let mut row = Vec::with_capacity(32);
+    for (key, direction) in keys.iter().zip(directions) {
+        push_key(&mut row, key, direction.eq_ignore_ascii_case(&b'd'), direction.is_ascii_uppercase());
+    }
+    let length = u32::try_from(row.len()).map_err(|_| Error::internal("a key of 4 GB"))?;
+    push_value(&mut row, value);
+    row.extend_from_slice(&length.to_le_bytes());
+    Ok(Value::Bytes(row.into()))
+}
+
+fn push_key(row: &mut Vec<u8>, key: &Value, descending: bool, nulls_first: bool) {
+    if key.is_null() {
+        row.push(if nulls_first { 0 } else { 2 });
+        return;
+    }
+    row.push(1);
+    let start = row.len();
+    match key {
+        Value::Null => {}
+        Value::Bool(v) => row.push(u8::from(*v)),
+        Value::I16(v) => row.extend_from_slice(&(*v as u16 ^ 1 << 15).to_be_bytes()),
+        Value::I32(v) => row.extend_from_slice(&(*v as u32 ^ 1 << 31).to_be_bytes()),
+        Value::I64(v) => row.extend_from_slice(&(*v as u64 ^ 1 << 63).to_be_bytes()),
+        Value::I128(v) => row.extend_from_slice(&(*v as u128 ^ 1 << 127).to_be_bytes()),
+        Value::F32(v) => row.extend_from_slice(&ordered_float(f64::from(*v)).to_be_bytes()),
+        Value::F64(v) => row.extend_from_slice(&ordered_float(*v).to_be_bytes()),
+        Value::Bytes(bytes) => {
+            for byte in bytes.iter() {
+                row.push(*byte);
+                if *byte == 0 {
+                    row.push(255);
+                }
+            }
+            row.extend_from_slice(&[0, 0]);
+        }
+    }
+    if descending {
+        row[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// NaN is greater than everything, and both zeros are one.
+fn ordered_float(value: f64) -> u64 {
+    let value = if value.is_nan() { f64::NAN } else { value + 0.0 };
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn push_value(row: &mut Vec<u8>, value: &Value) {
+    row.push(u8::from(!value.is_null()));
+    match value {
+        Value::Null => {}
+        Value::Bool(v) => row.push(u8::from(*v)),
+        Value::I16(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::I32(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::I64(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::I128(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::F32(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::F64(v) => row.extend_from_slice(&v.to_be_bytes()),
+        Value::Bytes(bytes) => row.extend_from_slice(bytes),
+    }
+}
+
+/// The value behind a row's keys.
+pub(super) fn row_value(a: &Arguments<'_>) -> Result<Value> {
+    let broken = || Error::internal("a row of another form");
+    let row = a.bytes(0)?;
+    let (rest, length) = row.split_last_chunk::<4>().ok_or_else(broken)?;
+    let value = rest.get(u32::from_le_bytes(*length) as usize..).ok_or_else(broken)?;
+    let Some((1, bytes)) = value.split_first() else { return Ok(Value::Null) };
+    fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+        bytes.try_into().map_err(|_| Error::internal("a row of another form"))
+    }
+    Ok(match a.ty.physical() {
+        _ if a.ty == Type::Null => Value::Null,
+        Physical::Bool => Value::Bool(bytes.first() == Some(&1)),
+        Physical::I16 => Value::I16(i16::from_be_bytes(fixed(bytes)?)),
+        Physical::I32 => Value::I32(i32::from_be_bytes(fixed(bytes)?)),
+        Physical::I64 => Value::I64(i64::from_be_bytes(fixed(bytes)?)),
+        Physical::I128 => Value::I128(i128::from_be_bytes(fixed(bytes)?)),
+        Physical::F32 => Value::F32(f32::from_be_bytes(fixed(bytes)?)),
+        Physical::F64 => Value::F64(f64::from_be_bytes(fixed(bytes)?)),
+        Physical::Bytes => Value::Bytes(bytes.into()),
+    })
+}
+
+/// Two floats, for aggregates of pairs.
+pub(super) fn pair(a: &Arguments<'_>) -> Result<Value> {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&a.float(0)?.to_le_bytes());
+    bytes[8..].copy_from_slice(&a.float(1)?.to_le_bytes());
+    Ok(Value::Bytes(bytes.as_slice().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(directions: &str, keys: &[Value], value: Value) -> Value {
+        let mut values = vec![Value::text(directions)];
+        values.extend_from_slice(keys);
+        values.push(value);
+        let types = vec![Type::Text; values.len()];
+        ordered_row(&Arguments { values: &values, types: &types, ty: Type::Bytea }).unwrap()
+    }
+
+    #[test]
+    fn bytes_are_in_the_order_of_keys() {
+        let sorted: [Vec<Value>; 4] = [
+            [-5i64, -1, 0, 7, i64::MAX].map(Value::I64).to_vec(),
+            [f64::NEG_INFINITY, -1.5, 0.0, 2.0, f64::INFINITY, f64::NAN].map(Value::F64).to_vec(),
+            ["", "\0", "\0a", "a", "a\0", "ab", "b"].map(Value::text).to_vec(),
+            vec![Value::I128(i128::MIN), Value::I128(-1), Value::I128(3)],
+        ];
+        for values in sorted {
+            for pair in values.windows(2) {
+                let up = |v: &Value| row("a", std::slice::from_ref(v), Value::Null);
+                let down = |v: &Value| row("d", std::slice::from_ref(v), Value::Null);
+                assert!(up(&pair[0]) < up(&pair[1]), "{pair:?}");
+                assert!(down(&pair[0]) > down(&pair[1]), "{pair:?}");
+                assert!(up(&Value::Null) > up(&pair[1]));
+                assert!(row("D", &[Value::Null], Value::Null) < down(&pair[1]));
+            }
+        }
+    }
+
+    #[test]
+    fn the_value_comes_back() {
+        for (value, ty) in [
+            (Value::I32(-7), Type::Integer),
+            (Value::text("a\0b"), Type::Text),
+            (Value::Null, Type::Text),
+            (Value::F64(-0.0), Type::Double),
+            (Value::I128(1 << 100), Type::Uuid),
+        ] {
+            let packed = row("ad", &[Value::text("key"), Value::I64(1)], value.clone());
+            let back = row_value(&Arguments { values: &[packed], types: &[Type::Bytea], ty }).unwrap();
+            assert_eq!(back, value);
+        }
+    }
+}

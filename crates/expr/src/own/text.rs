@@ -1,0 +1,342 @@
+//! Functions of text: formats, quoting, regular expressions.
+
+use std::cell::RefCell;
+
+use regex::Regex;
+use types::{Result, SqlState, Type, Value};
+
+use super::{Arguments, Evaluate, invalid, refuse};
+
+/// Characters that one formatted field may be padded to.
+const WIDTH_MAX: usize = 1_000_000;
+/// Largest compiled regular expression.
+const REGEX_BYTES_MAX: usize = 4 << 20;
+
+pub(super) fn named(name: &str) -> Option<Evaluate> {
+    Some(match name {
+        "format" => format,
+        "printf" => printf,
+        "quote_ident" => |a| Ok(Value::text(&quoted_name(a.text(0)?))),
+        "quote_literal" => |a| Ok(Value::text(&quoted(a.text(0)?))),
+        "quote_nullable" => {
+            |a| Ok(if a.values[0].is_null() { Value::text("NULL") } else { Value::text(&quoted(a.text(0)?)) })
+        }
+        "regexp_full_match" => |a| {
+            let pattern = format!("^(?:{})$", a.text(1)?);
+            let text = a.text(0)?;
+            with_regex(&pattern, |regex| Ok(Value::Bool(regex.is_match(text))))
+        },
+        "regexp_escape" => |a| Ok(Value::text(&regex::escape(a.text(0)?))),
+        "regexp_substr" => regexp_substr,
+        "format_bytes" => |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
+        "pg_size_pretty" => |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
+        _ => return None,
+    })
+}
+
+/// Calls `use_it` with the compiled pattern; the last one is kept, as most patterns are constants.
+fn with_regex(pattern: &str, use_it: impl FnOnce(&Regex) -> Result<Value>) -> Result<Value> {
+    thread_local! {
+        static LAST: RefCell<Option<(String, Regex)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| {
+        if last.as_ref().is_none_or(|(known, _)| known != pattern) {
+            let built = regex::RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
+            let regex = built.map_err(|e| {
+                refuse(SqlState::InvalidRegularExpression, format!("invalid regular expression: {e}"))
+            })?;
+            *last = Some((pattern.to_owned(), regex));
+        }
+        match last {
+            Some((_, regex)) => use_it(regex),
+            None => Ok(Value::Null),
+        }
+    })
+}
+
+/// `regexp_substr(text, pattern, start, n)`: the n-th match from a place on.
+fn regexp_substr(a: &Arguments<'_>) -> Result<Value> {
+    let text = a.text(0)?;
+    let start = if a.len() > 2 { a.integer(2)? } else { 1 };
+    let number = if a.len() > 3 { a.integer(3)? } else { 1 };
+    if start < 1 {
+        return Err(invalid(format!("invalid value for parameter \"start\": {start}")));
+    }
+    if number < 1 {
+        return Err(invalid(format!("invalid value for parameter \"n\": {number}")));
+    }
+    let skipped = text.char_indices().nth(start as usize - 1).map_or(text.len(), |(at, _)| at);
+    with_regex(a.text(1)?, |regex| {
+        let found = regex.find_iter(&text[skipped..]).nth(number as usize - 1);
+        Ok(found.map_or(Value::Null, |m| Value::text(m.as_str())))
+    })
+}
+
+fn quoted(text: &str) -> String {
+    let doubled = text.replace('\'', "''");
+    if text.contains('\\') { format!("E'{}'", doubled.replace('\\', "\\\\")) } else { format!("'{doubled}'") }
+}
+
+fn quoted_name(name: &str) -> String {
+    let plain = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_')
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    // Words that cannot be names unquoted.
+    const RESERVED: [&str; 24] = [
+        "all", "and", "any", "as", "asc", "case", "cast", "desc", "distinct", "else", "end", "from", "group",
+        "having", "in", "limit", "not", "null", "or", "order", "select", "table", "union", "where",
+    ];
+    if plain && !RESERVED.contains(&name) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+fn padded(text: String, width: usize, left: bool) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    if left { text + &" ".repeat(missing) } else { " ".repeat(missing) + &text }
+}
+
+fn shown(value: &Value, ty: Type) -> String {
+    match value {
+        Value::Bool(b) => (if *b { "t" } else { "f" }).to_owned(),
+        value => value.display(ty),
+    }
+}
+
+/// PostgreSQL's FORMAT: `%s`, `%I`, `%L`, `%%`, with `n$`, `-` and a width.
+fn format(a: &Arguments<'_>) -> Result<Value> {
+    if a.values[0].is_null() {
+        return Ok(Value::Null);
+    }
+    let mut out = String::new();
+    let mut rest = a.text(0)?.chars().peekable();
+    let mut next = 1;
+    while let Some(c) = rest.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        if rest.next_if_eq(&'%').is_some() {
+            out.push('%');
+            continue;
+        }
+        let number = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
+            let mut digits = String::new();
+            while let Some(d) = rest.next_if(char::is_ascii_digit) {
+                digits.push(d);
+            }
+            digits.parse::<usize>().ok()
+        };
+        let mut width = None;
+        let mut left = false;
+        let given = number(&mut rest);
+        if given.is_some() && rest.next_if_eq(&'$').is_some() {
+            next = given.unwrap_or(0);
+            if next == 0 {
+                return Err(invalid("format specifies argument 0, but arguments are numbered from 1"));
+            }
+        } else {
+            width = given;
+        }
+        if width.is_none() {
+            left = rest.next_if_eq(&'-').is_some();
+            width = number(&mut rest);
+            if rest.next_if_eq(&'*').is_some() {
+                let given = a.values.get(next).and_then(Value::as_i64).unwrap_or(0);
+                next += 1;
+                left |= given < 0;
+                width = usize::try_from(given.unsigned_abs()).ok();
+            }
+        }
+        let width = width.unwrap_or(0);
+        if width > WIDTH_MAX {
+            return Err(invalid("number is out of range"));
+        }
+        let Some(kind) = rest.next() else {
+            return Err(
+                invalid("unterminated format() type specifier").with_hint("for a single \"%\" use \"%%\"")
+            );
+        };
+        if !matches!(kind, 's' | 'I' | 'L') {
+            return Err(invalid(format!("unrecognized format() type specifier \"{kind}\""))
+                .with_hint("for a single \"%\" use \"%%\""));
+        }
+        let Some(value) = a.values.get(next) else { return Err(invalid("too few arguments for format()")) };
+        let text = match (kind, value) {
+            ('s', Value::Null) => String::new(),
+            ('L', Value::Null) => "NULL".to_owned(),
+            (_, Value::Null) => {
+                return Err(refuse(
+                    SqlState::NullValueNotAllowed,
+                    "null values cannot be formatted as an SQL identifier",
+                ));
+            }
+            ('s', value) => shown(value, a.types[next]),
+            ('I', value) => quoted_name(&shown(value, a.types[next])),
+            (_, value) => quoted(&shown(value, a.types[next])),
+        };
+        out.push_str(&padded(text, width, left));
+        next += 1;
+    }
+    Ok(Value::text(&out))
+}
+
+/// C's printf: `%d`, `%s`, `%f`, `%e`, `%g`, `%x`, `%X`, `%o`, `%c`, with flags, a width and a precision.
+fn printf(a: &Arguments<'_>) -> Result<Value> {
+    if a.values.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let mut out = String::new();
+    let mut rest = a.text(0)?.chars().peekable();
+    let mut next = 1;
+    while let Some(c) = rest.next() {
+        if c != '%' || rest.next_if_eq(&'%').is_some() {
+            out.push(c);
+            continue;
+        }
+        let (mut left, mut zeros, mut plus, mut space) = (false, false, false, false);
+        while let Some(flag) = rest.next_if(|c| matches!(c, '-' | '0' | '+' | ' ' | '#')) {
+            match flag {
+                '-' => left = true,
+                '0' => zeros = true,
+                '+' => plus = true,
+                ' ' => space = true,
+                _ => {}
+            }
+        }
+        let number = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
+            let mut digits = String::new();
+            while let Some(d) = rest.next_if(char::is_ascii_digit) {
+                digits.push(d);
+            }
+            digits.parse::<usize>().ok()
+        };
+        let width = number(&mut rest).unwrap_or(0);
+        let precision =
+            if rest.next_if_eq(&'.').is_some() { Some(number(&mut rest).unwrap_or(0)) } else { None };
+        if width > WIDTH_MAX || precision.is_some_and(|p| p > 1000) {
+            return Err(invalid("printf: the width is out of range"));
+        }
+        while rest.next_if(|c| matches!(c, 'l' | 'h' | 'z' | 'j')).is_some() {}
+        let kind = rest.next().ok_or_else(|| invalid("printf: the format ends within a specifier"))?;
+        let value =
+            a.values.get(next).ok_or_else(|| invalid("printf: there are fewer arguments than specifiers"))?;
+        let ty = a.types[next];
+        next += 1;
+        let wrong = || invalid(format!("printf: %{kind} does not take a value of type {ty}"));
+        let whole = || -> Result<i128> {
+            let scaled = value.as_i128().ok_or_else(wrong)?;
+            if ty.scale() > 0 || !(ty.is_integer() || ty.is_decimal()) { Err(wrong()) } else { Ok(scaled) }
+        };
+        let float = || -> Result<f64> {
+            let cast = types::cast::cast_value(value, ty, Type::Double).map_err(|_| wrong())?;
+            cast.as_f64().ok_or_else(wrong)
+        };
+        let signed = |text: String, negative: bool| match (negative, plus, space) {
+            (true, _, _) => format!("-{text}"),
+            (false, true, _) => format!("+{text}"),
+            (false, false, true) => format!(" {text}"),
+            _ => text,
+        };
+        let text = match kind {
+            'd' | 'i' | 'u' => {
+                let value = whole()?;
+                signed(value.unsigned_abs().to_string(), value < 0)
+            }
+            'x' => format!("{:x}", whole()? as i64),
+            'X' => format!("{:X}", whole()? as i64),
+            'o' => format!("{:o}", whole()? as i64),
+            'c' => u32::try_from(whole()?).ok().and_then(char::from_u32).ok_or_else(wrong)?.to_string(),
+            's' => {
+                let text = value.display(ty);
+                precision.map_or_else(|| text.clone(), |p| text.chars().take(p).collect())
+            }
+            'f' | 'F' | 'e' | 'E' | 'g' | 'G' => {
+                let value = float()?;
+                let text = float_text(value.abs(), kind, precision.unwrap_or(6));
+                signed(text, value.is_sign_negative() && !value.is_nan())
+            }
+            other => return Err(invalid(format!("printf: unknown specifier %{other}"))),
+        };
+        if zeros && !left && kind != 's' && kind != 'c' {
+            let sign = text.chars().next().filter(|c| matches!(c, '-' | '+' | ' '));
+            let digits = if sign.is_some() { &text[1..] } else { &text };
+            let missing = width.saturating_sub(text.len());
+            out.extend(sign);
+            out.push_str(&"0".repeat(missing));
+            out.push_str(digits);
+        } else {
+            out.push_str(&padded(text, width, left));
+        }
+    }
+    Ok(Value::text(&out))
+}
+
+fn float_text(value: f64, kind: char, precision: usize) -> String {
+    if !value.is_finite() {
+        return if value.is_nan() { "nan" } else { "inf" }.to_owned();
+    }
+    let exponential = |precision: usize| {
+        let text = format!("{value:.precision$e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{digits}e{sign}{:02}", exponent.abs())
+    };
+    let text = match kind {
+        'f' | 'F' => format!("{value:.precision$}"),
+        'e' | 'E' => exponential(precision),
+        _ => {
+            // The shorter of the two, without zeros at the end.
+            let digits = precision.max(1);
+            let exponent = if value == 0.0 { 0 } else { value.log10().floor() as i32 };
+            let trimmed = |text: &str| {
+                if text.contains('.') {
+                    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+                } else {
+                    text.to_owned()
+                }
+            };
+            if exponent < -4 || exponent >= digits as i32 {
+                let text = exponential(digits - 1);
+                let (mantissa, tail) = text.split_once('e').unwrap_or((&text, "+00"));
+                format!("{}e{tail}", trimmed(mantissa))
+            } else {
+                let places = (digits as i32 - 1 - exponent).max(0) as usize;
+                trimmed(&format!("{value:.places$}"))
+            }
+        }
+    };
+    if kind.is_ascii_uppercase() { text.to_uppercase() } else { text }
+}
+
+/// As DuckDB tells sizes: units of 1024 bytes, with one digit.
+fn format_bytes(bytes: i64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (sign, size) = (if bytes < 0 { "-" } else { "" }, bytes.unsigned_abs());
+    if size < 1024 {
+        return format!("{sign}{size} {}", if size == 1 { "byte" } else { "bytes" });
+    }
+    let (mut whole, mut rest, mut unit) = (size / 1024, size % 1024, 0);
+    while whole >= 1024 && unit + 1 < UNITS.len() {
+        (whole, rest, unit) = (whole / 1024, whole % 1024, unit + 1);
+    }
+    format!("{sign}{whole}.{} {}", rest * 10 / 1024, UNITS[unit])
+}
+
+/// As PostgreSQL tells sizes: the largest unit of which there are at least ten.
+fn size_pretty(bytes: i64) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let (mut size, mut unit) = (i128::from(bytes), 0);
+    // One bit more is kept for rounding until the end.
+    let limit = |unit: usize| if unit == 0 { 10 * 1024 } else { 20 * 1024 - 1 };
+    while size.abs() >= limit(unit) && unit + 1 < UNITS.len() {
+        size >>= if unit == 0 { 9 } else { 10 };
+        unit += 1;
+    }
+    if unit > 0 {
+        size = if size < 0 { (size - 1) / 2 } else { (size + 1) / 2 };
+    }
+    format!("{size} {}", UNITS[unit])
+}

@@ -1,0 +1,389 @@
+//! Functions of dates, moments and intervals. Moments are microseconds since 1970; the session's zone is UTC.
+
+use types::datetime::{
+    self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month,
+};
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
+
+const MICROS_PER_HOUR: i64 = 3600 * MICROS_PER_SECOND;
+const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
+
+pub(super) fn named(name: &str) -> Option<Evaluate> {
+    Some(match name {
+        "date_trunc" => date_trunc,
+        "date_bin" => |a| bin(a, 0),
+        // Weeks begin on Mondays: the origin is one.
+        "time_bucket" => time_bucket,
+        "date_field" => date_field,
+        "interval_field" => interval_field,
+        "date_diff" => |a| date_difference(a, false),
+        "date_sub" => |a| date_difference(a, true),
+        "last_day" => |a| {
+            let day = civil_from_days(day_of(a.integer(0)?));
+            Ok(Value::I32(days_from_civil(day.year, day.month, days_in_month(day.year, day.month))))
+        },
+        "dayname" => |a| Ok(Value::text(time_format::DAYS[weekday(day_of(a.integer(0)?))])),
+        "monthname" => |a| {
+            let month = civil_from_days(day_of(a.integer(0)?)).month;
+            Ok(Value::text(time_format::MONTHS[month as usize - 1]))
+        },
+        "make_date" => |a| Ok(Value::I32(date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?)),
+        "make_time" => |a| Ok(Value::I64(time_of(a.integer(0)?, a.integer(1)?, a.float(2)?)?)),
+        "make_timestamp" => make_timestamp,
+        "epoch_ms" => |a| match a.ty {
+            Type::Timestamp => checked(a.integer(0)?.checked_mul(1000)),
+            _ => Ok(Value::I64(a.integer(0)?.div_euclid(1000))),
+        },
+        "epoch_us" => |a| Ok(Value::I64(a.integer(0)?)),
+        "epoch_ns" => |a| checked(a.integer(0)?.checked_mul(1000)),
+        "julian" => |a| {
+            // The day that began at noon of 4714-11-24 BC; PostgreSQL counts from midnight.
+            let micros = a.integer(0)?;
+            let day = f64::from(day_of(micros)) + 2_440_588.0;
+            Ok(Value::F64(day + micros.rem_euclid(MICROS_PER_DAY) as f64 / MICROS_PER_DAY as f64))
+        },
+        "to_timestamp" => |a| match a.len() {
+            1 => {
+                let micros = a.float(0)? * 1e6;
+                if !micros.is_finite() || micros.abs() > 9.2e18 {
+                    return Err(refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range"));
+                }
+                Ok(Value::I64(micros.round_ties_even() as i64))
+            }
+            _ => Ok(Value::I64(time_parse::by_template(a.text(0)?, a.text(1)?)?)),
+        },
+        "to_date" => |a| Ok(Value::I32(day_of(time_parse::by_template(a.text(0)?, a.text(1)?)?))),
+        "to_char" => time_format::to_char,
+        "strftime" => |a| {
+            let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
+            Ok(Value::text(&time_format::strftime(a.integer(moment)?, a.text(format)?)?))
+        },
+        "strptime" => |a| {
+            time_parse::strptime(a.text(0)?, a.text(1)?)?.map(Value::I64).ok_or_else(|| {
+                let message = format!("could not read \"{}\" by the format \"{}\"", text(a, 0), text(a, 1));
+                refuse(SqlState::InvalidDatetimeFormat, message).with_hint("try_strptime gives NULL instead")
+            })
+        },
+        "try_strptime" => {
+            |a| Ok(time_parse::strptime(a.text(0)?, a.text(1)?)?.map_or(Value::Null, Value::I64))
+        }
+        "to_microseconds" => |a| Ok(Value::I64(a.integer(0)?)),
+        "to_milliseconds" => |a| spans(a.float(0)?, 1000),
+        "to_seconds" => |a| spans(a.float(0)?, MICROS_PER_SECOND),
+        "to_minutes" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
+        "to_hours" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
+        "to_days" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_DAY)),
+        "to_weeks" => |a| checked(a.integer(0)?.checked_mul(7 * MICROS_PER_DAY)),
+        "to_months" => |a| months(a.integer(0)?.checked_mul(1)),
+        "to_quarters" => |a| months(a.integer(0)?.checked_mul(3)),
+        "to_years" => |a| months(a.integer(0)?.checked_mul(12)),
+        _ => return None,
+    })
+}
+
+fn text<'a>(a: &'a Arguments<'_>, at: usize) -> &'a str {
+    a.text(at).unwrap_or_default()
+}
+
+fn overflow() -> Error {
+    refuse(SqlState::DatetimeFieldOverflow, "interval out of range")
+}
+
+fn checked(micros: Option<i64>) -> Result<Value> {
+    micros.map(Value::I64).ok_or_else(overflow)
+}
+
+fn months(count: Option<i64>) -> Result<Value> {
+    count.and_then(|c| i32::try_from(c).ok()).map(Value::I32).ok_or_else(overflow)
+}
+
+fn spans(count: f64, unit: i64) -> Result<Value> {
+    let micros = count * unit as f64;
+    if micros.is_finite() && micros.abs() < 9.2e18 {
+        Ok(Value::I64(micros.round_ties_even() as i64))
+    } else {
+        Err(overflow())
+    }
+}
+
+pub(super) fn day_of(micros: i64) -> i32 {
+    micros.div_euclid(MICROS_PER_DAY) as i32
+}
+
+/// 0 is Sunday.
+pub(super) fn weekday(day: i32) -> usize {
+    (day + 4).rem_euclid(7) as usize
+}
+
+pub(super) fn day_of_year(day: i32) -> i32 {
+    day - days_from_civil(civil_from_days(day).year, 1, 1) + 1
+}
+
+/// The year and week that ISO 8601 counts a day to.
+pub(super) fn iso_week(day: i32) -> (i32, i32) {
+    // The week is that of its Thursday.
+    let thursday = day - (day + 3).rem_euclid(7) + 3;
+    let year = civil_from_days(thursday).year;
+    (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
+}
+
+fn field_out_of_range(what: &str, shown: &str) -> Error {
+    refuse(SqlState::DatetimeFieldOverflow, format!("{what} field value out of range: {shown}"))
+}
+
+pub(super) fn date_of(year: i64, month: i64, day: i64) -> Result<i32> {
+    let wrong = || field_out_of_range("date", &format!("{year}-{month:02}-{day:02}"));
+    let years =
+        i32::try_from(year).ok().filter(|y| (-4712..=294_275).contains(y) && *y != 0).ok_or_else(wrong)?;
+    // There is no year 0: -1 is the one before 1.
+    let counted = if years < 0 { years + 1 } else { years };
+    let months = u32::try_from(month).ok().filter(|m| (1..=12).contains(m)).ok_or_else(wrong)?;
+    let days = u32::try_from(day).ok().filter(|d| (1..=days_in_month(counted, months)).contains(d));
+    Ok(days_from_civil(counted, months, days.ok_or_else(wrong)?))
+}
+
+fn time_of(hour: i64, minute: i64, second: f64) -> Result<i64> {
+    let fits = (0..=24).contains(&hour) && (0..=59).contains(&minute) && (0.0..=60.0).contains(&second);
+    let micros = hour
+        .saturating_mul(MICROS_PER_HOUR)
+        .saturating_add(minute.saturating_mul(MICROS_PER_MINUTE))
+        .saturating_add((second * 1e6).round_ties_even() as i64);
+    if !fits || micros > MICROS_PER_DAY {
+        return Err(field_out_of_range("time", &format!("{hour}:{minute:02}:{second:02}")));
+    }
+    Ok(micros)
+}
+
+fn make_timestamp(a: &Arguments<'_>) -> Result<Value> {
+    if a.len() == 1 {
+        return Ok(Value::I64(a.integer(0)?));
+    }
+    let day = date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?;
+    let time = time_of(a.integer(3)?, a.integer(4)?, a.float(5)?)?;
+    Ok(Value::I64(i64::from(day) * MICROS_PER_DAY + time))
+}
+
+/// A field's name without the plural.
+fn singular(field: &str) -> String {
+    let field = field.trim().to_lowercase();
+    match field.as_str() {
+        "centuries" => "century".to_owned(),
+        "millennia" | "millenniums" => "millennium".to_owned(),
+        "milliseconds" | "msec" | "ms" => "millisecond".to_owned(),
+        "microseconds" | "usec" | "us" => "microsecond".to_owned(),
+        "hours" => "hour".to_owned(),
+        _ => field.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(&field).to_owned(),
+    }
+}
+
+fn unknown_unit(unit: &str, ty: Type) -> Error {
+    invalid(format!("unit \"{unit}\" not recognized for type {ty}"))
+        .with_hint("year, quarter, month, week, day, hour, minute and second are units")
+}
+
+/// The first day of the years that a unit of several begins with.
+fn years_of(unit: &str, year: i32) -> Option<i32> {
+    Some(match unit {
+        "year" => year,
+        "decade" => year.div_euclid(10) * 10,
+        // The first century is from year 1 to 100.
+        "century" => (year - 1).div_euclid(100) * 100 + 1,
+        "millennium" => (year - 1).div_euclid(1000) * 1000 + 1,
+        _ => return None,
+    })
+}
+
+/// The beginning of the unit that the moment lies in.
+pub(super) fn truncated(unit: &str, micros: i64) -> Option<i64> {
+    let day = day_of(micros);
+    let date = civil_from_days(day);
+    let midnight = |day: i32| i64::from(day) * MICROS_PER_DAY;
+    Some(match unit {
+        "microsecond" => micros,
+        "millisecond" => micros - micros.rem_euclid(1000),
+        "second" => micros - micros.rem_euclid(MICROS_PER_SECOND),
+        "minute" => micros - micros.rem_euclid(MICROS_PER_MINUTE),
+        "hour" => micros - micros.rem_euclid(MICROS_PER_HOUR),
+        "day" => midnight(day),
+        "week" => midnight(day - (day + 3).rem_euclid(7)),
+        "month" => midnight(days_from_civil(date.year, date.month, 1)),
+        "quarter" => midnight(days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1)),
+        unit => midnight(days_from_civil(years_of(unit, date.year)?, 1, 1)),
+    })
+}
+
+fn date_trunc(a: &Arguments<'_>) -> Result<Value> {
+    let unit = singular(a.text(0)?);
+    let value = a.integer(1)?;
+    let wrong = || unknown_unit(text(a, 0), a.ty);
+    match a.ty {
+        Type::IntervalYearMonth => {
+            let width = match unit.as_str() {
+                "millennium" => 12_000,
+                "century" => 1200,
+                "decade" => 120,
+                "year" => 12,
+                "quarter" => 3,
+                "month" | "week" | "day" | "hour" | "minute" | "second" | "millisecond" | "microsecond" => 1,
+                _ => return Err(wrong()),
+            };
+            Ok(Value::I32((value - value % width) as i32))
+        }
+        Type::IntervalDayTime => {
+            let width = match unit.as_str() {
+                "millennium" | "century" | "decade" | "year" | "quarter" | "month" => {
+                    return Ok(Value::I64(0));
+                }
+                "day" => MICROS_PER_DAY,
+                "hour" => MICROS_PER_HOUR,
+                "minute" => MICROS_PER_MINUTE,
+                "second" => MICROS_PER_SECOND,
+                "millisecond" => 1000,
+                "microsecond" => 1,
+                _ => return Err(wrong()),
+            };
+            Ok(Value::I64(value - value % width))
+        }
+        _ => truncated(&unit, value).map(Value::I64).ok_or_else(wrong),
+    }
+}
+
+/// `date_bin(width, moment, origin)`.
+fn bin(a: &Arguments<'_>, origin: i64) -> Result<Value> {
+    let (width, micros) = (a.integer(0)?, a.integer(1)?);
+    let origin = if a.len() > 2 { a.integer(2)? } else { origin };
+    if width <= 0 {
+        return Err(refuse(SqlState::DatetimeFieldOverflow, "stride must be greater than zero"));
+    }
+    let moved = micros.checked_sub(origin).ok_or_else(overflow)?;
+    checked(micros.checked_sub(moved.rem_euclid(width)))
+}
+
+fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
+    if a.types[0] == Type::IntervalDayTime {
+        return bin(a, i64::from(days_from_civil(2000, 1, 3)) * MICROS_PER_DAY);
+    }
+    let (width, micros) = (a.integer(0)?, a.integer(1)?);
+    if width <= 0 {
+        return Err(refuse(
+            SqlState::DatetimeFieldOverflow,
+            "the width of buckets must be greater than zero",
+        ));
+    }
+    let number = |micros: i64| {
+        let date = civil_from_days(day_of(micros));
+        i64::from(date.year) * 12 + i64::from(date.month) - 1
+    };
+    let origin = if a.len() > 2 { number(a.integer(2)?) } else { 2000 * 12 };
+    let month = number(micros);
+    let start = month - (month - origin).rem_euclid(width);
+    let year = i32::try_from(start.div_euclid(12)).map_err(|_| overflow())?;
+    Ok(Value::I64(i64::from(days_from_civil(year, start.rem_euclid(12) as u32 + 1, 1)) * MICROS_PER_DAY))
+}
+
+/// Fields of a moment that the kernels and the library do not have.
+fn date_field(a: &Arguments<'_>) -> Result<Value> {
+    let day = day_of(a.integer(1)?);
+    let year = civil_from_days(day).year;
+    let parts = |years: i32| {
+        if year > 0 { (year + years - 1) / years } else { -((years - 1 - (year - 1)) / years) }
+    };
+    Ok(Value::I64(i64::from(match a.text(0)? {
+        "decade" => year.div_euclid(10),
+        "century" => parts(100),
+        "millennium" => parts(1000),
+        "era" => i32::from(year > 0),
+        "yearweek" => {
+            let (year, week) = iso_week(day);
+            year * 100 + week
+        }
+        other => return Err(unknown_unit(other, Type::Timestamp)),
+    })))
+}
+
+/// Fields of an interval; seconds are counted in microseconds.
+fn interval_field(a: &Arguments<'_>) -> Result<Value> {
+    let (field, value) = (a.text(0)?, a.integer(1)?);
+    let wrong = || unknown_unit(text(a, 0), a.types[1]);
+    Ok(Value::I64(if a.types[1] == Type::IntervalYearMonth {
+        match field {
+            "year" => value / 12,
+            "month" => value % 12,
+            "quarter" => value % 12 / 3 + 1,
+            "decade" => value / 120,
+            "century" => value / 1200,
+            "millennium" => value / 12_000,
+            "day" | "hour" | "minute" | "microsecond" => 0,
+            // A year has 365.25 days, a month 30.
+            "epoch" => (value / 12 * 31_557_600 + value % 12 * 2_592_000) * MICROS_PER_SECOND,
+            _ => return Err(wrong()),
+        }
+    } else {
+        match field {
+            "year" | "month" | "decade" | "century" | "millennium" => 0,
+            "quarter" => 1,
+            "day" => value / MICROS_PER_DAY,
+            "hour" => value % MICROS_PER_DAY / MICROS_PER_HOUR,
+            "minute" => value % MICROS_PER_HOUR / MICROS_PER_MINUTE,
+            "microsecond" => value % MICROS_PER_MINUTE,
+            "epoch" => value,
+            _ => return Err(wrong()),
+        }
+    }))
+}
+
+/// How many boundaries of a unit lie between two moments, or with `whole`, how many whole units.
+fn date_difference(a: &Arguments<'_>, whole: bool) -> Result<Value> {
+    let unit = singular(a.text(0)?);
+    let (from, to) = (a.integer(1)?, a.integer(2)?);
+    let wrong = || unknown_unit(text(a, 0), Type::Timestamp);
+    let width = match unit.as_str() {
+        "microsecond" => Some(1),
+        "millisecond" => Some(1000),
+        "second" => Some(MICROS_PER_SECOND),
+        "minute" => Some(MICROS_PER_MINUTE),
+        "hour" => Some(MICROS_PER_HOUR),
+        "day" | "dayofyear" | "doy" => Some(MICROS_PER_DAY),
+        "week" | "weekofyear" => Some(7 * MICROS_PER_DAY),
+        _ => None,
+    };
+    if let Some(width) = width {
+        if whole {
+            return checked(to.checked_sub(from).map(|d| d / width));
+        }
+        // Weeks are counted by their Mondays: 1969-12-29 was one.
+        let shift = if unit.starts_with("week") { -3 * MICROS_PER_DAY } else { 0 };
+        return checked((to - shift).div_euclid(width).checked_sub((from - shift).div_euclid(width)));
+    }
+    let in_unit = match unit.as_str() {
+        "month" => 1,
+        "quarter" => 3,
+        "year" => 12,
+        "decade" => 120,
+        "century" => 1200,
+        "millennium" => 12_000,
+        _ => return Err(wrong()),
+    };
+    let number = |micros: i64| {
+        let date = civil_from_days(day_of(micros));
+        i64::from(date.year) * 12 + i64::from(date.month) - 1
+    };
+    if !whole {
+        let unit_of = |micros: i64| match in_unit {
+            // Centuries and millennia end with the round year.
+            1200 | 12_000 => (number(micros) - 12).div_euclid(in_unit),
+            _ => number(micros).div_euclid(in_unit),
+        };
+        return Ok(Value::I64(unit_of(to) - unit_of(from)));
+    }
+    // A month is whole when its day and time have come again.
+    let (early, late, sign) = if from <= to { (from, to, 1) } else { (to, from, -1) };
+    let mut months = number(late) - number(early);
+    let moved = datetime::timestamp_add_months(early, i32::try_from(months).map_err(|_| overflow())?);
+    if moved.is_none_or(|moved| moved > late) {
+        months -= 1;
+    }
+    Ok(Value::I64(sign * (months / in_unit)))
+}

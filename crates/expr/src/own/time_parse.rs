@@ -1,0 +1,338 @@
+//! Moments from text, by PostgreSQL's templates (`to_date`, `to_timestamp`) and by C's (`strptime`).
+
+use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::{Error, Result, SqlState};
+
+use super::time::date_of;
+use super::time_format::{DAYS, MONTHS};
+use super::{invalid, refuse};
+
+/// What was read so far.
+struct Read {
+    year: i64,
+    month: i64,
+    day: i64,
+    day_of_year: Option<i64>,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    micros: i64,
+    afternoon: Option<bool>,
+    /// Microseconds east of Greenwich.
+    zone: i64,
+}
+
+impl Read {
+    fn new() -> Self {
+        Read {
+            year: 1,
+            month: 1,
+            day: 1,
+            day_of_year: None,
+            hour: 0,
+            minute: 0,
+            second: 0,
+            micros: 0,
+            afternoon: None,
+            zone: 0,
+        }
+    }
+    fn moment(&self) -> Result<i64> {
+        let day = match self.day_of_year {
+            Some(day) => date_of(self.year, 1, 1)? + day as i32 - 1,
+            None => date_of(self.year, self.month, self.day)?,
+        };
+        let hour = match self.afternoon {
+            Some(_) if !(1..=12).contains(&self.hour) => {
+                return Err(refuse(
+                    SqlState::InvalidDatetimeFormat,
+                    format!("hour \"{}\" is invalid for the 12-hour clock", self.hour),
+                ));
+            }
+            Some(afternoon) => self.hour % 12 + if afternoon { 12 } else { 0 },
+            None => self.hour,
+        };
+        if !(0..24).contains(&hour) || !(0..60).contains(&self.minute) || !(0..60).contains(&self.second) {
+            return Err(refuse(SqlState::DatetimeFieldOverflow, "date/time field value out of range"));
+        }
+        let seconds = hour * 3600 + self.minute * 60 + self.second;
+        Ok(i64::from(day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + self.micros - self.zone)
+    }
+}
+
+/// At most `width` digits at the beginning, with a sign where one is allowed.
+fn digits<'t>(text: &'t str, width: usize) -> Option<(i64, usize, &'t str)> {
+    let count = text.bytes().take(width).take_while(u8::is_ascii_digit).count();
+    if count == 0 {
+        return None;
+    }
+    Some((text[..count].parse().ok()?, count, &text[count..]))
+}
+
+/// Which of the words the text begins with, the whole or its first three letters.
+fn word<'t>(text: &'t str, words: &[&str], whole: bool) -> Option<(usize, &'t str)> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        let wanted = if whole { word } else { &word[..3] };
+        let found = text.get(..wanted.len()).filter(|t| t.eq_ignore_ascii_case(wanted))?;
+        Some((at, &text[found.len()..]))
+    })
+}
+
+fn half_day(text: &str) -> Option<(bool, &str)> {
+    let letters = text.get(..2)?;
+    if letters.eq_ignore_ascii_case("am") || letters.eq_ignore_ascii_case("pm") {
+        return Some((letters.starts_with(['p', 'P']), &text[2..]));
+    }
+    let dotted = text.get(..4)?;
+    (dotted.eq_ignore_ascii_case("a.m.") || dotted.eq_ignore_ascii_case("p.m."))
+        .then(|| (dotted.starts_with(['p', 'P']), &text[4..]))
+}
+
+fn fraction(text: &str, width: usize) -> Option<(i64, &str)> {
+    let (value, count, rest) = digits(text, width)?;
+    let micros =
+        if count <= 6 { value * 10i64.pow(6 - count as u32) } else { value / 10i64.pow(count as u32 - 6) };
+    Some((micros, rest))
+}
+
+/// Years of two digits lie around the turn of the century.
+fn full_year(year: i64, digits: usize) -> i64 {
+    match digits {
+        1 | 2 if year < 70 => 2000 + year,
+        1 | 2 => 1900 + year,
+        3 if year < 520 => 2000 + year,
+        3 => 1000 + year,
+        _ => year,
+    }
+}
+
+/// `to_timestamp(text, template)`. Separators of text and template need not be the same.
+pub(super) fn by_template(text: &str, template: &str) -> Result<i64> {
+    let upper = template.to_uppercase();
+    let mut read = Read::new();
+    let mut rest = text.trim_start();
+    let mut pattern = upper.as_str();
+    let wrong = |what: &str, rest: &str| -> Error {
+        refuse(
+            SqlState::InvalidDatetimeFormat,
+            format!("invalid value \"{}\" for \"{what}\"", rest.chars().take(10).collect::<String>()),
+        )
+        .with_hint("the text does not fit the template")
+    };
+    while !pattern.is_empty() {
+        const NAMES: [&str; 19] = [
+            "YYYY", "YYY", "YY", "MONTH", "MON", "MM", "DDD", "DD", "DAY", "DY", "HH24", "HH12", "HH", "MI",
+            "SS", "MS", "US", "AM", "PM",
+        ];
+        if let Some(after) = pattern.strip_prefix("FM") {
+            pattern = after;
+            continue;
+        }
+        let Some(name) = NAMES.into_iter().find(|name| pattern.starts_with(name)) else {
+            // A separator, which any other may stand for.
+            let mut characters = pattern.chars();
+            let wanted = characters.next().unwrap_or(' ');
+            pattern = characters.as_str();
+            if wanted.is_alphanumeric() && wanted != 'T' {
+                return Err(invalid(format!("the pattern \"{wanted}\" is not supported in a template")));
+            }
+            if let Some(c) = rest.chars().next()
+                && (!c.is_alphanumeric() || (wanted == 'T' && c.eq_ignore_ascii_case(&'t')))
+            {
+                rest = &rest[c.len_utf8()..];
+            }
+            continue;
+        };
+        pattern = &pattern[name.len()..];
+        rest = rest.trim_start();
+        // Before another number, a number has the pattern's width.
+        let tight = pattern.starts_with(|c: char| c.is_ascii_alphabetic());
+        let number = |width: usize| {
+            digits(rest, if tight { width } else { width.max(10) }).ok_or_else(|| wrong(name, rest))
+        };
+        let mut set = |value: &mut i64, width: usize| -> Result<()> {
+            let (read, _, after) = number(width)?;
+            *value = read;
+            rest = after;
+            Ok(())
+        };
+        match name {
+            "YYYY" | "YYY" | "YY" => {
+                let (year, count, after) = number(name.len())?;
+                read.year = if name == "YYYY" && count >= 4 { year } else { full_year(year, count) };
+                rest = after;
+            }
+            "MM" => set(&mut read.month, 2)?,
+            "DD" => set(&mut read.day, 2)?,
+            "HH24" => set(&mut read.hour, 2)?,
+            "MI" => set(&mut read.minute, 2)?,
+            "SS" => set(&mut read.second, 2)?,
+            "HH12" | "HH" => {
+                set(&mut read.hour, 2)?;
+                read.afternoon.get_or_insert(false);
+            }
+            "DDD" => {
+                let (day, _, after) = number(3)?;
+                (read.day_of_year, rest) = (Some(day), after);
+            }
+            "MONTH" | "MON" => {
+                let found = word(rest, &MONTHS, true).or_else(|| word(rest, &MONTHS, false));
+                let (at, after) = found.ok_or_else(|| wrong(name, rest))?;
+                (read.month, rest) = (at as i64 + 1, after);
+            }
+            "DAY" | "DY" => {
+                let found = word(rest, &DAYS, true).or_else(|| word(rest, &DAYS, false));
+                rest = found.ok_or_else(|| wrong(name, rest))?.1;
+            }
+            "MS" | "US" => {
+                let width = if name == "MS" { 3 } else { 6 };
+                (read.micros, rest) = fraction(rest, width).ok_or_else(|| wrong(name, rest))?;
+            }
+            _ => {
+                let (afternoon, after) = half_day(rest).ok_or_else(|| wrong(name, rest))?;
+                (read.afternoon, rest) = (Some(afternoon), after);
+            }
+        }
+    }
+    read.moment()
+}
+
+/// `strptime(text, format)`; `None` where the text does not fit the format.
+pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
+    let mut read = Read::new();
+    let mut rest = text.trim();
+    let mut pattern = format.chars();
+    let (mut year_of_epoch, mut seconds) = (true, None);
+    while let Some(c) = pattern.next() {
+        if c.is_whitespace() {
+            rest = rest.trim_start();
+            continue;
+        }
+        if c != '%' {
+            match rest.strip_prefix(c) {
+                Some(after) => rest = after,
+                None => return Ok(None),
+            }
+            continue;
+        }
+        let mut kind = pattern.next();
+        if kind == Some('-') {
+            kind = pattern.next();
+        }
+        let mut number = |value: &mut i64, width: usize| match digits(rest, width) {
+            Some((read, _, after)) => {
+                *value = read;
+                rest = after;
+                true
+            }
+            None => false,
+        };
+        let fits = match kind {
+            Some('Y') => {
+                year_of_epoch = false;
+                number(&mut read.year, 4)
+            }
+            Some('y') => {
+                let fits = number(&mut read.year, 2);
+                read.year += if read.year < 69 { 2000 } else { 1900 };
+                year_of_epoch = false;
+                fits
+            }
+            Some('m') => number(&mut read.month, 2),
+            Some('d') => number(&mut read.day, 2),
+            Some('H') => number(&mut read.hour, 2),
+            Some('I') => {
+                read.afternoon.get_or_insert(false);
+                number(&mut read.hour, 2)
+            }
+            Some('M') => number(&mut read.minute, 2),
+            Some('S') => number(&mut read.second, 2),
+            Some('j') => {
+                let mut day = 0;
+                let fits = number(&mut day, 3);
+                read.day_of_year = Some(day);
+                fits
+            }
+            Some('s') => {
+                let mut value = 0;
+                let fits = number(&mut value, 18);
+                seconds = Some(value);
+                fits
+            }
+            Some('f' | 'n' | 'g') => match fraction(rest, 9) {
+                Some((micros, after)) => {
+                    (read.micros, rest) = (micros, after);
+                    true
+                }
+                None => false,
+            },
+            Some('p') => match half_day(rest) {
+                Some((afternoon, after)) => {
+                    (read.afternoon, rest) = (Some(afternoon), after);
+                    true
+                }
+                None => false,
+            },
+            Some('b' | 'h' | 'B') => match word(rest, &MONTHS, true).or_else(|| word(rest, &MONTHS, false)) {
+                Some((at, after)) => {
+                    (read.month, rest) = (at as i64 + 1, after);
+                    true
+                }
+                None => false,
+            },
+            Some('a' | 'A') => match word(rest, &DAYS, true).or_else(|| word(rest, &DAYS, false)) {
+                Some((_, after)) => {
+                    rest = after;
+                    true
+                }
+                None => false,
+            },
+            Some('z') => match zone(rest) {
+                Some((zone, after)) => {
+                    (read.zone, rest) = (zone, after);
+                    true
+                }
+                None => false,
+            },
+            Some('%') => match rest.strip_prefix('%') {
+                Some(after) => {
+                    rest = after;
+                    true
+                }
+                None => false,
+            },
+            other => {
+                let shown = other.map_or_else(String::new, String::from);
+                return Err(invalid(format!("unknown format specifier \"%{shown}\"")));
+            }
+        };
+        if !fits {
+            return Ok(None);
+        }
+    }
+    if !rest.trim().is_empty() {
+        return Ok(None);
+    }
+    if let Some(seconds) = seconds {
+        return Ok(Some(seconds * MICROS_PER_SECOND));
+    }
+    if year_of_epoch {
+        // Without a year it is 1900, as in C.
+        read.year = 1900;
+    }
+    Ok(read.moment().ok())
+}
+
+/// `+hh`, `+hhmm`, `+hh:mm` or `Z`, in microseconds.
+fn zone(text: &str) -> Option<(i64, &str)> {
+    if let Some(after) = text.strip_prefix(['Z', 'z']) {
+        return Some((0, after));
+    }
+    let sign = if text.starts_with('-') { -1 } else { 1 };
+    let (hours, _, rest) = digits(text.strip_prefix(['+', '-'])?, 2)?;
+    let (minutes, rest) = match digits(rest.strip_prefix(':').unwrap_or(rest), 2) {
+        Some((minutes, _, rest)) => (minutes, rest),
+        None => (0, rest),
+    };
+    Some((sign * (hours * 60 + minutes) * 60 * MICROS_PER_SECOND, rest))
+}

@@ -1,0 +1,49 @@
+//! JSON: objects one after the other, usually one a line, or in an array.
+//!
+//! `serde_json` finds the values; a record becomes the spans of its values' texts, which are then read as the fields of a
+//! CSV file are, with the same errors and rejects. Lines are read in parallel: no line end stands inside a JSON value that
+//! is written on one line. Arrays and values over several lines are read from the beginning to the end of the file.
+
+mod reader;
+mod record;
+mod shape;
+mod sniff;
+
+pub use reader::JsonFiles;
+pub use sniff::describe;
+
+use types::Result;
+
+use crate::input::Input;
+use crate::text::text_begin;
+
+/// How the records of a file follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One a line.
+    Lines,
+    /// Anyhow; the elements of arrays at the top are records.
+    Values,
+}
+
+/// The column of records that are no objects.
+pub const WHOLE: &str = "json";
+
+/// What is looked at to tell the layout: a longer first line is taken for a value over the whole file.
+const FIRST_LINE_BYTES: u64 = 1 << 20;
+
+/// The layout, and where the text begins.
+pub fn layout_of(input: &Input) -> Result<(Layout, u64)> {
+    let begin = text_begin(input)?;
+    let mut data = Vec::new();
+    input.append(begin, begin + FIRST_LINE_BYTES, &mut data)?;
+    let blank = data.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let text = &data[blank..];
+    if text.first().is_none_or(|b| *b == b'[') {
+        return Ok((Layout::Values, begin));
+    }
+    let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    // What is no value at all is said best line by line.
+    let cut = serde_json::from_slice::<serde::de::IgnoredAny>(line).err().is_some_and(|e| e.is_eof());
+    Ok((if cut { Layout::Values } else { Layout::Lines }, begin))
+}

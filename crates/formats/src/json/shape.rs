@@ -1,0 +1,100 @@
+//! What values of a key have been seen, and the type that holds all of them.
+
+use serde_json::Value as Json;
+use types::{Type, cast};
+
+use crate::text::{Guess, Order};
+
+/// Keys of nested objects that are told apart; more are taken for a mapping of names.
+const KEYS_MAX: usize = 1000;
+
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    null: bool,
+    boolean: bool,
+    integer: bool,
+    /// Whole numbers beyond BIGINT.
+    wide: bool,
+    double: bool,
+    /// Numbers beyond DOUBLE PRECISION, and texts with objects: only the text holds them.
+    odd: bool,
+    text: Option<Guess>,
+    list: Option<Box<Shape>>,
+    pub object: Option<Vec<(String, Shape)>>,
+}
+
+impl Shape {
+    pub fn add(&mut self, value: &Json) {
+        match value {
+            Json::Null => self.null = true,
+            Json::Bool(_) => self.boolean = true,
+            Json::Number(number) => {
+                let text = number.to_string();
+                if number.is_i64() {
+                    self.integer = true;
+                } else if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+                    let wide = Type::Decimal { precision: 38, scale: 0 };
+                    if cast::parse_text(&text, wide).is_ok() { self.wide = true } else { self.double = true }
+                } else {
+                    self.double = true;
+                }
+                self.odd |= cast::parse_text(&text, Type::Double).is_err();
+            }
+            Json::String(text) => self.text.get_or_insert(Guess::NEW).add(text),
+            Json::Array(elements) => {
+                let list = self.list.get_or_insert_default();
+                elements.iter().for_each(|element| list.add(element));
+            }
+            Json::Object(entries) => {
+                let known = self.object.get_or_insert_default();
+                for (number, (key, value)) in entries.iter().enumerate() {
+                    let at = match known.get(number) {
+                        Some((name, _)) if name == key => Some(number),
+                        _ => known.iter().position(|(name, _)| name == key),
+                    };
+                    let at = at.unwrap_or_else(|| {
+                        known.push((key.clone(), Shape::default()));
+                        known.len() - 1
+                    });
+                    known[at].1.add(value);
+                    if known.len() > KEYS_MAX {
+                        self.odd = true;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing has been seen.
+    pub fn is_empty(&self) -> bool {
+        !self.null && !self.has_scalars() && self.list.is_none() && self.object.is_none()
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.object.is_some() && !self.has_scalars() && self.list.is_none()
+    }
+
+    pub fn has_scalars(&self) -> bool {
+        self.boolean || self.integer || self.wide || self.double || self.text.is_some()
+    }
+
+    pub fn ty(&self) -> Type {
+        let number = self.integer || self.wide || self.double;
+        let kinds = [self.boolean, number, self.text.is_some(), self.list.is_some(), self.object.is_some()];
+        if self.odd || kinds.iter().filter(|kind| **kind).count() != 1 {
+            return Type::Text;
+        }
+        match &self.text {
+            _ if self.boolean => Type::Boolean,
+            _ if self.double => Type::Double,
+            _ if self.wide => Type::Decimal { precision: 38, scale: 0 },
+            _ if self.integer => Type::BigInt,
+            Some(text) => match text.ty(Order::Unknown) {
+                (ty @ (Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time), None) => ty,
+                _ => Type::Text,
+            },
+            None => Type::Text,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The columns of JSON files: the keys of a sample's objects, in the order in which they come, and their types.
+//!
+//! The sample is the beginning of up to sixteen files and, where every line is a record, some places behind it. A key that
+//! comes up only elsewhere is no column; `sample_size => -1` looks at all records, `columns` names them.
+
+use plan::Rejects;
+use plan::file::TextOptions;
+use serde_json::Value as Json;
+use types::{Error, Field, Result, Schema, SqlState, Type};
+
+use super::reader::{Walk, next_value};
+use super::shape::Shape;
+use super::{Layout, WHOLE, layout_of};
+use crate::input::Input;
+use crate::text::Given;
+
+const FILES: usize = 16;
+const HEAD_BYTES: u64 = 4 << 20;
+const ALL_BYTES_MAX: u64 = 1 << 30;
+const PLACE_BYTES: u64 = 64 << 10;
+const PLACES: u64 = 16;
+
+pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Result<(Schema, TextOptions)> {
+    let options = TextOptions {
+        rejects: given.ignore_errors.then(Rejects::ignored),
+        null_texts: vec![],
+        formats: vec![],
+        ..TextOptions::default()
+    };
+    let nullable = |fields: &mut dyn Iterator<Item = (String, Type)>| {
+        Schema::new(fields.map(|(name, ty)| Field::new(name, ty, true)).collect())
+    };
+    if let Some(table) = table {
+        return Ok((nullable(&mut table.fields().iter().map(|f| (f.name.clone(), f.ty))), options));
+    }
+    if !given.columns.is_empty() {
+        return Ok((nullable(&mut given.columns.iter().cloned()), options));
+    }
+    let mut shape = Shape::default();
+    let mut first = None;
+    for path in paths.iter().take(FILES) {
+        let input = Input::open_text(path)?;
+        if let Err(error) = look(&input, given, &mut shape) {
+            first.get_or_insert(error);
+        }
+    }
+    let path = paths.first().map_or("", String::as_str);
+    if shape.is_empty() {
+        return Err(first.unwrap_or_else(|| {
+            Error::new(
+                SqlState::BadCopyFormat,
+                format!("\"{path}\" has no records: its columns are not known"),
+            )
+            .with_hint("name them: columns => {'a': 'BIGINT'}")
+        }));
+    }
+    let fields = match &shape.object {
+        Some(keys) if shape.is_object() && !keys.is_empty() => {
+            keys.iter().map(|(name, shape)| Field::new(name, shape.ty(), true)).collect()
+        }
+        _ => vec![Field::new(WHOLE, shape.ty(), true)],
+    };
+    Ok((Schema::new(fields), options))
+}
+
+fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
+    let (layout, begin) = layout_of(input)?;
+    let head = match given.sample {
+        Some(records) => records.saturating_mul(1024).clamp(HEAD_BYTES, ALL_BYTES_MAX),
+        None => HEAD_BYTES,
+    };
+    let limit = given.sample.unwrap_or(u64::MAX);
+    let mut data = Vec::new();
+    input.append(begin, begin + head, &mut data)?;
+    let more = begin + (data.len() as u64) < input.length;
+    let mut seen = 0;
+    match layout {
+        Layout::Lines => lines(&data, true, !more, limit, shape),
+        Layout::Values => {
+            let mut walk = Walk::default();
+            while seen < limit {
+                match next_value(&data, &mut walk, more) {
+                    Ok(Some(range)) => {
+                        if let Ok(value) = serde_json::from_slice::<Json>(&data[range]) {
+                            shape.add(&value);
+                        }
+                        seen += 1;
+                    }
+                    Ok(None) => break,
+                    Err(wrong) if seen == 0 && !wrong.cut => {
+                        let text = crate::text::shown(data.get(wrong.at..).unwrap_or_default());
+                        return Err(Error::new(
+                            SqlState::BadCopyFormat,
+                            format!("\"{}\" is no JSON: {}, at: {text}", input.path, wrong.cause),
+                        ));
+                    }
+                    // What is wrong behind is said when it is read.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+    if layout == Layout::Lines && more && given.sample.is_none() {
+        let rest = input.length.saturating_sub(begin + head + PLACE_BYTES);
+        for place in 1..=PLACES {
+            let from = begin + head + rest / PLACES * place;
+            data.clear();
+            input.append(from, from + PLACE_BYTES, &mut data)?;
+            lines(&data, false, false, u64::MAX, shape);
+        }
+    }
+    Ok(())
+}
+
+/// Adds the whole lines of a piece.
+fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Shape) {
+    let begin = if from_start { 0 } else { memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1) };
+    let end = if to_end { data.len() } else { memchr::memrchr(b'\n', data).map_or(data.len(), |at| at + 1) };
+    let text = data.get(begin..end).unwrap_or_default();
+    for line in text.split(|b| *b == b'\n').take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        if let Ok(value) = serde_json::from_slice::<Json>(line) {
+            shape.add(&value);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is wrong with a text file, said with its place: file, line, column, text and cause.
+//!
+//! Lines are counted only when something is wrong, and every part of a file once at most, however much is wrong in it.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plan::{Reject, Rejects};
+use types::{Error, Field, SqlState};
+
+use super::dialect::Dialect;
+use super::split::Fault;
+use crate::input::Input;
+
+const STEP_BYTES: u64 = 1 << 20;
+const UNKNOWN: u64 = u64::MAX;
+/// Of a record's text, what a reject keeps.
+const REJECT_TEXT_CHARACTERS: usize = 1000;
+
+/// Line ends of a file by its mebibytes, as far as they were counted.
+pub struct Lines {
+    newline: u8,
+    counts: Vec<AtomicU64>,
+}
+
+impl Lines {
+    pub fn of(input: &Input, newline: u8) -> Lines {
+        let steps = input.length.div_ceil(STEP_BYTES);
+        Lines { newline, counts: (0..steps).map(|_| AtomicU64::new(UNKNOWN)).collect() }
+    }
+
+    fn count(&self, input: &Input, from: u64, to: u64) -> u64 {
+        let mut bytes = Vec::new();
+        let mut lines = 0;
+        let mut at = from;
+        while at < to {
+            let end = to.min(at + STEP_BYTES);
+            bytes.clear();
+            if input.append(at, end, &mut bytes).is_err() {
+                break;
+            }
+            lines += memchr::memchr_iter(self.newline, &bytes).count() as u64;
+            at = end;
+        }
+        lines
+    }
+
+    fn before(&self, input: &Input, place: u64) -> u64 {
+        let whole = (place / STEP_BYTES).min(self.counts.len() as u64);
+        let mut lines = 0;
+        for (step, known) in self.counts[..whole as usize].iter().enumerate() {
+            let from = step as u64 * STEP_BYTES;
+            lines += match known.load(Ordering::Relaxed) {
+                UNKNOWN => {
+                    let count = self.count(input, from, from + STEP_BYTES);
+                    known.store(count, Ordering::Relaxed);
+                    count
+                }
+                count => count,
+            };
+        }
+        lines + self.count(input, whole * STEP_BYTES, place)
+    }
+}
+
+/// Where in a file one looks; the line of a place is counted from the last one asked for.
+pub struct Place<'a> {
+    pub input: &'a Input,
+    pub lines: &'a Lines,
+    last: Cell<(u64, u64)>,
+}
+
+impl<'a> Place<'a> {
+    pub fn new(input: &'a Input, lines: &'a Lines) -> Self {
+        Place { input, lines, last: Cell::new((u64::MAX, 0)) }
+    }
+
+    /// The line of a byte, from 1.
+    pub fn line(&self, place: u64) -> u64 {
+        let (last, line) = self.last.get();
+        let line = match place.checked_sub(last) {
+            Some(near) if near < STEP_BYTES => line + self.lines.count(self.input, last, place),
+            _ => 1 + self.lines.before(self.input, place),
+        };
+        self.last.set((place, line));
+        line
+    }
+
+    /// An error at a byte.
+    pub fn error(&self, state: SqlState, place: u64, column: Option<&str>, cause: &str) -> Error {
+        let column = column.map_or_else(String::new, |name| format!(", column \"{name}\""));
+        Error::new(state, format!("\"{}\", line {}{column}: {cause}", self.input.path, self.line(place)))
+    }
+
+    pub fn reject(&self, rejects: &Rejects, place: u64, column: Option<&str>, text: &[u8], cause: String) {
+        if rejects.is_noted() {
+            rejects.note(Reject {
+                file: self.input.path.clone(),
+                line: self.line(place),
+                byte: place,
+                column: column.map(Into::into),
+                text: cut(text, REJECT_TEXT_CHARACTERS),
+                cause,
+            });
+        }
+    }
+}
+
+/// Why a value cannot be read.
+pub fn value_cause(text: &[u8], field: &Field, error: &Error) -> String {
+    format!("\"{}\" is no {}: {}", shown(text), field.ty.sql_name(), error.message())
+}
+
+/// The error of a value.
+pub fn bad_value(place: &Place<'_>, at: u64, text: &[u8], field: &Field, error: &Error, csv: bool) -> Error {
+    let cause = value_cause(text, field, error);
+    let mut out = place.error(error.state(), at, Some(&field.name), &cause);
+    if let Some(detail) = error.detail() {
+        out = out.with_detail(detail);
+    }
+    if let Some(hint) = error.hint() {
+        return out.with_hint(hint);
+    }
+    let text = shown(text);
+    let trimmed = text.trim().to_ascii_lowercase();
+    if csv && ["", "na", "n/a", "null", "\\n", "-", "none", "nil", "?"].contains(&trimmed.as_str()) {
+        return out.with_hint(format!(
+            "if that stands for NULL, say so: NULL '{text}' in COPY, nullstr => '{text}' in read_csv"
+        ));
+    }
+    out.with_hint(
+        "correct the file, read the column as a wider type, such as TEXT, or leave such records out: ignore_errors, \
+         store_rejects",
+    )
+}
+
+/// What is wrong with a record: the column where it is known, the cause, and what to do.
+pub fn fault_cause(
+    data: &[u8],
+    fault: Fault,
+    closed: bool,
+    fields: &[Field],
+    dialect: &Dialect,
+) -> (Option<String>, String, String) {
+    let around = data.get(fault.place()..).unwrap_or_default();
+    let text = shown(around.split(|b| *b == dialect.newline).next().unwrap_or_default());
+    let name = |field: usize| Some(fields.get(field).map_or(format!("{}", field + 1), |f| f.name.clone()));
+    let no_quotes = "if the file does not use quotes, say so: QUOTE '' in COPY, quote => '' in read_csv";
+    let lenient = "or read it as well as can be: strict => false";
+    match fault {
+        Fault::StrayQuote { field, .. } => (
+            name(field),
+            format!("a quote inside a value that is not quoted, at: {text}"),
+            format!("quote the whole value and double the quotes in it; {no_quotes}; {lenient}"),
+        ),
+        Fault::AfterQuote { field, .. } => (
+            name(field),
+            format!("a quoted value is followed by: {text}"),
+            format!("a quote inside a quoted value is doubled; {no_quotes}; {lenient}"),
+        ),
+        Fault::Unclosed { field, .. } => (
+            name(field),
+            match closed {
+                true => "the quoted value that begins here does not end".to_owned(),
+                false => "no end within 32 MiB of the record".to_owned(),
+            },
+            no_quotes.to_owned(),
+        ),
+        Fault::Fields { found, .. } => {
+            let delimiter = (dialect.delimiter as char).escape_default();
+            let fewer = match found < fields.len() {
+                true => "; null_padding => true fills up short records",
+                false => "",
+            };
+            (
+                None,
+                format!("{found} values where there are {} columns, in: {text}", fields.len()),
+                format!(
+                    "values are taken to be separated by '{delimiter}'; the DELIMITER option says otherwise{fewer}"
+                ),
+            )
+        }
+    }
+}
+
+fn cut(bytes: &[u8], characters: usize) -> String {
+    let part = &bytes[..bytes.len().min(characters * 4)];
+    let mut text: String = String::from_utf8_lossy(part).chars().take(characters + 1).collect();
+    if text.chars().count() > characters {
+        text = text.chars().take(characters).chain("...".chars()).collect();
+    }
+    // NUL stands in no text that is shown.
+    text.trim_end_matches(['\r', '\n']).replace('\0', "\u{FFFD}")
+}
+
+/// The beginning of a text, for a message.
+pub fn shown(bytes: &[u8]) -> String {
+    cut(bytes, 80)
+}

@@ -1,0 +1,138 @@
+//! What sniffing found, as a row: the answer of `sniff_csv`.
+
+use plan::FileFormat;
+use types::{Field, Result, Schema, Type, Value};
+
+use super::given::Given;
+use super::sniff::{Described, look};
+
+/// The columns of the report, called as DuckDB calls those that it has.
+fn columns() -> Schema {
+    let text = |name: &str| Field::new(name, Type::Text, true);
+    let number = |name: &str| Field::new(name, Type::BigInt, true);
+    Schema::new(vec![
+        text("delimiter"),
+        text("quote"),
+        text("escape"),
+        text("newlinedelimiter"),
+        text("comment"),
+        number("skiprows"),
+        Field::new("hasheader", Type::Boolean, true),
+        text("columns"),
+        text("dateformat"),
+        text("timestampformat"),
+        text("userarguments"),
+        number("sampledrows"),
+        text("notes"),
+        text("prompt"),
+    ])
+}
+
+/// A text in SQL's quotes.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn character(byte: u8) -> String {
+    match byte {
+        0 => String::new(),
+        b'\t' => "\\t".to_owned(),
+        _ => char::from(byte).to_string(),
+    }
+}
+
+/// Columns and one row: what the files are, and a call that reads them without looking again.
+pub fn report(
+    paths: &[String],
+    pattern: &str,
+    options: &[(String, String)],
+) -> Result<(Schema, Vec<Vec<Value>>)> {
+    let given = Given::parse(options, FileFormat::Csv)?;
+    let Described { schema, options, records, uncertain } = look(paths, FileFormat::Csv, &given, None)?;
+    let fields = schema.fields();
+    let name = |ty: Type| if ty == Type::Text { "VARCHAR".to_owned() } else { ty.sql_name() };
+    let list: Vec<String> = fields.iter().map(|f| format!("{}: '{}'", quoted(&f.name), name(f.ty))).collect();
+    let list = format!("{{{}}}", list.join(", "));
+    let form = |wanted: &[Type]| {
+        let mut forms: Vec<&String> = fields
+            .iter()
+            .zip(&options.formats)
+            .filter(|(f, _)| wanted.contains(&f.ty))
+            .filter_map(|(_, o)| o.as_ref())
+            .collect();
+        forms.dedup();
+        forms
+    };
+    let (dates, stamps) = (form(&[Type::Date]), form(&[Type::Timestamp, Type::TimestampTz]));
+    let newline = if options.newline == b'\r' { "\\r" } else { "\\n" };
+    let mut call = vec![quoted(pattern)];
+    let mut notes = Vec::new();
+    // Columns with several forms of dates cannot be told in one call: that is found again.
+    let one_form = dates.len() <= 1 && stamps.len() <= 1;
+    if one_form {
+        call.push("auto_detect => false".to_owned());
+    } else {
+        notes.push("columns of dates have several forms".to_owned());
+    }
+    call.push(format!("delim => {}", quoted(&character(options.delimiter))));
+    call.push(format!("quote => {}", quoted(&character(options.quote))));
+    call.push(format!("escape => {}", quoted(&character(options.escape))));
+    call.push(format!("new_line => '{newline}'"));
+    call.push(format!("skip => {}", options.skip));
+    call.push(format!("comment => {}", quoted(&character(options.comment))));
+    call.push(format!("header => {}", options.header == Some(true)));
+    if one_form {
+        call.push(format!("columns => {list}"));
+        call.extend(dates.first().map(|form| format!("dateformat => {}", quoted(form))));
+        call.extend(stamps.first().map(|form| format!("timestampformat => {}", quoted(form))));
+    }
+    let kept = [
+        "null",
+        "nullstr",
+        "decimal_separator",
+        "decimal",
+        "thousands",
+        "null_padding",
+        "strict",
+        "strict_mode",
+        "ignore_errors",
+    ];
+    let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
+    call.extend(said.map(|(name, value)| {
+        format!("{} => {}", if name == "null" { "nullstr" } else { name }, quoted(value))
+    }));
+    for name in &uncertain {
+        notes.push(format!(
+            "the dates in {} have day or month first: say dateformat => '%d/%m/%Y' or the like",
+            quoted(name)
+        ));
+    }
+    let said: Vec<String> = given
+        .said
+        .iter()
+        .map(|(name, value)| format!("{name} => {}", quoted(&value.replace('\0', ": "))))
+        .collect();
+    let text = |text: &str| Value::text(text);
+    let maybe = |forms: &[&String]| match forms.is_empty() {
+        true => Value::Null,
+        false => Value::text(&forms.iter().map(|f| f.as_str()).collect::<Vec<_>>().join(", ")),
+    };
+    let count = |n: u64| Value::I64(i64::try_from(n).unwrap_or(i64::MAX));
+    let row = vec![
+        text(&character(options.delimiter)),
+        text(&character(options.quote)),
+        text(&character(options.escape)),
+        text(newline),
+        text(&character(options.comment)),
+        count(options.skip),
+        Value::Bool(options.header == Some(true)),
+        text(&list),
+        maybe(&dates),
+        maybe(&stamps),
+        text(&said.join(", ")),
+        count(records as u64),
+        text(&notes.join("; ")),
+        text(&format!("SELECT * FROM read_csv({});", call.join(", "))),
+    ];
+    Ok((columns(), vec![row]))
+}

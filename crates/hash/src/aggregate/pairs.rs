@@ -1,0 +1,110 @@
+//! Means, squared distances and their product over pairs of numbers: correlation and regression.
+//!
+//! Updated one pair at a time as Welford (1962) does and merged after Chan, Golub and LeVeque (1979), so that large means
+//! do not swallow small distances. A pair is 16 bytes: y, then x (`plan::functions::PAIR`).
+
+/// Which measure of the pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairMeasure {
+    Corr,
+    CovarPop,
+    CovarSamp,
+    Slope,
+    Intercept,
+    R2,
+    AvgX,
+    AvgY,
+    Sxx,
+    Syy,
+    Sxy,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PairMoments {
+    count: f64,
+    mean_x: f64,
+    mean_y: f64,
+    sxx: f64,
+    syy: f64,
+    sxy: f64,
+}
+
+impl PairMoments {
+    /// Adds a pair by its bytes; others than 16 are none.
+    pub fn add_bytes(&mut self, bytes: &[u8]) {
+        let Some((y, rest)) = bytes.split_first_chunk::<8>() else { return };
+        let Some((x, _)) = rest.split_first_chunk::<8>() else { return };
+        self.add(f64::from_le_bytes(*y), f64::from_le_bytes(*x));
+    }
+    fn add(&mut self, y: f64, x: f64) {
+        self.count += 1.0;
+        let (dx, dy) = (x - self.mean_x, y - self.mean_y);
+        self.mean_x += dx / self.count;
+        self.mean_y += dy / self.count;
+        self.sxx += dx * (x - self.mean_x);
+        self.syy += dy * (y - self.mean_y);
+        self.sxy += dx * (y - self.mean_y);
+    }
+    pub fn merge(&mut self, other: &PairMoments) {
+        if other.count == 0.0 {
+            return;
+        }
+        let count = self.count + other.count;
+        let (dx, dy) = (other.mean_x - self.mean_x, other.mean_y - self.mean_y);
+        let weight = self.count * other.count / count;
+        self.sxx += other.sxx + dx * dx * weight;
+        self.syy += other.syy + dy * dy * weight;
+        self.sxy += other.sxy + dx * dy * weight;
+        self.mean_x += dx * (other.count / count);
+        self.mean_y += dy * (other.count / count);
+        self.count = count;
+    }
+    /// `None` where the measure is not defined.
+    pub fn measure(&self, measure: PairMeasure) -> Option<f64> {
+        use PairMeasure as M;
+        if self.count == 0.0 {
+            return None;
+        }
+        let flat_x = self.sxx == 0.0;
+        Some(match measure {
+            M::Corr if flat_x || self.syy == 0.0 => return None,
+            M::Corr => (self.sxy / (self.sxx.sqrt() * self.syy.sqrt())).clamp(-1.0, 1.0),
+            M::CovarPop => self.sxy / self.count,
+            M::CovarSamp if self.count < 2.0 => return None,
+            M::CovarSamp => self.sxy / (self.count - 1.0),
+            M::Slope | M::Intercept | M::R2 if flat_x => return None,
+            M::Slope => self.sxy / self.sxx,
+            M::Intercept => self.mean_y - self.mean_x * self.sxy / self.sxx,
+            M::R2 if self.syy == 0.0 => 1.0,
+            M::R2 => self.sxy * self.sxy / (self.sxx * self.syy),
+            M::AvgX => self.mean_x,
+            M::AvgY => self.mean_y,
+            M::Sxx => self.sxx,
+            M::Syy => self.syy,
+            M::Sxy => self.sxy,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_parts_are_the_whole() {
+        let pairs: Vec<(f64, f64)> = (0..40).map(|i| (f64::from(i * i % 17) + 1e6, f64::from(i))).collect();
+        let of = |part: &[(f64, f64)]| {
+            let mut moments = PairMoments::default();
+            part.iter().for_each(|(y, x)| moments.add(*y, *x));
+            moments
+        };
+        let whole = of(&pairs);
+        let mut merged = of(&pairs[..7]);
+        merged.merge(&of(&pairs[7..]));
+        for measure in [PairMeasure::Corr, PairMeasure::Slope, PairMeasure::Intercept, PairMeasure::CovarSamp]
+        {
+            let (a, b) = (whole.measure(measure).unwrap(), merged.measure(measure).unwrap());
+            assert!((a - b).abs() < 1e-6, "{measure:?}: {a} and {b}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Scalar functions of our own that are evaluated over single values: their names and the types they take.
+//!
+//! Binding finds a call's signature here, evaluation finds its code by the name (crate `expr`, `own`); a test there
+//! holds the two against each other. Functions in hot paths have kernels instead (`Function`).
+
+use types::Type;
+
+/// What a parameter takes; an argument of another type is cast where that loses nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    Is(Type),
+    /// SMALLINT, INTEGER or BIGINT, as it is.
+    Integer,
+    /// A number of any type, as it is.
+    Number,
+    /// A value of any type, as it is.
+    Any,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    Is(Type),
+    /// The type of the first argument.
+    First,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    pub name: &'static str,
+    pub takes: &'static [Takes],
+    /// How many of `takes`, from the end, may be left out.
+    pub optional: usize,
+    /// What any number of further arguments must be.
+    pub rest: Option<Takes>,
+    pub gives: Gives,
+    /// NULL as soon as an argument is.
+    pub strict: bool,
+}
+
+const TEXT: Takes = Takes::Is(Type::Text);
+const BYTES: Takes = Takes::Is(Type::Bytea);
+const BIG: Takes = Takes::Is(Type::BigInt);
+const DOUBLE: Takes = Takes::Is(Type::Double);
+const DATE: Takes = Takes::Is(Type::Date);
+const TIME: Takes = Takes::Is(Type::Time);
+const STAMP: Takes = Takes::Is(Type::Timestamp);
+const ZONED: Takes = Takes::Is(Type::TimestampTz);
+const SPAN: Takes = Takes::Is(Type::IntervalDayTime);
+const MONTHS: Takes = Takes::Is(Type::IntervalYearMonth);
+
+const fn is(name: &'static str, takes: &'static [Takes], gives: Type) -> Signature {
+    Signature { name, takes, optional: 0, rest: None, gives: Gives::Is(gives), strict: true }
+}
+
+const fn first(name: &'static str, takes: &'static [Takes]) -> Signature {
+    Signature { name, takes, optional: 0, rest: None, gives: Gives::First, strict: true }
+}
+
+const fn optional(signature: Signature, optional: usize) -> Signature {
+    Signature { optional, ..signature }
+}
+
+const fn variadic(name: &'static str, takes: &'static [Takes], gives: Type) -> Signature {
+    let gives = Gives::Is(gives);
+    Signature { name, takes, optional: 0, rest: Some(Takes::Any), gives, strict: false }
+}
+
+/// In order of preference where a name has several.
+pub const SIGNATURES: &[Signature] = &[
+    // Operators.
+    first("&", &[Takes::Integer, Takes::Integer]),
+    first("|", &[Takes::Integer, Takes::Integer]),
+    first("#", &[Takes::Integer, Takes::Integer]),
+    first("<<", &[Takes::Integer, BIG]),
+    first(">>", &[Takes::Integer, BIG]),
+    first(BITWISE_NOT, &[Takes::Integer]),
+    // Text.
+    is("md5", &[TEXT], Type::Text),
+    is("md5", &[BYTES], Type::Text),
+    is("sha1", &[TEXT], Type::Text),
+    is("sha224", &[BYTES], Type::Bytea),
+    is("sha256", &[TEXT], Type::Text),
+    is("sha256", &[BYTES], Type::Bytea),
+    is("sha384", &[BYTES], Type::Bytea),
+    is("sha512", &[BYTES], Type::Bytea),
+    variadic("format", &[TEXT], Type::Text),
+    variadic("printf", &[TEXT], Type::Text),
+    is("quote_ident", &[TEXT], Type::Text),
+    is("quote_literal", &[TEXT], Type::Text),
+    Signature { strict: false, ..is("quote_nullable", &[TEXT], Type::Text) },
+    is("hex", &[TEXT], Type::Text),
+    is("hex", &[BYTES], Type::Text),
+    is("hex", &[BIG], Type::Text),
+    is("unhex", &[TEXT], Type::Bytea),
+    is("bin", &[BIG], Type::Text),
+    is("to_base64", &[BYTES], Type::Text),
+    is("from_base64", &[TEXT], Type::Bytea),
+    is("url_encode", &[TEXT], Type::Text),
+    is("url_decode", &[TEXT], Type::Text),
+    is("damerau_levenshtein", &[TEXT, TEXT], Type::BigInt),
+    is("hamming", &[TEXT, TEXT], Type::BigInt),
+    is("jaccard", &[TEXT, TEXT], Type::Double),
+    is("jaro_similarity", &[TEXT, TEXT], Type::Double),
+    is("jaro_winkler_similarity", &[TEXT, TEXT], Type::Double),
+    is("regexp_full_match", &[TEXT, TEXT], Type::Boolean),
+    is("regexp_escape", &[TEXT], Type::Text),
+    optional(is("regexp_substr", &[TEXT, TEXT, BIG, BIG], Type::Text), 2),
+    is("format_bytes", &[BIG], Type::Text),
+    is("pg_size_pretty", &[BIG], Type::Text),
+    is("get_byte", &[BYTES, BIG], Type::Integer),
+    is("get_bit", &[BYTES, BIG], Type::Integer),
+    is("set_byte", &[BYTES, BIG, BIG], Type::Bytea),
+    is("set_bit", &[BYTES, BIG, BIG], Type::Bytea),
+    is("convert_from", &[BYTES, TEXT], Type::Text),
+    is("convert_to", &[TEXT, TEXT], Type::Bytea),
+    // Numbers.
+    is("round", &[DOUBLE], Type::Double),
+    is("factorial", &[BIG], Type::BigInt),
+    is("bit_count", &[BIG], Type::BigInt),
+    is("bit_count", &[BYTES], Type::BigInt),
+    is("width_bucket", &[DOUBLE, DOUBLE, DOUBLE, BIG], Type::Integer),
+    is("even", &[DOUBLE], Type::Double),
+    is("fdiv", &[DOUBLE, DOUBLE], Type::Double),
+    is("fmod", &[DOUBLE, DOUBLE], Type::Double),
+    is("isfinite", &[DOUBLE], Type::Boolean),
+    is("isinf", &[DOUBLE], Type::Boolean),
+    is("signbit", &[DOUBLE], Type::Boolean),
+    is("sind", &[DOUBLE], Type::Double),
+    is("cosd", &[DOUBLE], Type::Double),
+    is("tand", &[DOUBLE], Type::Double),
+    is("cotd", &[DOUBLE], Type::Double),
+    is("asind", &[DOUBLE], Type::Double),
+    is("acosd", &[DOUBLE], Type::Double),
+    is("atand", &[DOUBLE], Type::Double),
+    is("atan2d", &[DOUBLE, DOUBLE], Type::Double),
+    is("scale", &[Takes::Number], Type::Integer),
+    // Moments.
+    is("date_trunc", &[TEXT, STAMP], Type::Timestamp),
+    is("date_trunc", &[TEXT, ZONED], Type::TimestampTz),
+    is("date_trunc", &[TEXT, SPAN], Type::IntervalDayTime),
+    is("date_trunc", &[TEXT, MONTHS], Type::IntervalYearMonth),
+    optional(is("date_bin", &[SPAN, STAMP, STAMP], Type::Timestamp), 1),
+    optional(is("date_bin", &[SPAN, ZONED, ZONED], Type::TimestampTz), 1),
+    optional(is("time_bucket", &[SPAN, STAMP, STAMP], Type::Timestamp), 1),
+    optional(is("time_bucket", &[MONTHS, STAMP, STAMP], Type::Timestamp), 1),
+    is("date_field", &[TEXT, STAMP], Type::BigInt),
+    is("interval_field", &[TEXT, SPAN], Type::BigInt),
+    is("interval_field", &[TEXT, MONTHS], Type::BigInt),
+    is("date_diff", &[TEXT, STAMP, STAMP], Type::BigInt),
+    is("date_sub", &[TEXT, STAMP, STAMP], Type::BigInt),
+    is("last_day", &[STAMP], Type::Date),
+    is("dayname", &[STAMP], Type::Text),
+    is("monthname", &[STAMP], Type::Text),
+    is("make_date", &[BIG, BIG, BIG], Type::Date),
+    is("make_time", &[BIG, BIG, DOUBLE], Type::Time),
+    is("make_timestamp", &[BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Timestamp),
+    is("make_timestamp", &[BIG], Type::Timestamp),
+    is("epoch_ms", &[STAMP], Type::BigInt),
+    is("epoch_ms", &[BIG], Type::Timestamp),
+    is("epoch_us", &[STAMP], Type::BigInt),
+    is("epoch_ns", &[STAMP], Type::BigInt),
+    is("julian", &[STAMP], Type::Double),
+    is("to_timestamp", &[DOUBLE], Type::TimestampTz),
+    is("to_timestamp", &[TEXT, TEXT], Type::TimestampTz),
+    is("to_date", &[TEXT, TEXT], Type::Date),
+    is("to_char", &[STAMP, TEXT], Type::Text),
+    is("to_char", &[ZONED, TEXT], Type::Text),
+    is("to_char", &[TIME, TEXT], Type::Text),
+    is("to_char", &[SPAN, TEXT], Type::Text),
+    is("to_char", &[Takes::Number, TEXT], Type::Text),
+    is("strftime", &[STAMP, TEXT], Type::Text),
+    is("strftime", &[TEXT, STAMP], Type::Text),
+    is("strptime", &[TEXT, TEXT], Type::Timestamp),
+    is("try_strptime", &[TEXT, TEXT], Type::Timestamp),
+    is("to_microseconds", &[BIG], Type::IntervalDayTime),
+    is("to_milliseconds", &[DOUBLE], Type::IntervalDayTime),
+    is("to_seconds", &[DOUBLE], Type::IntervalDayTime),
+    is("to_minutes", &[BIG], Type::IntervalDayTime),
+    is("to_hours", &[BIG], Type::IntervalDayTime),
+    is("to_days", &[BIG], Type::IntervalDayTime),
+    is("to_weeks", &[BIG], Type::IntervalDayTime),
+    is("to_months", &[BIG], Type::IntervalYearMonth),
+    is("to_quarters", &[BIG], Type::IntervalYearMonth),
+    is("to_years", &[BIG], Type::IntervalYearMonth),
+    is("isfinite", &[DATE], Type::Boolean),
+    is("isfinite", &[STAMP], Type::Boolean),
+    // The system.
+    is("error", &[TEXT], Type::Text),
+    variadic("num_nulls", &[], Type::Integer),
+    variadic("num_nonnulls", &[], Type::Integer),
+    // Rows as bytes that are in the order of their keys (crate `expr`, `own/rows.rs`); not to be called by name.
+    variadic(ORDERED_ROW, &[TEXT], Type::Bytea),
+    is(PAIR, &[DOUBLE, DOUBLE], Type::Bytea),
+    is(ROW_VALUE, &[BYTES], Type::Null),
+];
+
+/// `~`, whose name is that of a match as well.
+pub const BITWISE_NOT: &str = "bitwise not";
+
+/// `ordered row(directions, key, ..., value)`: bytes whose order is that of the keys, the value behind them.
+pub const ORDERED_ROW: &str = "ordered row";
+/// The value that an ordered row carries.
+pub const ROW_VALUE: &str = "row value";
+/// Two floats as 16 bytes, for aggregates of two arguments.
+pub const PAIR: &str = "pair";
+
+/// Every signature of that name, in order of preference.
+pub fn signatures(name: &str) -> impl Iterator<Item = &'static Signature> {
+    SIGNATURES.iter().filter(move |s| s.name == name)
+}
+
+/// The names that a text can call.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let callable = |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    SIGNATURES.iter().map(|s| s.name).filter(callable).filter(|n| !n.ends_with("_field"))
+}

@@ -1,0 +1,86 @@
+//! Records of files that could not be read, kept so that they can be looked at.
+//!
+//! A scan that leaves bad records out holds a `Rejects`; with a log the records are noted in it, each place once however
+//! often the file is read. Logs belong to a session.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Rejects that a log keeps; of what comes later only the number is known.
+const ROWS_MAX: usize = 1_000_000;
+
+/// Something that could not be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reject {
+    pub file: Arc<str>,
+    /// Counted from 1.
+    pub line: u64,
+    /// Of the file, from 0.
+    pub byte: u64,
+    /// Unless the record as a whole is at fault.
+    pub column: Option<Arc<str>>,
+    pub text: String,
+    pub cause: String,
+}
+
+/// What was rejected, by the number of the scan.
+#[derive(Debug, Default)]
+pub struct RejectLog {
+    scans: AtomicU64,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    rows: Vec<(u64, Reject)>,
+    places: HashSet<(u64, Arc<str>, u64)>,
+    beyond: u64,
+}
+
+impl RejectLog {
+    /// Everything noted, in the order of scans, files and places, and how many more there were.
+    pub fn rows(&self) -> (Vec<(u64, Reject)>, u64) {
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = noted.rows.clone();
+        rows.sort_by(|(a, x), (b, y)| (a, &x.file, x.byte).cmp(&(b, &y.file, y.byte)));
+        (rows, noted.beyond)
+    }
+}
+
+/// How a scan treats records that it cannot read: it leaves them out, and notes them if there is a log.
+#[derive(Clone, Debug)]
+pub struct Rejects {
+    scan: u64,
+    log: Option<Arc<RejectLog>>,
+}
+
+impl PartialEq for Rejects {
+    fn eq(&self, other: &Self) -> bool {
+        let log = |r: &Self| r.log.as_ref().map(Arc::as_ptr);
+        self.scan == other.scan && log(self) == log(other)
+    }
+}
+
+impl Rejects {
+    pub fn ignored() -> Self {
+        Rejects { scan: 0, log: None }
+    }
+    /// A scan of its own in the log.
+    pub fn noted(log: &Arc<RejectLog>) -> Self {
+        Rejects { scan: log.scans.fetch_add(1, Ordering::Relaxed) + 1, log: Some(log.clone()) }
+    }
+    /// Whether anybody wants to know.
+    pub fn is_noted(&self) -> bool {
+        self.log.is_some()
+    }
+    pub fn note(&self, reject: Reject) {
+        let Some(log) = &self.log else { return };
+        let mut noted = log.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.rows.len() >= ROWS_MAX {
+            noted.beyond += 1;
+        } else if noted.places.insert((self.scan, reject.file.clone(), reject.byte)) {
+            noted.rows.push((self.scan, reject));
+        }
+    }
+}

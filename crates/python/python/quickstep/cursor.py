@@ -1,0 +1,99 @@
+"""DB-API cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from .errors import InterfaceError, classified
+from .parameters import Parameters, bind
+from .rows import Rows
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+
+class Cursor(Rows):
+    """A DB-API cursor: one result at a time, read while its query runs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.arraysize = 1
+        self._stream: _native.Stream | None = None
+        self._closed = False
+
+    def execute(self, query: str, parameters: Parameters | None = None) -> Cursor:
+        """Runs statements; the rows are the last one's. Returns when the first of them are there."""
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self._end()
+        self._stream = self.connection._stream(bind(query, parameters), {})
+        return self
+
+    def executemany(self, query: str, rows: Iterable[Parameters]) -> Cursor:
+        """Runs a statement once for each set of parameters."""
+        for parameters in rows:
+            self.execute(query, parameters)
+        return self
+
+    def _open(self) -> _native.Stream:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        if self._stream is None:
+            raise InterfaceError("no statement has been executed")
+        return self._stream
+
+    def _whole(self) -> Any:
+        return self._open()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        with classified():
+            return self._open().__arrow_c_stream__(requested_schema)
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """The next rows: `arraysize` of them when no size is given."""
+        return super().fetchmany(self.arraysize if size is None else size)
+
+    @property
+    def description(self) -> list[tuple[Any, ...]] | None:
+        """Name, type and nullability of the columns."""
+        return self._stream.description if self._stream is not None and self._stream.has_rows else None
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that the statement inserted, or rows of the query once all were read; -1 before."""
+        if self._stream is None:
+            return -1
+        if self._stream.has_rows:
+            total = self._stream.total
+            return -1 if total is None else total
+        last = self._stream.tag.rpartition(" ")[2]
+        return int(last) if last.isdigit() else -1
+
+    def setinputsizes(self, sizes: Any) -> None:
+        """Nothing needs to know."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Nothing needs to know."""
+
+    def _end(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def close(self) -> None:
+        """Ends the query and lets the rows go."""
+        self._end()
+        self._closed = True
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._stream is None:
+            return "<quickstep.Cursor>"
+        return f"<quickstep.Cursor {self._stream.tag} ({', '.join(self._stream.columns)})>"

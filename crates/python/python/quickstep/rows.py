@@ -1,0 +1,229 @@
+"""Reading rows: what relations and cursors have in common.
+
+Rows are read while the query runs. Who asks for a whole table (`arrow`, `df`, `pl`, `numpy`) gets what is left.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _native
+from .errors import InterfaceError, classified, package
+
+SHOWN_ROWS = 20
+# Counting stops here when rows are shown, so that a glance at a large query does not run it to its end.
+COUNTED_ROWS = 10_000
+_CELL_CHARACTERS = 60
+
+
+class Rows:
+    """What can be done with the rows of a query. Classes that inherit this say how to get at them."""
+
+    def _open(self) -> _native.Stream:
+        """The stream that rows are taken from."""
+        raise NotImplementedError
+
+    def _whole(self) -> Any:
+        """What gives all rows, or those that are left, through Arrow's C stream."""
+        raise NotImplementedError
+
+    # Tuples.
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row as a tuple, or None."""
+        rows = self.fetchmany(1)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
+        """The next rows as tuples."""
+        with classified():
+            return self._open().fetch(1 if size is None else _count(size, "size"))
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """All rows that are left, as tuples."""
+        with classified():
+            return self._open().fetch()
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        # Many rows at a time, since each call has its cost.
+        while rows := self.fetchmany(256):
+            yield from rows
+
+    # Tables.
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Arrow's C stream: pyarrow, Polars, pandas and others read the rows through it, as they are computed."""
+        return self._whole().__arrow_c_stream__(requested_schema)
+
+    def _read(self, make: Callable[[Any], Any]) -> Any:
+        """What `make` makes of the rows. Arrow's interface has no classes of errors: the query's own is raised."""
+        source = self._whole()
+        try:
+            return make(source)
+        except Exception:
+            if isinstance(source, _native.Stream):
+                with classified():
+                    source.check()
+            raise
+
+    def arrow(self) -> Any:
+        """A pyarrow Table."""
+        return self._read(package("pyarrow", "arrow()").table)
+
+    def fetch_record_batch(self, rows_per_batch: int | None = None) -> Any:
+        """A pyarrow RecordBatchReader, which gives rows as they are computed."""
+        pyarrow = package("pyarrow", "fetch_record_batch()")
+        reader = pyarrow.RecordBatchReader.from_stream(self)
+        if rows_per_batch is None:
+            return reader
+        wanted = _count(rows_per_batch, "rows_per_batch")
+        return pyarrow.RecordBatchReader.from_batches(reader.schema, _sliced(pyarrow, reader, max(wanted, 1)))
+
+    def df(self) -> Any:
+        """A pandas DataFrame."""
+        package("pandas", "df()")
+        return self.arrow().to_pandas()
+
+    def pl(self, lazy: bool = False) -> Any:
+        """A Polars DataFrame, or a LazyFrame."""
+        frame = self._read(package("polars", "pl()").DataFrame)
+        return frame.lazy() if lazy else frame
+
+    def numpy(self) -> dict[str, Any]:
+        """A NumPy array for each column, by its name."""
+        table = self.arrow()
+        return {name: column.to_numpy() for name, column in zip(table.column_names, table.columns)}
+
+    # Other names of the same, as the peers have them.
+
+    def fetchdf(self) -> Any:
+        """As `df`."""
+        return self.df()
+
+    def fetch_df(self) -> Any:
+        """As `df`."""
+        return self.df()
+
+    def to_df(self) -> Any:
+        """As `df`."""
+        return self.df()
+
+    def to_pandas(self) -> Any:
+        """As `df`."""
+        return self.df()
+
+    def fetch_arrow_table(self) -> Any:
+        """As `arrow`."""
+        return self.arrow()
+
+    def to_arrow_table(self) -> Any:
+        """As `arrow`."""
+        return self.arrow()
+
+    def fetchnumpy(self) -> dict[str, Any]:
+        """As `numpy`."""
+        return self.numpy()
+
+    def to_polars(self) -> Any:
+        """As `pl`."""
+        return self.pl()
+
+
+def _count(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InterfaceError(f"{what} is a number of rows, not {value!r}")
+    return value
+
+
+def _sliced(pyarrow: Any, reader: Any, rows: int) -> Iterator[Any]:
+    """The reader's rows in batches of exactly so many, the last one excepted."""
+    held: list[Any] = []
+    count = 0
+    for batch in reader:
+        while batch.num_rows:
+            part = batch.slice(0, rows - count)
+            held.append(part)
+            count += part.num_rows
+            batch = batch.slice(part.num_rows)
+            if count == rows:
+                yield _joined(pyarrow, held)
+                held, count = [], 0
+    if held:
+        yield _joined(pyarrow, held)
+
+
+def _joined(pyarrow: Any, batches: list[Any]) -> Any:
+    return batches[0] if len(batches) == 1 else pyarrow.concat_batches(batches)
+
+
+class Preview:
+    """The first rows of a query, for people to look at."""
+
+    def __init__(
+        self, columns: list[str], types: list[str], rows: list[tuple[Any, ...]], total: int, whole: bool
+    ) -> None:
+        self.columns = columns
+        self.types = types
+        self.rows = rows
+        self.total = total
+        self.whole = whole
+
+    def _counted(self) -> str:
+        if not self.whole:
+            return f"(more than {self.total:,} rows, {len(self.rows)} shown)"
+        rows = "1 row" if self.total == 1 else f"{self.total:,} rows"
+        return f"({rows})" if self.total == len(self.rows) else f"({rows}, {len(self.rows)} shown)"
+
+    def text(self) -> str:
+        """As a table of characters."""
+        shown = [[cell(value) for value in row] for row in self.rows]
+        widths = [
+            max([len(head), *(len(row[at]) for row in shown)]) for at, head in enumerate(self.columns)
+        ]
+        right = [_is_number(ty) for ty in self.types]
+        line = " | ".join
+
+        def put(text: str, at: int) -> str:
+            return text.rjust(widths[at]) if right[at] else text.ljust(widths[at])
+
+        lines = [line(put(head, at) for at, head in enumerate(self.columns)).rstrip()]
+        lines.append("-+-".join("-" * width for width in widths))
+        lines += [line(put(text, at) for at, text in enumerate(row)).rstrip() for row in shown]
+        lines.append(self._counted())
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """As a table of a notebook."""
+        right = [' style="text-align: right"' if _is_number(ty) else "" for ty in self.types]
+        heads = "".join(
+            f'<th{align} title="{html.escape(ty)}">{html.escape(name)}</th>'
+            for name, ty, align in zip(self.columns, self.types, right)
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td{right[at]}>{html.escape(cell(v))}</td>" for at, v in enumerate(row)) + "</tr>"
+            for row in self.rows
+        )
+        counted = html.escape(self._counted())
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{counted}</p>"
+
+
+def preview(stream: _native.Stream, count: int) -> Preview:
+    """The first rows of a stream that nobody else reads; it is closed."""
+    with classified():
+        rows = stream.fetch(count)
+        total = len(rows) + stream.skip(max(COUNTED_ROWS - len(rows), 0))
+        whole = not stream.skip(1)
+        stream.close()
+    return Preview(stream.columns, stream.types, rows, total, whole)
+
+
+def _is_number(ty: str) -> bool:
+    return ty.partition("(")[0] in {"SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE PRECISION", "DECIMAL", "NUMERIC"}
+
+
+def cell(value: Any) -> str:
+    """A value as people read it, shortened."""
+    text = "NULL" if value is None else str(value).replace("\n", " ")
+    return text if len(text) <= _CELL_CHARACTERS else text[: _CELL_CHARACTERS - 3] + "..."

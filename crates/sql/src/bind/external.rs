@@ -1,0 +1,149 @@
+//! Calls of functions that the host program registered.
+
+use std::sync::Arc;
+
+use plan::{AggregateCall, AggregateFunction, Expr, ExprKind, External, ExternalFunction};
+use sqlparser::ast::{
+    DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments,
+};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type};
+
+use super::coerce::{self, Bound, cast};
+use super::expression::ExprBinder;
+use super::packing::AggregateArguments;
+use crate::place;
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// A call of the program's function of that name.
+    pub(super) fn external(
+        &mut self,
+        name: &str,
+        external: External,
+        call: &'a Call,
+        span: Span,
+    ) -> Result<Bound> {
+        match external {
+            External::Scalar(function) => {
+                self.no_aggregate_clauses(name, call, span)?;
+                let arguments = self.external_arguments(&function, name, call, span)?;
+                Ok(Bound::typed(self.external_call(function, arguments, span), span))
+            }
+            External::Aggregate { pack, finish } => {
+                let packed = match &call.over {
+                    Some(over) => self.window_of_external(name, call, over, &pack, span)?,
+                    None => self.aggregate_of(span, |this| this.packed(name, &pack, call, span))?,
+                };
+                Ok(Bound::typed(self.external_call(finish, vec![packed.expr], span), span))
+            }
+        }
+    }
+
+    fn no_aggregate_clauses(&self, name: &str, call: &Call, span: Span) -> Result<()> {
+        let clauses = match &call.args {
+            FunctionArguments::List(list) => list.duplicate_treatment.is_some() || !list.clauses.is_empty(),
+            _ => false,
+        };
+        if clauses || call.filter.is_some() || call.over.is_some() {
+            let message =
+                format!("DISTINCT, ORDER BY, FILTER and OVER are for aggregates, and {name} is none");
+            return Err(place::at(Error::new(SqlState::GroupingError, message), self.binder.text, span));
+        }
+        Ok(())
+    }
+
+    fn external_call(&self, function: Arc<ExternalFunction>, arguments: Vec<Expr>, span: Span) -> Expr {
+        let ty = function.returns;
+        // Inside a view or macro the place would be one of another text.
+        let place = if self.binder.is_inside() { None } else { place::position(self.binder.text, span) };
+        Expr::new(ExprKind::External { function, arguments, place }, ty)
+    }
+
+    /// The rows of a group as bytes end to end.
+    pub(super) fn packed(
+        &mut self,
+        name: &str,
+        pack: &Arc<ExternalFunction>,
+        call: &'a Call,
+        span: Span,
+    ) -> Result<AggregateArguments> {
+        let refuse = |error: Error| place::at(error, self.binder.text, span);
+        let mut distinct = false;
+        if let FunctionArguments::List(list) = &call.args {
+            distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+            if let Some(clause) = list.clauses.first() {
+                return Err(refuse(Error::unsupported(format!("{clause} inside {name} is not supported"))));
+            }
+        }
+        if !call.within_group.is_empty() {
+            let message = format!("{name} is not an ordered-set aggregate, so it cannot have WITHIN GROUP");
+            return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
+        }
+        let filter = match &call.filter {
+            Some(filter) => Some(self.condition(filter, "FILTER")?),
+            None => None,
+        };
+        let arguments = self.external_arguments(pack, name, call, span)?;
+        for argument in &arguments {
+            super::check_depth(argument)?;
+        }
+        let argument = self.external_call(pack.clone(), arguments, span);
+        Ok(AggregateArguments::plain(AggregateCall {
+            function: AggregateFunction::StringAgg { delimiter: "".into(), ordered: false },
+            argument: Some(argument),
+            distinct,
+            filter,
+            ty: Type::Bytea,
+        }))
+    }
+
+    fn external_arguments(
+        &mut self,
+        function: &ExternalFunction,
+        name: &str,
+        call: &'a Call,
+        span: Span,
+    ) -> Result<Vec<Expr>> {
+        let text = self.binder.text;
+        let mut arguments: Vec<&'a Ast> = Vec::new();
+        if let FunctionArguments::List(list) = &call.args {
+            for argument in &list.args {
+                match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => arguments.push(e),
+                    other => {
+                        let message = format!("function {name}: the argument {other} is not supported");
+                        return Err(place::at(Error::unsupported(message), text, span));
+                    }
+                }
+            }
+        }
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push(self.bind(argument)?);
+        }
+        let signature = |types: &mut dyn Iterator<Item = String>| types.collect::<Vec<_>>().join(", ");
+        let no_match = |given: &[Bound]| {
+            let shown = |b: &Bound| {
+                if b.untyped || b.is_null() { "unknown".to_owned() } else { b.ty().sql_name().to_lowercase() }
+            };
+            let given = signature(&mut given.iter().map(shown));
+            let wanted = signature(&mut function.arguments.iter().map(|t| t.sql_name().to_lowercase()));
+            let error =
+                Error::new(SqlState::UndefinedFunction, format!("function {name}({given}) does not exist"))
+                    .with_hint(format!("it is {name}({wanted}); a cast may help"));
+            place::at(error, text, span)
+        };
+        if bound.len() != function.arguments.len() {
+            return Err(no_match(&bound));
+        }
+        let given = bound.clone();
+        let mut exprs = Vec::with_capacity(bound.len());
+        for (argument, to) in bound.into_iter().zip(&function.arguments) {
+            match coerce::implicit(argument, *to, text)? {
+                Some(expr) => exprs.push(cast(expr, *to)),
+                None => return Err(no_match(&given)),
+            }
+        }
+        Ok(exprs)
+    }
+}

@@ -1,0 +1,731 @@
+//! Lists, structs and maps: their literals, their parts, and the functions that make and take them.
+
+use std::sync::Arc;
+
+use plan::{ColumnId, Expr, ExprKind};
+use sqlparser::ast::{
+    AccessExpr, DictionaryField, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction, MapEntry,
+    Subscript,
+};
+use sqlparser::tokenizer::Span;
+use types::nested::encoding;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, Bound, cast};
+use super::expression::ExprBinder;
+use super::scope::{Entry, Scope, nearest};
+use super::{folded, literal, nested_calls};
+use crate::place;
+
+/// Functions whose argument is a lambda, by the names they go by.
+pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "list_transform" | "array_transform" | "list_apply" | "array_apply" | "apply" => "list_transform",
+        "list_filter" | "array_filter" | "filter" => "list_filter",
+        "list_reduce" | "array_reduce" | "reduce" => "list_reduce",
+        _ => return None,
+    })
+}
+
+pub(super) fn call(name: &str, arguments: Vec<Expr>, ty: Type) -> Expr {
+    Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
+}
+
+/// A list of expressions of one type; of literals, a literal.
+pub(super) fn list_of(elements: Vec<Expr>, element: Type) -> Result<Expr> {
+    let ty = Type::list(element)?;
+    if elements.iter().all(|e| e.as_literal().is_some()) {
+        let values = elements.iter().filter_map(Expr::as_literal);
+        return Ok(Expr::literal(encoding::list_of(values, element), ty));
+    }
+    Ok(call("list_value", elements, ty))
+}
+
+/// A struct of expressions.
+pub(super) fn struct_of(names: Vec<String>, values: Vec<Expr>) -> Result<Expr> {
+    let fields: Vec<(String, Type)> = names.into_iter().zip(values.iter().map(|v| v.ty)).collect();
+    let ty = Type::structure(fields)?;
+    let constants: Option<Vec<Value>> = values.iter().map(|v| v.as_literal().cloned()).collect();
+    if let Some(value) = constants.and_then(|values| encoding::struct_of(&values, ty)) {
+        return Ok(Expr::literal(value, ty));
+    }
+    Ok(call("struct_pack", values, ty))
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    fn at(&self, error: Error, span: Span) -> Error {
+        place::at(error, self.binder.text, span)
+    }
+
+    /// `[a, b]` and `ARRAY[a, b]`.
+    pub(super) fn list_literal(&mut self, elements: &'a [Ast]) -> Result<Bound> {
+        let mut bound = Vec::with_capacity(elements.len());
+        for element in elements {
+            bound.push(self.bind(element)?);
+        }
+        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        let (elements, element) = coerce::unify(bound, "list", self.binder.text)?;
+        let list = list_of(elements, element).map_err(|e| self.at(e, span))?;
+        Ok(Bound::typed(list, span))
+    }
+
+    /// `{'a': 1}`.
+    pub(super) fn struct_literal(&mut self, fields: &'a [DictionaryField]) -> Result<Bound> {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for field in fields {
+            names.push(match field.key.quote_style {
+                Some('\'') => field.key.value.clone(),
+                _ => folded(&field.key),
+            });
+            values.push(self.bind(&field.value)?);
+        }
+        let span = values.first().map_or(Span::empty(), |b| b.span);
+        self.structure(names, values, span)
+    }
+
+    /// A struct of named values.
+    pub(super) fn structure(&self, names: Vec<String>, values: Vec<Bound>, span: Span) -> Result<Bound> {
+        if values.is_empty() {
+            let error = Error::new(SqlState::SyntaxError, "a struct has at least one field");
+            return Err(self.at(error, span));
+        }
+        let twice = |at: usize| !names[at].is_empty() && names[..at].contains(&names[at]);
+        if let Some(at) = (0..names.len()).find(|at| twice(*at)) {
+            let error = format!("the struct has the field \"{}\" twice", names[at]);
+            return Err(self.at(Error::new(SqlState::DuplicateColumn, error), span));
+        }
+        let values = values.into_iter().map(Bound::settled).collect();
+        struct_of(names, values).map(|e| Bound::typed(e, span)).map_err(|e| self.at(e, span))
+    }
+
+    /// `(a, b)` and `ROW(a, b)`: a struct without names.
+    pub(super) fn row(&mut self, values: &'a [Ast]) -> Result<Bound> {
+        let mut bound = Vec::with_capacity(values.len());
+        for value in values {
+            bound.push(self.bind(value)?);
+        }
+        let span = bound.first().map_or(Span::empty(), |b| b.span);
+        self.structure(vec![String::new(); bound.len()], bound, span)
+    }
+
+    /// `MAP {k: v}`.
+    pub(super) fn map_literal(&mut self, entries: &'a [MapEntry]) -> Result<Bound> {
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for entry in entries {
+            keys.push(self.bind(&entry.key)?);
+            values.push(self.bind(&entry.value)?);
+        }
+        let span = keys.first().map_or(Span::empty(), |b| b.span);
+        let (keys, key) = coerce::unify(keys, "map keys", self.binder.text)?;
+        let (values, value) = coerce::unify(values, "map values", self.binder.text)?;
+        let made = || {
+            let ty = Type::map(key, value)?;
+            Ok(call("map", vec![list_of(keys, key)?, list_of(values, value)?], ty))
+        };
+        made().map(|e| Bound::typed(e, span)).map_err(|e| self.at(e, span))
+    }
+
+    /// `x.a`, `x[1]`, `x['a']`, `x[1:2]` and chains of them.
+    pub(super) fn access(&mut self, root: &'a Ast, chain: &'a [AccessExpr]) -> Result<Bound> {
+        // `t.s[1].a`: as many leading names as make a column are one.
+        let mut names: Vec<&'a Ident> = Vec::new();
+        match root {
+            Ast::Identifier(ident) => names.push(ident),
+            Ast::CompoundIdentifier(idents) => names.extend(idents),
+            _ => {}
+        }
+        let mut rest = chain;
+        if !names.is_empty() {
+            while let Some((AccessExpr::Dot(Ast::Identifier(ident)), after)) = rest.split_first() {
+                names.push(ident);
+                rest = after;
+            }
+        }
+        let mut bound = match names.as_slice() {
+            [] => self.bind(root)?,
+            names => self.named_value(names)?,
+        };
+        for step in rest {
+            bound = match step {
+                AccessExpr::Dot(Ast::Identifier(ident)) => self.field(bound, &folded(ident), ident.span)?,
+                AccessExpr::Dot(other) => {
+                    let error = Error::unsupported(format!("{other} is no name of a field"));
+                    return Err(self.at(error, bound.span));
+                }
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    let index = self.bind(index)?;
+                    self.subscript(bound, index)?
+                }
+                AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
+                    let mut bounds = Vec::new();
+                    for part in [lower_bound, upper_bound, stride] {
+                        bounds.push(match part {
+                            Some(part) => Some(self.bind(part)?),
+                            None => None,
+                        });
+                    }
+                    self.slice(bound, bounds)?
+                }
+            };
+        }
+        Ok(bound)
+    }
+
+    /// A column by as many names as it takes, and the fields of it that the others name.
+    pub(super) fn named_value(&mut self, names: &[&'a Ident]) -> Result<Bound> {
+        let owned: Vec<Ident> = names.iter().map(|i| (*i).clone()).collect();
+        let mut first = None;
+        for count in (1..=owned.len().min(3)).rev() {
+            match self.column(&owned[..count]) {
+                // A column that has no fields is not what stands before a point.
+                Ok(Some(bound))
+                    if count < owned.len() && !matches!(bound.ty(), Type::Struct(_) | Type::Json) => {}
+                Ok(Some(mut bound)) => {
+                    for ident in &owned[count..] {
+                        bound = self.field(bound, &folded(ident), ident.span)?;
+                    }
+                    return Ok(bound);
+                }
+                Ok(None) => {}
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| self.unknown_column(&owned)))
+    }
+
+    /// A field of a struct, a key of a JSON object.
+    pub(super) fn field(&self, of: Bound, name: &str, span: Span) -> Result<Bound> {
+        let ty = of.ty();
+        if ty == Type::Json {
+            let key = Expr::literal(Value::text(name), Type::Text);
+            return Ok(Bound::typed(call("json_extract", vec![of.expr, key], Type::Json), span));
+        }
+        let Some(fields) = ty.fields() else {
+            let error = Error::new(
+                SqlState::WrongObjectType,
+                format!("column notation .{name} applied to type {ty}, which is not a struct"),
+            );
+            return Err(self.at(error, span));
+        };
+        let exact = fields.iter().position(|(own, _)| own == name);
+        match exact.or_else(|| fields.iter().position(|(own, _)| own.eq_ignore_ascii_case(name))) {
+            Some(at) => Ok(Bound::typed(extract(of.expr, at), of.span)),
+            None => {
+                let error =
+                    Error::new(SqlState::UndefinedColumn, format!("the struct {ty} has no field \"{name}\""));
+                let error = match nearest(name, fields.iter().map(|(own, _)| own.as_str())) {
+                    Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+                    None => error,
+                };
+                Err(self.at(error, span))
+            }
+        }
+    }
+
+    /// `x[index]`.
+    pub(super) fn subscript(&mut self, of: Bound, index: Bound) -> Result<Bound> {
+        let text = self.binder.text;
+        let span = of.span;
+        let ty = of.ty();
+        let expr = match ty {
+            Type::List(_) => {
+                let index = self.whole(index)?;
+                call("list_extract", vec![of.expr, index], ty.element().unwrap_or(Type::Null))
+            }
+            Type::Map(_) => {
+                let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
+                let (map, key) = self.with_key(of, index, key)?;
+                call("map_extract_value", vec![map, key], value)
+            }
+            Type::Struct(_) => return self.struct_part(of, index),
+            Type::Json => {
+                let step = if index.ty().is_integer() { cast(index.expr, Type::BigInt) } else { index.expr };
+                call("json_extract", vec![of.expr, step], Type::Json)
+            }
+            ty if ty.is_text() => {
+                let index = Bound::typed(self.whole(index)?, span);
+                let one = Bound::typed(literal::integer(1), span);
+                return self.apply("substring", vec![of, index, one], span);
+            }
+            Type::Null => return Ok(of),
+            _ => {
+                let error = Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!("cannot subscript type {ty}, it is neither list, struct, map nor JSON"),
+                );
+                return Err(place::at(error, text, span));
+            }
+        };
+        Ok(Bound::typed(expr, span))
+    }
+
+    /// The field of a struct that a constant name or number says.
+    pub(super) fn struct_part(&self, of: Bound, index: Bound) -> Result<Bound> {
+        let span = of.span;
+        let fields = of.ty().fields().unwrap_or_default();
+        match index.expr.as_literal() {
+            Some(value) if value.as_text().is_some() => {
+                self.field(of, value.as_text().unwrap_or_default(), index.span)
+            }
+            Some(value) if value.as_i64().is_some_and(|n| n >= 1 && n <= fields.len() as i64) => {
+                let at = value.as_i64().map_or(0, |n| n as usize - 1);
+                Ok(Bound::typed(extract(of.expr, at), span))
+            }
+            _ => {
+                let error = Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("a struct of {} fields is read by a constant name or number", fields.len()),
+                )
+                .with_hint("write s.name or s['name']");
+                Err(self.at(error, index.span))
+            }
+        }
+    }
+
+    fn slice(&mut self, of: Bound, bounds: Vec<Option<Bound>>) -> Result<Bound> {
+        let span = of.span;
+        let ty = of.ty();
+        let mut given = bounds.into_iter();
+        let (low, high, step) = (given.next().flatten(), given.next().flatten(), given.next().flatten());
+        if ty.is_text() && step.is_none() {
+            // Characters from the first to the last, both included.
+            let low = low.unwrap_or_else(|| Bound::typed(literal::integer(1), span));
+            let mut arguments = vec![of, low.clone()];
+            if let Some(high) = high {
+                let length = super::operator::arithmetic(
+                    plan::Arithmetic::Subtract,
+                    high,
+                    Bound::typed(
+                        super::operator::arithmetic(
+                            plan::Arithmetic::Subtract,
+                            low,
+                            Bound::typed(literal::integer(1), span),
+                            self.binder.text,
+                        )?,
+                        span,
+                    ),
+                    self.binder.text,
+                )?;
+                arguments.push(Bound::typed(length, span));
+            }
+            return self.apply("substring", arguments, span);
+        }
+        if !matches!(ty, Type::List(_)) {
+            let error = Error::new(SqlState::DatatypeMismatch, format!("cannot slice type {ty}"));
+            return Err(self.at(error, span));
+        }
+        let mut arguments = vec![of.expr];
+        for bound in [low, high] {
+            arguments.push(match bound {
+                Some(bound) => self.whole(bound)?,
+                None => Expr::literal(Value::Null, Type::BigInt),
+            });
+        }
+        if let Some(step) = step {
+            arguments.push(self.whole(step)?);
+        }
+        Ok(Bound::typed(call("list_slice", arguments, ty), span))
+    }
+
+    /// A whole number, as indexes are.
+    pub(super) fn whole(&self, bound: Bound) -> Result<Expr> {
+        let span = bound.span;
+        let ty = bound.ty();
+        if ty.is_integer() || ty == Type::Null || bound.untyped {
+            if let Some(expr) = coerce::implicit(bound, Type::BigInt, self.binder.text)? {
+                return Ok(expr);
+            }
+        }
+        let error =
+            Error::new(SqlState::DatatypeMismatch, format!("an index is a whole number, not of type {ty}"));
+        Err(self.at(error, span))
+    }
+
+    /// A map and a key, the key in the type of the map's.
+    pub(super) fn with_key(&self, map: Bound, key: Bound, ty: Type) -> Result<(Expr, Expr)> {
+        let (span, given) = (key.span, key.ty());
+        if let Some(key) = coerce::implicit(key.clone(), ty, self.binder.text)? {
+            return Ok((map.expr, cast(key, ty)));
+        }
+        match coerce::common_type(given, ty).filter(|common| *common == given || *common == ty) {
+            // A wider key: the map's keys go to its type.
+            Some(common) => {
+                let value = map.ty().entry().map_or(Type::Null, |(_, value)| value);
+                let wide = Type::map(common, value)?;
+                Ok((cast(map.expr, wide), cast(key.expr, common)))
+            }
+            None => {
+                let error = format!("the map's keys are of type {ty}, not {given}");
+                Err(self.at(Error::new(SqlState::DatatypeMismatch, error), span))
+            }
+        }
+    }
+
+    /// A call whose arguments are named or a lambda; `None` for other functions.
+    pub(super) fn special_call(
+        &mut self,
+        name: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Option<Bound>> {
+        if let Some(function) = takes_lambda(name) {
+            return self.lambda_call(function, arguments, span).map(Some);
+        }
+        if !matches!(name, "struct_pack" | "struct_insert" | "row") {
+            return Ok(None);
+        }
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            match argument {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(e), .. } => {
+                    names.push(folded(name));
+                    values.push(self.bind(e)?);
+                }
+                FunctionArg::ExprNamed {
+                    name: Ast::Identifier(name), arg: FunctionArgExpr::Expr(e), ..
+                } => {
+                    names.push(folded(name));
+                    values.push(self.bind(e)?);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => {
+                    // A column gives the field its own name.
+                    names.push(match (name, e) {
+                        ("struct_pack", Ast::Identifier(ident)) => folded(ident),
+                        ("struct_pack", Ast::CompoundIdentifier(idents)) => {
+                            idents.last().map_or_else(String::new, folded)
+                        }
+                        _ => String::new(),
+                    });
+                    values.push(self.bind(e)?);
+                }
+                other => {
+                    let error = Error::unsupported(format!("{name} does not take the argument {other}"));
+                    return Err(self.at(error, span));
+                }
+            }
+        }
+        if name != "struct_insert" {
+            return self.structure(names, values, span).map(Some);
+        }
+        let mut given = values.into_iter();
+        let of = given.next().filter(|of| of.ty().fields().is_some());
+        let Some(of) = of else {
+            let error =
+                Error::new(SqlState::UndefinedFunction, "struct_insert takes a struct and named values")
+                    .with_hint("write struct_insert(s, name := value)");
+            return Err(self.at(error, span));
+        };
+        let mut fields = of.ty().fields().unwrap_or_default().to_vec();
+        let mut inserted = vec![of.expr];
+        for (name, value) in names.drain(1..).zip(given) {
+            if name.is_empty() || fields.iter().any(|(known, _)| *known == name) {
+                let error = format!("struct_insert needs a new name for each value, not \"{name}\"");
+                return Err(self.at(Error::new(SqlState::DuplicateColumn, error), span));
+            }
+            fields.push((name, value.ty()));
+            inserted.push(value.settled());
+        }
+        let ty = Type::structure(fields).map_err(|e| self.at(e, span))?;
+        Ok(Some(Bound::typed(call("struct_insert", inserted, ty), span)))
+    }
+
+    fn lambda_call(&mut self, function: &str, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
+        let usage = || {
+            Error::new(SqlState::UndefinedFunction, format!("{function} takes a list and a lambda"))
+                .with_hint(format!(
+                    "write {function}(list, x -> x + 1) or {function}(list, lambda x : x + 1)"
+                ))
+        };
+        let mut lambda: Option<&'a LambdaFunction> = None;
+        let mut values = Vec::new();
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Lambda(given))) if values.len() == 1 => {
+                    lambda = Some(given);
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => values.push(self.bind(e)?),
+                _ => return Err(self.at(usage(), span)),
+            }
+        }
+        let reduce = function == "list_reduce";
+        let Some(lambda) = lambda.filter(|_| values.len() == 1 || (reduce && values.len() == 2)) else {
+            return Err(self.at(usage(), span));
+        };
+        let first = if values.len() == 2 { values.pop() } else { None };
+        let list = values.remove(0);
+        let ty = list.ty();
+        let Some(element) = ty.element() else {
+            if ty == Type::Null {
+                return Ok(list);
+            }
+            return Err(self.at(usage(), list.span));
+        };
+        let parameters: Vec<&'a Ident> = match &lambda.params {
+            sqlparser::ast::OneOrManyWithParens::One(one) => vec![&one.name],
+            sqlparser::ast::OneOrManyWithParens::Many(many) => many.iter().map(|p| &p.name).collect(),
+        };
+        if !reduce {
+            let (body, captured) = self.lambda(&parameters, &[element, Type::BigInt], &lambda.body)?;
+            let (body, ty) = match function {
+                "list_filter" => {
+                    let body = super::operator::condition(
+                        Bound::typed(body, span),
+                        "list_filter",
+                        self.binder.text,
+                    )?;
+                    (body, ty)
+                }
+                _ => {
+                    let ty = Type::list(body.ty).map_err(|e| self.at(e, span))?;
+                    (body, ty)
+                }
+            };
+            let mut all = vec![list.expr];
+            all.extend(captured);
+            all.push(lambda_of(body));
+            return Ok(Bound::typed(call(function, all, ty), span));
+        }
+        // The state's type is what the body makes of it: tried with the element's and then with the result's.
+        let mut state = match &first {
+            Some(first) => coerce::common_type(first.ty(), element).unwrap_or(first.ty()),
+            None => element,
+        };
+        for _ in 0..3 {
+            // Without a first value, elements are cast to what the state is.
+            let seen = if first.is_some() { element } else { state };
+            let (body, captured) = self.lambda(&parameters, &[state, seen, Type::BigInt], &lambda.body)?;
+            let common = coerce::common_type(state, body.ty).ok_or_else(|| {
+                let error = format!("the lambda makes {} of a {state}", body.ty);
+                self.at(Error::new(SqlState::DatatypeMismatch, error), span)
+            })?;
+            if common != state && common.physical() != state.physical() {
+                state = common;
+                continue;
+            }
+            let (list, first) = match first {
+                Some(first) => (list.expr, cast(first.settled(), state)),
+                None => {
+                    let ty = Type::list(state).map_err(|e| self.at(e, span))?;
+                    (cast(list.expr, ty), Expr::literal(Value::Null, Type::Null))
+                }
+            };
+            let body = if body.ty == state { body } else { body.cast(state) };
+            let mut all = vec![list, first];
+            all.extend(captured);
+            all.push(lambda_of(body));
+            return Ok(Bound::typed(call(function, all, state), span));
+        }
+        Err(self.at(
+            Error::new(SqlState::DatatypeMismatch, "the lambda's result does not settle on a type")
+                .with_hint("cast the result, for instance (a + b)::BIGINT"),
+            span,
+        ))
+    }
+
+    /// The body of a lambda over its own inputs, and what it captures.
+    fn lambda(
+        &mut self,
+        parameters: &[&'a Ident],
+        types: &[Type],
+        body: &'a Ast,
+    ) -> Result<(Expr, Vec<Expr>)> {
+        if parameters.len() > types.len() {
+            let error = format!(
+                "the lambda takes {} parameters, at most {} are given",
+                parameters.len(),
+                types.len()
+            );
+            let span = parameters[types.len()].span;
+            return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
+        }
+        let ids: Vec<ColumnId> = types
+            .iter()
+            .enumerate()
+            .map(|(at, ty)| {
+                let name = parameters.get(at).map_or_else(String::new, |p| folded(p));
+                self.binder.columns.add(name, *ty, true)
+            })
+            .collect();
+        let mut scope = Scope::new(Some(self.scope.clone()));
+        for (ident, id) in parameters.iter().zip(&ids) {
+            let name = folded(ident);
+            scope.entries.push(Entry {
+                table: None,
+                schema: None,
+                name: name.as_str().into(),
+                id: *id,
+                plain: true,
+            });
+        }
+        let around = std::mem::replace(&mut self.scope, std::rc::Rc::new(scope));
+        let aggregates = self.aggregates.take();
+        let windows = self.windows.take();
+        let pending = self.pending.len();
+        let bound = self.bind(body);
+        self.scope = around;
+        self.aggregates = aggregates;
+        self.windows = windows;
+        let bound = bound?;
+        if self.pending.len() > pending {
+            let error = Error::unsupported("a subquery in a lambda is not supported");
+            return Err(self.at(error, bound.span));
+        }
+        let mut captured: Vec<Expr> = Vec::new();
+        let body = bound.settled().transform(&mut |e| match e.kind {
+            ExprKind::Column(id) => {
+                if let Some(at) = ids.iter().position(|own| *own == id) {
+                    return Expr::input(at, e.ty);
+                }
+                let at = captured.iter().position(|c| *c == e).unwrap_or_else(|| {
+                    captured.push(e.clone());
+                    captured.len() - 1
+                });
+                Expr::input(ids.len() + at, e.ty)
+            }
+            _ => e,
+        });
+        Ok((body, captured))
+    }
+
+    /// The operators of JSON and of lists that SQL writes with arrows and question marks.
+    pub(super) fn nested_operator(
+        &mut self,
+        op: &sqlparser::ast::BinaryOperator,
+        left: &'a Ast,
+        right: &'a Ast,
+    ) -> Result<Bound> {
+        use sqlparser::ast::BinaryOperator as B;
+        let (mut l, mut r) = (self.bind(left)?, self.bind(right)?);
+        let span = l.span.union(&r.span);
+        let lists = l.ty().element().is_some() || r.ty().element().is_some();
+        if matches!(op, B::ArrowAt) {
+            std::mem::swap(&mut l, &mut r);
+        }
+        if matches!(op, B::HashArrow | B::HashLongArrow) {
+            // The path is a list of texts; '{a,b}' is one.
+            let texts = Type::list(Type::Text)?;
+            let path = coerce::implicit(r, texts, self.binder.text)?;
+            let Some(path) = path else {
+                let error = Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!("{op} takes a list of texts on its right"),
+                );
+                return Err(self.at(error, span));
+            };
+            let json = self.nested_call(
+                "json_extract",
+                &[l, Bound::typed(Expr::literal(Value::text("$"), Type::Text), span)],
+                span,
+            )?;
+            // The call above has checked that the left side is JSON.
+            let Some(ExprKind::Library { arguments, .. }) = json.map(|e| e.kind) else {
+                return Err(Error::internal("json_extract gave no call"));
+            };
+            let json = arguments.into_iter().next().unwrap_or_else(|| Expr::boolean(false));
+            let (name, ty) = match op {
+                B::HashArrow => ("json_extract_path", Type::Json),
+                _ => ("json_extract_path_text", Type::Text),
+            };
+            return Ok(Bound::typed(call(name, vec![json, path], ty), span));
+        }
+        let name = match op {
+            B::Arrow => "json_extract",
+            B::LongArrow => "json_extract_string",
+            B::AtArrow | B::ArrowAt if lists => "list_has_all",
+            B::AtArrow | B::ArrowAt => "json_contains",
+            B::PGOverlap => "list_has_any",
+            B::QuestionAnd => "json_has_all",
+            _ => "json_has_any",
+        };
+        let (lt, rt) = (l.ty(), r.ty());
+        let untyped_list = |bound: Bound, other: Type| match bound.untyped && other.element().is_some() {
+            true => {
+                coerce::read_literal(&bound, other, self.binder.text).map(|e| Bound::typed(e, bound.span))
+            }
+            false => Ok(bound),
+        };
+        let arguments = match name {
+            "list_has_all" | "list_has_any" => [untyped_list(l, rt)?, untyped_list(r, lt)?],
+            _ => [l, r],
+        };
+        match self.nested_call(name, &arguments, span)? {
+            Some(expr) => Ok(Bound::typed(expr, span)),
+            None => {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("operator does not exist: {lt} {op} {rt}"),
+                )
+                .with_hint("no operator takes these types; an explicit cast may help");
+                Err(self.at(error, span))
+            }
+        }
+    }
+
+    /// `x = ANY (list)` and `x = ALL (list)`.
+    pub(super) fn quantified_list(
+        &mut self,
+        left: &'a Ast,
+        op: &sqlparser::ast::BinaryOperator,
+        right: &'a Ast,
+        all: bool,
+    ) -> Result<Bound> {
+        let (value, list) = (self.bind(left)?, self.bind(right)?);
+        let span = value.span.union(&list.span);
+        let Some(op) = super::expression::comparison_of(op) else {
+            return Err(self.at(Error::unsupported("ANY and ALL take a comparison"), span));
+        };
+        let list = match list.untyped && !value.untyped {
+            // A quoted literal is a list of what it is compared with.
+            true => {
+                let ty = Type::list(value.ty())?;
+                Bound::typed(coerce::read_literal(&list, ty, self.binder.text)?, list.span)
+            }
+            false => list,
+        };
+        let Some(element) = list.ty().element() else {
+            let error = Error::new(
+                SqlState::DatatypeMismatch,
+                format!("ANY and ALL take a list or a subquery, not {}", list.ty()),
+            );
+            return Err(self.at(error, list.span));
+        };
+        let value_ty = value.ty();
+        let value = match value.untyped {
+            true => Bound::typed(coerce::read_literal(&value, element, self.binder.text)?, value.span),
+            false => value,
+        };
+        let Some(common) = coerce::common_type(value.ty(), element) else {
+            let error = format!("operator does not exist: {value_ty} {} {element}", op.symbol());
+            return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
+        };
+        let list = cast(list.expr, Type::list(common)?);
+        let name = if all { "list_all" } else { "list_any" };
+        let op = Expr::literal(Value::text(op.symbol()), Type::Text);
+        Ok(Bound::typed(call(name, vec![cast(value.expr, common), list, op], Type::Boolean), span))
+    }
+
+    /// A function of nested values or JSON, by any of its names; `None` when there is none for these arguments.
+    pub(super) fn nested_call(&self, name: &str, arguments: &[Bound], span: Span) -> Result<Option<Expr>> {
+        nested_calls::bind(self, name, arguments, span).map_err(|e| match e.position() {
+            Some(_) => e,
+            None => self.at(e, span),
+        })
+    }
+}
+
+/// The lambda's body as an argument.
+fn lambda_of(body: Expr) -> Expr {
+    let ty = body.ty;
+    Expr::new(ExprKind::Lambda(Arc::new(body)), ty)
+}
+
+/// Field `at` of a struct.
+pub(super) fn extract(of: Expr, at: usize) -> Expr {
+    let ty = of.ty.fields().and_then(|f| f.get(at)).map_or(Type::Null, |(_, ty)| *ty);
+    if let Some(bytes) = of.as_literal().and_then(Value::as_bytes) {
+        let payload = encoding::field(of.ty, bytes, at);
+        return Expr::literal(encoding::slot_value(payload, ty), ty);
+    }
+    let number = Expr::literal(Value::I64(at as i64), Type::BigInt);
+    call("struct_extract", vec![of, number], ty)
+}

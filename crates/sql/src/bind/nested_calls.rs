@@ -1,0 +1,648 @@
+//! Functions of lists, structs, maps and JSON: their names, the types they take, and what they give.
+
+use plan::{Expr, ExprKind};
+use sqlparser::tokenizer::Span;
+use types::logical::DECIMAL_PRECISION_MAX;
+use types::{Error, Result, SqlState, Type, Value, json};
+
+use super::coerce::{self, Bound, cast};
+use super::expression::ExprBinder;
+use super::literal;
+use super::nested::{call, list_of};
+
+/// Every name that is known here, for lists of functions and "did you mean".
+pub(crate) const NAMES: &[&str] = &[
+    "apply",
+    "array_aggr",
+    "array_aggregate",
+    "array_append",
+    "array_apply",
+    "array_cat",
+    "array_concat",
+    "array_contains",
+    "array_distinct",
+    "array_extract",
+    "array_filter",
+    "array_has",
+    "array_has_all",
+    "array_has_any",
+    "array_indexof",
+    "array_intersect",
+    "array_length",
+    "array_pop_back",
+    "array_pop_front",
+    "array_position",
+    "array_prepend",
+    "array_push_back",
+    "array_push_front",
+    "array_reduce",
+    "array_resize",
+    "array_reverse",
+    "array_reverse_sort",
+    "array_slice",
+    "array_sort",
+    "array_to_json",
+    "array_to_string",
+    "array_transform",
+    "array_unique",
+    "array_where",
+    "array_zip",
+    "cardinality",
+    "element_at",
+    "filter",
+    "flatten",
+    "from_json",
+    "from_json_strict",
+    "generate_series",
+    "json_array",
+    "json_array_length",
+    "json_build_array",
+    "json_build_object",
+    "json_contains",
+    "json_elements",
+    "json_elements_text",
+    "json_entries",
+    "json_entries_text",
+    "json_exists",
+    "json_extract",
+    "json_extract_path",
+    "json_extract_path_text",
+    "json_extract_string",
+    "json_has_all",
+    "json_has_any",
+    "json_keys",
+    "json_object",
+    "json_object_keys",
+    "json_quote",
+    "json_transform",
+    "json_transform_strict",
+    "json_type",
+    "json_typeof",
+    "json_valid",
+    "json_value",
+    "jsonb_array_length",
+    "jsonb_build_array",
+    "jsonb_build_object",
+    "jsonb_extract_path",
+    "jsonb_extract_path_text",
+    "jsonb_object_keys",
+    "jsonb_typeof",
+    "len",
+    "list_aggr",
+    "list_aggregate",
+    "list_any_value",
+    "list_append",
+    "list_apply",
+    "list_avg",
+    "list_bool_and",
+    "list_bool_or",
+    "list_cat",
+    "list_concat",
+    "list_contains",
+    "list_count",
+    "list_distinct",
+    "list_element",
+    "list_extract",
+    "list_filter",
+    "list_first",
+    "list_group_concat",
+    "list_has",
+    "list_has_all",
+    "list_has_any",
+    "list_indexof",
+    "list_intersect",
+    "list_last",
+    "list_max",
+    "list_mean",
+    "list_median",
+    "list_min",
+    "list_mode",
+    "list_pack",
+    "list_position",
+    "list_prepend",
+    "list_product",
+    "list_range",
+    "list_reduce",
+    "list_resize",
+    "list_reverse",
+    "list_reverse_sort",
+    "list_slice",
+    "list_sort",
+    "list_stddev",
+    "list_stddev_pop",
+    "list_stddev_samp",
+    "list_string_agg",
+    "list_sum",
+    "list_to_string",
+    "list_transform",
+    "list_unique",
+    "list_value",
+    "list_var_pop",
+    "list_var_samp",
+    "list_variance",
+    "list_where",
+    "list_zip",
+    "map",
+    "map_concat",
+    "map_contains",
+    "map_contains_key",
+    "map_entries",
+    "map_extract",
+    "map_extract_value",
+    "map_from_entries",
+    "map_keys",
+    "map_values",
+    "range",
+    "reduce",
+    "regexp_split_to_array",
+    "row",
+    "row_to_json",
+    "split",
+    "str_split",
+    "str_split_regex",
+    "string_split",
+    "string_split_regex",
+    "string_to_array",
+    "struct_extract",
+    "struct_extract_at",
+    "struct_insert",
+    "struct_keys",
+    "struct_pack",
+    "to_json",
+    "to_jsonb",
+    "unnest",
+];
+
+/// One call that is being bound.
+struct Call<'c, 'b, 'a> {
+    binder: &'c ExprBinder<'b, 'a>,
+    name: &'c str,
+    arguments: &'c [Bound],
+}
+
+/// The call as an expression; `None` when no function of these takes arguments of these types.
+pub(super) fn bind(
+    binder: &ExprBinder<'_, '_>,
+    name: &str,
+    arguments: &[Bound],
+    _: Span,
+) -> Result<Option<Expr>> {
+    let call = Call { binder, name, arguments };
+    if let Some(expr) = call.of_json()? {
+        return Ok(Some(expr));
+    }
+    if let Some(expr) = call.of_lists()? {
+        return Ok(Some(expr));
+    }
+    call.of_records()
+}
+
+impl Call<'_, '_, '_> {
+    fn text(&self) -> &str {
+        self.binder.binder.text
+    }
+    fn argument(&self, at: usize) -> Bound {
+        self.arguments[at].clone()
+    }
+    fn list_at(&self, at: usize) -> Option<Type> {
+        self.arguments.get(at).and_then(|a| a.ty().element())
+    }
+    /// The argument in the type, if it goes there by itself.
+    fn to(&self, at: usize, ty: Type) -> Result<Expr> {
+        let given = self.argument(at);
+        let shown = given.ty();
+        match coerce::implicit(given, ty, self.text())? {
+            Some(expr) => Ok(cast(expr, ty)),
+            None => Err(Error::new(
+                SqlState::DatatypeMismatch,
+                format!("{} takes {ty} as argument {}, not {shown}", self.name, at + 1),
+            )),
+        }
+    }
+    /// A list and a value that is, or becomes, one of its elements, both in the wider type.
+    fn with_element(&self, list: usize, value: usize) -> Result<(Expr, Expr, Type)> {
+        let element = self.list_at(list).unwrap_or(Type::Null);
+        let (given, of) = (self.argument(value), self.argument(list).expr);
+        if given.untyped && element != Type::Null {
+            let read = coerce::read_literal(&given, element, self.text())?;
+            return Ok((of, cast(read, element), element));
+        }
+        let Some(common) = coerce::common_type(element, given.ty()) else {
+            return Err(Error::new(
+                SqlState::DatatypeMismatch,
+                format!("{}: the list has elements of type {element}, not {}", self.name, given.ty()),
+            )
+            .with_hint("cast the value or the list"));
+        };
+        Ok((cast(of, Type::list(common)?), cast(given.expr, common), common))
+    }
+    /// Lists of one element type; NULL is a list of it too.
+    fn lists(&self) -> Result<(Vec<Expr>, Type)> {
+        let mut common = Type::Null;
+        for argument in self.arguments {
+            let Some(next) = coerce::common_type(common, argument.ty()) else {
+                return Err(Error::new(
+                    SqlState::DatatypeMismatch,
+                    format!("{} of {common} and {} is not possible", self.name, argument.ty()),
+                )
+                .with_hint("cast one of them"));
+            };
+            common = next;
+        }
+        let exprs = self.arguments.iter().map(|a| cast(a.expr.clone(), common)).collect();
+        Ok((exprs, common))
+    }
+
+    fn of_lists(&self) -> Result<Option<Expr>> {
+        let count = self.arguments.len();
+        let list = self.arguments.first().map(Bound::ty).filter(|ty| matches!(ty, Type::List(_)));
+        let element = list.and_then(Type::element).unwrap_or(Type::Null);
+        let is_list = |at: usize| self.list_at(at).is_some();
+        let null = |at: usize| self.arguments[at].is_null();
+        let first = || self.argument(0).expr;
+        Ok(Some(match (self.name, count) {
+            ("list_value" | "list_pack", _) => {
+                let (exprs, element) = coerce::unify(self.arguments.to_vec(), self.name, self.text())?;
+                list_of(exprs, element)?
+            }
+            ("len" | "length" | "array_length" | "cardinality", 1) if list.is_some() => {
+                call("list_length", vec![first()], Type::BigInt)
+            }
+            ("array_length", 2)
+                if list.is_some()
+                    && self.arguments[1].expr.as_literal().and_then(Value::as_i64) == Some(1) =>
+            {
+                call("list_length", vec![first()], Type::BigInt)
+            }
+            ("list_extract" | "list_element" | "array_extract", 2) if list.is_some() => {
+                call("list_extract", vec![first(), self.binder.whole(self.argument(1))?], element)
+            }
+            ("list_slice" | "array_slice", 3 | 4) => {
+                let Some(list) = list else { return Ok(None) };
+                let mut arguments = vec![first()];
+                for at in 1..count {
+                    arguments.push(self.binder.whole(self.argument(at))?);
+                }
+                call("list_slice", arguments, list)
+            }
+            ("list_contains" | "list_has" | "array_contains" | "array_has", 2) if is_list(0) => {
+                let (list, value, _) = self.with_element(0, 1)?;
+                call("list_contains", vec![list, value], Type::Boolean)
+            }
+            ("list_position" | "list_indexof" | "array_position" | "array_indexof", 2) if is_list(0) => {
+                let (list, value, _) = self.with_element(0, 1)?;
+                call("list_position", vec![list, value], Type::BigInt)
+            }
+            ("list_append" | "array_append" | "array_push_back", 2) if is_list(0) || null(0) => {
+                let (list, value, element) = self.with_element(0, 1)?;
+                call("list_append", vec![list, value], Type::list(element)?)
+            }
+            ("list_prepend" | "array_prepend", 2) if is_list(1) || null(1) => {
+                let (list, value, element) = self.with_element(1, 0)?;
+                call("list_prepend", vec![value, list], Type::list(element)?)
+            }
+            ("array_push_front", 2) if is_list(0) => {
+                let (list, value, element) = self.with_element(0, 1)?;
+                call("list_prepend", vec![value, list], Type::list(element)?)
+            }
+            ("array_pop_back" | "array_pop_front", 1) => {
+                let Some(list) = list else { return Ok(None) };
+                let bounds = if self.name == "array_pop_back" { [1, -2] } else { [2, -1] };
+                let bound = |n: i64| Expr::literal(Value::I64(n), Type::BigInt);
+                call("list_slice", vec![first(), bound(bounds[0]), bound(bounds[1])], list)
+            }
+            ("list_concat" | "list_cat" | "array_concat" | "array_cat", 1..) if (0..count).any(is_list) => {
+                let (exprs, ty) = self.lists()?;
+                call("list_concat", exprs, ty)
+            }
+            ("list_distinct" | "array_distinct", 1) => call("list_distinct", vec![first()], some(list)?),
+            ("list_unique" | "array_unique", 1) if list.is_some() => {
+                call("list_unique", vec![first()], Type::BigInt)
+            }
+            ("list_reverse" | "array_reverse", 1) if list.is_some() => {
+                call("list_reverse", vec![first()], some(list)?)
+            }
+            ("list_sort" | "array_sort" | "list_reverse_sort" | "array_reverse_sort", 1..=3)
+                if list.is_some() =>
+            {
+                self.sort(some(list)?)?
+            }
+            ("list_has_any" | "array_has_any" | "list_has_all" | "array_has_all", 2)
+                if is_list(0) || is_list(1) =>
+            {
+                let (exprs, _) = self.lists()?;
+                let name = if self.name.ends_with("any") { "list_has_any" } else { "list_has_all" };
+                call(name, exprs, Type::Boolean)
+            }
+            ("list_intersect" | "array_intersect", 2) if is_list(0) || is_list(1) => {
+                let (exprs, ty) = self.lists()?;
+                call("list_intersect", exprs, ty)
+            }
+            ("list_where" | "array_where", 2) if is_list(0) && is_list(1) => {
+                let chosen = self.to(1, Type::list(Type::Boolean)?)?;
+                call("list_where", vec![first(), chosen], some(list)?)
+            }
+            ("list_resize" | "array_resize", 2 | 3) if is_list(0) => {
+                let size = self.binder.whole(self.argument(1))?;
+                match count {
+                    2 => call("list_resize", vec![first(), size], some(list)?),
+                    _ => {
+                        let (list, value, element) = self.with_element(0, 2)?;
+                        call("list_resize", vec![list, size, value], Type::list(element)?)
+                    }
+                }
+            }
+            ("list_zip" | "array_zip", 1..) if (0..count).all(is_list) => {
+                let fields = (0..count).map(|at| (String::new(), self.list_at(at).unwrap_or(Type::Null)));
+                let row = Type::structure(fields.collect())?;
+                let exprs = self.arguments.iter().map(|a| a.expr.clone()).collect();
+                call("list_zip", exprs, Type::list(row)?)
+            }
+            ("flatten", 1) if matches!(element, Type::List(_)) || element == Type::Null && list.is_some() => {
+                match element {
+                    Type::Null => first(),
+                    inner => call("flatten", vec![first()], inner),
+                }
+            }
+            ("range" | "generate_series" | "list_range", 1..=3) if (0..count).all(|at| self.number(at)) => {
+                let number = |at: usize| self.binder.whole(self.argument(at));
+                let mut arguments = match count {
+                    1 => vec![literal_of(0), number(0)?],
+                    _ => vec![number(0)?, number(1)?],
+                };
+                arguments.push(if count == 3 { number(2)? } else { literal_of(1) });
+                arguments.push(Expr::boolean(self.name == "generate_series"));
+                call("list_range", arguments, Type::list(Type::BigInt)?)
+            }
+            ("array_to_string" | "list_to_string", 2 | 3) if list.is_some() => {
+                let mut arguments = vec![first()];
+                for at in 1..count {
+                    arguments.push(self.to(at, Type::Text)?);
+                }
+                call("list_to_text", arguments, Type::Text)
+            }
+            ("string_split" | "str_split" | "string_to_array" | "split", 2) => call(
+                "text_split",
+                vec![self.to(0, Type::Text)?, self.to(1, Type::Text)?],
+                Type::list(Type::Text)?,
+            ),
+            ("string_split_regex" | "regexp_split_to_array" | "str_split_regex", 2) => {
+                let arguments = vec![self.to(0, Type::Text)?, self.to(1, Type::Text)?];
+                call("text_split_regex", arguments, Type::list(Type::Text)?)
+            }
+            ("list_aggregate" | "array_aggregate" | "list_aggr" | "array_aggr", 2..) if list.is_some() => {
+                let Some(function) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {
+                    return Err(Error::unsupported("the aggregate's name must be a constant"));
+                };
+                let rest: Vec<Expr> = (2..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
+                match self.aggregate(&function.to_lowercase(), element, rest)? {
+                    Some(expr) => expr,
+                    None => {
+                        let error = format!("list_aggregate does not know the aggregate \"{function}\"");
+                        return Err(Error::new(SqlState::UndefinedFunction, error)
+                            .with_hint("it knows sum, avg, min, max, count, median, string_agg and others"));
+                    }
+                }
+            }
+            (name, 1 | 2) if list.is_some() => match name.strip_prefix("list_") {
+                Some(function) => {
+                    let rest: Vec<Expr> =
+                        (1..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
+                    return self.aggregate(function, element, rest);
+                }
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn number(&self, at: usize) -> bool {
+        let ty = self.arguments[at].ty();
+        ty.is_integer() || ty == Type::Null
+    }
+
+    /// `list_sort(l, 'DESC', 'NULLS FIRST')`; without more, ascending and NULL last.
+    fn sort(&self, list: Type) -> Result<Expr> {
+        let word = |at: usize| {
+            let word = self.arguments.get(at).map(|a| a.expr.as_literal().and_then(Value::as_text));
+            word.map(|w| w.unwrap_or_default().to_uppercase())
+        };
+        let reverse = self.name.contains("reverse");
+        let (order, nulls) = if reverse { (None, word(1)) } else { (word(1), word(2)) };
+        let wrong = |word: &str, hint: &str| {
+            Error::new(SqlState::InvalidParameterValue, format!("{}: unknown order \"{word}\"", self.name))
+                .with_hint(hint.to_owned())
+        };
+        let descending = match order.as_deref() {
+            None | Some("ASC") => reverse,
+            Some("DESC") => true,
+            Some(other) => return Err(wrong(other, "write 'ASC' or 'DESC'")),
+        };
+        let nulls_first = match nulls.as_deref() {
+            None | Some("NULLS LAST") => false,
+            Some("NULLS FIRST") => true,
+            Some(other) => return Err(wrong(other, "write 'NULLS FIRST' or 'NULLS LAST'")),
+        };
+        let arguments = vec![self.argument(0).expr, Expr::boolean(descending), Expr::boolean(nulls_first)];
+        Ok(call("list_sort", arguments, list))
+    }
+
+    /// An aggregate of the first argument's elements.
+    fn aggregate(&self, function: &str, element: Type, mut rest: Vec<Expr>) -> Result<Option<Expr>> {
+        let numeric = element.is_numeric() || element == Type::Null;
+        let (name, ty, of) = match function {
+            "min" | "max" | "any_value" | "first" | "last" | "mode" => (function, element, element),
+            "count" => (function, Type::BigInt, element),
+            "sum" if numeric => {
+                let ty = match element {
+                    Type::SmallInt | Type::Integer | Type::Null => Type::BigInt,
+                    Type::BigInt => Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 },
+                    Type::Decimal { scale, .. } => Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale },
+                    float => float,
+                };
+                (function, ty, element)
+            }
+            "avg" | "mean" if numeric => ("avg", Type::Double, element),
+            "product" | "median" | "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop" if numeric => {
+                (function, Type::Double, element)
+            }
+            "variance" if numeric => ("var_samp", Type::Double, element),
+            "stddev" if numeric => ("stddev_samp", Type::Double, element),
+            "bool_and" | "bool_or" if matches!(element, Type::Boolean | Type::Null) => {
+                (function, Type::Boolean, Type::Boolean)
+            }
+            "string_agg" | "group_concat" => ("string_agg", Type::Text, element),
+            _ => return Ok(None),
+        };
+        if rest.len() > usize::from(name == "string_agg") {
+            return Ok(None);
+        }
+        let list = cast(self.argument(0).expr, Type::list(of)?);
+        let mut arguments = vec![list];
+        arguments.append(&mut rest);
+        Ok(Some(call(&format!("list_{name}"), arguments, ty)))
+    }
+
+    fn of_records(&self) -> Result<Option<Expr>> {
+        let count = self.arguments.len();
+        let of = self.arguments.first().map_or(Type::Null, Bound::ty);
+        let first = || self.argument(0).expr;
+        let entry = of.entry();
+        Ok(Some(match (self.name, count, entry) {
+            ("map", 0, _) => Expr::literal(
+                Value::Bytes([types::nested::encoding::END][..].into()),
+                Type::map(Type::Null, Type::Null)?,
+            ),
+            ("map", 2, _) => {
+                let (Some(key), Some(value)) = (self.list_at(0), self.list_at(1)) else { return Ok(None) };
+                call("map", vec![first(), self.argument(1).expr], Type::map(key, value)?)
+            }
+            ("map_keys", 1, Some((key, _))) => call("map_keys", vec![first()], Type::list(key)?),
+            ("map_values", 1, Some((_, value))) => call("map_values", vec![first()], Type::list(value)?),
+            ("map_entries", 1, Some((key, value))) => {
+                let row = Type::structure(vec![("key".into(), key), ("value".into(), value)])?;
+                call("map_entries", vec![first()], Type::list(row)?)
+            }
+            ("map_from_entries", 1, _) => match self.list_at(0).and_then(Type::fields) {
+                Some([(_, key), (_, value)]) => {
+                    call("map_from_entries", vec![first()], Type::map(*key, *value)?)
+                }
+                _ => return Ok(None),
+            },
+            ("element_at" | "map_extract", 2, Some((key, value))) => {
+                let (map, key) = self.binder.with_key(self.argument(0), self.argument(1), key)?;
+                call("map_extract", vec![map, key], Type::list(value)?)
+            }
+            ("map_extract_value", 2, Some((key, value))) => {
+                let (map, key) = self.binder.with_key(self.argument(0), self.argument(1), key)?;
+                call("map_extract_value", vec![map, key], value)
+            }
+            ("map_contains" | "map_contains_key", 2, Some((key, _))) => {
+                let (map, key) = self.binder.with_key(self.argument(0), self.argument(1), key)?;
+                call("map_contains", vec![map, key], Type::Boolean)
+            }
+            ("map_concat", 1.., Some(_)) => {
+                let (exprs, ty) = self.lists()?;
+                call("map_concat", exprs, ty)
+            }
+            ("cardinality" | "len" | "length", 1, Some(_)) => call("map_length", vec![first()], Type::BigInt),
+            ("struct_extract" | "struct_extract_at", 2, _) if of.fields().is_some() => {
+                self.binder.struct_part(self.argument(0), self.argument(1))?.expr
+            }
+            ("struct_keys", 1, _) => {
+                let Some(fields) = of.fields() else { return Ok(None) };
+                let names = fields.iter().map(|(name, _)| Expr::literal(Value::text(name), Type::Text));
+                list_of(names.collect(), Type::Text)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// JSON, or text that is taken for it.
+    fn json(&self, at: usize) -> Result<Expr> {
+        let given = self.argument(at);
+        if given.ty().is_text() || given.is_null() {
+            return Ok(cast(given.expr, Type::Json));
+        }
+        Err(Error::new(SqlState::DatatypeMismatch, format!("{} takes JSON, not {}", self.name, given.ty()))
+            .with_hint("to_json(value) makes JSON of any value"))
+    }
+    /// A JSON value and perhaps a path, which is checked here where it is a constant.
+    fn with_path(&self) -> Result<Vec<Expr>> {
+        let mut arguments = vec![self.json(0)?];
+        if let Some(path) = self.arguments.get(1) {
+            if let Some(written) = path.expr.as_literal().and_then(Value::as_text) {
+                json::path(written)?;
+            }
+            arguments.push(match path.ty().is_integer() {
+                true => cast(path.expr.clone(), Type::BigInt),
+                false => self.to(1, Type::Text)?,
+            });
+        }
+        Ok(arguments)
+    }
+
+    fn of_json(&self) -> Result<Option<Expr>> {
+        let count = self.arguments.len();
+        let name = self.name.strip_prefix("jsonb_").map(|rest| format!("json_{rest}"));
+        let name = name.as_deref().unwrap_or(self.name);
+        let texts = || Type::list(Type::Text);
+        Ok(Some(match (name, count) {
+            ("json_extract", 2) => {
+                let path = self.arguments[1].expr.as_literal().and_then(Value::as_text);
+                let many = path.map(json::path).transpose()?.is_some_and(|p| p.contains(&json::Step::Each));
+                match many {
+                    true => call("json_extract_all", self.with_path()?, Type::list(Type::Json)?),
+                    false => call("json_extract", self.with_path()?, Type::Json),
+                }
+            }
+            ("json_extract_string" | "json_value", 2) => call(name, self.with_path()?, Type::Text),
+            ("json_extract_path" | "json_extract_path_text", 2..) => {
+                let keys: Vec<Expr> = (1..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
+                let ty = if name.ends_with("text") { Type::Text } else { Type::Json };
+                call(name, vec![self.json(0)?, list_of(keys, Type::Text)?], ty)
+            }
+            ("json_exists", 2) => call(name, self.with_path()?, Type::Boolean),
+            ("json_valid", 1) if self.arguments[0].ty().is_text() || self.arguments[0].is_null() => {
+                call(name, vec![cast(self.argument(0).expr, Type::Text)], Type::Boolean)
+            }
+            ("json_type", 1 | 2) => call(name, self.with_path()?, Type::Text),
+            ("json_typeof", 1) => call(name, self.with_path()?, Type::Text),
+            ("json_array_length", 1 | 2) => call(name, self.with_path()?, Type::BigInt),
+            ("json_keys" | "json_object_keys", 1 | 2) => call("json_keys", self.with_path()?, texts()?),
+            ("json_contains", 2) => call(name, vec![self.json(0)?, self.json(1)?], Type::Boolean),
+            ("json_object" | "json_build_object", _) => {
+                if count % 2 == 1 {
+                    return Err(Error::new(
+                        SqlState::UndefinedFunction,
+                        "json_object takes keys and values in turn",
+                    ));
+                }
+                call("json_object", self.values(), Type::Json)
+            }
+            ("json_array" | "json_build_array", _) => call("json_array", self.values(), Type::Json),
+            ("to_json" | "to_jsonb" | "json_quote" | "row_to_json" | "array_to_json", 1) => {
+                call("to_json", self.values(), Type::Json)
+            }
+            ("from_json" | "json_transform" | "from_json_strict" | "json_transform_strict", 2) => {
+                let Some(wanted) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {
+                    return Err(Error::unsupported("the structure of from_json must be a constant"));
+                };
+                let ty = crate::nested_syntax::structure(wanted)?;
+                let kind =
+                    ExprKind::Cast { input: Box::new(self.json(0)?), lenient: !name.ends_with("strict") };
+                Expr::new(kind, ty)
+            }
+            ("json_elements" | "json_elements_text", 1) => {
+                let element = if name.ends_with("text") { Type::Text } else { Type::Json };
+                call("json_elements", vec![self.json(0)?], Type::list(element)?)
+            }
+            ("json_entries" | "json_entries_text", 1) => {
+                let value = if name.ends_with("text") { Type::Text } else { Type::Json };
+                let row = Type::structure(vec![("key".into(), Type::Text), ("value".into(), value)])?;
+                call("json_entries", vec![self.json(0)?], Type::list(row)?)
+            }
+            ("json_has_any" | "json_has_all", 2) => {
+                let keys = match self.list_at(1) {
+                    Some(_) => cast(self.argument(1).expr, texts()?),
+                    None => self.to(1, Type::Text)?,
+                };
+                call(name, vec![self.json(0)?, keys], Type::Boolean)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The arguments as they are; a quoted literal is text.
+    fn values(&self) -> Vec<Expr> {
+        self.arguments.iter().map(|a| a.clone().settled()).collect()
+    }
+}
+
+fn some(list: Option<Type>) -> Result<Type> {
+    list.ok_or_else(|| Error::new(SqlState::DatatypeMismatch, "the function takes a list"))
+}
+
+fn literal_of(number: i64) -> Expr {
+    cast(literal::integer(number), Type::BigInt)
+}

@@ -1,0 +1,287 @@
+//! Calls of the functions that are evaluated value by value (`plan::functions`), and of those that are other calls
+//! under another name.
+
+use plan::functions::{self, Gives, Signature, Takes};
+use plan::{Arithmetic, Expr, ExprKind};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{self, Bound, cast, read_literal, widens};
+use super::expression::ExprBinder;
+use super::scope::nearest;
+use super::{library, operator};
+use crate::place;
+
+/// Names that mean another function.
+const ALIASES: [(&str, &str); 24] = [
+    ("datediff", "date_diff"),
+    ("datepart", "date_part"),
+    ("datesub", "date_sub"),
+    ("datetrunc", "date_trunc"),
+    ("editdist3", "levenshtein"),
+    ("from_hex", "unhex"),
+    ("gen_random_uuid", "uuid"),
+    ("get_current_timestamp", "now"),
+    ("iif", "if"),
+    ("lcase", "lower"),
+    ("len", "length"),
+    ("mismatches", "hamming"),
+    ("ord", "ascii"),
+    ("prefix", "starts_with"),
+    ("base64", "to_base64"),
+    ("strlen", "octet_length"),
+    ("suffix", "ends_with"),
+    ("clock_timestamp", "now"),
+    ("ucase", "upper"),
+    ("unicode", "ascii"),
+    ("formatreadablesize", "format_bytes"),
+    ("xor", "#"),
+    ("current_role", "current_user"),
+    ("session_user", "current_user"),
+];
+
+/// Functions that are one field of a moment, with the field; those with `true` are whole numbers of what EXTRACT counts
+/// with a fraction.
+const FIELDS: [(&str, &str, bool); 24] = [
+    ("century", "century", false),
+    ("day", "day", false),
+    ("dayofmonth", "day", false),
+    ("dayofweek", "dow", false),
+    ("dayofyear", "doy", false),
+    ("decade", "decade", false),
+    ("epoch", "epoch", false),
+    ("era", "era", false),
+    ("hour", "hour", false),
+    ("isodow", "isodow", false),
+    ("isoyear", "isoyear", false),
+    ("microsecond", "microsecond", true),
+    ("millennium", "millennium", false),
+    ("millisecond", "millisecond", true),
+    ("minute", "minute", false),
+    ("month", "month", false),
+    ("quarter", "quarter", false),
+    ("second", "second", true),
+    ("week", "week", false),
+    ("weekday", "dow", false),
+    ("weekofyear", "week", false),
+    ("year", "year", false),
+    ("yearweek", "yearweek", false),
+    ("dow", "dow", false),
+];
+
+/// Functions written out below.
+const WRITTEN_OUT: [&str; 12] = [
+    "age",
+    "current_catalog",
+    "current_database",
+    "current_schema",
+    "current_setting",
+    "current_user",
+    "date_add",
+    "div",
+    "if",
+    "pg_typeof",
+    "typeof",
+    "version",
+];
+
+/// Every name that is understood here.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let aliases = ALIASES.iter().map(|(name, _)| *name);
+    let fields = FIELDS.iter().map(|(name, ..)| *name);
+    aliases.chain(fields).chain(WRITTEN_OUT).chain(["user"]).chain(functions::names())
+}
+
+pub(super) fn aliased(name: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, meant)| meant)
+}
+
+/// Whether a parameter takes the argument, exactly or by a cast that loses nothing.
+fn takes(parameter: Takes, argument: &Bound, exactly: bool) -> bool {
+    let from = argument.ty();
+    let open = argument.untyped || argument.is_null();
+    match parameter {
+        Takes::Any => true,
+        Takes::Integer => from.is_integer() || (!exactly && open),
+        Takes::Number => from.is_numeric() || (!exactly && argument.is_null()),
+        Takes::Is(ty) if exactly => !open && (from == ty || (from.is_text() && ty.is_text())),
+        Takes::Is(ty) => open || widens(from, ty) || (from.is_integer() && ty == Type::BigInt),
+    }
+}
+
+fn parameter(signature: &Signature, at: usize) -> Option<Takes> {
+    signature.takes.get(at).copied().or(signature.rest)
+}
+
+/// The first signature that takes the arguments as they are, or else with casts.
+fn matching(name: &str, arguments: &[Bound]) -> Option<&'static Signature> {
+    let count = arguments.len();
+    let counted = |s: &&Signature| {
+        let least = s.takes.len() - s.optional;
+        count >= least && (count <= s.takes.len() || s.rest.is_some())
+    };
+    let suits = |s: &&Signature, exactly: bool| {
+        arguments.iter().enumerate().all(|(at, a)| parameter(s, at).is_some_and(|p| takes(p, a, exactly)))
+    };
+    // An untyped literal is a text before it is anything else.
+    let plainly = |s: &&Signature| {
+        arguments.iter().enumerate().all(|(at, a)| match parameter(s, at) {
+            Some(Takes::Is(ty)) if a.untyped => ty == Type::Text,
+            Some(p) => takes(p, a, !a.is_null()),
+            None => false,
+        })
+    };
+    let all: Vec<&Signature> = functions::signatures(name).filter(counted).collect();
+    let exact = all.iter().copied().find(|s| suits(s, true));
+    exact.or_else(|| all.iter().copied().find(plainly)).or_else(|| all.into_iter().find(|s| suits(s, false)))
+}
+
+/// The call, where a function of ours takes these arguments.
+pub(super) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option<Expr>> {
+    let Some(signature) = matching(name, arguments) else { return Ok(None) };
+    let mut exprs = Vec::with_capacity(arguments.len());
+    for (at, argument) in arguments.iter().enumerate() {
+        let to = match parameter(signature, at) {
+            Some(Takes::Is(ty)) => Some(ty),
+            Some(Takes::Integer) if argument.untyped || argument.is_null() => Some(Type::BigInt),
+            _ => None,
+        };
+        exprs.push(match to {
+            Some(to) if argument.untyped && !to.is_text() => cast(read_literal(argument, to, text)?, to),
+            Some(to) if argument.is_null() => Expr::literal(Value::Null, to),
+            Some(to) => cast(argument.expr.clone(), to),
+            None => argument.expr.clone(),
+        });
+    }
+    let ty = match signature.gives {
+        Gives::Is(ty) => ty,
+        Gives::First => exprs.first().map_or(Type::Null, |e| e.ty),
+    };
+    Ok(Some(Expr::new(ExprKind::Library { name: signature.name.into(), arguments: exprs }, ty)))
+}
+
+/// An operator on the bits of two integers, in the wider of their types.
+pub(super) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> Result<Bound> {
+    let span = left.span.union(&right.span);
+    let shift = matches!(op, "<<" | ">>");
+    let mut operands = vec![left, right];
+    if !shift && operands.iter().all(|o| o.ty().is_integer()) {
+        let (unified, _) = coerce::unify(operands, op, text)?;
+        operands = unified.into_iter().map(|e| Bound::typed(e, span)).collect();
+    }
+    match call(op, &operands, text)? {
+        Some(expr) => Ok(Bound::typed(expr, span)),
+        None => {
+            let (l, r) = (operands[0].ty(), operands[1].ty());
+            let error =
+                Error::new(SqlState::UndefinedFunction, format!("operator does not exist: {l} {op} {r}"))
+                    .with_hint("it takes two integers; an explicit cast may help");
+            Err(place::at(error, text, span))
+        }
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// Calls that are other expressions; the arguments come back where the name is none of them.
+    pub(super) fn written_out(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<Bound>,
+        span: Span,
+    ) -> Result<std::result::Result<Expr, Vec<Bound>>> {
+        let text = self.binder.text;
+        let constant = |value: &str| Expr::literal(Value::text(value), Type::Text);
+        if let (Some((_, field, whole)), 1) = (FIELDS.iter().find(|(n, ..)| *n == name), arguments.len()) {
+            let mut value = arguments.swap_remove(0);
+            if value.untyped {
+                value = Bound::typed(read_literal(&value, Type::Timestamp, text)?, value.span);
+            }
+            let part = self.extract_field(field, value, span)?;
+            return Ok(Ok(if *whole { self.without_fraction(part, span)? } else { part }));
+        }
+        Ok(Ok(match (name, arguments.len()) {
+            ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
+            ("current_user" | "user", 0) => constant("quickstep"),
+            ("current_database" | "current_catalog", 0) => constant("memory"),
+            ("current_schema", 0) => constant("main"),
+            ("pg_typeof" | "typeof", 1) => {
+                let argument = &arguments[0];
+                let shown = if argument.untyped || argument.is_null() {
+                    "unknown".to_owned()
+                } else {
+                    argument.ty().sql_name()
+                };
+                constant(&if name == "typeof" { shown } else { shown.to_lowercase() })
+            }
+            ("current_setting", 1) => self.current_setting(&arguments[0])?,
+            ("if", 3) => {
+                let chosen = arguments.split_off(1);
+                let condition = operator::condition(arguments.swap_remove(0), "IF", text)?;
+                let (mut chosen, ty) = coerce::unify(chosen, "IF", text)?;
+                let otherwise = chosen.pop().map(Box::new);
+                let branches = chosen.pop().map(|then| (condition, then)).into_iter().collect();
+                Expr::new(ExprKind::Case { branches, otherwise }, ty)
+            }
+            ("date_add", 2) => {
+                let span_of = arguments.swap_remove(1);
+                operator::arithmetic(Arithmetic::Add, arguments.swap_remove(0), span_of, text)?
+            }
+            ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric()) => {
+                let right = arguments.swap_remove(1);
+                let left = arguments.swap_remove(0);
+                let quotient = operator::arithmetic(Arithmetic::Divide, left, right, text)?;
+                self.whole_part(quotient, span)?
+            }
+            ("age", 1 | 2) => {
+                let error =
+                    Error::unsupported("age is not supported: an interval has either months or days here")
+                        .with_hint("subtract the moments, or count units with date_diff('month', a, b)");
+                return Err(place::at(error, text, span));
+            }
+            _ => return Ok(Err(arguments)),
+        }))
+    }
+
+    /// The setting's value now.
+    fn current_setting(&mut self, name: &Bound) -> Result<Expr> {
+        let text = self.binder.text;
+        let Some(wanted) = name.expr.as_literal().and_then(Value::as_text) else {
+            let error = Error::unsupported("the name of a setting must be a constant");
+            return Err(place::at(error, text, name.span));
+        };
+        let wanted = wanted.to_lowercase();
+        let listed = self.binder.relations.system("quickstep_settings")?;
+        let rows = listed.map(|l| l.rows).unwrap_or_default();
+        let named = |row: &&Vec<Value>| row.first().and_then(Value::as_text) == Some(&wanted);
+        match rows.iter().find(named) {
+            Some(row) => Ok(Expr::literal(row.get(1).cloned().unwrap_or(Value::Null), Type::Text)),
+            None => {
+                let message = format!("unrecognized configuration parameter \"{wanted}\"");
+                let error = Error::new(SqlState::UndefinedObject, message);
+                let known = rows.iter().filter_map(|row| row.first().and_then(Value::as_text));
+                let error = match nearest(&wanted, known) {
+                    Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+                    None => error.with_hint("SHOW ALL lists the settings"),
+                };
+                Err(place::at(error, text, name.span))
+            }
+        }
+    }
+
+    /// A number without its fraction, as BIGINT.
+    fn without_fraction(&mut self, value: Expr, span: Span) -> Result<Expr> {
+        let part = self.whole_part(value, span)?;
+        Ok(cast(part, Type::BigInt))
+    }
+
+    fn whole_part(&mut self, value: Expr, span: Span) -> Result<Expr> {
+        if value.ty.is_integer() {
+            return Ok(value);
+        }
+        let text = self.binder.text;
+        match value.ty {
+            Type::Decimal { .. } => super::function::truncated(value, 0, span, text),
+            _ => library::call("trunc", vec![Bound::typed(value, span)], text, span),
+        }
+    }
+}

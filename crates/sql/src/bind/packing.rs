@@ -1,0 +1,115 @@
+//! What arguments of aggregates are packed into, and the values that are made of the results: rows in the order of
+//! their keys, and the pieces of lists, maps and JSON.
+
+use plan::functions::{ORDERED_ROW, ROW_VALUE};
+use plan::{AggregateCall, Expr, ExprKind, SortKey};
+use types::{Result, Type, Value};
+
+use super::coerce::cast;
+use super::nested::call;
+
+/// A call, and what its result is.
+pub(super) struct AggregateArguments {
+    pub call: AggregateCall,
+    pub result: Packed,
+}
+
+/// What an aggregate's result holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Packed {
+    /// The value itself.
+    Nothing,
+    /// A row of `ordered_row` that carries a value of the type.
+    Row(Type),
+    /// The slots of a list of the type.
+    List(Type),
+    /// The slots of a list, whose elements are counted in a map of the type.
+    Histogram { list: Type, map: Type },
+    /// The pieces of an array or of an object.
+    Json { object: bool },
+}
+
+impl Packed {
+    /// The value that the result holds.
+    pub(super) fn unpacked(self, result: Expr) -> Expr {
+        match self {
+            Packed::Nothing => result,
+            Packed::Row(ty) => call(ROW_VALUE, vec![result], ty),
+            Packed::List(ty) => call("list_of_slots", vec![result], ty),
+            Packed::Histogram { list, map } => {
+                call("list_histogram", vec![call("list_of_slots", vec![result], list)], map)
+            }
+            Packed::Json { object } => {
+                let brackets = Expr::literal(Value::text(if object { "{}" } else { "[]" }), Type::Text);
+                call("json_of_pieces", vec![result, brackets], Type::Json)
+            }
+        }
+    }
+}
+
+impl AggregateArguments {
+    /// A call whose result is the value.
+    pub(super) fn plain(call: AggregateCall) -> Self {
+        AggregateArguments { call, result: Packed::Nothing }
+    }
+}
+
+/// Aggregates that make a list, a map or JSON of all values: pieces of bytes, put together as `string_agg` does it, and
+/// made a value of when the group is complete.
+pub(super) fn gathers(name: &str) -> bool {
+    matches!(name, "array_agg" | "list" | "histogram") || name.starts_with("json")
+}
+
+/// Those that make an object of keys and values.
+pub(super) fn gathers_pairs(name: &str) -> bool {
+    gathers(name) && name.contains("object")
+}
+
+/// A row's piece, which is never NULL, and what the pieces of a group are.
+pub(super) fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<(Expr, Packed)> {
+    if name.starts_with("json") {
+        let object = second.is_some();
+        let function = if object { "json_pair" } else { "json_piece" };
+        let arguments = [value].into_iter().chain(second).collect();
+        return Ok((call(function, arguments, Type::Text), Packed::Json { object }));
+    }
+    let list = Type::list(value.ty)?;
+    let packed = match name {
+        "histogram" => Packed::Histogram { list, map: Type::map(value.ty, Type::BigInt)? },
+        _ => Packed::List(list),
+    };
+    Ok((call("list_slot", vec![value], Type::Bytea), packed))
+}
+
+/// The value in a row whose bytes are in the order of the keys.
+pub(super) fn ordered_row(keys: Vec<SortKey>, value: Expr) -> Expr {
+    let direction = |key: &SortKey| match (key.descending, key.nulls_first) {
+        (false, false) => 'a',
+        (false, true) => 'A',
+        (true, false) => 'd',
+        (true, true) => 'D',
+    };
+    let directions: String = keys.iter().map(direction).collect();
+    let mut arguments = vec![Expr::literal(Value::text(&directions), Type::Text)];
+    arguments.extend(keys.into_iter().map(|key| typed_null(key.expr)));
+    arguments.push(value);
+    call(ORDERED_ROW, arguments, Type::Bytea)
+}
+
+/// A value of some type: NULL is TEXT where nothing says otherwise.
+pub(super) fn typed_null(expr: Expr) -> Expr {
+    if expr.ty == Type::Null { cast(expr, Type::Text) } else { expr }
+}
+
+pub(super) fn is_there(expr: Expr) -> Expr {
+    Expr::new(ExprKind::IsNull { input: Box::new(expr), negated: true }, Type::Boolean)
+}
+
+/// The value where all conditions hold, else NULL.
+pub(super) fn where_there(conditions: Vec<Expr>, value: Expr) -> Expr {
+    if conditions.is_empty() {
+        return value;
+    }
+    let ty = value.ty;
+    Expr::new(ExprKind::Case { branches: vec![(Expr::and(conditions), value)], otherwise: None }, ty)
+}

@@ -1,0 +1,253 @@
+//! UNNEST of lists: in FROM, in the select list, and the functions of JSON that are it in disguise. (`unnest` is about
+//! subqueries.)
+
+use std::rc::Rc;
+
+use plan::{ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
+use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::Bound;
+use super::expression::{Clause, ExprBinder};
+use super::nested::{call, extract};
+use super::scope::Scope;
+use super::select::filtered;
+use super::{Binder, Relation, folded, single_row};
+use crate::place;
+
+/// Functions in FROM that make rows of a JSON value.
+pub(super) fn expanded(name: &ObjectName) -> Option<String> {
+    let [part] = name.0.as_slice() else { return None };
+    let name = folded(part.as_ident()?);
+    let plain = name.replace("jsonb_", "json_");
+    matches!(
+        plain.as_str(),
+        "json_each"
+            | "json_each_text"
+            | "json_array_elements"
+            | "json_array_elements_text"
+            | "json_object_keys"
+    )
+    .then_some(name)
+}
+
+fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
+    LogicalPlan::Unnest { input: Box::new(single_row()), lists: vec![(id, list)], ordinality, outer: false }
+}
+
+impl<'a> Binder<'a> {
+    /// `UNNEST(list, ...) [WITH ORDINALITY]`.
+    pub(super) fn unnest_factor(
+        &mut self,
+        lists: Vec<&'a Ast>,
+        with_ordinality: bool,
+        scope: Rc<Scope>,
+    ) -> Result<Relation> {
+        let mut bound = Vec::with_capacity(lists.len());
+        for list in lists {
+            let mut binder = ExprBinder::new(self, scope.clone(), Clause::Argument);
+            let list = binder.bind(list)?;
+            if !binder.pending.is_empty() {
+                let error = Error::unsupported("a subquery in the argument of UNNEST is not supported")
+                    .with_hint("compute the list in a subquery in FROM");
+                return Err(self.error_at(error, list.span));
+            }
+            super::check_depth(&list.expr)?;
+            bound.push(list);
+        }
+        if let [one] = bound.as_slice()
+            && one.ty().entry().is_some()
+        {
+            return self.unnest_map(one.clone(), with_ordinality);
+        }
+        let mut columns = Vec::new();
+        let mut made = Vec::new();
+        for list in bound {
+            let (list, element) = self.list_of(list)?;
+            let id = self.columns.add("unnest", element, true);
+            columns.push((Rc::from("unnest"), id));
+            made.push((id, list));
+        }
+        let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));
+        columns.extend(ordinality.map(|id| (Rc::from("ordinality"), id)));
+        let plan =
+            LogicalPlan::Unnest { input: Box::new(single_row()), lists: made, ordinality, outer: false };
+        Ok(Relation { plan, columns })
+    }
+
+    /// A map's keys and values.
+    fn unnest_map(&mut self, map: Bound, with_ordinality: bool) -> Result<Relation> {
+        let (key, value) = map.ty().entry().unwrap_or((Type::Null, Type::Null));
+        let lists = [("key", "map_keys", key), ("value", "map_values", value)];
+        let (mut columns, mut made) = (Vec::new(), Vec::new());
+        for (name, function, ty) in lists {
+            let id = self.columns.add(name, ty, true);
+            columns.push((Rc::from(name), id));
+            made.push((id, call(function, vec![map.expr.clone()], Type::list(ty)?)));
+        }
+        let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));
+        columns.extend(ordinality.map(|id| (Rc::from("ordinality"), id)));
+        let plan =
+            LogicalPlan::Unnest { input: Box::new(single_row()), lists: made, ordinality, outer: false };
+        Ok(Relation { plan, columns })
+    }
+
+    fn list_of(&self, list: Bound) -> Result<(Expr, Type)> {
+        match list.ty() {
+            Type::List(_) => {
+                let element = list.ty().element().unwrap_or(Type::Null);
+                Ok((list.expr, element))
+            }
+            Type::Null => Ok((Expr::literal(Value::Null, Type::list(Type::Null)?), Type::Null)),
+            other => {
+                let error =
+                    Error::new(SqlState::DatatypeMismatch, format!("UNNEST takes a list, not {other}"));
+                let hint = match list.untyped {
+                    true => "say what it is a list of, as in '{1,2}'::INTEGER[]",
+                    false => "a string is split into a list by string_split(text, separator)",
+                };
+                Err(self.error_at(error.with_hint(hint), list.span))
+            }
+        }
+    }
+
+    /// `json_each(j)` and its like.
+    pub(super) fn expanded_json(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        scope: Rc<Scope>,
+        span: Span,
+    ) -> Result<Relation> {
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = arguments else {
+            let error = Error::new(SqlState::UndefinedFunction, format!("{function} takes one JSON value"));
+            return Err(self.error_at(error, span));
+        };
+        let mut binder = ExprBinder::new(self, scope, Clause::Argument);
+        let bound = binder.bind(argument)?;
+        let plain = function.replace("jsonb_", "json_");
+        let inner = match plain.as_str() {
+            "json_each" => "json_entries",
+            "json_each_text" => "json_entries_text",
+            "json_array_elements" => "json_elements",
+            "json_array_elements_text" => "json_elements_text",
+            _ => "json_keys",
+        };
+        let list = binder.nested_call(inner, &[bound], span)?;
+        if !binder.pending.is_empty() {
+            let error =
+                Error::unsupported("a subquery in the argument of a function in FROM is not supported");
+            return Err(self.error_at(error, span));
+        }
+        let list = list.ok_or_else(|| Error::internal("a function of JSON is missing"))?;
+        let element = list.ty.element().unwrap_or(Type::Null);
+        let name = if plain == "json_object_keys" { "json_object_keys" } else { "value" };
+        let id = self.columns.add(name, element, true);
+        let plan = one(list, id, None);
+        let Some(fields) = element.fields() else {
+            return Ok(Relation { plan, columns: vec![(name.into(), id)] });
+        };
+        let (mut expressions, mut columns) = (Vec::new(), Vec::new());
+        for (at, (name, ty)) in fields.iter().enumerate() {
+            let part = self.columns.add(name, *ty, true);
+            expressions.push((part, extract(Expr::column(id, element), at)));
+            columns.push((Rc::from(name.as_str()), part));
+        }
+        Ok(Relation { plan: LogicalPlan::Project { input: Box::new(plan), expressions }, columns })
+    }
+
+    /// A join with what LATERAL made. Where that is made of one row, row by row, the left side's rows take that row's
+    /// place, and no join is needed.
+    pub(super) fn attach_lateral(
+        &mut self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        mut conditions: Vec<Expr>,
+        kind: JoinKind,
+    ) -> Result<LogicalPlan> {
+        // ON TRUE.
+        conditions.retain(|c| c.as_literal() != Some(&Value::Bool(true)));
+        let outer = kind == JoinKind::Left && conditions.is_empty();
+        if (kind == JoinKind::Inner || outer) && of_one_row(&right, outer) {
+            let passed = left.output().into_iter().map(|id| (id, self.column(id))).collect::<Vec<_>>();
+            return Ok(filtered(over(left, right, &passed, outer), conditions));
+        }
+        self.attach_join(left, right, conditions, kind, None)
+    }
+}
+
+/// Whether a plan is made of one row without columns, row by row, with an UNNEST on the way. For an outer join nothing
+/// but UNNEST may drop the row.
+fn of_one_row(plan: &LogicalPlan, outer: bool) -> bool {
+    match plan {
+        LogicalPlan::Unnest { input, .. } => {
+            matches!(&**input, LogicalPlan::Values { columns, rows } if columns.is_empty() && rows.len() == 1)
+                || (!outer && of_one_row(input, outer))
+        }
+        // Above a row that is kept for itself a computed value would be there where it should be NULL.
+        LogicalPlan::Project { input, expressions } => {
+            let of_column = |e: &Expr| match &e.kind {
+                ExprKind::Column(_) => true,
+                ExprKind::Library { name, arguments } => {
+                    &**name == "struct_extract" && arguments[0].as_column().is_some()
+                }
+                _ => false,
+            };
+            (!outer || expressions.iter().all(|(_, e)| of_column(e))) && of_one_row(input, outer)
+        }
+        LogicalPlan::Filter { input, .. } => !outer && of_one_row(input, outer),
+        _ => false,
+    }
+}
+
+/// The plan with `left` in place of its one row, whose columns are passed on.
+fn over(left: LogicalPlan, plan: LogicalPlan, passed: &[(ColumnId, Expr)], is_outer: bool) -> LogicalPlan {
+    match plan {
+        LogicalPlan::Unnest { input, lists, ordinality, outer } => {
+            let input = Box::new(over(left, *input, passed, is_outer));
+            LogicalPlan::Unnest { input, lists, ordinality, outer: outer || is_outer }
+        }
+        LogicalPlan::Project { input, mut expressions } => {
+            let input = Box::new(over(left, *input, passed, is_outer));
+            expressions.splice(0..0, passed.iter().cloned());
+            LogicalPlan::Project { input, expressions }
+        }
+        LogicalPlan::Filter { input, predicate } => {
+            LogicalPlan::Filter { input: Box::new(over(left, *input, passed, is_outer)), predicate }
+        }
+        _ => left,
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// `unnest(list)` in the select list: a row for each element. All such calls of a SELECT go side by side.
+    pub(super) fn unnest_call(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
+        let text = self.binder.text;
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = arguments else {
+            let error = Error::new(SqlState::UndefinedFunction, "unnest takes one list in a select list")
+                .with_hint("several lists stand in FROM: FROM unnest(a, b) AS t(x, y)");
+            return Err(place::at(error, text, span));
+        };
+        let allowed = self.clause == Clause::Select && !self.in_window && self.unnests.is_some();
+        if !allowed {
+            let error = Error::unsupported(format!("unnest is not allowed in {}", self.clause.name()))
+                .with_hint("put it in FROM: FROM t, unnest(t.list) AS u(x)");
+            return Err(place::at(error, text, span));
+        }
+        // One inside another would need a second round.
+        let around = self.unnests.take();
+        let list = self.bind(argument);
+        self.unnests = around;
+        let list = list?;
+        let (list, element) = self.binder.list_of(list)?;
+        let known = self.unnests.iter().flatten().find(|(_, own)| *own == list).map(|(id, _)| *id);
+        let id = known.unwrap_or_else(|| self.binder.columns.add("unnest", element, true));
+        if known.is_none()
+            && let Some(unnests) = &mut self.unnests
+        {
+            unnests.push((id, list));
+        }
+        Ok(Bound::typed(self.binder.column(id), span))
+    }
+}

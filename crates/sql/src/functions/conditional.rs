@@ -1,0 +1,88 @@
+//! Functions that choose among values.
+
+use super::Section;
+
+pub(super) const SECTIONS: &[Section] = &[Section {
+    kind: "scalar",
+    category: "conditional",
+    entries: &[
+        (
+            "if",
+            "if(condition, value, otherwise)",
+            "The value where the condition holds, else the other one.",
+            "if(2 > 1, 'yes', 'no')",
+            "yes",
+        ),
+        (
+            "iif",
+            "iif(condition, value, otherwise)",
+            "The value where the condition holds, else the other one.",
+            "iif(NULL, 'yes', 'no')",
+            "no",
+        ),
+        (
+            "num_nulls",
+            "num_nulls(value, ...)",
+            "How many of the values are NULL.",
+            "num_nulls(1, NULL, 'x')",
+            "1",
+        ),
+        (
+            "num_nonnulls",
+            "num_nonnulls(value, ...)",
+            "How many of the values are not NULL.",
+            "num_nonnulls(1, NULL, 'x')",
+            "2",
+        ),
+        (
+            "error",
+            "error(message)",
+            "Raises an error with that message where it is evaluated.",
+            "CASE WHEN 1 > 0 THEN 'fine' ELSE error('no') END",
+            "fine",
+        ),
+        (
+            "coalesce",
+            "coalesce(value, ...)",
+            "The first value that is not NULL; later ones are not evaluated.",
+            "coalesce(NULL, 2, 3)",
+            "2",
+        ),
+        (
+            "greatest",
+            "greatest(value, ...)",
+            "The greatest value; NULLs do not count.",
+            "greatest(3, NULL, 7)",
+            "7",
+        ),
+        (
+            "ifnull",
+            "ifnull(value, otherwise)",
+            "The value, or the other one where it is NULL.",
+            "ifnull(NULL, 'none')",
+            "none",
+        ),
+        ("least", "least(value, ...)", "The least value; NULLs do not count.", "least(3, NULL, 7)", "3"),
+        (
+            "nullif",
+            "nullif(value, other)",
+            "The value, or NULL where it equals the other.",
+            "nullif(5, 5)",
+            "NULL",
+        ),
+        (
+            "nvl",
+            "nvl(value, otherwise)",
+            "The value, or the other one where it is NULL.",
+            "nvl(NULL, 'none')",
+            "none",
+        ),
+        (
+            "nvl2",
+            "nvl2(value, otherwise, if_null)",
+            "The second argument where the first is not NULL, else the third.",
+            "nvl2('x', 'there', 'missing')",
+            "there",
+        ),
+    ],
+}];

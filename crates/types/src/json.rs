@@ -1,0 +1,471 @@
+//! JSON: a text that is checked when it becomes JSON, and values that go to it and come from it.
+//!
+//! The text is kept as it was written; parts that are taken out of it lose the blanks between their own. It is read by
+//! `serde_json`, and where only a part is wanted (`get`) nothing else of it is built. Numbers keep their digits.
+
+use serde_json::value::RawValue;
+
+use crate::nested::encoding::{self, elements, entries, fields};
+use crate::{Error, Result, SqlState, Type, Value, cast};
+
+/// Checks a text.
+pub fn checked(text: &str) -> Result<Value> {
+    serde_json::from_str::<&RawValue>(text).map_err(|e| malformed(text, &e))?;
+    Ok(Value::text(text))
+}
+
+fn malformed(text: &str, error: &serde_json::Error) -> Error {
+    let shown: String = text.chars().take(80).collect();
+    let reason = error.to_string();
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    Error::new(
+        SqlState::InvalidTextRepresentation,
+        format!("invalid input syntax for type json: \"{shown}\""),
+    )
+    .with_detail(format!("line {}, column {}: {reason}", error.line(), error.column()))
+    .with_hint("json_valid(text) tells which texts are JSON, TRY_CAST makes NULL of the others")
+}
+
+pub fn is_valid(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// Without blanks outside of strings.
+pub fn compact(text: &str) -> std::borrow::Cow<'_, str> {
+    let blank = |b: &u8| matches!(b, b' ' | b'\n' | b'\t' | b'\r');
+    if !text.as_bytes().iter().any(blank) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut begin, mut in_string, mut escaped) = (0, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ if !in_string && blank(&byte) => {
+                out.push_str(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    out.push_str(&text[begin..]);
+    out.into()
+}
+
+/// What a JSON text says, one level deep.
+pub enum Parsed<'a> {
+    Null,
+    Bool(bool),
+    Number(&'a str),
+    Text(String),
+    Array(Vec<&'a RawValue>),
+    Object(Vec<(String, &'a RawValue)>),
+}
+
+/// Reads one level of a text, which has been checked; a text that is wrong nevertheless is NULL.
+pub fn parse(text: &str) -> Parsed<'_> {
+    let text = text.trim();
+    let read = || {
+        Some(match text.as_bytes().first()? {
+            b'n' => Parsed::Null,
+            b't' => Parsed::Bool(true),
+            b'f' => Parsed::Bool(false),
+            b'"' => Parsed::Text(serde_json::from_str(text).ok()?),
+            b'[' => Parsed::Array(serde_json::from_str(text).ok()?),
+            b'{' => Parsed::Object(serde_json::from_str::<Entries<'_>>(text).ok()?.0),
+            _ => Parsed::Number(text),
+        })
+    };
+    read().unwrap_or(Parsed::Null)
+}
+
+/// An object's entries in their order, keys that come twice included.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(source: D) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Entries<'de>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<M: serde::de::MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> std::result::Result<Self::Value, M::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry::<String, &'de RawValue>()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        source.deserialize_map(Visitor)
+    }
+}
+
+/// One step into a JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Key(String),
+    /// From the front, or with a minus from the end.
+    Index(i64),
+    /// Every element, or every value of an object.
+    Each,
+}
+
+/// The part that the steps lead to; of `Each`, the first.
+pub fn get<'a>(text: &'a str, steps: &[Step]) -> Option<&'a str> {
+    all(text, steps, 1).into_iter().next()
+}
+
+/// The parts that the steps lead to, at most so many.
+pub fn all<'a>(text: &'a str, steps: &[Step], most: usize) -> Vec<&'a str> {
+    let mut found = vec![text.trim()];
+    for step in steps {
+        let mut next = Vec::new();
+        for text in found {
+            match (step, parse(text)) {
+                (Step::Key(key), Parsed::Object(entries)) => {
+                    next.extend(entries.iter().find(|(own, _)| own == key).map(|(_, v)| v.get()));
+                }
+                (Step::Index(at), Parsed::Array(items)) => {
+                    let at = if *at < 0 { at + items.len() as i64 } else { *at };
+                    next.extend(usize::try_from(at).ok().and_then(|at| items.get(at)).map(|v| v.get()));
+                }
+                (Step::Each, Parsed::Array(items)) => next.extend(items.iter().map(|v| v.get())),
+                (Step::Each, Parsed::Object(entries)) => next.extend(entries.iter().map(|(_, v)| v.get())),
+                _ => {}
+            }
+        }
+        found = next;
+    }
+    found.truncate(most);
+    found
+}
+
+/// Reads a path: `$.a[0]."b c"[*].*`, `/a/0` or the name of a key.
+pub fn path(text: &str) -> Result<Vec<Step>> {
+    let wrong = |detail: &str| {
+        Error::new(SqlState::InvalidParameterValue, format!("invalid JSON path: \"{text}\""))
+            .with_detail(detail)
+            .with_hint("a path is written $.key[0].\"other key\"[*], or /key/0")
+    };
+    let index = |word: &str| word.parse::<i64>().ok();
+    if let Some(rest) = text.strip_prefix('/') {
+        let step = |word: &str| {
+            let word = word.replace("~1", "/").replace("~0", "~");
+            index(&word).map_or(Step::Key(word), Step::Index)
+        };
+        return Ok(rest.split('/').map(step).collect());
+    }
+    let Some(mut rest) = text.strip_prefix('$') else {
+        return Ok(vec![Step::Key(text.to_owned())]);
+    };
+    let mut steps = Vec::new();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix('[') {
+            let (inner, after) = after.split_once(']').ok_or_else(|| wrong("a bracket is not closed"))?;
+            let inner = inner.trim();
+            steps.push(match inner {
+                "*" => Step::Each,
+                _ => match inner.strip_prefix("#-") {
+                    Some(back) => Step::Index(-index(back).ok_or_else(|| wrong("an index is a number"))?),
+                    None => match index(inner) {
+                        Some(at) => Step::Index(at),
+                        None => match inner.trim_matches(['"', '\'']) {
+                            key if key.len() + 2 == inner.len() => Step::Key(key.to_owned()),
+                            _ => return Err(wrong("an index is a number")),
+                        },
+                    },
+                },
+            });
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix('.') {
+            if let Some(quoted) = after.strip_prefix('"') {
+                let (key, after) = quoted.split_once('"').ok_or_else(|| wrong("a quote is not closed"))?;
+                steps.push(Step::Key(key.to_owned()));
+                rest = after;
+            } else {
+                let end = after.find(['.', '[']).unwrap_or(after.len());
+                let (key, after) = after.split_at(end);
+                match key {
+                    "" => return Err(wrong("a key is missing behind the point")),
+                    "*" => steps.push(Step::Each),
+                    key => steps.push(Step::Key(key.to_owned())),
+                }
+                rest = after;
+            }
+        } else {
+            return Err(wrong("a key follows a point, an index stands in brackets"));
+        }
+    }
+    Ok(steps)
+}
+
+/// A JSON value as text: strings without quotes, NULL for null.
+pub fn unquoted(text: &str) -> Option<String> {
+    match parse(text) {
+        Parsed::Null => None,
+        Parsed::Text(text) => Some(text),
+        _ => Some(compact(text).into_owned()),
+    }
+}
+
+/// A value as JSON. What JSON has no form for becomes a string; a text is taken for JSON only where it is JSON already.
+pub fn push_value(value: &Value, ty: Type, out: &mut String) {
+    let shown = |out: &mut String| push_string(&cast::format_value(value, ty), out);
+    match (value, ty) {
+        (Value::Null, _) => out.push_str("null"),
+        (Value::Bool(b), _) => out.push_str(if *b { "true" } else { "false" }),
+        (Value::F32(_) | Value::F64(_), _) if !value.as_f64().is_some_and(f64::is_finite) => shown(out),
+        (Value::F32(_) | Value::F64(_), _) => out.push_str(&cast::format_value(value, ty)),
+        (_, ty) if ty.is_integer() || ty.is_decimal() => out.push_str(&cast::format_value(value, ty)),
+        (Value::Bytes(bytes), Type::Json) => out.push_str(&compact(&String::from_utf8_lossy(bytes))),
+        (Value::Bytes(bytes), Type::List(_)) => {
+            let element = ty.element().unwrap_or(Type::Null);
+            out.push('[');
+            for (at, slot) in elements(ty, bytes).enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                push_value(&encoding::slot_value(slot, element), element, out);
+            }
+            out.push(']');
+        }
+        (Value::Bytes(bytes), Type::Struct(_)) => {
+            let types = ty.fields().unwrap_or_default();
+            let named = types.iter().any(|(name, _)| !name.is_empty());
+            out.push(if named { '{' } else { '[' });
+            for (at, ((name, ty), slot)) in types.iter().zip(fields(ty, bytes)).enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                if named {
+                    push_string(name, out);
+                    out.push(':');
+                }
+                push_value(&encoding::slot_value(slot, *ty), *ty, out);
+            }
+            out.push(if named { '}' } else { ']' });
+        }
+        (Value::Bytes(bytes), Type::Map(_)) => {
+            let (key, item) = ty.entry().unwrap_or((Type::Null, Type::Null));
+            out.push('{');
+            for (at, slot) in entries(ty, bytes).enumerate() {
+                let ty = if at % 2 == 0 { key } else { item };
+                let value = encoding::slot_value(slot, ty);
+                match (at, at % 2) {
+                    (0, _) => {}
+                    (_, 0) => out.push(','),
+                    _ => out.push(':'),
+                }
+                match at % 2 {
+                    0 => push_string(&cast::format_value(&value, ty), out),
+                    _ => push_value(&value, ty, out),
+                }
+            }
+            out.push('}');
+        }
+        _ => shown(out),
+    }
+}
+
+/// A JSON string, its quotes included.
+pub fn push_string(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// A value cast to JSON.
+pub fn from_value(value: &Value, from: Type) -> Result<Value> {
+    if from.is_text() {
+        return match (from, value.as_text()) {
+            (Type::Json, _) => Ok(value.clone()),
+            (_, Some(text)) => checked(text),
+            (_, None) => Ok(Value::Null),
+        };
+    }
+    let mut out = String::new();
+    push_value(value, from, &mut out);
+    Ok(Value::text(&out))
+}
+
+/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is.
+pub fn to_value(text: &str, to: Type) -> Result<Value> {
+    if to == Type::Json {
+        return Ok(Value::text(text));
+    }
+    let wrong = |what: &str| {
+        let shown: String = text.chars().take(80).collect();
+        Error::new(SqlState::InvalidTextRepresentation, format!("cannot cast JSON {what} to {to}"))
+            .with_detail(format!("the value is {shown}"))
+            .with_hint("TRY_CAST makes NULL of what does not fit")
+    };
+    let list = |items: &[&RawValue], element: Type| {
+        let mut out = Vec::new();
+        for item in items {
+            encoding::push_slot(&to_value(item.get(), element)?, element, &mut out);
+        }
+        out.push(encoding::END);
+        Ok(Value::Bytes(out.into()))
+    };
+    match (parse(text), to) {
+        (Parsed::Null, _) => Ok(Value::Null),
+        (Parsed::Array(items), Type::List(_)) => list(&items, to.element().unwrap_or(Type::Null)),
+        (Parsed::Array(items), Type::Struct(_)) if to.fields().is_some_and(|f| f.len() == items.len()) => {
+            let mut out = Vec::new();
+            for (item, (_, ty)) in items.iter().zip(to.fields().unwrap_or_default()) {
+                encoding::push_slot(&to_value(item.get(), *ty)?, *ty, &mut out);
+            }
+            Ok(Value::Bytes(out.into()))
+        }
+        (Parsed::Object(entries), Type::Struct(_)) => {
+            let mut out = Vec::new();
+            for (name, ty) in to.fields().unwrap_or_default() {
+                let exact = entries.iter().find(|(key, _)| key == name);
+                let found = exact.or_else(|| entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
+                let value = found.map_or(Ok(Value::Null), |(_, value)| to_value(value.get(), *ty))?;
+                encoding::push_slot(&value, *ty, &mut out);
+            }
+            Ok(Value::Bytes(out.into()))
+        }
+        (Parsed::Object(entries), Type::Map(_)) => {
+            let (key, item) = to.entry().unwrap_or((Type::Null, Type::Null));
+            let mut out = Vec::new();
+            let mut known = std::collections::HashSet::new();
+            for (name, value) in &entries {
+                if known.insert(name) {
+                    encoding::push_slot(
+                        &cast::cast_value(&Value::text(name), Type::Text, key)?,
+                        key,
+                        &mut out,
+                    );
+                    encoding::push_slot(&to_value(value.get(), item)?, item, &mut out);
+                }
+            }
+            out.push(encoding::END);
+            Ok(Value::Bytes(out.into()))
+        }
+        (Parsed::Array(_), _) if !to.is_text() => Err(wrong("array")),
+        (Parsed::Object(_), _) if !to.is_text() => Err(wrong("object")),
+        (_, ty) if ty.is_nested() => Err(wrong("value")),
+        (Parsed::Bool(b), Type::Boolean) => Ok(Value::Bool(b)),
+        (Parsed::Bool(b), ty) if ty.is_numeric() => {
+            cast::cast_value(&Value::I32(i32::from(b)), Type::Integer, ty)
+        }
+        (Parsed::Number(number), ty)
+            if ty.is_integer() && !number.bytes().all(|b| b.is_ascii_digit() || b == b'-') =>
+        {
+            cast::cast_value(&cast::parse_text(number, Type::Double)?, Type::Double, ty)
+        }
+        (Parsed::Number(number), ty) => cast::cast_value(&Value::text(number), Type::Text, ty),
+        (Parsed::Text(text), ty) => cast::cast_value(&Value::text(&text), Type::Text, ty),
+        (_, ty) => cast::cast_value(&Value::text(&compact(text)), Type::Text, ty),
+    }
+}
+
+/// What kind of value a text is, in DuckDB's words.
+pub fn kind(text: &str) -> &'static str {
+    match text.trim().as_bytes().first() {
+        Some(b'{') => "OBJECT",
+        Some(b'[') => "ARRAY",
+        Some(b'"') => "VARCHAR",
+        Some(b't' | b'f') => "BOOLEAN",
+        Some(b'n') | None => "NULL",
+        _ if text.contains(['.', 'e', 'E']) => "DOUBLE",
+        Some(b'-') => "BIGINT",
+        _ => "UBIGINT",
+    }
+}
+
+/// Whether `outer` contains `inner`, as PostgreSQL's `@>` has it.
+pub fn contains(outer: &str, inner: &str) -> bool {
+    fn within(outer: &str, inner: &str, depth: usize) -> bool {
+        if depth > CONTAINS_DEPTH_MAX {
+            return false;
+        }
+        match (parse(outer), parse(inner)) {
+            (Parsed::Object(have), Parsed::Object(want)) => want.iter().all(|(key, wanted)| {
+                have.iter().any(|(own, value)| own == key && within(value.get(), wanted.get(), depth + 1))
+            }),
+            (Parsed::Array(have), Parsed::Array(want)) => want
+                .iter()
+                .all(|wanted| have.iter().any(|value| within(value.get(), wanted.get(), depth + 1))),
+            // An array contains a plain value, at its top only.
+            (Parsed::Array(_), Parsed::Object(_)) => false,
+            (Parsed::Array(have), _) => {
+                depth == 0 && have.iter().any(|value| within(value.get(), inner, depth + 1))
+            }
+            (Parsed::Text(a), Parsed::Text(b)) => a == b,
+            (Parsed::Number(a), Parsed::Number(b)) => a == b || number(a) == number(b),
+            (Parsed::Bool(a), Parsed::Bool(b)) => a == b,
+            (Parsed::Null, Parsed::Null) => true,
+            _ => false,
+        }
+    }
+    fn number(text: &str) -> Option<f64> {
+        text.parse().ok()
+    }
+    within(outer, inner, 0)
+}
+
+/// Deepest containment that is looked into; each level is a level of the stack.
+const CONTAINS_DEPTH_MAX: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_found() {
+        let text = r#"{"a": [1, {"b c": "x\ty"}, null], "d": 1.10}"#;
+        let at = |p: &str| get(text, &path(p).unwrap());
+        assert_eq!(at("$.a[0]"), Some("1"));
+        assert_eq!(at("$.a[1].\"b c\""), Some("\"x\\ty\""));
+        assert_eq!(at("/a/0"), Some("1"));
+        assert_eq!(at("d"), Some("1.10"));
+        assert_eq!(at("$.a[-1]"), Some("null"));
+        assert_eq!(at("$.z"), None);
+        assert_eq!(all(text, &path("$.a[*]").unwrap(), 9).len(), 3);
+        assert_eq!(compact(text), r#"{"a":[1,{"b c":"x\ty"},null],"d":1.10}"#);
+        for wrong in ["$.", "$a", "$[", "$[x]", "$.\"a"] {
+            assert!(path(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn deep_texts_do_not_overflow() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let _ = (checked(&deep), kind(&deep), contains(&deep, &deep));
+        let _ = get(&deep, &vec![Step::Index(0); 100]);
+    }
+
+    #[test]
+    fn values_go_and_come() {
+        let ty = Type::structure(vec![
+            ("a".into(), Type::list(Type::Integer).unwrap()),
+            ("b".into(), Type::map(Type::Text, Type::Double).unwrap()),
+        ])
+        .unwrap();
+        let text = r#"{"a":[1,null],"b":{"x":1.5,"y":null}}"#;
+        let value = to_value(text, ty).unwrap();
+        assert_eq!(from_value(&value, ty).unwrap().as_text(), Some(text));
+        assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap()).is_err());
+        assert!(checked("{\"a\":}").is_err());
+    }
+}

@@ -1,0 +1,103 @@
+//! Casts between nested types: element by element, a struct's fields by name where names agree, else by position.
+
+use super::encoding::{self, elements, entries, fields};
+use crate::{Error, Result, SqlState, Type, Value, cast};
+
+/// For each field of `to`, the field of `from` that becomes it; `None` when the structs have nothing in common.
+pub fn matched_fields(from: &[(String, Type)], to: &[(String, Type)]) -> Option<Vec<Option<usize>>> {
+    let place = |name: &str| {
+        let exact = from.iter().position(|(own, _)| own == name);
+        exact.or_else(|| from.iter().position(|(own, _)| own.eq_ignore_ascii_case(name)))
+    };
+    let by_name: Vec<Option<usize>> =
+        to.iter().map(|(name, _)| if name.is_empty() { None } else { place(name) }).collect();
+    if by_name.iter().any(Option::is_some) {
+        return Some(by_name);
+    }
+    (from.len() == to.len()).then(|| (0..to.len()).map(Some).collect())
+}
+
+/// Whether there is a cast, where `plain` says so of types that are not nested.
+pub fn castable(from: Type, to: Type, plain: &dyn Fn(Type, Type) -> bool) -> bool {
+    let inner = |from: Type, to: Type| from == Type::Null || from == to || castable(from, to, plain);
+    match (from, to) {
+        (Type::List(_), Type::List(_)) => {
+            from.element().zip(to.element()).is_some_and(|(from, to)| inner(from, to))
+        }
+        (Type::Map(_), Type::Map(_)) => from
+            .entry()
+            .zip(to.entry())
+            .is_some_and(|((from_key, from), (key, to))| inner(from_key, key) && inner(from, to)),
+        (Type::Struct(_), Type::Struct(_)) => {
+            let (from, to) = (from.fields().unwrap_or_default(), to.fields().unwrap_or_default());
+            matched_fields(from, to).is_some_and(|places| {
+                places.iter().zip(to).all(|(at, (_, to))| at.is_none_or(|at| inner(from[at].1, *to)))
+            })
+        }
+        _ => plain(from, to),
+    }
+}
+
+/// A nested value of type `from` as one of the nested type `to`.
+pub fn cast_nested(bytes: &[u8], from: Type, to: Type) -> Result<Value> {
+    let mut out = Vec::with_capacity(bytes.len());
+    push(bytes, from, to, &mut out)?;
+    Ok(Value::Bytes(out.into()))
+}
+
+fn push(bytes: &[u8], from: Type, to: Type, out: &mut Vec<u8>) -> Result<()> {
+    let slot = |slot: Option<&[u8]>, from: Type, to: Type, out: &mut Vec<u8>| -> Result<()> {
+        match slot {
+            _ if from == to => encoding::push_raw(slot, out),
+            None => out.push(encoding::NULL),
+            Some(payload) if from.is_nested() && to.is_nested() => {
+                out.push(encoding::VALUE);
+                push(payload, from, to, out)?;
+            }
+            Some(payload) => {
+                let value = cast::cast_value(&encoding::value_of(payload, from), from, to)?;
+                encoding::push_slot(&value, to, out);
+            }
+        }
+        Ok(())
+    };
+    match (from, to) {
+        (Type::List(_), Type::List(_)) => {
+            let (from_element, to_element) =
+                (from.element().unwrap_or(Type::Null), to.element().unwrap_or(Type::Null));
+            for element in elements(from, bytes) {
+                slot(element, from_element, to_element, out)?;
+            }
+            out.push(encoding::END);
+        }
+        (Type::Map(_), Type::Map(_)) => {
+            let nothing = (Type::Null, Type::Null);
+            let (from_types, to_types) = (from.entry().unwrap_or(nothing), to.entry().unwrap_or(nothing));
+            for (at, entry) in entries(from, bytes).enumerate() {
+                match at % 2 {
+                    0 => slot(entry, from_types.0, to_types.0, out)?,
+                    _ => slot(entry, from_types.1, to_types.1, out)?,
+                }
+            }
+            out.push(encoding::END);
+        }
+        (Type::Struct(_), Type::Struct(_)) => {
+            let (from_fields, to_fields) =
+                (from.fields().unwrap_or_default(), to.fields().unwrap_or_default());
+            let places = matched_fields(from_fields, to_fields).ok_or_else(|| no_cast(from, to))?;
+            let values = fields(from, bytes);
+            for (place, (_, to)) in places.into_iter().zip(to_fields) {
+                match place {
+                    Some(at) => slot(values[at], from_fields[at].1, *to, out)?,
+                    None => out.push(encoding::NULL),
+                }
+            }
+        }
+        _ => return Err(no_cast(from, to)),
+    }
+    Ok(())
+}
+
+fn no_cast(from: Type, to: Type) -> Error {
+    Error::new(SqlState::CannotCoerce, format!("cannot cast type {from} to {to}"))
+}

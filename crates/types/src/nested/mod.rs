@@ -1,0 +1,256 @@
+//! Nested types: LIST, STRUCT and MAP, to any depth up to `NESTING_MAX`.
+//!
+//! A nested type is a number in `Type`, which thereby stays eight bytes that are copied; what the number stands for is
+//! kept here, once for each distinct type, as long as the process runs. The number is a hash of the type's name, so
+//! that it means the same in another process that knows the type.
+//!
+//! A value is one byte string (`encoding`) whose order is the order of the values, so that whoever handles byte strings
+//! handles nested values: hash tables, sorts, dictionaries, blocks, statistics.
+
+mod casting;
+pub mod encoding;
+mod text;
+
+pub use casting::{cast_nested, castable, matched_fields};
+pub use text::{format, parse};
+
+use std::collections::HashMap;
+use std::sync::{OnceLock, RwLock};
+
+use crate::{Error, Result, SqlState, Type};
+
+/// Deepest nesting of a type: what walks over types and values recurses with it.
+pub const NESTING_MAX: u32 = 64;
+/// Distinct nested types that a process may come to know.
+const KNOWN_MAX: usize = 1 << 20;
+
+/// Which nested type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NestedId(u32);
+
+/// What a nested type is made of.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Nested {
+    pub shape: Shape,
+    depth: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    List(Type),
+    /// Names and types, in order; a row of no names has empty ones.
+    Struct(Vec<(String, Type)>),
+    Map(Type, Type),
+}
+
+impl NestedId {
+    pub fn number(self) -> u32 {
+        self.0
+    }
+    /// The nested type of that number, if this process knows one.
+    pub fn from_number(number: u32) -> Option<NestedId> {
+        let known = known().read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        known.contains_key(&number).then_some(NestedId(number))
+    }
+    pub fn get(self) -> &'static Nested {
+        let known = known().read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Numbers are only made by `intern`, which never forgets one.
+        known[&self.0]
+    }
+}
+
+fn known() -> &'static RwLock<HashMap<u32, &'static Nested>> {
+    static KNOWN: OnceLock<RwLock<HashMap<u32, &'static Nested>>> = OnceLock::new();
+    KNOWN.get_or_init(RwLock::default)
+}
+
+fn intern(shape: Shape) -> Result<NestedId> {
+    let depth = 1 + match &shape {
+        Shape::List(element) => element.nesting(),
+        Shape::Struct(fields) => fields.iter().map(|(_, ty)| ty.nesting()).max().unwrap_or(0),
+        Shape::Map(key, value) => key.nesting().max(value.nesting()),
+    };
+    if depth > NESTING_MAX {
+        return Err(Error::new(
+            SqlState::StatementTooComplex,
+            format!("a type is nested deeper than {NESTING_MAX} levels"),
+        )
+        .with_hint("keep what lies deeper as JSON"));
+    }
+    let mut known = known().write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut number = hash(&shape);
+    while let Some(other) = known.get(&number) {
+        if other.shape == shape {
+            return Ok(NestedId(number));
+        }
+        number = number.wrapping_add(1);
+    }
+    if known.len() >= KNOWN_MAX {
+        return Err(Error::new(SqlState::OutOfMemory, "too many different nested types are in use"));
+    }
+    known.insert(number, Box::leak(Box::new(Nested { shape, depth })));
+    Ok(NestedId(number))
+}
+
+/// FNV-1a of what the type is made of, inner types by their numbers.
+fn hash(shape: &Shape) -> u32 {
+    let mut state = 0x811c_9dc5_u32;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes.iter().chain(&[0]) {
+            state = (state ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
+    };
+    let mut add_type = |ty: Type| match ty {
+        Type::List(id) | Type::Struct(id) | Type::Map(id) => add(&id.0.to_le_bytes()),
+        other => add(other.sql_name().as_bytes()),
+    };
+    match shape {
+        Shape::List(element) => {
+            add_type(*element);
+            add(b"list");
+        }
+        Shape::Map(key, value) => {
+            add_type(*key);
+            add_type(*value);
+            add(b"map");
+        }
+        Shape::Struct(fields) => {
+            for (_, ty) in fields {
+                add_type(*ty);
+            }
+            for (name, _) in fields {
+                add(name.as_bytes());
+            }
+            add(b"struct");
+        }
+    }
+    state
+}
+
+impl Type {
+    pub fn list(element: Type) -> Result<Type> {
+        intern(Shape::List(element)).map(Type::List)
+    }
+    pub fn structure(fields: Vec<(String, Type)>) -> Result<Type> {
+        intern(Shape::Struct(fields)).map(Type::Struct)
+    }
+    pub fn map(key: Type, value: Type) -> Result<Type> {
+        intern(Shape::Map(key, value)).map(Type::Map)
+    }
+    pub fn is_nested(self) -> bool {
+        matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_))
+    }
+    /// What a list's elements are.
+    pub fn element(self) -> Option<Type> {
+        let Type::List(id) = self else { return None };
+        match id.get().shape {
+            Shape::List(element) => Some(element),
+            _ => None,
+        }
+    }
+    /// A struct's fields.
+    pub fn fields(self) -> Option<&'static [(String, Type)]> {
+        let Type::Struct(id) = self else { return None };
+        match &id.get().shape {
+            Shape::Struct(fields) => Some(fields),
+            _ => None,
+        }
+    }
+    /// What a map's keys and values are.
+    pub fn entry(self) -> Option<(Type, Type)> {
+        let Type::Map(id) = self else { return None };
+        match id.get().shape {
+            Shape::Map(key, value) => Some((key, value)),
+            _ => None,
+        }
+    }
+    /// Levels of nesting; 0 of a plain type.
+    pub fn nesting(self) -> u32 {
+        match self {
+            Type::List(id) | Type::Struct(id) | Type::Map(id) => id.get().depth,
+            _ => 0,
+        }
+    }
+    /// Whether a type occurs in it, itself included.
+    pub fn holds(self, wanted: &dyn Fn(Type) -> bool) -> bool {
+        wanted(self)
+            || match self {
+                Type::List(_) => self.element().is_some_and(|e| e.holds(wanted)),
+                Type::Struct(_) => self.fields().unwrap_or_default().iter().any(|(_, t)| t.holds(wanted)),
+                Type::Map(_) => self.entry().is_some_and(|(k, v)| k.holds(wanted) || v.holds(wanted)),
+                _ => false,
+            }
+    }
+    /// Another type in place of the plain ones inside, as `change` has it.
+    pub fn with_leaves(self, change: &dyn Fn(Type) -> Type) -> Type {
+        let changed = match self {
+            Type::List(_) => self.element().map(|e| Type::list(e.with_leaves(change))),
+            Type::Struct(_) => self.fields().map(|fields| {
+                Type::structure(fields.iter().map(|(n, t)| (n.clone(), t.with_leaves(change))).collect())
+            }),
+            Type::Map(_) => {
+                self.entry().map(|(k, v)| Type::map(k.with_leaves(change), v.with_leaves(change)))
+            }
+            leaf => return change(leaf),
+        };
+        // The same shape is no deeper than before.
+        changed.and_then(Result::ok).unwrap_or(self)
+    }
+    /// The name in SQL of a nested type.
+    pub(crate) fn nested_name(self) -> String {
+        match self {
+            Type::List(_) => format!("{}[]", self.element().unwrap_or(Type::Null).sql_name()),
+            Type::Map(_) => {
+                let (key, value) = self.entry().unwrap_or((Type::Null, Type::Null));
+                format!("MAP({}, {})", key.sql_name(), value.sql_name())
+            }
+            _ => {
+                let mut name = String::from("STRUCT(");
+                for (at, (field, ty)) in self.fields().unwrap_or_default().iter().enumerate() {
+                    if at > 0 {
+                        name.push_str(", ");
+                    }
+                    if !field.is_empty() {
+                        name.push_str(&identifier(field));
+                        name.push(' ');
+                    }
+                    name.push_str(&ty.sql_name());
+                }
+                name.push(')');
+                name
+            }
+        }
+    }
+}
+
+/// A name as SQL has it, in quotes where it needs them.
+fn identifier(name: &str) -> String {
+    let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_types_are_one() {
+        let list = Type::list(Type::Integer).unwrap();
+        assert_eq!(list, Type::list(Type::Integer).unwrap());
+        assert_ne!(list, Type::list(Type::BigInt).unwrap());
+        let record = Type::structure(vec![("a".into(), list), ("B c".into(), Type::Text)]).unwrap();
+        assert_eq!(record.sql_name(), "STRUCT(a INTEGER[], \"B c\" TEXT)");
+        assert_eq!(Type::map(Type::Text, record).unwrap().nesting(), 3);
+        assert_eq!(size_of::<Type>(), 8);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let mut ty = Type::Integer;
+        for _ in 0..NESTING_MAX {
+            ty = Type::list(ty).unwrap();
+        }
+        assert!(Type::list(ty).is_err());
+    }
+}

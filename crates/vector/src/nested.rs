@@ -1,0 +1,218 @@
+//! Nested vectors taken apart into vectors of what is inside, and put together again: the way to and from Arrow, and
+//! for functions that look at many elements at once.
+
+use arrow_buffer::NullBufferBuilder;
+use types::nested::encoding::{self, elements, entries, fields};
+use types::{Physical, Type, Value};
+
+use crate::{Data, StringBuilder, Vector};
+
+/// Payloads collected for one vector.
+pub struct PayloadBuilder<'a> {
+    ty: Type,
+    payloads: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> PayloadBuilder<'a> {
+    pub fn new(ty: Type) -> Self {
+        PayloadBuilder { ty, payloads: Vec::new() }
+    }
+    pub fn push(&mut self, payload: Option<&'a [u8]>) {
+        self.payloads.push(payload);
+    }
+    pub fn len(&self) -> usize {
+        self.payloads.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.payloads.is_empty()
+    }
+    /// A flat vector, or a constant one of NULLs without a type.
+    pub fn finish(self) -> Vector {
+        let ty = self.ty;
+        if ty == Type::Null {
+            return Vector::constant(Type::Null, Value::Null, self.payloads.len());
+        }
+        let mut nulls = NullBufferBuilder::new(self.payloads.len());
+        self.payloads.iter().for_each(|p| nulls.append(p.is_some()));
+        let nulls = nulls.finish().filter(|n| n.null_count() > 0);
+        macro_rules! numbers {
+            ($variant:ident, $read:expr) => {{
+                let read = $read;
+                let value =
+                    |p: &Option<&[u8]>| p.and_then(|p| p.try_into().ok()).map(read).unwrap_or_default();
+                Data::$variant(self.payloads.iter().map(value).collect::<Vec<_>>().into())
+            }};
+        }
+        let data = match ty.physical() {
+            Physical::Bool => {
+                let set = |p: &Option<&[u8]>| p.is_some_and(|p| p.first().is_some_and(|b| *b != 0));
+                Data::Bool(self.payloads.iter().map(set).collect())
+            }
+            Physical::I16 => numbers!(I16, |b: [u8; 2]| i16::from_be_bytes(b) ^ i16::MIN),
+            Physical::I32 => numbers!(I32, |b: [u8; 4]| i32::from_be_bytes(b) ^ i32::MIN),
+            Physical::I64 => numbers!(I64, |b: [u8; 8]| i64::from_be_bytes(b) ^ i64::MIN),
+            Physical::I128 => numbers!(I128, |b: [u8; 16]| i128::from_be_bytes(b) ^ i128::MIN),
+            Physical::F32 => numbers!(F32, encoding::float_32),
+            Physical::F64 => numbers!(F64, encoding::float_64),
+            Physical::Bytes => {
+                let mut builder = StringBuilder::with_capacity(self.payloads.len());
+                for payload in &self.payloads {
+                    match payload {
+                        None => builder.push(b""),
+                        Some(payload) if ty.is_nested() => builder.push(payload),
+                        Some(payload) => encoding::with_text(payload, |text| builder.push(text)),
+                    }
+                }
+                Data::Bytes(builder.finish())
+            }
+        };
+        Vector::new(ty, data, nulls)
+    }
+}
+
+/// The bytes of a flat vector's row; of NULL none.
+fn bytes_of(vector: &Vector, row: usize) -> Option<&[u8]> {
+    match vector.data() {
+        Data::Bytes(strings) if !vector.is_null(row) => Some(strings.get(row)),
+        _ => None,
+    }
+}
+
+/// The elements of a flat vector of lists, end to end, and where each row's begin; NULL lists have none.
+pub fn split_list(lists: &Vector) -> (Vec<u32>, Vector) {
+    let ty = lists.ty();
+    let mut offsets = Vec::with_capacity(lists.len() + 1);
+    let mut builder = PayloadBuilder::new(ty.element().unwrap_or(Type::Null));
+    offsets.push(0);
+    for row in 0..lists.len() {
+        if let Some(bytes) = bytes_of(lists, row) {
+            elements(ty, bytes).for_each(|slot| builder.push(slot));
+        }
+        offsets.push(builder.len() as u32);
+    }
+    (offsets, builder.finish())
+}
+
+/// The keys and the values of a flat vector of maps, end to end, and where each row's begin.
+pub fn split_map(maps: &Vector) -> (Vec<u32>, Vector, Vector) {
+    let ty = maps.ty();
+    let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
+    let (mut keys, mut values) = (PayloadBuilder::new(key), PayloadBuilder::new(value));
+    let mut offsets = Vec::with_capacity(maps.len() + 1);
+    offsets.push(0);
+    for row in 0..maps.len() {
+        if let Some(bytes) = bytes_of(maps, row) {
+            let mut slots = entries(ty, bytes);
+            while let (Some(k), Some(v)) = (slots.next(), slots.next()) {
+                keys.push(k);
+                values.push(v);
+            }
+        }
+        offsets.push(keys.len() as u32);
+    }
+    (offsets, keys.finish(), values.finish())
+}
+
+/// The fields of a flat vector of structs.
+pub fn split_struct(structs: &Vector) -> Vec<Vector> {
+    let ty = structs.ty();
+    let types = ty.fields().unwrap_or_default();
+    let mut builders: Vec<PayloadBuilder<'_>> = types.iter().map(|(_, t)| PayloadBuilder::new(*t)).collect();
+    for row in 0..structs.len() {
+        match bytes_of(structs, row) {
+            Some(bytes) => {
+                builders.iter_mut().zip(fields(ty, bytes)).for_each(|(b, slot)| b.push(slot));
+            }
+            None => builders.iter_mut().for_each(|b| b.push(None)),
+        }
+    }
+    builders.into_iter().map(PayloadBuilder::finish).collect()
+}
+
+/// The slot of a row of a flat or constant vector.
+pub fn push_slot(vector: &Vector, row: usize, out: &mut Vec<u8>) {
+    if vector.is_null(row) {
+        out.push(encoding::NULL);
+        return;
+    }
+    out.push(encoding::VALUE);
+    push_payload(vector, row, out);
+}
+
+/// The payload of a row, not NULL, of a flat or constant vector.
+pub fn push_payload(vector: &Vector, row: usize, out: &mut Vec<u8>) {
+    match vector.data() {
+        Data::I16(v) => out.extend_from_slice(&encoding::sortable_i16(v[row])),
+        Data::I32(v) => out.extend_from_slice(&encoding::sortable_i32(v[row])),
+        Data::I64(v) => out.extend_from_slice(&encoding::sortable_i64(v[row])),
+        Data::I128(v) => out.extend_from_slice(&encoding::sortable_i128(v[row])),
+        Data::F32(v) => out.extend_from_slice(&encoding::sortable_f32(v[row])),
+        Data::F64(v) => out.extend_from_slice(&encoding::sortable_f64(v[row])),
+        Data::Bool(v) => out.push(u8::from(v.value(row))),
+        Data::Bytes(strings) if vector.ty().is_nested() => out.extend_from_slice(strings.get(row)),
+        Data::Bytes(strings) => encoding::push_bytes(strings.get(row), out),
+        Data::Constant(value) => encoding::push_payload(value, vector.ty(), out),
+        Data::Dictionary { .. } | Data::Coded(_) => {
+            encoding::push_payload(&vector.value(row), vector.ty(), out);
+        }
+    }
+}
+
+/// Lists of `rows` rows: those of row r are `elements` from `ranges(r)`; NULL where there is none.
+pub fn join_list(
+    ty: Type,
+    elements: &Vector,
+    rows: usize,
+    ranges: impl Fn(usize) -> Option<std::ops::Range<usize>>,
+) -> Vector {
+    join(ty, rows, |row, out| {
+        let Some(range) = ranges(row) else { return false };
+        range.for_each(|at| push_slot(elements, at, out));
+        out.push(encoding::END);
+        true
+    })
+}
+
+/// As `join_list`, for maps.
+pub fn join_map(
+    ty: Type,
+    keys: &Vector,
+    values: &Vector,
+    rows: usize,
+    ranges: impl Fn(usize) -> Option<std::ops::Range<usize>>,
+) -> Vector {
+    join(ty, rows, |row, out| {
+        let Some(range) = ranges(row) else { return false };
+        for at in range {
+            push_slot(keys, at, out);
+            push_slot(values, at, out);
+        }
+        out.push(encoding::END);
+        true
+    })
+}
+
+/// Structs of fields; NULL where `is_null` says so.
+pub fn join_struct(ty: Type, fields: &[Vector], rows: usize, is_null: impl Fn(usize) -> bool) -> Vector {
+    join(ty, rows, |row, out| {
+        if is_null(row) {
+            return false;
+        }
+        fields.iter().for_each(|field| push_slot(field, row, out));
+        true
+    })
+}
+
+/// A vector of nested values: `write` appends a row's bytes, or says that it is NULL.
+pub fn join(ty: Type, rows: usize, mut write: impl FnMut(usize, &mut Vec<u8>) -> bool) -> Vector {
+    let mut builder = StringBuilder::with_capacity(rows);
+    let mut nulls = NullBufferBuilder::new(rows);
+    let mut scratch = Vec::new();
+    for row in 0..rows {
+        scratch.clear();
+        let valid = write(row, &mut scratch);
+        builder.push(if valid { &scratch } else { b"" });
+        nulls.append(valid);
+    }
+    Vector::new(ty, Data::Bytes(builder.finish()), nulls.finish().filter(|n| n.null_count() > 0))
+}
