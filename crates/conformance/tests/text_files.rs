@@ -157,6 +157,10 @@ fn options_as_others_have_them() {
         "FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'DECIMAL(5,2)'}}, null_padding => true)"
     );
     assert_eq!(rows(&session, &format!("SELECT a, b {typed}")), ["1|2.00", "3|NULL", "4|5.00"]);
+    let padded = folder.write("d.csv", "a,b\n1,2,3\n4,5\n");
+    let padded = format!("SELECT * FROM read_csv('{padded}', null_padding => true)");
+    assert_eq!(columns(&session, &padded), "a BIGINT, b BIGINT, column2 BIGINT");
+    assert_eq!(rows(&session, &padded), ["1|2|3", "4|5|NULL"]);
     let short = error(
         &session,
         &format!("SELECT * FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'INTEGER'}})"),
