@@ -314,6 +314,20 @@ fn json_lines_arrays_and_values() {
     session.query("CREATE TABLE t (y DATE, a INTEGER)").expect("a table");
     session.query(&format!("COPY t FROM '{path}'")).expect("rows");
     assert_eq!(rows(&session, "SELECT * FROM t ORDER BY a"), ["NULL|7", "NULL|8"]);
+    // Nested values and JSON are read as JSON, strings with their quotes and escapes.
+    let deep = "{\"l\": [\"a\\nb\", \"\\u00e9\", null], \"j\": \"x\", \"k\": {\"a\": [1]}}\n";
+    let path = folder.write("deep.json", deep);
+    let types = "columns => {'l': 'TEXT[]', 'j': 'JSON', 'k': 'JSON'}";
+    assert_eq!(
+        rows(&session, &format!("SELECT length(l[1]), l[2], l[3], j, k FROM read_json('{path}', {types})")),
+        ["3|é|NULL|\"x\"|{\"a\": [1]}"]
+    );
+    session.query("CREATE TABLE deep (l TEXT[], k STRUCT(a INTEGER[]), j JSON)").expect("a table");
+    session.query(&format!("COPY deep FROM '{path}'")).expect("rows");
+    assert_eq!(rows(&session, "SELECT length(l[1]), k.a[1], j FROM deep"), ["3|1|\"x\""]);
+    let path = folder.write("wide.csv", "a\n1e400\n");
+    let e = error(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'a': 'DOUBLE'}})"));
+    assert_eq!(e.state(), SqlState::NumericValueOutOfRange);
     for empty in ["", " \n", "[]", "[ ]\n"] {
         let path = folder.write("empty.json", empty);
         assert_eq!(

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use plan::{FileSource, Rejects};
-use types::{Error, Field, Result, SqlState};
+use types::{Error, Field, Result, SqlState, Type};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
@@ -78,7 +78,8 @@ impl JsonFiles {
         slots.dedup();
         let order = columns.iter().map(|c| slots.partition_point(|s| s < c)).collect();
         let names = slots.iter().map(|s| fields[*s].name.clone()).collect();
-        let raw = slots.iter().map(|_| false).collect();
+        let of_json = |slot: &usize| fields[*slot].ty == Type::Json || fields[*slot].ty.is_nested();
+        let raw = slots.iter().map(of_json).collect();
         let whole = matches!(fields.as_slice(), [only] if only.name == WHOLE);
         Ok(JsonFiles {
             files,
@@ -273,6 +274,7 @@ impl JsonFiles {
                 forms: &self.forms,
                 pattern: None,
                 valid: true,
+                json: true,
                 bad: Some(&bad),
             };
             if let Ok(vector) = fields.column(slot, self.fields[*column].ty) {

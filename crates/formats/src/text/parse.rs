@@ -207,6 +207,7 @@ impl TextFiles {
                 forms: &self.forms,
                 pattern: self.forms.pattern(*column),
                 valid,
+                json: false,
                 bad: self.rejects.is_some().then_some(&bad),
             };
             if until == 0 {
