@@ -306,6 +306,8 @@ fn json_lines_arrays_and_values() {
     }
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
     assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
+    let path = folder.write("named.json", "{\"json\": 1}\n{\"json\": 2}\n");
+    assert_eq!(rows(&session, &format!("SELECT sum(json) FROM '{path}'")), ["3"]);
     let path = folder.write("nested.json", "{\"a\": {\"b\": [1, 2]}, \"c\": [ ]}\n");
     assert_eq!(rows(&session, &format!("SELECT CAST(a AS TEXT), CAST(c AS TEXT) FROM '{path}'")).len(), 1);
     let path = folder.write("typed.json", "{\"a\": \"7\", \"x\": 1}\n{\"a\": 8}\n");
@@ -328,6 +330,12 @@ fn json_lines_arrays_and_values() {
     let path = folder.write("wide.csv", "a\n1e400\n");
     let e = error(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'a': 'DOUBLE'}})"));
     assert_eq!(e.state(), SqlState::NumericValueOutOfRange);
+    // One object that is longer than what is looked at, and one with more keys than can be columns.
+    let path = folder.write("one.json", format!("{{\n\"a\": 7,\n\"b\": \"{}\"\n}}\n", "x".repeat(9 << 20)));
+    assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["7|9437184"]);
+    let keys: Vec<String> = (0..2000).map(|key| format!("\"k{key}\": {key}")).collect();
+    let path = folder.write("keys.json", format!("{{{}}}\n", keys.join(", ")));
+    assert_eq!(rows(&session, &format!("SELECT json ->> 'k1999' FROM '{path}'")), ["1999"]);
     for empty in ["", " \n", "[]", "[ ]\n"] {
         let path = folder.write("empty.json", empty);
         assert_eq!(

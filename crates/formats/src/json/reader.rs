@@ -8,7 +8,7 @@ use types::{Error, Field, Result, SqlState, Type};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
-use super::{Layout, WHOLE, layout_of};
+use super::{Layout, layout_of};
 use crate::input::Input;
 use crate::text::{
     BadValue, Dialect, Fields, Forms, Lines, Place, RECORD_BYTES_MAX, Span, bad_value, shown, value_cause,
@@ -80,7 +80,8 @@ impl JsonFiles {
         let names = slots.iter().map(|s| fields[*s].name.clone()).collect();
         let of_json = |slot: &usize| fields[*slot].ty == Type::Json || fields[*slot].ty.is_nested();
         let raw = slots.iter().map(of_json).collect();
-        let whole = matches!(fields.as_slice(), [only] if only.name == WHOLE);
+        // A key may be called as the column of whole records is.
+        let whole = source.text.header == Some(false);
         Ok(JsonFiles {
             files,
             units,
