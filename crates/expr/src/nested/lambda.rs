@@ -12,6 +12,7 @@ use vector::nested::{join, join_list, split_list};
 use vector::{Batch, Vector, VectorBuilder};
 
 use super::invalid;
+use super::list::{BYTES_MAX, too_large};
 use crate::frame::null_bits;
 use crate::operand::boolean_bits;
 use crate::program::Program;
@@ -76,7 +77,7 @@ impl LambdaCall {
                 places.push(i64::from(at - offsets[row]) + 1);
             }
         }
-        let mut results = Vec::new();
+        let (mut results, mut made) = (Vec::new(), 0usize);
         let mut begin = 0;
         while begin < count {
             let length = (count - begin).min(ELEMENTS_AT_ONCE);
@@ -86,7 +87,12 @@ impl LambdaCall {
                 Vector::from_i64(Type::BigInt, places[begin..begin + length].to_vec()),
             ];
             columns.extend(captured.iter().map(|c| spread(c, of)));
-            results.push(self.body_of(columns, length)?);
+            let result = self.body_of(columns, length)?;
+            made = made.saturating_add(result.bytes());
+            if made > BYTES_MAX {
+                return Err(too_large());
+            }
+            results.push(result);
             begin += length;
         }
         let range =
