@@ -308,7 +308,8 @@ fn too_long(count: i64) -> Error {
 
 pub(super) fn too_large() -> Error {
     let message = format!("lists of more than {} MiB in a batch of rows", BYTES_MAX >> 20);
-    Error::new(SqlState::OutOfMemory, message).with_hint("make shorter lists, or fewer rows of them at a time")
+    Error::new(SqlState::OutOfMemory, message)
+        .with_hint("make shorter lists, or fewer rows of them at a time")
 }
 
 /// Lists side by side: rows of their elements, NULL where one is shorter.
