@@ -235,6 +235,8 @@ fn rejects_are_left_out_and_noted() {
     session.query(&format!("COPY t FROM '{path}' (HEADER, REJECTS_TABLE 'bad')")).expect("rows");
     assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["4996"]);
     assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
+    session.query("CREATE VIEW bad AS SELECT 7 AS seven").expect("a view");
+    assert_eq!(rows(&session, "SELECT seven FROM bad"), ["7"]);
     // A quote that does not end takes one line with it, not the rest of the file.
     let path = folder.write("b.csv", "a,b\n1,x\n2,\"y\n3,z\n");
     let sql = format!(
