@@ -99,6 +99,12 @@ def test_nested_values_come_from_python(con):
     for number, (ty, value) in enumerate(values.items()):
         con.create_function(f"made{number}", lambda value=value: value, [], ty)
         assert con.sql(f"SELECT made{number}()").fetchone() == (value,), ty
+
+    def counted(words: list[str]) -> dict[str, int]:
+        return {word: words.count(word) for word in words}
+
+    con.create_function("counted", counted)
+    assert con.sql("SELECT counted(['a', 'b', 'a'])").fetchone() == ({"a": 2, "b": 1},)
     con.create_function("as_json", lambda: {"a": [1, None]}, [], "JSON")
     assert con.sql("SELECT as_json()").fetchone() == ('{"a": [1, null]}',)
     con.create_function("no_list", lambda: 7, [], "INTEGER[]")
