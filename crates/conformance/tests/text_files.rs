@@ -253,6 +253,9 @@ fn odd_files_are_read_or_refused() {
     let long = format!("a,b\n1,{}\n2,x\n", "y".repeat(10 << 20));
     let path = folder.write("long.csv", long);
     assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["1|10485760", "2|1"]);
+    let path = folder.write("longer.csv", format!("a,b\n1,{}\n2,x\n", "y".repeat(40 << 20)));
+    let e = error(&session, &format!("SELECT * FROM '{path}'"));
+    assert!(e.message().contains("line 2") && e.message().contains("32 MiB"), "{e}");
     let path = folder.write("latin.csv", b"a,b\n1,caf\xE9\n2,x\n");
     let e = error(&session, &format!("SELECT * FROM '{path}'"));
     assert!(e.message().contains("line 2, column \"b\"") && e.message().contains("UTF-8"), "{e}");
