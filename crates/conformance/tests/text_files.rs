@@ -157,6 +157,10 @@ fn options_as_others_have_them() {
         "FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'DECIMAL(5,2)'}}, null_padding => true)"
     );
     assert_eq!(rows(&session, &format!("SELECT a, b {typed}")), ["1|2.00", "3|NULL", "4|5.00"]);
+    let padded = folder.write("d.csv", "a,b\n1,2,3\n4,5\n");
+    let padded = format!("SELECT * FROM read_csv('{padded}', null_padding => true)");
+    assert_eq!(columns(&session, &padded), "a BIGINT, b BIGINT, column2 BIGINT");
+    assert_eq!(rows(&session, &padded), ["1|2|3", "4|5|NULL"]);
     let short = error(
         &session,
         &format!("SELECT * FROM read_csv('{path}', columns => {{'a': 'INTEGER', 'b': 'INTEGER'}})"),
@@ -231,6 +235,8 @@ fn rejects_are_left_out_and_noted() {
     session.query(&format!("COPY t FROM '{path}' (HEADER, REJECTS_TABLE 'bad')")).expect("rows");
     assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["4996"]);
     assert_eq!(rows(&session, "SELECT count(*), min(scan), max(line) FROM bad"), ["4|1|402"]);
+    session.query("CREATE VIEW bad AS SELECT 7 AS seven").expect("a view");
+    assert_eq!(rows(&session, "SELECT seven FROM bad"), ["7"]);
     // A quote that does not end takes one line with it, not the rest of the file.
     let path = folder.write("b.csv", "a,b\n1,x\n2,\"y\n3,z\n");
     let sql = format!(
@@ -247,6 +253,9 @@ fn odd_files_are_read_or_refused() {
     let long = format!("a,b\n1,{}\n2,x\n", "y".repeat(10 << 20));
     let path = folder.write("long.csv", long);
     assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["1|10485760", "2|1"]);
+    let path = folder.write("longer.csv", format!("a,b\n1,{}\n2,x\n", "y".repeat(40 << 20)));
+    let e = error(&session, &format!("SELECT * FROM '{path}'"));
+    assert!(e.message().contains("line 2") && e.message().contains("32 MiB"), "{e}");
     let path = folder.write("latin.csv", b"a,b\n1,caf\xE9\n2,x\n");
     let e = error(&session, &format!("SELECT * FROM '{path}'"));
     assert!(e.message().contains("line 2, column \"b\"") && e.message().contains("UTF-8"), "{e}");
@@ -302,6 +311,8 @@ fn json_lines_arrays_and_values() {
     }
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
     assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
+    let path = folder.write("named.json", "{\"json\": 1}\n{\"json\": 2}\n");
+    assert_eq!(rows(&session, &format!("SELECT sum(json) FROM '{path}'")), ["3"]);
     let path = folder.write("nested.json", "{\"a\": {\"b\": [1, 2]}, \"c\": [ ]}\n");
     assert_eq!(rows(&session, &format!("SELECT CAST(a AS TEXT), CAST(c AS TEXT) FROM '{path}'")).len(), 1);
     let path = folder.write("typed.json", "{\"a\": \"7\", \"x\": 1}\n{\"a\": 8}\n");
@@ -310,6 +321,26 @@ fn json_lines_arrays_and_values() {
     session.query("CREATE TABLE t (y DATE, a INTEGER)").expect("a table");
     session.query(&format!("COPY t FROM '{path}'")).expect("rows");
     assert_eq!(rows(&session, "SELECT * FROM t ORDER BY a"), ["NULL|7", "NULL|8"]);
+    // Nested values and JSON are read as JSON, strings with their quotes and escapes.
+    let deep = "{\"l\": [\"a\\nb\", \"\\u00e9\", null], \"j\": \"x\", \"k\": {\"a\": [1]}}\n";
+    let path = folder.write("deep.json", deep);
+    let types = "columns => {'l': 'TEXT[]', 'j': 'JSON', 'k': 'JSON'}";
+    assert_eq!(
+        rows(&session, &format!("SELECT length(l[1]), l[2], l[3], j, k FROM read_json('{path}', {types})")),
+        ["3|é|NULL|\"x\"|{\"a\": [1]}"]
+    );
+    session.query("CREATE TABLE deep (l TEXT[], k STRUCT(a INTEGER[]), j JSON)").expect("a table");
+    session.query(&format!("COPY deep FROM '{path}'")).expect("rows");
+    assert_eq!(rows(&session, "SELECT length(l[1]), k.a[1], j FROM deep"), ["3|1|\"x\""]);
+    let path = folder.write("wide.csv", "a\n1e400\n");
+    let e = error(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'a': 'DOUBLE'}})"));
+    assert_eq!(e.state(), SqlState::NumericValueOutOfRange);
+    // One object that is longer than what is looked at, and one with more keys than can be columns.
+    let path = folder.write("one.json", format!("{{\n\"a\": 7,\n\"b\": \"{}\"\n}}\n", "x".repeat(9 << 20)));
+    assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["7|9437184"]);
+    let keys: Vec<String> = (0..2000).map(|key| format!("\"k{key}\": {key}")).collect();
+    let path = folder.write("keys.json", format!("{{{}}}\n", keys.join(", ")));
+    assert_eq!(rows(&session, &format!("SELECT json ->> 'k1999' FROM '{path}'")), ["1999"]);
     for empty in ["", " \n", "[]", "[ ]\n"] {
         let path = folder.write("empty.json", empty);
         assert_eq!(

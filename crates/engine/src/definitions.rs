@@ -78,11 +78,15 @@ impl Definitions {
             )
             .with_hint("drop it first, or ask for it to be replaced"));
         }
-        texts.externals.insert(name, external);
+        let before = texts.externals.insert(name, external);
+        // What it held is let go without the lock: the host program may have something to do then.
+        drop(texts);
+        drop(before);
         Ok(())
     }
     pub fn drop_external(&self, name: &str) -> bool {
-        self.lock().externals.remove(name).is_some()
+        let dropped = self.lock().externals.remove(name);
+        dropped.is_some()
     }
     pub fn external(&self, name: &str) -> Option<External> {
         self.lock().externals.get(name).cloned()

@@ -182,10 +182,12 @@ impl sql::Relations for SessionRelations {
         if self.snapshot.find(schema, name).is_some() {
             return None;
         }
-        if schema.is_none() && self.rejects().contains_key(name) {
-            return Some(rejects::view(name));
-        }
-        self.database.as_ref()?.shared.definitions.view(schema, name)
+        let view = self.database.as_ref().and_then(|d| d.shared.definitions.view(schema, name));
+        // Tables of rejects come last: their names are not the user's choice.
+        view.or_else(|| {
+            let known = schema.is_none() && self.rejects().contains_key(name);
+            known.then(|| rejects::view(name))
+        })
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
         self.database.as_ref()?.shared.definitions.macro_named(name)

@@ -35,7 +35,7 @@ pub struct TextOptions {
     pub comment: u8,
     /// Lines before the header, or before the first record.
     pub skip: u64,
-    /// `None`: found by looking at the first line.
+    /// `None`: found by looking at the first line. Of JSON, `Some(false)`: a record is itself the only value.
     pub header: Option<bool>,
     /// The texts that stand for NULL.
     pub null_texts: Vec<String>,

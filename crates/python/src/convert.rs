@@ -3,11 +3,13 @@
 //!
 //! Year-month intervals have no counterpart in the standard library and come as text.
 
+use std::collections::HashSet;
+
 use engine::{Type, Value};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
 use types::nested::encoding;
 
@@ -131,6 +133,13 @@ pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
             let bytes: [u8; 16] = object.extract().map_err(|_| wrong())?;
             Value::I128(types::cast::uuid_from_bytes(bytes))
         }
+        ty if ty.is_nested() && !object.is_instance_of::<PyString>() => {
+            nested_from_python(object, ty)?.ok_or_else(wrong)?
+        }
+        Type::Json if !object.is_instance_of::<PyString>() => {
+            let text = object.py().import("json")?.call_method1("dumps", (object,))?.to_string();
+            types::cast::cast_value(&Value::text(&text), Type::Text, ty).map_err(|_| wrong())?
+        }
         // What Python writes as SQL reads it: dates, times, decimals, UUIDs, and text itself.
         _ => {
             let text = object.str()?.to_string();
@@ -138,4 +147,46 @@ pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
             types::cast::cast_value(&text, Type::Text, ty).map_err(|_| wrong())?
         }
     })
+}
+
+/// What `nested` made of a value, and the like of it: anything that can be gone through as a list; a dict, or as many values,
+/// as a struct; a dict, or pairs, as a map. `None` for other objects.
+fn nested_from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Option<Value>> {
+    let is_dict = object.is_instance_of::<PyDict>();
+    if let Some(element) = ty.element() {
+        if is_dict {
+            return Ok(None);
+        }
+        let items = object.try_iter()?.map(|item| from_python(&item?, element));
+        return Ok(Some(encoding::list_of(&items.collect::<PyResult<Vec<_>>>()?, element)));
+    }
+    if let Some((key_type, value_type)) = ty.entry() {
+        let pairs = if is_dict { object.call_method0("items")? } else { object.clone() };
+        let mut known = HashSet::new();
+        let mut out = Vec::new();
+        for pair in pairs.try_iter()? {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+            let begin = out.len();
+            encoding::push_slot(&from_python(&key, key_type)?, key_type, &mut out);
+            if key.is_none() || !known.insert(out[begin..].to_vec()) {
+                return Ok(None);
+            }
+            encoding::push_slot(&from_python(&value, value_type)?, value_type, &mut out);
+        }
+        out.push(encoding::END);
+        return Ok(Some(Value::Bytes(out.into())));
+    }
+    let fields = ty.fields().unwrap_or_default();
+    let items = match is_dict {
+        true => fields
+            .iter()
+            .map(|(name, _)| object.call_method1("get", (name.as_str(),)))
+            .collect::<PyResult<Vec<_>>>()?,
+        false => object.try_iter()?.collect::<PyResult<Vec<_>>>()?,
+    };
+    if items.len() != fields.len() {
+        return Ok(None);
+    }
+    let values = items.iter().zip(fields).map(|(item, (_, ty))| from_python(item, *ty));
+    Ok(encoding::struct_of(&values.collect::<PyResult<Vec<_>>>()?, ty))
 }

@@ -123,10 +123,11 @@ fn told(py: Python<'_>, name: &str, error: PyErr) -> engine::Error {
     let what = error.to_string();
     let detail = traceback.unwrap_or_else(|_| what.clone()).trim_end().to_owned();
     let mut causes = CAUSES.lock().unwrap_or_else(PoisonError::into_inner);
-    if causes.len() == CAUSES_MAX {
-        causes.pop_front();
-    }
+    let oldest = if causes.len() == CAUSES_MAX { causes.pop_front() } else { None };
     causes.push_back((detail.clone(), error));
+    drop(causes);
+    // Python code may run as the exception goes, and hand the interpreter to somebody who waits for the lock.
+    drop(oldest);
     engine::Error::new(SqlState::ExternalRoutineException, format!("function {name}: {what}"))
         .with_detail(detail)
 }

@@ -67,9 +67,11 @@ impl Hook {
             ));
         }
         let mut state = self.state();
-        state.error = None;
+        let before = state.error.take();
         state.began = Some(Instant::now());
         state.told = None;
+        drop(state);
+        drop(before);
         Ok(())
     }
 
@@ -106,7 +108,8 @@ impl Hook {
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.state().error = Some(error);
+                let before = self.state().error.replace(error);
+                drop(before);
                 ControlFlow::Break(())
             }
         }

@@ -89,6 +89,29 @@ def test_values_of_every_type_go_both_ways(con):
             assert got == (value, None), (name, ty)
 
 
+def test_nested_values_come_from_python(con):
+    values = {
+        "INTEGER[]": [1, None, 3],
+        "TEXT[]": ["a\n'b'", None, "None"],
+        "STRUCT(a INTEGER, b TEXT)": {"a": None, "b": "x, y"},
+        "MAP(TEXT, INTEGER[])": {"k": [1], "null": None},
+    }
+    for number, (ty, value) in enumerate(values.items()):
+        con.create_function(f"made{number}", lambda value=value: value, [], ty)
+        assert con.sql(f"SELECT made{number}()").fetchone() == (value,), ty
+
+    def counted(words: list[str]) -> dict[str, int]:
+        return {word: words.count(word) for word in words}
+
+    con.create_function("counted", counted)
+    assert con.sql("SELECT counted(['a', 'b', 'a'])").fetchone() == ({"a": 2, "b": 1},)
+    con.create_function("as_json", lambda: {"a": [1, None]}, [], "JSON")
+    assert con.sql("SELECT as_json()").fetchone() == ('{"a": [1, null]}',)
+    con.create_function("no_list", lambda: 7, [], "INTEGER[]")
+    with pytest.raises(quickstep.Error):
+        con.sql("SELECT no_list()").fetchall()
+
+
 def test_aggregates_over_groups(con):
     con.create_function("middle", lambda x: sorted(x.to_pylist())[len(x) // 2], [int], int, kind="aggregate")
     assert con.sql("SELECT middle(i) FROM n").fetchone() == (5001,)

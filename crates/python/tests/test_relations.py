@@ -235,3 +235,8 @@ def test_files(con, tmp_path):
     assert len(con.read_parquet([str(path), str(path)], filename=True)) == 20
     (tmp_path / "x.csv").write_text("a;b\n1;2\n")
     assert con.read_csv(str(tmp_path / "x.csv"), delimiter=";", header=True).fetchall() == [(1, 2)]
+    types = {"a": "VARCHAR", "b": "DOUBLE"}
+    assert con.read_csv(str(tmp_path / "x.csv"), delim=";", types=types, nullstr=["1"]).fetchall() == [(None, 2.0)]
+    nested = ([1, None], {"a": "it's", "B": [(1, 2), []]})
+    got = con.execute("SELECT ?, ?", nested).fetchone()
+    assert got == ([1, None], {"a": "it's", "B": [[1, 2], []]})

@@ -11,23 +11,49 @@ use crate::{Error, Result, SqlState, Type, Value, cast};
 /// Checks a text.
 pub fn checked(text: &str) -> Result<Value> {
     serde_json::from_str::<&RawValue>(text).map_err(|e| malformed(text, &e))?;
-    Ok(Value::text(text))
+    match half_pair(text) {
+        Some(at) => Err(refused(text, format!("at byte {at}: half of a surrogate pair"))),
+        None => Ok(Value::text(text)),
+    }
+}
+
+/// The place of an escape that is half of a surrogate pair, in a text that is JSON otherwise: a string with it is no text,
+/// and its value could not be had.
+fn half_pair(text: &str) -> Option<usize> {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find('\\')).map(|at| from + at) {
+        from = match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at + 12,
+            Some(0xD800..=0xDFFF) => return Some(at),
+            Some(_) => at + 6,
+            None => at + 2,
+        };
+    }
+    None
 }
 
 fn malformed(text: &str, error: &serde_json::Error) -> Error {
-    let shown: String = text.chars().take(80).collect();
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
+    refused(text, format!("line {}, column {}: {reason}", error.line(), error.column()))
+}
+
+fn refused(text: &str, detail: String) -> Error {
+    let shown: String = text.chars().take(80).collect();
     Error::new(
         SqlState::InvalidTextRepresentation,
         format!("invalid input syntax for type json: \"{shown}\""),
     )
-    .with_detail(format!("line {}, column {}: {reason}", error.line(), error.column()))
+    .with_detail(detail)
     .with_hint("json_valid(text) tells which texts are JSON, TRY_CAST makes NULL of the others")
 }
 
 pub fn is_valid(text: &str) -> bool {
-    serde_json::from_str::<&RawValue>(text).is_ok()
+    serde_json::from_str::<&RawValue>(text).is_ok() && half_pair(text).is_none()
 }
 
 /// Without blanks outside of strings.
@@ -467,5 +493,11 @@ mod tests {
         assert_eq!(from_value(&value, ty).unwrap().as_text(), Some(text));
         assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap()).is_err());
         assert!(checked("{\"a\":}").is_err());
+        for sound in [r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\u00e9 \" é""#, r#"{"\\": "\n"}"#] {
+            assert!(is_valid(sound) && checked(sound).is_ok(), "{sound}");
+        }
+        for half in [r#""\ud83d""#, r#"["\ude00"]"#, r#"{"\ud83d\u0041": 1}"#, r#""\ud83d\ud83d\ude00""#] {
+            assert!(!is_valid(half) && checked(half).is_err(), "{half}");
+        }
     }
 }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::nested::NestedId;
+use crate::nested::{NESTING_MAX, NestedId};
 
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
@@ -136,8 +136,18 @@ impl Type {
                 _ => false,
             }
     }
-    /// The type that `sql_name` calls so, or a common other name of it; nested types are not among them.
+    /// The type that `sql_name` calls so, or a common other name of it; of nested types only lists are among them.
     pub fn from_sql_name(name: &str) -> Option<Type> {
+        let mut plain = name.trim();
+        let mut lists = 0;
+        while let Some(element) = plain.strip_suffix("[]").filter(|_| lists <= NESTING_MAX) {
+            plain = element.trim_end();
+            lists += 1;
+        }
+        (0..lists).try_fold(Self::plain_from_sql_name(plain)?, |element, _| Type::list(element).ok())
+    }
+
+    fn plain_from_sql_name(name: &str) -> Option<Type> {
         let name = name.trim().to_ascii_uppercase();
         let (word, arguments) = match name.split_once('(') {
             Some((word, rest)) => (word.trim(), rest.trim().strip_suffix(')')?),
@@ -170,6 +180,7 @@ impl Type {
             ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
             ("BYTEA" | "BLOB", []) => Self::Bytea,
             ("UUID", []) => Self::Uuid,
+            ("JSON" | "JSONB", []) => Self::Json,
             _ => return None,
         })
     }

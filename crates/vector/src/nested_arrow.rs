@@ -115,11 +115,16 @@ pub(crate) fn from_nested_array(array: &dyn Array, ty: Type) -> Option<Result<Ve
     let rows = array.len();
     let is_null = |row: usize| array.is_null(row);
     let lists = |values: &ArrayRef, range: &dyn Fn(usize) -> (usize, usize)| {
+        // A slice of many rows has the elements of all of them: only those between its own are looked at.
+        let own = (0..rows).filter(|row| !is_null(*row)).map(range).filter(|(begin, end)| begin < end);
+        let (from, to) = own.fold((values.len(), 0), |(from, to), (b, e)| (from.min(b), to.max(e)));
+        let values = values.slice(from, to.min(values.len()).saturating_sub(from));
         let elements = from_array(values.as_ref(), ty.element().unwrap_or(Type::Null))?.flatten();
         Ok(join_list(ty, &elements, rows, |row| {
             // Offsets of foreign views may lie anywhere.
+            let place = |at: usize| at.saturating_sub(from).min(elements.len());
             let (begin, end) = range(row);
-            (!is_null(row)).then(|| begin.min(elements.len())..end.min(elements.len()))
+            (!is_null(row)).then(|| place(begin)..place(end))
         }))
     };
     Some(match array.data_type() {
@@ -171,11 +176,14 @@ fn structs(array: &dyn Array, ty: Type) -> Result<Vector> {
 fn maps(array: &dyn Array, ty: Type) -> Result<Vector> {
     let array = array.as_map();
     let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
-    let keys = from_array(array.keys().as_ref(), key)?.flatten();
-    let values = from_array(array.values().as_ref(), value)?.flatten();
     let at = array.value_offsets();
+    // Of a slice, the entries of its own rows.
+    let from = at[0] as usize;
+    let count = at[array.len()] as usize - from;
+    let keys = from_array(array.keys().slice(from, count).as_ref(), key)?.flatten();
+    let values = from_array(array.values().slice(from, count).as_ref(), value)?.flatten();
     Ok(join_map(ty, &keys, &values, array.len(), |row| {
-        (!array.is_null(row)).then(|| at[row] as usize..at[row + 1] as usize)
+        (!array.is_null(row)).then(|| at[row] as usize - from..at[row + 1] as usize - from)
     }))
 }
 
@@ -252,7 +260,13 @@ mod tests {
         large.values().append(false);
         large.append(true);
         large.append(false);
-        assert_eq!(shown(&large.finish()), ["[[a], NULL]", "NULL"]);
+        large.values().values().append_value("b");
+        large.values().append(true);
+        large.append(true);
+        let large = large.finish();
+        assert_eq!(shown(&large), ["[[a], NULL]", "NULL", "[[b]]"]);
+        assert_eq!(shown(&large.slice(1, 2)), ["NULL", "[[b]]"]);
+        assert_eq!(shown(&large.slice(1, 1)), ["NULL"]);
         let mut fixed = FixedSizeListBuilder::new(Int32Builder::new(), 2);
         fixed.values().append_slice(&[1, 2, 0, 0, 5, 6]);
         fixed.append(true);

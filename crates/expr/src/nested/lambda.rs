@@ -11,13 +11,16 @@ use types::{Result, Type, Value};
 use vector::nested::{join, join_list, split_list};
 use vector::{Batch, Vector, VectorBuilder};
 
-use super::invalid;
+use super::list::{BYTES_MAX, too_large};
+use super::{bytes, invalid};
 use crate::frame::null_bits;
 use crate::operand::boolean_bits;
 use crate::program::Program;
 
 /// Elements that one evaluation of the body sees.
 const ELEMENTS_AT_ONCE: usize = 1 << 14;
+/// Bytes of lists that are taken apart at once.
+const BYTES_AT_ONCE: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -52,10 +55,31 @@ impl LambdaCall {
     /// Arguments: the list, then what is captured; for `list_reduce` the list is followed by the first value, which is
     /// given or the constant NULL of no type.
     pub(crate) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
-        let lists = inputs[0].flatten();
-        match self.kind {
-            Kind::Reduce => self.reduce(&lists, &inputs[1], &inputs[2..], ty, rows),
-            _ => self.each(&lists, &inputs[1..], ty, rows),
+        // Some rows at a time: one list that stands in all of them is taken apart for each.
+        let (mut parts, mut made, mut begin) = (Vec::new(), 0usize, 0);
+        while begin < rows {
+            let (mut end, mut held) = (begin, 0);
+            while end < rows && held < BYTES_AT_ONCE {
+                held += bytes(&inputs[0], end).map_or(0, <[u8]>::len);
+                end += 1;
+            }
+            let count = end - begin;
+            let of: Vec<Vector> = inputs.iter().map(|input| input.slice(begin, count)).collect();
+            let lists = of[0].flatten();
+            let part = match self.kind {
+                Kind::Reduce => self.reduce(&lists, &of[1], &of[2..], ty, count)?,
+                _ => self.each(&lists, &of[1..], ty, count)?,
+            };
+            made = made.saturating_add(part.bytes());
+            if made > BYTES_MAX {
+                return Err(too_large());
+            }
+            parts.push(part);
+            begin = end;
+        }
+        match parts.is_empty() {
+            true => Ok(Vector::constant(ty, Value::Null, 0)),
+            false => Ok(Vector::concat(&parts.iter().collect::<Vec<_>>())),
         }
     }
 
@@ -76,7 +100,7 @@ impl LambdaCall {
                 places.push(i64::from(at - offsets[row]) + 1);
             }
         }
-        let mut results = Vec::new();
+        let (mut results, mut made) = (Vec::new(), 0usize);
         let mut begin = 0;
         while begin < count {
             let length = (count - begin).min(ELEMENTS_AT_ONCE);
@@ -86,7 +110,12 @@ impl LambdaCall {
                 Vector::from_i64(Type::BigInt, places[begin..begin + length].to_vec()),
             ];
             columns.extend(captured.iter().map(|c| spread(c, of)));
-            results.push(self.body_of(columns, length)?);
+            let result = self.body_of(columns, length)?;
+            made = made.saturating_add(result.bytes());
+            if made > BYTES_MAX {
+                return Err(too_large());
+            }
+            results.push(result);
             begin += length;
         }
         let range =

@@ -11,6 +11,8 @@ use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
 /// Elements of a list that is made by a function, at most.
 const ELEMENTS_MAX: i64 = 1 << 24;
+/// Bytes that one call may make of a batch's rows where a number says how many: nothing else would end it.
+pub(super) const BYTES_MAX: usize = 1 << 30;
 
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
@@ -272,6 +274,7 @@ fn select_where(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 
 fn resize(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut failed = None;
+    let (mut made, mut filler) = (0usize, Vec::new());
     let result = lists(ty, rows, |row, out| {
         let count = whole(&inputs[1], row).unwrap_or(0);
         if !(0..=ELEMENTS_MAX).contains(&count) {
@@ -282,12 +285,17 @@ fn resize(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.take(count).collect();
         let missing = count - list.len();
         push_all(list, out);
-        for _ in 0..missing {
-            match inputs.get(2) {
-                Some(filler) => push_slot(filler, row, out),
-                None => out.push(encoding::NULL),
-            }
+        filler.clear();
+        match inputs.get(2) {
+            Some(given) => push_slot(given, row, &mut filler),
+            None => filler.push(encoding::NULL),
         }
+        made = made.saturating_add(missing.saturating_mul(filler.len()));
+        if made > BYTES_MAX {
+            failed = Some(too_large());
+            return None;
+        }
+        (0..missing).for_each(|_| out.extend_from_slice(&filler));
         Some(())
     })?;
     failed.map_or(Ok(result), Err)
@@ -296,6 +304,12 @@ fn resize(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 fn too_long(count: i64) -> Error {
     Error::new(SqlState::InvalidParameterValue, format!("a list cannot have {count} elements"))
         .with_hint(format!("functions make lists of 0 to {ELEMENTS_MAX} elements"))
+}
+
+pub(super) fn too_large() -> Error {
+    let message = format!("lists of more than {} MiB in a batch of rows", BYTES_MAX >> 20);
+    Error::new(SqlState::OutOfMemory, message)
+        .with_hint("make shorter lists, or fewer rows of them at a time")
 }
 
 /// Lists side by side: rows of their elements, NULL where one is shorter.
@@ -324,6 +338,7 @@ fn flatten(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 /// `list_range(start, end, step, inclusive)`.
 fn range(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut failed = None;
+    let mut made = 0usize;
     let result = lists(ty, rows, |row, out| {
         let (start, end) = (whole(&inputs[0], row)?, whole(&inputs[1], row)?);
         let (step, inclusive) = (whole(&inputs[2], row)?, inputs[3].value(row).as_bool()?);
@@ -340,6 +355,12 @@ fn range(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         let count = whole_steps + i128::from(inclusive || !touches);
         if count > i128::from(ELEMENTS_MAX) {
             failed = Some(too_long(i64::try_from(count).unwrap_or(i64::MAX)));
+            return None;
+        }
+        // A slot's mark and eight bytes.
+        made = made.saturating_add(count as usize * 9);
+        if made > BYTES_MAX {
+            failed = Some(too_large());
             return None;
         }
         for number in 0..count {

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use plan::{FileSource, Rejects};
-use types::{Error, Field, Result, SqlState};
+use types::{Error, Field, Result, SqlState, Type};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
-use super::{Layout, WHOLE, layout_of};
+use super::{Layout, layout_of};
 use crate::input::Input;
 use crate::text::{
     BadValue, Dialect, Fields, Forms, Lines, Place, RECORD_BYTES_MAX, Span, bad_value, shown, value_cause,
@@ -78,8 +78,10 @@ impl JsonFiles {
         slots.dedup();
         let order = columns.iter().map(|c| slots.partition_point(|s| s < c)).collect();
         let names = slots.iter().map(|s| fields[*s].name.clone()).collect();
-        let raw = slots.iter().map(|_| false).collect();
-        let whole = matches!(fields.as_slice(), [only] if only.name == WHOLE);
+        let of_json = |slot: &usize| fields[*slot].ty == Type::Json || fields[*slot].ty.is_nested();
+        let raw = slots.iter().map(of_json).collect();
+        // A key may be called as the column of whole records is.
+        let whole = source.text.header == Some(false);
         Ok(JsonFiles {
             files,
             units,
@@ -273,6 +275,7 @@ impl JsonFiles {
                 forms: &self.forms,
                 pattern: None,
                 valid: true,
+                json: true,
                 bad: Some(&bad),
             };
             if let Ok(vector) = fields.column(slot, self.fields[*column].ty) {

@@ -72,7 +72,7 @@ impl Shape {
     }
 
     pub fn is_object(&self) -> bool {
-        self.object.is_some() && !self.has_scalars() && self.list.is_none()
+        self.object.is_some() && !self.has_scalars() && self.list.is_none() && !self.odd
     }
 
     pub fn has_scalars(&self) -> bool {

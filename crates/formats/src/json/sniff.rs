@@ -12,7 +12,7 @@ use super::reader::{Walk, next_value};
 use super::shape::Shape;
 use super::{Layout, WHOLE, layout_of};
 use crate::input::Input;
-use crate::text::Given;
+use crate::text::{Given, RECORD_BYTES_MAX};
 
 const FILES: usize = 16;
 const HEAD_BYTES: u64 = 4 << 20;
@@ -21,7 +21,7 @@ const PLACE_BYTES: u64 = 64 << 10;
 const PLACES: u64 = 16;
 
 pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Result<(Schema, TextOptions)> {
-    let options = TextOptions {
+    let mut options = TextOptions {
         rejects: given.ignore_errors.then(Rejects::ignored),
         null_texts: vec![],
         formats: vec![],
@@ -30,11 +30,15 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     let nullable = |fields: &mut dyn Iterator<Item = (String, Type)>| {
         Schema::new(fields.map(|(name, ty)| Field::new(name, ty, true)).collect())
     };
-    if let Some(table) = table {
-        return Ok((nullable(&mut table.fields().iter().map(|f| (f.name.clone(), f.ty))), options));
-    }
-    if !given.columns.is_empty() {
-        return Ok((nullable(&mut given.columns.iter().cloned()), options));
+    let described = match table {
+        Some(table) => Some(nullable(&mut table.fields().iter().map(|f| (f.name.clone(), f.ty)))),
+        None if given.columns.is_empty() => None,
+        None => Some(nullable(&mut given.columns.iter().cloned())),
+    };
+    if let Some(schema) = described {
+        let whole = matches!(schema.fields(), [only] if only.name == WHOLE);
+        options.header = Some(!whole);
+        return Ok((schema, options));
     }
     let mut shape = Shape::default();
     let mut first = None;
@@ -58,7 +62,10 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
         Some(keys) if shape.is_object() && !keys.is_empty() => {
             keys.iter().map(|(name, shape)| Field::new(name, shape.ty(), true)).collect()
         }
-        _ => vec![Field::new(WHOLE, shape.ty(), true)],
+        _ => {
+            options.header = Some(false);
+            vec![Field::new(WHOLE, shape.ty(), true)]
+        }
     };
     Ok((Schema::new(fields), options))
 }
@@ -72,7 +79,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
     let limit = given.sample.unwrap_or(u64::MAX);
     let mut data = Vec::new();
     input.append(begin, begin + head, &mut data)?;
-    let more = begin + (data.len() as u64) < input.length;
+    let mut more = begin + (data.len() as u64) < input.length;
     let mut seen = 0;
     match layout {
         Layout::Lines => lines(&data, true, !more, limit, shape),
@@ -87,6 +94,12 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
                         seen += 1;
                     }
                     Ok(None) => break,
+                    // The first record is longer than the sample, as in a file that is one object.
+                    Err(wrong) if seen == 0 && wrong.cut && more && data.len() < 2 * RECORD_BYTES_MAX => {
+                        let length = data.len() as u64;
+                        input.append(begin + length, begin + 2 * length, &mut data)?;
+                        more = begin + (data.len() as u64) < input.length;
+                    }
                     Err(wrong) if seen == 0 && !wrong.cut => {
                         let text = crate::text::shown(data.get(wrong.at..).unwrap_or_default());
                         return Err(Error::new(

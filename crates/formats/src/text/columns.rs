@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
-use types::{Error, Physical, Type, Value, cast, datetime};
+use types::{Error, Physical, Type, Value, cast, datetime, json};
 use vector::{Data, StringBuilder, Vector};
 
 use super::dialect::{Dialect, Forms, Pattern};
@@ -23,6 +23,8 @@ pub struct Fields<'a> {
     pub pattern: Option<&'a Pattern>,
     /// All of `data` is known to be UTF-8.
     pub valid: bool,
+    /// Nested values are written as JSON.
+    pub json: bool,
     /// Where bad values are kept, NULL standing in for them; without it the first one ends the column.
     pub bad: Option<&'a RefCell<Vec<BadValue>>>,
 }
@@ -207,8 +209,8 @@ impl Fields<'_> {
                 Ok(Vector::new(ty, Data::I128(values.into()), nulls))
             }
             (Physical::F32, _) => {
-                let (values, nulls) =
-                    self.values(slot, ty, |t| float(t).map(|v| v as f32), |v| v.as_f64().map(|v| v as f32))?;
+                let fast = |t: &[u8]| float(t).map(|v| v as f32).filter(|v| v.is_finite());
+                let (values, nulls) = self.values(slot, ty, fast, |v| v.as_f64().map(|v| v as f32))?;
                 Ok(Vector::new(ty, Data::F32(values.into()), nulls))
             }
             (Physical::F64, _) => {
@@ -231,6 +233,9 @@ impl Fields<'_> {
                 let message = format!("it is not of the form {}", pattern.text);
                 BadValue { row, error: Error::new(types::SqlState::InvalidDatetimeFormat, message) }
             });
+        }
+        if self.json && ty.is_nested() {
+            return json::to_value(text, ty).map_err(|error| BadValue { row, error });
         }
         if ty.is_numeric() && !self.forms.plain_numbers() {
             let number = self.forms.number(text);
@@ -372,12 +377,12 @@ fn decimal_digits_in_64() -> u8 {
     types::logical::DECIMAL_64_PRECISION_MAX
 }
 
-/// Plain digits, point, sign and exponent; words such as NaN go the long way.
+/// Plain digits, point, sign and exponent; words such as NaN, and what is beyond the type, go the long way.
 fn float(text: &[u8]) -> Option<f64> {
     if text.iter().any(|b| !matches!(b, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E')) {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok()
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|v: &f64| v.is_finite())
 }
 
 fn not_utf8() -> Error {
@@ -409,6 +414,7 @@ mod tests {
             "99999",
             "99999.99",
             "1e3",
+            "1e400",
             "-",
             ".",
             "",

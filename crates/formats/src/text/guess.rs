@@ -110,12 +110,19 @@ fn date_forms(text: &str) -> u16 {
 /// `3-Feb-2024`.
 fn named_month(text: &str, separator: char, slot: usize) -> u16 {
     let mut parts = text.split(separator);
-    let (Some(day), Some(month), Some(year)) = (parts.next(), parts.next(), parts.next()) else { return 0 };
+    let (Some(day), Some(month), Some(year), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return 0;
+    };
     let names = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let known = names.contains(&month.to_ascii_lowercase().as_str());
-    let day = day.parse::<u32>().is_ok_and(|d| (1..=31).contains(&d));
-    let year = year.len() == 4 && year.bytes().all(|b| b.is_ascii_digit());
-    u16::from(known && day && year) << slot
+    let Some(month) = (1..).zip(names).find(|(_, name)| month.eq_ignore_ascii_case(name)) else { return 0 };
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if day.len() > 2 || year.len() != 4 || !digits(day) || !digits(year) {
+        return 0;
+    }
+    let year = year.parse().unwrap_or(0);
+    let last = datetime::days_in_month(year, month.0);
+    u16::from(year >= 1 && day.parse::<u32>().is_ok_and(|d| (1..=last).contains(&d))) << slot
 }
 
 /// The form of a time of day, as its place in `TIMES`.
@@ -282,6 +289,10 @@ mod tests {
         assert_eq!(form(&["13/02/2024", "02/13/2024"], Order::Unknown), "TEXT ");
         assert_eq!(form(&["31.12.99", "1.1.00"], Order::Unknown), "DATE %d.%m.%y");
         assert_eq!(form(&["3-Feb-2024"], Order::Unknown), "DATE %d-%b-%Y");
+        assert_eq!(form(&["3 Feb 2024"], Order::Unknown), "DATE %d %b %Y");
+        assert_eq!(form(&["3 Feb 2024 10:30:00"], Order::Unknown), "TIMESTAMP %d %b %Y %H:%M:%S%.f");
+        assert_eq!(form(&["3 Feb 2024 and later"], Order::Unknown), "TEXT ");
+        assert_eq!(form(&["30-Feb-2024"], Order::Unknown), "TEXT ");
         assert_eq!(form(&["13/02/2024 10:30"], Order::Unknown), "TIMESTAMP %d/%m/%Y %H:%M");
         assert_eq!(form(&["2/13/2024 1:30:05 PM"], Order::Unknown), "TIMESTAMP %m/%d/%Y %I:%M:%S %p");
         assert_eq!(form(&["30/02/2024"], Order::Unknown), "TEXT ");

@@ -164,13 +164,13 @@ impl TextFiles {
 
     /// Whether a record from `begin` to `end` may go on behind the stretch.
     fn may_go_on(&self, stretch: &Stretch<'_>, begin: usize, end: usize) -> bool {
-        self.is_open(stretch, end) && stretch.records.end - begin < RECORD_BYTES_MAX
+        stretch.more && self.is_open(stretch, end) && stretch.records.end - begin < RECORD_BYTES_MAX
     }
 
     /// Whether the stretch ends at `end` and the line does not.
     fn is_open(&self, stretch: &Stretch<'_>, end: usize) -> bool {
         let last = end.checked_sub(1).and_then(|at| stretch.data.get(at));
-        stretch.more && end >= stretch.records.end && last != Some(&self.dialect.newline)
+        !stretch.closed && end >= stretch.records.end && last != Some(&self.dialect.newline)
     }
 
     /// Whether what looks wrong is in the last line, whose rest is behind the stretch, or in a quote that may still end.
@@ -207,6 +207,7 @@ impl TextFiles {
                 forms: &self.forms,
                 pattern: self.forms.pattern(*column),
                 valid,
+                json: false,
                 bad: self.rejects.is_some().then_some(&bad),
             };
             if until == 0 {

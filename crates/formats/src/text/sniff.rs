@@ -221,7 +221,8 @@ fn names(header: Option<&[Cell]>, columns: usize) -> Vec<String> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut names: Vec<String> = Vec::with_capacity(columns);
     for column in 0..columns {
-        let given = header.and_then(|h| h[column].as_deref()).unwrap_or_default().trim();
+        // With `null_padding` the header may be a short record too.
+        let given = header.and_then(|h| h.get(column)?.as_deref()).unwrap_or_default().trim();
         let base = if given.is_empty() { format!("column{column}") } else { given.to_owned() };
         let mut name = base.clone();
         while !taken.insert(name.clone()) {

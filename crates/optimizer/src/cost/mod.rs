@@ -1,6 +1,7 @@
 //! What operations cost, in units of one simple operation on one row of a cache-resident column.
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
+use types::Type;
 
 /// Of evaluating an expression on one row.
 pub(crate) fn evaluation(expr: &Expr) -> f64 {
@@ -34,7 +35,10 @@ pub(crate) fn raises(expr: &Expr) -> bool {
     expr.visit(&mut |e| {
         found |= match &e.kind {
             ExprKind::Arithmetic { op, .. } => matches!(op, Arithmetic::Divide | Arithmetic::Modulo),
-            ExprKind::Cast { input, lenient } => !lenient && input.ty.is_text() && !e.ty.is_text(),
+            ExprKind::Cast { input, lenient: false } => {
+                let checks = !e.ty.is_text() || e.ty == Type::Json;
+                checks && (input.ty.is_text() || input.ty.is_nested())
+            }
             ExprKind::Library { .. } | ExprKind::External { .. } => true,
             _ => false,
         };

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import inspect
+import types
 import typing
 import uuid
 from collections.abc import Callable, Sequence
@@ -40,9 +41,14 @@ def sql_type(given: Any) -> str:
         if found is None:
             raise InterfaceError(f"the Arrow type {given} has no counterpart in SQL")
         return found
+    origin, inner = typing.get_origin(given), typing.get_args(given)
+    if origin is list and inner:
+        return f"{sql_type(inner[0])}[]"
+    if origin is dict and len(inner) == 2:
+        return f"MAP({sql_type(inner[0])}, {sql_type(inner[1])})"
     # Optional[int] is int: every value of SQL may be NULL.
-    options = [option for option in typing.get_args(given) if option is not type(None)]
-    if len(options) == 1:
+    options = [option for option in inner if option is not type(None)]
+    if origin in (typing.Union, types.UnionType) and len(options) == 1:
         return sql_type(options[0])
     try:
         return _BY_PYTHON_TYPE[given]

@@ -64,6 +64,10 @@ def literal(value: Any) -> str:
         return f"INTERVAL '{micros / 1e6:.6f}' SECOND"
     if isinstance(value, uuid.UUID):
         return f"CAST('{value}' AS UUID)"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    if isinstance(value, dict) and value:
+        return "{" + ", ".join(f"{literal(str(name))}: {literal(each)}" for name, each in value.items()) + "}"
     raise ProgrammingError(f"a parameter of type {type(value).__name__} is not supported")
 
 

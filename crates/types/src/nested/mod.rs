@@ -14,6 +14,7 @@ mod text;
 pub use casting::{cast_nested, castable, matched_fields};
 pub use text::{format, parse};
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
@@ -53,6 +54,14 @@ impl NestedId {
         known.contains_key(&number).then_some(NestedId(number))
     }
     pub fn get(self) -> &'static Nested {
+        thread_local! {
+            /// What this thread has asked for: types are looked up for every value, and the lock is everybody's.
+            static SEEN: RefCell<HashMap<u32, &'static Nested>> = RefCell::default();
+        }
+        let seen = SEEN.try_with(|seen| *seen.borrow_mut().entry(self.0).or_insert_with(|| self.look_up()));
+        seen.unwrap_or_else(|_| self.look_up())
+    }
+    fn look_up(self) -> &'static Nested {
         let known = known().read().unwrap_or_else(std::sync::PoisonError::into_inner);
         // Numbers are only made by `intern`, which never forgets one.
         known[&self.0]
