@@ -289,6 +289,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if gathers {
             let second = if of_pairs { Some(self.bind(arguments[1])?.settled()) } else { None };
             let argument = piece(name, bound.settled(), second).map_err(refuse)?;
+            super::check_depth(&argument)?;
             let ty = argument.ty;
             return Ok(AggregateCall { function, argument: Some(argument), distinct, filter, ty });
         }
