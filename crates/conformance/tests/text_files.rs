@@ -311,6 +311,7 @@ fn json_lines_arrays_and_values() {
     }
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
     assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
+    assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["4"]);
     let path = folder.write("named.json", "{\"json\": 1}\n{\"json\": 2}\n");
     assert_eq!(rows(&session, &format!("SELECT sum(json) FROM '{path}'")), ["3"]);
     let path = folder.write("nested.json", "{\"a\": {\"b\": [1, 2]}, \"c\": [ ]}\n");
