@@ -311,6 +311,7 @@ fn json_lines_arrays_and_values() {
     }
     let path = folder.write("scalars.json", "[1, 2, null, 3]");
     assert_eq!(rows(&session, &format!("SELECT sum(json), count(*) FROM '{path}'")), ["6|4"]);
+    assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), ["4"]);
     let path = folder.write("named.json", "{\"json\": 1}\n{\"json\": 2}\n");
     assert_eq!(rows(&session, &format!("SELECT sum(json) FROM '{path}'")), ["3"]);
     let path = folder.write("nested.json", "{\"a\": {\"b\": [1, 2]}, \"c\": [ ]}\n");
@@ -335,6 +336,10 @@ fn json_lines_arrays_and_values() {
     let path = folder.write("wide.csv", "a\n1e400\n");
     let e = error(&session, &format!("SELECT * FROM read_csv('{path}', types => {{'a': 'DOUBLE'}})"));
     assert_eq!(e.state(), SqlState::NumericValueOutOfRange);
+    // Numbers beyond DOUBLE PRECISION and values nested deeply are kept as their text.
+    let deep = format!("{{\"a\": 1, \"b\": 1e999, \"c\": {}{}}}\n", "[".repeat(500), "]".repeat(500));
+    let path = folder.write("odd.json", deep);
+    assert_eq!(rows(&session, &format!("SELECT a, b, length(c) FROM '{path}'")), ["1|1e999|1000"]);
     // One object that is longer than what is looked at, and one with more keys than can be columns.
     let path = folder.write("one.json", format!("{{\n\"a\": 7,\n\"b\": \"{}\"\n}}\n", "x".repeat(9 << 20)));
     assert_eq!(rows(&session, &format!("SELECT a, length(b) FROM '{path}'")), ["7|9437184"]);

@@ -117,7 +117,7 @@ pub(crate) fn from_nested_array(array: &dyn Array, ty: Type) -> Option<Result<Ve
     let lists = |values: &ArrayRef, range: &dyn Fn(usize) -> (usize, usize)| {
         // A slice of many rows has the elements of all of them: only those between its own are looked at.
         let own = (0..rows).filter(|row| !is_null(*row)).map(range).filter(|(begin, end)| begin < end);
-        let (from, to) = own.fold((values.len(), 0), |(from, to), (b, e)| (from.min(b), to.max(e)));
+        let (from, to) = own.fold((values.len(), 0usize), |(from, to), (b, e)| (from.min(b), to.max(e)));
         let values = values.slice(from, to.min(values.len()).saturating_sub(from));
         let elements = from_array(values.as_ref(), ty.element().unwrap_or(Type::Null))?.flatten();
         Ok(join_list(ty, &elements, rows, |row| {

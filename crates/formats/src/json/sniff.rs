@@ -5,8 +5,8 @@
 
 use plan::Rejects;
 use plan::file::TextOptions;
-use serde_json::Value as Json;
-use types::{Error, Field, Result, Schema, SqlState, Type};
+use serde_json::{Map, Value as Json};
+use types::{Error, Field, Result, Schema, SqlState, Type, json};
 
 use super::reader::{Walk, next_value};
 use super::shape::Shape;
@@ -88,7 +88,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
             while seen < limit {
                 match next_value(&data, &mut walk, more) {
                     Ok(Some(range)) => {
-                        if let Ok(value) = serde_json::from_slice::<Json>(&data[range]) {
+                        if let Some(value) = value_of(&data[range]) {
                             shape.add(&value);
                         }
                         seen += 1;
@@ -131,8 +131,20 @@ fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Sh
     let end = if to_end { data.len() } else { memchr::memrchr(b'\n', data).map_or(data.len(), |at| at + 1) };
     let text = data.get(begin..end).unwrap_or_default();
     for line in text.split(|b| *b == b'\n').take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-        if let Ok(value) = serde_json::from_slice::<Json>(line) {
+        if let Some(value) = value_of(line) {
             shape.add(&value);
         }
     }
+}
+
+/// A record's value. What is in it of numbers beyond DOUBLE PRECISION, and nested deeper than values are built, counts as
+/// an object: only its text holds it.
+fn value_of(record: &[u8]) -> Option<Json> {
+    if let Ok(value) = serde_json::from_slice(record) {
+        return Some(value);
+    }
+    let text = std::str::from_utf8(record).ok().filter(|text| json::is_valid(text))?;
+    let json::Parsed::Object(entries) = json::parse(text) else { return Some(Json::Array(vec![])) };
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()));
+    Some(Json::Object(entries.into_iter().map(|(key, part)| (key, value(part.get()))).collect()))
 }

@@ -292,6 +292,10 @@ fn check_depth(expr: &Expr) -> Result<()> {
             return Err(stack::too_deep());
         }
         open.extend(expr.children().into_iter().map(|c| (c, depth + 1)));
+        // The body of a lambda is no operand, but compiled with the call around it.
+        if let ExprKind::Lambda(body) = &expr.kind {
+            open.push((&**body, depth + 1));
+        }
     }
     Ok(())
 }

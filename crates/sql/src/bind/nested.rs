@@ -15,7 +15,10 @@ use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::scope::{Entry, Scope, nearest};
 use super::{folded, literal, nested_calls};
-use crate::place;
+use crate::{place, stack};
+
+/// Steps into a value that follow each other, at most: each is a level of the expression, and the parser counts none.
+const STEPS_MAX: usize = types::nested::NESTING_MAX as usize + 3;
 
 /// Functions whose argument is a lambda, by the names they go by.
 pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
@@ -127,6 +130,9 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// `x.a`, `x[1]`, `x['a']`, `x[1:2]` and chains of them.
     pub(super) fn access(&mut self, root: &'a Ast, chain: &'a [AccessExpr]) -> Result<Bound> {
+        if chain.len() > STEPS_MAX {
+            return Err(self.at(stack::too_deep(), Span::empty()));
+        }
         // `t.s[1].a`: as many leading names as make a column are one.
         let mut names: Vec<&'a Ident> = Vec::new();
         match root {
@@ -173,6 +179,9 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// A column by as many names as it takes, and the fields of it that the others name.
     pub(super) fn named_value(&mut self, names: &[&'a Ident]) -> Result<Bound> {
+        if names.len() > STEPS_MAX {
+            return Err(self.at(stack::too_deep(), names[STEPS_MAX].span));
+        }
         let owned: Vec<Ident> = names.iter().map(|i| (*i).clone()).collect();
         let mut first = None;
         for count in (1..=owned.len().min(3)).rev() {

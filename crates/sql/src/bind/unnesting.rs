@@ -141,6 +141,7 @@ impl<'a> Binder<'a> {
             return Err(self.error_at(error, span));
         }
         let list = list.ok_or_else(|| Error::internal("a function of JSON is missing"))?;
+        super::check_depth(&list)?;
         let element = list.ty.element().unwrap_or(Type::Null);
         let name = if plain == "json_object_keys" { "json_object_keys" } else { "value" };
         let id = self.columns.add(name, element, true);
@@ -240,6 +241,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let list = self.bind(argument);
         self.unnests = around;
         let list = list?;
+        super::check_depth(&list.expr)?;
         let (list, element) = self.binder.list_of(list)?;
         let known = self.unnests.iter().flatten().find(|(_, own)| *own == list).map(|(id, _)| *id);
         let id = known.unwrap_or_else(|| self.binder.columns.add("unnest", element, true));

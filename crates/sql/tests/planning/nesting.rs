@@ -7,7 +7,9 @@ use types::Type;
 use crate::catalog::{Catalog, planned};
 
 fn catalog() -> Catalog {
-    Catalog::default().with("t", &[("i", Type::Integer), ("s", Type::Text), ("b", Type::Boolean)])
+    Catalog::default()
+        .with("t", &[("i", Type::Integer), ("s", Type::Text), ("b", Type::Boolean)])
+        .with("d", &[("j", Type::Json)])
 }
 
 /// Runs on a thread with the default stack of 2 MiB, as workers and test threads have.
@@ -70,6 +72,10 @@ fn brackets() {
         let _ = outcome(format!("select {}i from t", "- ".repeat(depth)));
         let _ = outcome(format!("select i{} from t", "::integer".repeat(depth)));
         let _ = outcome(format!("select {}i{} from t", "cast(".repeat(depth), " as integer)".repeat(depth)));
+        let _ = outcome(format!("select j{} from d", ".a".repeat(depth)));
+        let _ = outcome(format!("select j{} from d", "[1].a".repeat(depth)));
+        let _ = outcome(format!("select list_transform([1], x -> x{})", " + 1".repeat(depth)));
+        let _ = outcome(format!("select unnest([1{}])", " + 1".repeat(depth)));
     }
 }
 
