@@ -353,14 +353,9 @@ impl<'a> ExprBinder<'_, 'a> {
             (other, _) => other,
         };
         if gathers {
-<<<<<<< HEAD
             let second = if objects { Some(self.bind(arguments[1])?.settled()) } else { None };
             let (mut argument, result) = piece(name, bound.settled(), second).map_err(refuse)?;
-=======
-            let second = if of_pairs { Some(self.bind(arguments[1])?.settled()) } else { None };
-            let argument = piece(name, bound.settled(), second).map_err(refuse)?;
             super::check_depth(&argument)?;
->>>>>>> origin/next-review
             let ty = argument.ty;
             let function = match function {
                 A::StringAgg { delimiter, .. } => A::StringAgg { delimiter, ordered: !keys.is_empty() },
