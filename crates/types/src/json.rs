@@ -305,8 +305,9 @@ pub fn from_value(value: &Value, from: Type) -> Result<Value> {
     Ok(Value::text(&out))
 }
 
-/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is.
-pub fn to_value(text: &str, to: Type) -> Result<Value> {
+/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is. `lenient`ly, values
+/// inside that do not fit are NULL.
+pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
     if to == Type::Json {
         return Ok(Value::text(text));
     }
@@ -316,10 +317,14 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
             .with_detail(format!("the value is {shown}"))
             .with_hint("TRY_CAST makes NULL of what does not fit")
     };
+    let inside = |text: &str, ty: Type| match to_value(text, ty, lenient) {
+        Err(_) if lenient => Ok(Value::Null),
+        result => result,
+    };
     let list = |items: &[&RawValue], element: Type| {
         let mut out = Vec::new();
         for item in items {
-            encoding::push_slot(&to_value(item.get(), element)?, element, &mut out);
+            encoding::push_slot(&inside(item.get(), element)?, element, &mut out);
         }
         out.push(encoding::END);
         Ok(Value::Bytes(out.into()))
@@ -330,7 +335,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
         (Parsed::Array(items), Type::Struct(_)) if to.fields().is_some_and(|f| f.len() == items.len()) => {
             let mut out = Vec::new();
             for (item, (_, ty)) in items.iter().zip(to.fields().unwrap_or_default()) {
-                encoding::push_slot(&to_value(item.get(), *ty)?, *ty, &mut out);
+                encoding::push_slot(&inside(item.get(), *ty)?, *ty, &mut out);
             }
             Ok(Value::Bytes(out.into()))
         }
@@ -339,7 +344,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
             for (name, ty) in to.fields().unwrap_or_default() {
                 let exact = entries.iter().find(|(key, _)| key == name);
                 let found = exact.or_else(|| entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
-                let value = found.map_or(Ok(Value::Null), |(_, value)| to_value(value.get(), *ty))?;
+                let value = found.map_or(Ok(Value::Null), |(_, value)| inside(value.get(), *ty))?;
                 encoding::push_slot(&value, *ty, &mut out);
             }
             Ok(Value::Bytes(out.into()))
@@ -355,7 +360,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
                         key,
                         &mut out,
                     );
-                    encoding::push_slot(&to_value(value.get(), item)?, item, &mut out);
+                    encoding::push_slot(&inside(value.get(), item)?, item, &mut out);
                 }
             }
             out.push(encoding::END);
