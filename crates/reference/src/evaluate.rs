@@ -132,5 +132,9 @@ fn cast_to(value: &Value, input: &Expr, expr: &Expr, lenient: bool) -> Result<Va
         let text = cast::format_value(value, input.ty);
         return Ok(Value::text(cast::truncate_text(&text, expr.ty)));
     }
-    if lenient { cast::try_cast_value(value, input.ty, expr.ty) } else { cast::cast_value(value, input.ty, expr.ty) }
+    if lenient {
+        cast::try_cast_value(value, input.ty, expr.ty)
+    } else {
+        cast::cast_value(value, input.ty, expr.ty)
+    }
 }

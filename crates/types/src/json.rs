@@ -468,9 +468,9 @@ mod tests {
         ])
         .unwrap();
         let text = r#"{"a":[1,null],"b":{"x":1.5,"y":null}}"#;
-        let value = to_value(text, ty).unwrap();
+        let value = to_value(text, ty, false).unwrap();
         assert_eq!(from_value(&value, ty).unwrap().as_text(), Some(text));
-        assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap()).is_err());
+        assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap(), false).is_err());
         assert!(checked("{\"a\":}").is_err());
     }
 }
