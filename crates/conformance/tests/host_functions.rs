@@ -184,6 +184,8 @@ fn names_are_taken_listed_replaced_and_dropped() {
     database.create_function(total("plus"), true).expect("replaces");
     let listed = "SELECT function_type FROM quickstep_functions() WHERE function_name = 'plus'";
     assert_eq!(one(&session, listed), Value::text("aggregate"));
+    let usage = "SELECT usage FROM quickstep_functions() WHERE function_name = 'plus'";
+    assert!(one(&session, usage).as_text().is_some_and(|usage| usage.starts_with("plus(BIGINT")));
     session.execute("DROP FUNCTION plus(BIGINT, TEXT); DROP FUNCTION IF EXISTS plus").expect("drops");
     assert_eq!(session.query("DROP FUNCTION plus").unwrap_err().state(), SqlState::UndefinedFunction);
     assert_eq!(session.query("DROP FUNCTION lower").unwrap_err().state(), SqlState::UndefinedFunction);

@@ -244,6 +244,11 @@ fn rejects_are_left_out_and_noted() {
     );
     assert_eq!(rows(&session, &sql), ["1", "3"]);
     assert_eq!(rows(&session, "SELECT line, text FROM unclosed"), ["3|2,\"y"]);
+    // The query that asks for a PIVOT's values sees the rejects, and notes none.
+    let file = format!("SELECT a FROM read_csv('{path}', store_rejects => true, rejects_table => 'pivoted')");
+    assert_eq!(rows(&session, &format!("PIVOT ({file}) ON a USING count(*)")), ["1|1"]);
+    assert_eq!(rows(&session, "SELECT line, text FROM pivoted"), ["3|2,\"y"]);
+    assert_eq!(rows(&session, "PIVOT (SELECT line FROM pivoted) ON line USING count(*)"), ["1"]);
 }
 
 #[test]

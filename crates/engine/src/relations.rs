@@ -57,8 +57,8 @@ impl SessionRelations {
             rejects: Arc::default(),
         }
     }
-    pub fn with_questions(mut self, tick: Option<Tick>, asked: usize) -> Self {
-        (self.tick, self.asked) = (tick, asked);
+    pub fn with_questions(mut self, tick: Tick, asked: usize) -> Self {
+        (self.tick, self.asked) = (Some(tick), asked);
         self
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {

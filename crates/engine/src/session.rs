@@ -335,7 +335,16 @@ impl Session {
         SessionRelations::new(&self.database, settings)
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
-            .with_questions(self.tick(), self.asked)
+            .with_questions(self.tick_or_cancel(), self.asked)
+    }
+
+    /// The tick of a question that planning asks: it ends with this session's statement.
+    fn tick_or_cancel(&self) -> Tick {
+        let (tick, cancel) = (self.tick(), self.cancel.clone());
+        Arc::new(move || match cancel.check_clock() {
+            Some(_) => ControlFlow::Break(()),
+            None => tick.as_ref().map_or(ControlFlow::Continue(()), |tick| tick()),
+        })
     }
 
     pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {

@@ -202,7 +202,7 @@ pub const ORDERED_ROW: &str = "ordered row";
 /// The value that an ordered row carries.
 pub const ROW_VALUE: &str = "row value";
 /// Two floats as 16 bytes, for aggregates of two arguments.
-pub const PAIR: &str = "pair";
+pub const PAIR: &str = "two numbers";
 
 /// Every signature of that name, in order of preference.
 pub fn signatures(name: &str) -> impl Iterator<Item = &'static Signature> {

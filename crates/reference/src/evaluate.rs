@@ -50,7 +50,7 @@ impl Context<'_> {
                 arithmetic::arithmetic(*op, (&l, left.ty), (&r, right.ty), expr.ty)?
             }
             K::Negate(input) => arithmetic::negate(&self.evaluate(input, row)?, expr.ty)?,
-            K::Cast { input, lenient } => match cast_to(&self.evaluate(input, row)?, input, expr) {
+            K::Cast { input, lenient } => match cast_to(&self.evaluate(input, row)?, input, expr, *lenient) {
                 Err(_) if *lenient => Value::Null,
                 result => result?,
             },
@@ -127,10 +127,14 @@ impl Context<'_> {
 }
 
 /// An explicit cast: text is cut to the target's length.
-fn cast_to(value: &Value, input: &Expr, expr: &Expr) -> Result<Value> {
+fn cast_to(value: &Value, input: &Expr, expr: &Expr, lenient: bool) -> Result<Value> {
     if !value.is_null() && expr.ty.is_text() && input.ty != expr.ty {
         let text = cast::format_value(value, input.ty);
         return Ok(Value::text(cast::truncate_text(&text, expr.ty)));
     }
-    cast::cast_value(value, input.ty, expr.ty)
+    if lenient {
+        cast::try_cast_value(value, input.ty, expr.ty)
+    } else {
+        cast::cast_value(value, input.ty, expr.ty)
+    }
 }

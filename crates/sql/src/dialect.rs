@@ -127,6 +127,11 @@ impl Dialect for Grammar {
         true
     }
 
+    /// `struct_pack(a := 1)`.
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
     /// `columns = {'a': 'BIGINT'}`.
     fn supports_dictionary_syntax(&self) -> bool {
         true

@@ -6,6 +6,23 @@ use crate::{Error, Physical, Result, SqlState, Type, Value, decimal, json, neste
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
+    cast_with(value, from, to, false)
+}
+
+/// As `cast_value`, but of what stands in a list, struct or map, values that do not fit are NULL.
+pub fn try_cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
+    cast_with(value, from, to, true)
+}
+
+/// A value inside another one; where that is `lenient`, NULL in place of one that does not fit.
+pub(crate) fn cast_inside(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
+    match cast_with(value, from, to, lenient) {
+        Err(_) if lenient => Ok(Value::Null),
+        result => result,
+    }
+}
+
+fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value> {
     if value.is_null() {
         return Ok(Value::Null);
     }
@@ -16,14 +33,18 @@ pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
         return json::from_value(value, from);
     }
     if from == Type::Json && !to.is_text() {
-        return json::to_value(value.as_text().unwrap_or("null"), to);
+        return json::to_value(value.as_text().unwrap_or("null"), to, lenient);
     }
     if from.is_nested() && to.is_nested() {
-        return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to);
+        return nested::cast_nested(value.as_bytes().unwrap_or_default(), from, to, lenient);
     }
     if from.is_text() {
         let text = value.as_text().ok_or_else(|| Error::internal("text value without text"))?;
-        return if to.is_text() { fit_text(text, to) } else { parse_text(text, to) };
+        return match to {
+            to if to.is_text() => fit_text(text, to),
+            to if to.is_nested() => nested::parse(text, to, lenient),
+            to => parse_text(text, to),
+        };
     }
     if to.is_text() {
         return fit_text(&format_value(value, from), to);
@@ -234,7 +255,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
         Type::Json => json::checked(text),
-        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
     }
 }
 

@@ -331,8 +331,9 @@ pub fn from_value(value: &Value, from: Type) -> Result<Value> {
     Ok(Value::text(&out))
 }
 
-/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is.
-pub fn to_value(text: &str, to: Type) -> Result<Value> {
+/// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is. `lenient`ly, values
+/// inside that do not fit are NULL.
+pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
     if to == Type::Json {
         return Ok(Value::text(text));
     }
@@ -342,10 +343,14 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
             .with_detail(format!("the value is {shown}"))
             .with_hint("TRY_CAST makes NULL of what does not fit")
     };
+    let inside = |text: &str, ty: Type| match to_value(text, ty, lenient) {
+        Err(_) if lenient => Ok(Value::Null),
+        result => result,
+    };
     let list = |items: &[&RawValue], element: Type| {
         let mut out = Vec::new();
         for item in items {
-            encoding::push_slot(&to_value(item.get(), element)?, element, &mut out);
+            encoding::push_slot(&inside(item.get(), element)?, element, &mut out);
         }
         out.push(encoding::END);
         Ok(Value::Bytes(out.into()))
@@ -356,7 +361,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
         (Parsed::Array(items), Type::Struct(_)) if to.fields().is_some_and(|f| f.len() == items.len()) => {
             let mut out = Vec::new();
             for (item, (_, ty)) in items.iter().zip(to.fields().unwrap_or_default()) {
-                encoding::push_slot(&to_value(item.get(), *ty)?, *ty, &mut out);
+                encoding::push_slot(&inside(item.get(), *ty)?, *ty, &mut out);
             }
             Ok(Value::Bytes(out.into()))
         }
@@ -365,7 +370,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
             for (name, ty) in to.fields().unwrap_or_default() {
                 let exact = entries.iter().find(|(key, _)| key == name);
                 let found = exact.or_else(|| entries.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)));
-                let value = found.map_or(Ok(Value::Null), |(_, value)| to_value(value.get(), *ty))?;
+                let value = found.map_or(Ok(Value::Null), |(_, value)| inside(value.get(), *ty))?;
                 encoding::push_slot(&value, *ty, &mut out);
             }
             Ok(Value::Bytes(out.into()))
@@ -381,7 +386,7 @@ pub fn to_value(text: &str, to: Type) -> Result<Value> {
                         key,
                         &mut out,
                     );
-                    encoding::push_slot(&to_value(value.get(), item)?, item, &mut out);
+                    encoding::push_slot(&inside(value.get(), item)?, item, &mut out);
                 }
             }
             out.push(encoding::END);
@@ -489,9 +494,9 @@ mod tests {
         ])
         .unwrap();
         let text = r#"{"a":[1,null],"b":{"x":1.5,"y":null}}"#;
-        let value = to_value(text, ty).unwrap();
+        let value = to_value(text, ty, false).unwrap();
         assert_eq!(from_value(&value, ty).unwrap().as_text(), Some(text));
-        assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap()).is_err());
+        assert!(to_value("[1,\"x\"]", Type::list(Type::Integer).unwrap(), false).is_err());
         assert!(checked("{\"a\":}").is_err());
         for sound in [r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\u00e9 \" é""#, r#"{"\\": "\n"}"#] {
             assert!(is_valid(sound) && checked(sound).is_ok(), "{sound}");

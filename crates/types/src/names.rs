@@ -12,10 +12,20 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .take(CANDIDATES_MAX)
         .filter(|candidate| *candidate != name)
-        .map(|c| (edits(&wanted, &c.to_lowercase().chars().take(64).collect::<Vec<_>>()), c))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, candidate)| (*distance, candidate.len()))
-        .map(|(_, candidate)| candidate)
+        .map(|c| {
+            let given: Vec<char> = c.to_lowercase().chars().take(64).collect();
+            (edits(&wanted, &given), std::cmp::Reverse(shared(&wanted, &given)), c)
+        })
+        .filter(|(distance, ..)| *distance <= allowed)
+        .min_by_key(|(distance, shared, candidate)| (*distance, *shared, candidate.len()))
+        .map(|(.., candidate)| candidate)
+}
+
+/// Letters at the beginning and at the end that both have: what tells `upper` from `user` beside `uper`.
+fn shared(a: &[char], b: &[char]) -> usize {
+    let begin = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let end = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    begin + end
 }
 
 /// A hint for a name that was not found; `None` when nothing is near.
@@ -53,6 +63,7 @@ mod tests {
         assert_eq!(nearest("prat", names), Some("part"));
         assert_eq!(nearest("customer", names), None);
         assert_eq!(nearest("", names), None);
+        assert_eq!(nearest("uper", ["user", "upper"]), Some("upper"));
         assert_eq!(nearest("part", ["part"]), None);
         assert_eq!(nearest("l_quantiy", ["l_orderkey", "l_partkey", "l_quantity"]), Some("l_quantity"));
         assert_eq!(did_you_mean("nations", names).as_deref(), Some("did you mean \"nation\"?"));

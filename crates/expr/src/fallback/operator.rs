@@ -186,6 +186,6 @@ mod tests {
         let operator = TextOperator::named("~").unwrap();
         let vector = |t: &str| Vector::constant(Type::Text, Value::text(t), 1).flatten();
         let error = operator.evaluate(&vector("a"), &vector("("), 1).unwrap_err();
-        assert_eq!(error.state(), SqlState::InvalidParameterValue);
+        assert_eq!(error.state(), SqlState::InvalidRegularExpression);
     }
 }

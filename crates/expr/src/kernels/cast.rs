@@ -221,6 +221,8 @@ fn row_by_row(input: &Vector, from: Type, to: Type, lenient: bool) -> Result<Vec
             continue;
         }
         let result = match input.data() {
+            // What does not fit inside a list, struct or map is NULL there.
+            _ if lenient && to.is_nested() => scalar::try_cast_value(&input.value(row), from, to),
             Data::Bytes(strings) if from.is_text() && from != Type::Json && to != Type::Json => {
                 let text: Cow<'_, str> = String::from_utf8_lossy(strings.get(row));
                 scalar::parse_text(&text, to)

@@ -247,8 +247,8 @@ fn number_by_template(value: &Value, ty: Type, template: &str) -> Result<String>
     let negative = unscaled < 0;
     let text = types::decimal::format(unscaled.abs(), decimal.scale());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    // Before a point nothing stands for 0, except where the number is 0 and nothing is filled.
-    let empty = whole == "0" && fraction_places > 0 && (fill || unscaled != 0);
+    // Before a point nothing stands for 0, except where nothing is filled and nothing stands behind the point.
+    let empty = whole == "0" && fraction_places > 0 && (fill || unscaled != 0 || fraction_part.contains('0'));
     let whole = if empty { "" } else { whole };
     let fits = whole.len() <= places;
     let mut digits: Vec<Option<char>> = vec![None; places.saturating_sub(whole.len())];

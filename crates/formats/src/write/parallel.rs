@@ -184,9 +184,11 @@ fn row_group(
     let mut writers = factory.create_column_writers(number).map_err(failed)?;
     for batch in batches {
         let batch: RecordBatch = to_record_batch(batch, schema)?;
-        // Our columns are flat: one leaf each.
-        for ((writer, field), array) in writers.iter_mut().zip(schema.fields()).zip(batch.columns()) {
+        // A writer for each leaf: a struct has one a field, a map two.
+        let mut leaves = writers.iter_mut();
+        for (field, array) in schema.fields().iter().zip(batch.columns()) {
             for leaf in compute_leaves(field, array).map_err(failed)? {
+                let writer = leaves.next().ok_or_else(|| Error::internal("a leaf without a writer"))?;
                 writer.write(&leaf).map_err(failed)?;
             }
         }

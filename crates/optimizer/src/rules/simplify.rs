@@ -315,7 +315,8 @@ fn fold_cast(input: Expr, lenient: bool, ty: Type) -> Expr {
     // An explicit cast to CHAR(n) or VARCHAR(n) cuts where an assignment refuses; that is the evaluator's to know.
     let cuts = matches!(ty, Type::Char(_) | Type::Varchar(_));
     if let (Some(value), false) = (input.as_literal(), cuts) {
-        match cast::cast_value(value, input.ty, ty) {
+        let cast = if lenient { cast::try_cast_value } else { cast::cast_value };
+        match cast(value, input.ty, ty) {
             Ok(value) => return Expr::literal(value, ty),
             Err(_) if lenient => return Expr::literal(Value::Null, ty),
             Err(_) => {}

@@ -516,6 +516,10 @@ impl<'a> Binder<'a> {
         let error = Error::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist"));
         let tables = self.relations.table_names();
         let known = tables.iter().map(String::as_str).chain(self.ctes.iter().map(|c| c.name.as_str()));
+        if schema.is_some() && tables.iter().any(|known| known == table) {
+            // The schema is the mistake.
+            return error.with_hint(format!("did you mean \"{table}\"?"));
+        }
         if let Some(near) = nearest(table, known) {
             return error.with_hint(format!("did you mean \"{near}\"?"));
         }

@@ -67,7 +67,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "json_elements(json)",
             "The elements of an array, as a list of JSON.",
             "json_elements('[1, \"x\"]')",
-            "[1, '\"x\"']",
+            "[1, \"x\"]",
         ),
         (
             "json_elements_text",

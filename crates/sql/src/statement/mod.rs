@@ -109,13 +109,14 @@ impl Context<'_> {
             }
             other => {
                 let shown = other.to_string();
-                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
-                let error = Error::unsupported(format!("{} is not supported", verb.join(" ")));
                 let changes_rows = matches!(
                     other,
                     Syntax::Update(_) | Syntax::Delete(_) | Syntax::Merge(_) | Syntax::Truncate(_)
                 );
-                let hint = "CREATE OR REPLACE TABLE t AS SELECT ... FROM t makes a table anew from the rows you want";
+                let words = if changes_rows { 1 } else { 2 };
+                let verb: Vec<&str> = shown.split_whitespace().take(words).collect();
+                let error = Error::unsupported(format!("{} is not supported", verb.join(" ")));
+                let hint = "rows are not changed here: write CREATE OR REPLACE TABLE t AS SELECT ... FROM t";
                 Err(if changes_rows { error.with_hint(hint) } else { error }.at(place::START))
             }
         }

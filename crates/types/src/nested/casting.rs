@@ -38,24 +38,24 @@ pub fn castable(from: Type, to: Type, plain: &dyn Fn(Type, Type) -> bool) -> boo
     }
 }
 
-/// A nested value of type `from` as one of the nested type `to`.
-pub fn cast_nested(bytes: &[u8], from: Type, to: Type) -> Result<Value> {
+/// A nested value of type `from` as one of the nested type `to`; `lenient`ly, values inside that do not fit are NULL.
+pub fn cast_nested(bytes: &[u8], from: Type, to: Type, lenient: bool) -> Result<Value> {
     let mut out = Vec::with_capacity(bytes.len());
-    push(bytes, from, to, &mut out)?;
+    push(bytes, from, to, lenient, &mut out)?;
     Ok(Value::Bytes(out.into()))
 }
 
-fn push(bytes: &[u8], from: Type, to: Type, out: &mut Vec<u8>) -> Result<()> {
-    let slot = |slot: Option<&[u8]>, from: Type, to: Type, out: &mut Vec<u8>| -> Result<()> {
+fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) -> Result<()> {
+    let slot = |slot: Option<&[u8]>, from: Type, to: Type, lenient: bool, out: &mut Vec<u8>| -> Result<()> {
         match slot {
             _ if from == to => encoding::push_raw(slot, out),
             None => out.push(encoding::NULL),
             Some(payload) if from.is_nested() && to.is_nested() => {
                 out.push(encoding::VALUE);
-                push(payload, from, to, out)?;
+                push(payload, from, to, lenient, out)?;
             }
             Some(payload) => {
-                let value = cast::cast_value(&encoding::value_of(payload, from), from, to)?;
+                let value = cast::cast_inside(&encoding::value_of(payload, from), from, to, lenient)?;
                 encoding::push_slot(&value, to, out);
             }
         }
@@ -66,7 +66,7 @@ fn push(bytes: &[u8], from: Type, to: Type, out: &mut Vec<u8>) -> Result<()> {
             let (from_element, to_element) =
                 (from.element().unwrap_or(Type::Null), to.element().unwrap_or(Type::Null));
             for element in elements(from, bytes) {
-                slot(element, from_element, to_element, out)?;
+                slot(element, from_element, to_element, lenient, out)?;
             }
             out.push(encoding::END);
         }
@@ -75,8 +75,9 @@ fn push(bytes: &[u8], from: Type, to: Type, out: &mut Vec<u8>) -> Result<()> {
             let (from_types, to_types) = (from.entry().unwrap_or(nothing), to.entry().unwrap_or(nothing));
             for (at, entry) in entries(from, bytes).enumerate() {
                 match at % 2 {
-                    0 => slot(entry, from_types.0, to_types.0, out)?,
-                    _ => slot(entry, from_types.1, to_types.1, out)?,
+                    // A key is not NULL.
+                    0 => slot(entry, from_types.0, to_types.0, false, out)?,
+                    _ => slot(entry, from_types.1, to_types.1, lenient, out)?,
                 }
             }
             out.push(encoding::END);
@@ -88,7 +89,7 @@ fn push(bytes: &[u8], from: Type, to: Type, out: &mut Vec<u8>) -> Result<()> {
             let values = fields(from, bytes);
             for (place, (_, to)) in places.into_iter().zip(to_fields) {
                 match place {
-                    Some(at) => slot(values[at], from_fields[at].1, *to, out)?,
+                    Some(at) => slot(values[at], from_fields[at].1, *to, lenient, out)?,
                     None => out.push(encoding::NULL),
                 }
             }

@@ -1,5 +1,5 @@
 //! Nested values as text, and read from it: `[1, NULL]`, `{'a': 1, 'b': x}`, `{key=value}`, `(1, x)` for a row without
-//! names. Texts inside stand in quotes where they could be taken for something else. Lists are also read in
+//! names. What is inside stands in quotes where it could be taken for something else. Lists are also read in
 //! PostgreSQL's form, `{1,2}`.
 
 use super::encoding::{self, elements, entries, fields};
@@ -18,7 +18,7 @@ fn push(bytes: &[u8], ty: Type, out: &mut String) {
         Some(payload) if ty.is_nested() => push(payload, ty, out),
         Some(payload) => {
             let shown = cast::format_value(&encoding::value_of(payload, ty), ty);
-            if ty.is_text() && ty != Type::Json { push_text(&shown, out) } else { out.push_str(&shown) }
+            if ty == Type::Json { out.push_str(&shown) } else { push_text(&shown, out) }
         }
     };
     match ty {
@@ -87,9 +87,9 @@ fn push_quoted(text: &str, out: &mut String) {
     out.push('\'');
 }
 
-/// Reads a nested value.
-pub fn parse(text: &str, ty: Type) -> Result<Value> {
-    let mut reader = Reader { text, at: 0, ty };
+/// Reads a nested value; `lenient`ly, values inside that do not fit their type are NULL.
+pub fn parse(text: &str, ty: Type, lenient: bool) -> Result<Value> {
+    let mut reader = Reader { text, at: 0, ty, lenient };
     let mut out = Vec::new();
     reader.nested(ty, &mut out)?;
     reader.blanks();
@@ -104,6 +104,7 @@ struct Reader<'a> {
     at: usize,
     /// The whole value's, for messages.
     ty: Type,
+    lenient: bool,
 }
 
 /// What stands between two separators.
@@ -249,11 +250,15 @@ impl Reader<'_> {
             return Ok(());
         }
         if ty.is_nested() && !item.quoted {
+            if self.lenient {
+                out.push(encoding::NULL);
+                return Ok(());
+            }
             return Err(self.wrong(&format!("{} is no {}", item.text, ty.sql_name())));
         }
         let value = match ty {
             Type::Null => return Err(self.wrong("only NULL may stand here")),
-            _ => cast::cast_value(&Value::text(&item.text), Type::Text, ty)?,
+            _ => cast::cast_inside(&Value::text(&item.text), Type::Text, ty, self.lenient)?,
         };
         encoding::push_slot(&value, ty, out);
         Ok(())
@@ -334,11 +339,11 @@ mod tests {
         let map = Type::map(Type::Text, Type::list(record).unwrap()).unwrap();
         let text =
             r"{k=[{'a': 1, 'it\'s': x y}, NULL], 'a,b'=[], 'null'=NULL, z=[{'a': NULL, 'it\'s': ' \'\\'}]}";
-        let value = parse(text, map).unwrap();
+        let value = parse(text, map, false).unwrap();
         assert_eq!(format(value.as_bytes().unwrap(), map), text);
         let ints = Type::list(Type::Integer).unwrap();
         for text in ["[1,2,  NULL ]", "{1,2,null}", " [ 1 , 2 , NULL ] "] {
-            let value = parse(text, ints).unwrap();
+            let value = parse(text, ints, false).unwrap();
             assert_eq!(format(value.as_bytes().unwrap(), ints), "[1, 2, NULL]");
         }
     }
@@ -348,11 +353,11 @@ mod tests {
         let ints = Type::list(Type::Integer).unwrap();
         let record = Type::structure(vec![("a".into(), ints)]).unwrap();
         for text in ["", "[", "[1", "[1,", "[1,]", "[,1]", "1", "[1]]", "[x]", "['1", "[[1]]", "[1 2]"] {
-            assert!(parse(text, ints).is_err(), "{text}");
+            assert!(parse(text, ints, false).is_err(), "{text}");
         }
         for text in ["{", "{a", "{a:", "{a: 1}", "{a: [1]", "{b: [1]}", "([1], 2)", "()", "{a [1]}"] {
-            assert!(parse(text, record).is_err(), "{text}");
+            assert!(parse(text, record, false).is_err(), "{text}");
         }
-        assert!(parse(&"[".repeat(100_000), ints).is_err());
+        assert!(parse(&"[".repeat(100_000), ints, false).is_err());
     }
 }
