@@ -235,7 +235,7 @@ impl Fields<'_> {
             });
         }
         if self.json && ty.is_nested() {
-            return json::to_value(text, ty).map_err(|error| BadValue { row, error });
+            return json::to_value(text, ty, false).map_err(|error| BadValue { row, error });
         }
         if ty.is_numeric() && !self.forms.plain_numbers() {
             let number = self.forms.number(text);
