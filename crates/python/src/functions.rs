@@ -117,7 +117,9 @@ fn attached<T>(name: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> engi
 
 fn told(py: Python<'_>, name: &str, error: PyErr) -> engine::Error {
     let traceback = py.import("traceback").and_then(|module| {
-        let lines = module.call_method1("format_exception", (error.value(py),))?;
+        // Up to Python 3.11 the value does not know the traceback by itself.
+        let raised = (error.get_type(py), error.value(py), error.traceback(py));
+        let lines = module.call_method1("format_exception", raised)?;
         lines.try_iter()?.map(|line| line?.extract::<String>()).collect::<PyResult<String>>()
     });
     let what = error.to_string();
