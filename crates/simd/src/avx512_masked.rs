@@ -75,6 +75,15 @@ pub(crate) unsafe fn sum_u16<const G: usize>(
     }
 }
 
+/// Sixteen codes of a word of rows, zeros where there are no rows. A macro, since a call would put all sums in memory.
+macro_rules! codes_of_part {
+    ($codes:ident, $word:ident, $part:ident, $present:ident) => {{
+        let from = $codes.wrapping_add($word * 64 + $part * 16).cast();
+        // SAFETY: only codes of rows are read, which the callers of these functions say exist.
+        unsafe { _mm512_maskz_loadu_epi32(($present >> ($part * 16)) as u16, from) }
+    }};
+}
+
 /// # Safety
 /// As `sum_u8`; no code is greater than `last`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -86,48 +95,78 @@ pub(crate) unsafe fn sum_u32<const G: usize>(
     sums: &mut [u64],
 ) {
     let zero = _mm512_setzero_si512();
-    let low_half = _mm512_set1_epi64(0xFFFF_FFFF);
     // A word adds four codes to a lane; so many words fit one.
     let words_max = (u32::MAX / last.max(1) / 4) as usize;
+    if words_max < SPILL_WORDS_MIN {
+        // SAFETY: as here.
+        return unsafe { sum_u32_halves::<G>(codes, rows, masks, sums) };
+    }
     let mut wide = [zero; G];
-    let mut narrow = [zero; G];
-    let mut pending = 0;
-    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
-        let present = rows_of_word(rows, word);
-        if pending >= words_max {
-            for (wide, narrow) in wide.iter_mut().zip(&mut narrow) {
-                *wide = _mm512_add_epi64(*wide, _mm512_and_si512(*narrow, low_half));
-                *wide = _mm512_add_epi64(*wide, _mm512_srli_epi64::<32>(*narrow));
-                *narrow = zero;
-            }
-            pending = 0;
-        }
-        pending += 1;
-        for part in 0..4 {
-            // SAFETY: only codes of rows are read.
-            let code = unsafe {
-                _mm512_maskz_loadu_epi32(
-                    (present >> (part * 16)) as u16,
-                    codes.wrapping_add(word * 64 + part * 16).cast(),
-                )
-            };
-            for group in 0..G {
-                let mask = (of_word[group] >> (part * 16)) as u16;
-                if words_max == 0 {
-                    let kept = _mm512_maskz_mov_epi32(mask, code);
-                    wide[group] = _mm512_add_epi64(wide[group], _mm512_and_si512(kept, low_half));
-                    wide[group] = _mm512_add_epi64(wide[group], _mm512_srli_epi64::<32>(kept));
-                } else {
+    for (chunk, masks) in masks.as_chunks::<G>().0.chunks(words_max).enumerate() {
+        let mut narrow = [zero; G];
+        for (word, of_word) in masks.iter().enumerate() {
+            let word = chunk * words_max + word;
+            let present = rows_of_word(rows, word);
+            for part in 0..4 {
+                let code = codes_of_part!(codes, word, part, present);
+                for group in 0..G {
+                    let mask = (of_word[group] >> (part * 16)) as u16;
                     narrow[group] = _mm512_mask_add_epi32(narrow[group], mask, narrow[group], code);
                 }
             }
         }
+        spill(&mut wide, narrow);
     }
+    finish(wide, sums);
+}
+
+/// Fewer words than this between two spills cost more than summing halves of codes.
+const SPILL_WORDS_MIN: usize = 4;
+/// Words after which a lane of 32 bits may be full of halves.
+const HALVES_WORDS_MAX: usize = (u32::MAX / 0xFFFF / 4) as usize;
+
+/// Sums of large codes: of their low and high halves apart, of which many fit a lane.
+///
+/// # Safety
+/// As `sum_u8`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn sum_u32_halves<const G: usize>(codes: *const u32, rows: usize, masks: &[u64], sums: &mut [u64]) {
+    let zero = _mm512_setzero_si512();
+    let low_half = _mm512_set1_epi32(0xFFFF);
+    let (mut low_wide, mut high_wide) = ([zero; G], [zero; G]);
+    for (chunk, masks) in masks.as_chunks::<G>().0.chunks(HALVES_WORDS_MAX).enumerate() {
+        let (mut low, mut high) = ([zero; G], [zero; G]);
+        for (word, of_word) in masks.iter().enumerate() {
+            let word = chunk * HALVES_WORDS_MAX + word;
+            let present = rows_of_word(rows, word);
+            for part in 0..4 {
+                let code = codes_of_part!(codes, word, part, present);
+                let (below, above) = (_mm512_and_si512(code, low_half), _mm512_srli_epi32::<16>(code));
+                for group in 0..G {
+                    let mask = (of_word[group] >> (part * 16)) as u16;
+                    low[group] = _mm512_mask_add_epi32(low[group], mask, low[group], below);
+                    high[group] = _mm512_mask_add_epi32(high[group], mask, high[group], above);
+                }
+            }
+        }
+        spill(&mut low_wide, low);
+        spill(&mut high_wide, high);
+    }
+    finish(low_wide, sums);
+    for (sum, high) in sums.iter_mut().zip(high_wide) {
+        *sum = sum.wrapping_add((_mm512_reduce_add_epi64(high) as u64) << 16);
+    }
+}
+
+/// Adds lanes of 32 bits to lanes of 64.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn spill<const G: usize>(wide: &mut [__m512i; G], narrow: [__m512i; G]) {
+    let low_half = _mm512_set1_epi64(0xFFFF_FFFF);
     for (wide, narrow) in wide.iter_mut().zip(narrow) {
         *wide = _mm512_add_epi64(*wide, _mm512_and_si512(narrow, low_half));
         *wide = _mm512_add_epi64(*wide, _mm512_srli_epi64::<32>(narrow));
     }
-    finish(wide, sums);
 }
 
 #[target_feature(enable = "avx512f")]

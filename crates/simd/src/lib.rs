@@ -18,7 +18,7 @@
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
 //! | sums of a few groups | `sum_few_groups` |
 //! | the same by a mask a group, on values or codes | `group_masks`, `sum_masked`, `sum_masked_codes` |
-//! | products of coded columns | `multiply_lines`, `multiply_by_line` |
+//! | products of coded columns | `multiply_lines`, `multiply_lines_narrow`, `multiply_by_line` |
 //! | where a run of equal values begins | `differing_neighbours` |
 //! | every place of a byte string | `find_all` |
 //! | a checksum at memory speed | `checksum` |
@@ -58,7 +58,7 @@ pub use code::{Code, Float, Lane};
 pub use groups::{FEW_GROUPS, differing_neighbours, sum_few_groups};
 pub use indices::append_indices;
 pub use level::{Kernel, Level, level, run, run_at, set_level};
-pub use lines::{Line, magnitudes, multiply_by_line, multiply_lines};
+pub use lines::{Line, magnitudes, multiply_by_line, multiply_lines, multiply_lines_narrow};
 pub use lookup::{CodeTable, and_lookup};
 pub use masked::{
     combine_codes, count_masked, each_row, group_masks, join_codes, masks_pay, rows_of_word, sum_masked,

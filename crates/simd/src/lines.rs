@@ -16,12 +16,25 @@ impl Line {
         let sign = -i64::from(self.falls);
         self.base.wrapping_add((code as i64 ^ sign).wrapping_sub(sign))
     }
+    /// `at`, modulo 2^32.
+    #[inline(always)]
+    fn low_at(self, code: u64) -> u32 {
+        let sign = (-i64::from(self.falls)) as u32;
+        (self.base as u32).wrapping_add((code as u32 ^ sign).wrapping_sub(sign))
+    }
 }
 
 dispatch! {
     /// Appends the products of two coded columns' values, row by row. Arithmetic wraps: the caller knows the bounds.
     pub fn multiply_lines<A: Code, B: Code>(a: &[A], line_a: Line, b: &[B], line_b: Line, out: &mut Vec<i64>) {
         out.extend(a.iter().zip(b).map(|(a, b)| line_a.at(a.to_u64()).wrapping_mul(line_b.at(b.to_u64()))));
+    }
+}
+
+dispatch! {
+    /// As `multiply_lines`, modulo 2^32: where products are known to fit, half the work and half the bytes.
+    pub fn multiply_lines_narrow<A: Code, B: Code>(a: &[A], line_a: Line, b: &[B], line_b: Line, out: &mut Vec<u32>) {
+        out.extend(a.iter().zip(b).map(|(a, b)| line_a.low_at(a.to_u64()).wrapping_mul(line_b.low_at(b.to_u64()))));
     }
 }
 

@@ -387,6 +387,7 @@ fn masks_of_few_groups() {
                     codes_of!(u8, u8::MAX);
                     codes_of!(u16, u16::MAX);
                     codes_of!(u32, 10_000_000u32);
+                    codes_of!(u32, 1_000_000_000u32);
                     codes_of!(u32, u32::MAX);
                     let argument: Vec<i64> = (0..rows).map(|_| random.next() as i64 >> 8).collect();
                     let mut sums = vec![-3i64; count];
@@ -433,6 +434,11 @@ fn products_of_lines() {
         let expected: Vec<i64> =
             a.iter().zip(&b).map(|(a, b)| (i64::from(*a) - 7) * (100 - i64::from(*b))).collect();
         assert_eq!(out, expected);
+        let from_seven = Line { base: 7, falls: false };
+        let mut narrow = vec![];
+        multiply_lines_narrow(&a, from_seven, &b, down, &mut narrow);
+        let expected: Vec<u32> = a.iter().zip(&b).map(|(a, b)| (a + 7) * (100 - u32::from(*b))).collect();
+        assert_eq!(narrow, expected);
         let mut again = vec![];
         multiply_by_line(&out, &b, up, &mut again);
         let expected: Vec<i64> = out.iter().zip(&b).map(|(a, b)| a * (i64::from(*b) - 7)).collect();

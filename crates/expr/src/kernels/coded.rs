@@ -12,6 +12,17 @@ use vector::{Coded, Codes, Data, Meaning, Vector};
 
 use crate::graph::{Node, Operation};
 
+/// Calls `$with!(codes)` with the codes as a slice.
+macro_rules! with_codes {
+    ($coded:expr, $with:ident) => {
+        match &$coded.codes {
+            Codes::U8(codes) => $with!(codes),
+            Codes::U16(codes) => $with!(codes),
+            Codes::U32(codes) => $with!(codes),
+        }
+    };
+}
+
 /// The node over inputs of which some are codes, with a bound on its magnitudes where one was proved on the way; `None`
 /// when it needs them decoded. `bounds`: what is known of the inputs.
 pub(crate) fn arithmetic(
@@ -36,6 +47,16 @@ pub(crate) fn arithmetic(
             .map(|c| (Vector::new(node.ty, Data::Coded(c), None), None)),
         (Data::Constant(value), Data::Coded(coded)) => moved(*op, coded, integer(value)?, true, fits)
             .map(|c| (Vector::new(node.ty, Data::Coded(c), None), None)),
+        (Data::Coded(a), Data::Coded(b))
+            if *op == Arithmetic::Multiply && narrow_product(a, b, fits).is_some() =>
+        {
+            let last = narrow_product(a, b, fits)?;
+            let mut out = Vec::with_capacity(rows);
+            multiply_narrow(a, b, &mut out)?;
+            let product =
+                Coded { codes: Codes::U32(out.into()), meaning: Meaning::Line { base: 0, step: 1 }, last };
+            Some((Vector::new(node.ty, Data::Coded(product), None), None))
+        }
         (a, b) if *op == Arithmetic::Multiply => {
             let bound_of = |known: Option<u128>, data: &Data| known.or_else(|| magnitude(data));
             let bound = bound_of(bounds[0], a)?.checked_mul(bound_of(bounds[1], b)?)?;
@@ -116,6 +137,30 @@ fn magnitude(data: &Data) -> Option<u128> {
     }
 }
 
+/// The greatest product of two columns on lines whose products are codes of 32 bits themselves.
+fn narrow_product(a: &Coded, b: &Coded, fits: impl Fn(i128) -> bool) -> Option<u32> {
+    (line(a)?, line(b)?);
+    let ((a_low, a_high), (b_low, b_high)) = (a.bounds()?, b.bounds()?);
+    let last = a_high.checked_mul(b_high)?;
+    (a_low >= 0 && b_low >= 0 && fits(last)).then(|| u32::try_from(last).ok())?
+}
+
+fn multiply_narrow(a: &Coded, b: &Coded, out: &mut Vec<u32>) -> Option<()> {
+    let (line_a, line_b) = (line(a)?, line(b)?);
+    macro_rules! first {
+        ($a:ident) => {{
+            macro_rules! second {
+                ($b:ident) => {
+                    simd::multiply_lines_narrow($a, line_a, $b, line_b, out)
+                };
+            }
+            with_codes!(b, second);
+        }};
+    }
+    with_codes!(a, first);
+    Some(())
+}
+
 /// Codes on a line that rises or falls by one a code.
 fn line(coded: &Coded) -> Option<Line> {
     match coded.meaning {
@@ -134,17 +179,6 @@ fn values(coded: &Coded) -> Option<Vec<i64>> {
         Codes::U16(c) => c.iter().map(|c| value(u32::from(*c))).collect(),
         Codes::U32(c) => c.iter().map(|c| value(*c)).collect(),
     })
-}
-
-/// Calls `$with!(codes)` with the codes as a slice.
-macro_rules! with_codes {
-    ($coded:expr, $with:ident) => {
-        match &$coded.codes {
-            Codes::U8(codes) => $with!(codes),
-            Codes::U16(codes) => $with!(codes),
-            Codes::U32(codes) => $with!(codes),
-        }
-    };
 }
 
 fn multiply(a: &Data, b: &Data, out: &mut Vec<i64>) -> Option<()> {

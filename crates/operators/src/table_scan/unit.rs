@@ -76,16 +76,20 @@ impl TableScan {
         let mut list: Vec<u32> = Vec::new();
         let mut at = 0;
         while at < rows {
-            let end = (at + batch_rows).min(rows);
-            let kept = local.selection.count_range(at..end);
-            if on_codes && is_window(at..end, kept) {
-                let words = &local.selection.words()[at / 64..end.div_ceil(64)];
-                if self.deliver_codes(block, at..end, (kept < end - at).then_some(words), push)?
-                    == Flow::Enough
-                {
+            let window = at..(at + batch_rows * WINDOW_BATCHES).min(rows);
+            let kept = if on_codes { local.selection.count_range(window.clone()) } else { 0 };
+            if is_window(window.clone(), kept) {
+                at = window.end;
+                let words = &local.selection.words()[window.start / 64..window.end.div_ceil(64)];
+                let words = (kept < window.len()).then_some(words);
+                if self.deliver_codes(block, window, words, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
                 }
-            } else if kept == end - at && list.is_empty() {
+                continue;
+            }
+            let end = (at + batch_rows).min(rows);
+            let kept = local.selection.count_range(at..end);
+            if kept == end - at && list.is_empty() {
                 let survivors = Survivors::range(at..end);
                 if self.deliver(place, survivors, &evaluated, work, push)? == Flow::Enough {
                     return Ok(Flow::Enough);
@@ -284,6 +288,8 @@ impl TableScan {
     }
 }
 
+/// Batches of a window: nothing is copied for it, and columns read in longer pieces are read faster.
+const WINDOW_BATCHES: usize = 4;
 /// Windows with fewer rows are merged on their way, which codes cannot be.
 const WINDOW_ROWS_MIN: usize = 256;
 /// Rows that are not selected cost a sum about a tenth of what gathering costs one that is.
