@@ -89,14 +89,17 @@ fn a_clique_and_a_long_star_are_left_to_the_greedy_order() {
     let all = relations(&mut columns, 16, 16);
     let output = [all[0].1[0]];
     let edges: Vec<_> = (0..16).flat_map(|i| (i + 1..16).map(move |j| ((i, j), (j, i)))).collect();
-    check("clique of 16", plan_time(joined(all, &edges), &mut columns, &output));
+    // A search through all orders would take minutes.
+    let took = plan_time(joined(all, &edges), &mut columns, &output);
+    println!("clique of 16: {took:?}");
+    assert!(took < Duration::from_millis(40), "clique of 16 took {took:?}");
     let mut columns = ColumnTable::default();
     let all = relations(&mut columns, 40, 40);
     let output = [all[0].1[0]];
     let edges: Vec<_> = (1..40).map(|i| ((0, i), (i, 0))).collect();
     let took = plan_time(joined(all, &edges), &mut columns, &output);
     println!("star of 40: {took:?}");
-    assert!(took < Duration::from_millis(60), "star of 40 took {took:?}");
+    assert!(took < Duration::from_millis(120), "star of 40 took {took:?}");
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn a_deep_expression() {
         let mut columns = ColumnTable::default();
         let (scan, ids) = relations(&mut columns, 1, 2).remove(0);
         let mut times = Vec::new();
-        for n in [1000, 8000] {
+        for n in [1000, 16_000] {
             let column = || Expr::column(ids[0], Type::BigInt);
             let mut sum = column();
             for _ in 0..n {
@@ -133,8 +136,9 @@ fn a_deep_expression() {
     };
     let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(measure).unwrap();
     let times = thread.join().unwrap();
-    println!("sums of 1000 and 8000: {times:?}");
-    assert!(times[1] < times[0] * 40, "{times:?}");
+    println!("sums of 1000 and 16000: {times:?}");
+    // 16 times as long is linear, 256 times quadratic; deep trees leave the caches.
+    assert!(times[1] < times[0] * 160, "{times:?}");
 }
 
 /// Sixteen thousand different aggregates take a few times as long as four thousand; comparing each with each would take
