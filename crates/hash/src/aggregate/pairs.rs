@@ -68,7 +68,13 @@ impl PairMoments {
         let flat_x = self.sxx == 0.0;
         Some(match measure {
             M::Corr if flat_x || self.syy == 0.0 => return None,
-            M::Corr => (self.sxy / (self.sxx.sqrt() * self.syy.sqrt())).clamp(-1.0, 1.0),
+            M::Corr => {
+                // One root is exact where the products are; two keep what would overflow or vanish.
+                let product = self.sxx * self.syy;
+                let apart = !product.is_normal();
+                let root = if apart { self.sxx.sqrt() * self.syy.sqrt() } else { product.sqrt() };
+                (self.sxy / root).clamp(-1.0, 1.0)
+            }
             M::CovarPop => self.sxy / self.count,
             M::CovarSamp if self.count < 2.0 => return None,
             M::CovarSamp => self.sxy / (self.count - 1.0),

@@ -406,6 +406,10 @@ impl Call<'_, '_, '_> {
             }
             (name, 1 | 2) if list.is_some() => match name.strip_prefix("list_") {
                 Some(function) => {
+                    // A name that is misspelt is told so, whatever its arguments.
+                    if self.aggregate(function, element, vec![])?.is_none() {
+                        return Ok(None);
+                    }
                     let rest: Vec<Expr> =
                         (1..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
                     return self.aggregate(function, element, rest);
