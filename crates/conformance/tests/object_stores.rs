@@ -244,7 +244,8 @@ fn secrets_are_not_shown() {
         "SHOW s3_secret_access_key",
         "SHOW s3_session_token",
     ] {
-        shown += &format!("{:?}", place.rows(sql));
+        let rows = place.rows(sql);
+        shown.extend(rows.iter().flatten().map(|value| value.display(types::Type::Text) + "\n"));
     }
     place.run("RESET s3_session_token");
     place.run("RESET azure_account_key");

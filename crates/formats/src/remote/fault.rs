@@ -80,7 +80,7 @@ pub(super) fn failed(verb: &str, url: &str, error: &E) -> Error {
             make(SqlState::IoError, &short(&text))
                 .with_hint("the bucket may be in another region: SET s3_region")
         }
-        _ if says(&["timed out", "timeout", "Timeout"]) => make(SqlState::IoError, &short(&text))
+        _ if says(&["timed out", "TimedOut"]) => make(SqlState::IoError, &short(&text))
             .with_hint("the server takes too long; SET http_timeout gives it more seconds"),
         _ if says(&["onnect", "dns", "refused", "certificate"]) => make(SqlState::IoError, &short(&text))
             .with_hint(match scheme {
