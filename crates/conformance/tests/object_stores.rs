@@ -344,3 +344,35 @@ fn other_stores_are_read_and_written() {
         assert_eq!(missing.state(), SqlState::UndefinedFile, "{missing:?}");
     }
 }
+
+const ENVIRONMENT_TEST: &str = "read_with_the_environments_keys";
+
+/// Run by the test below, in a process with the keys in its environment.
+#[test]
+#[ignore = "asks for an environment"]
+fn read_with_the_environments_keys() {
+    let session = Database::in_memory(Options { workers: Some(2), memory_bytes: None }).unwrap().session();
+    let result = session.query("SELECT x FROM 's3://bucket/x.csv'").unwrap();
+    assert_eq!(result.value(0, 0), Value::I64(7));
+    let shown = session.query("SHOW s3_secret_access_key").unwrap();
+    assert_eq!(shown.value(0, 0), Value::text(""));
+}
+
+#[test]
+fn keys_come_from_the_environment() {
+    let (server, address) = Server::start();
+    server.put("bucket/x.csv", b"x\n7\n");
+    let child = |secret: &str| {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", ENVIRONMENT_TEST, "--ignored"])
+            .env("AWS_ACCESS_KEY_ID", KEY)
+            .env("AWS_SECRET_ACCESS_KEY", secret)
+            .env("AWS_ENDPOINT_URL", &address)
+            .env("AWS_REGION", "eu-north-1")
+            .output()
+            .unwrap()
+    };
+    let read = child(SECRET);
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stdout));
+    assert!(!child("another").status.success());
+}

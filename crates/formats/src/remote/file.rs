@@ -43,6 +43,8 @@ pub struct RemoteFile {
     kept: Mutex<VecDeque<(u64, Bytes)>>,
     /// All of it, where the server cannot give parts.
     whole: OnceLock<Bytes>,
+    /// Held by the one who fetches it.
+    fetching: Mutex<()>,
 }
 
 impl fmt::Debug for RemoteFile {
@@ -77,8 +79,15 @@ impl RemoteFile {
         let tag = meta.e_tag.unwrap_or_default();
         let tag = tag.bytes().fold(0i64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
         let changed = (meta.last_modified.timestamp_micros(), tag);
-        let (kept, whole) = (Mutex::default(), OnceLock::new());
-        let file = RemoteFile { place, url: url.to_owned(), length: meta.size, kept, whole, located };
+        let file = RemoteFile {
+            located,
+            place,
+            url: url.to_owned(),
+            length: meta.size,
+            kept: Mutex::default(),
+            whole: OnceLock::new(),
+            fetching: Mutex::default(),
+        };
         Ok((file, meta.size, changed))
     }
 
@@ -122,6 +131,7 @@ impl RemoteFile {
 
     /// Plain web servers know no ranges.
     fn fetch_whole(&self) -> Result<Bytes> {
+        let _one = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(whole) = self.whole.get() {
             return Ok(whole.clone());
         }
