@@ -65,7 +65,7 @@ def settings() -> str:
 
     def row(name: str, default: str, meaning: str) -> list[str]:
         title, page = pages.get(name, ("", ""))
-        default = MACHINE.get(name) or code(default)
+        default = MACHINE.get(name) or (code(default) if default else "")
         meaning = cell(re.sub(r"^[A-Z](?=[a-z ])", lambda m: m[0].lower(), meaning).rstrip("."))
         return [code(name), default, meaning, f"[{title}](../{page})" if page else ""]
 

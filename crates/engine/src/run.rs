@@ -151,7 +151,7 @@ impl Session {
         materialized: &[SharedRows],
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
-    ) -> Result<Arc<QueryContext>> {
+    ) -> Result<QueryContext> {
         let mut tables = HashMap::new();
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
@@ -170,13 +170,15 @@ impl Session {
             plan,
         );
         context.materialized = materialized.to_vec();
-        Ok(Arc::new(context))
+        context.cancel = self.cancel_token();
+        Ok(context)
     }
 
     /// Adds what operators decide from blocks' statistics, before anything runs, to the plan's remarks.
     pub(crate) fn remark_decisions(&self, plan: &mut PhysicalPlan, relations: &SessionRelations) {
         // Of common subplans there are no rows yet, so a plan that reads them may not compose: nothing is said then.
         let Ok(context) = self.query_context(plan, relations, &[], None, false) else { return };
+        let context = Arc::new(context);
         if compose(plan, &context).is_err() {
             return;
         }
@@ -196,7 +198,7 @@ impl Session {
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
     ) -> Result<Run> {
-        let context = self.query_context(plan, relations, materialized, insert, analyze)?;
+        let context = Arc::new(self.query_context(plan, relations, materialized, insert, analyze)?);
         let shared = &self.database.shared;
         let composed = compose(plan, &context)?;
         let mut control = QueryControl::with_cancel(self.cancel_token());

@@ -206,7 +206,9 @@ impl Session {
     pub(crate) fn guarded<T: Send>(&self, text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
-        let outcome = caught(text, work);
+        let tick = self.tick_or_cancel();
+        // Planning and COPY TO may wait for other machines on this thread.
+        let outcome = caught(text, || formats::remote::stopped_by(move || tick().is_break(), work));
         self.cancel.set_timeout(None);
         match outcome {
             // Work that sees the signal in its midst knows only that it shall stop; the token knows why.
@@ -317,6 +319,7 @@ impl Session {
                 };
                 simd::set_level(level);
             }
+            _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
             _ => self.settings().set(name, value)?,
         }
         Ok(ResultSet::done("SET"))
@@ -358,7 +361,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "workers" => Some(database.workers().to_string()),
         "memory_limit" => Some(database.memory_limit().to_string()),
         "simd" => Some(simd::level().name().to_owned()),
-        _ => None,
+        _ => formats::remote::setting(name),
     }
 }
 

@@ -69,6 +69,11 @@ pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 
+/// Every setting that all sessions share.
+pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DATABASE_SETTINGS.into_iter().chain(formats::remote::SETTINGS)
+}
+
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
 pub const SESSION_SETTINGS: [(&str, &str); 19] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
@@ -300,7 +305,7 @@ pub fn unknown(name: &str) -> Error {
         .all()
         .into_iter()
         .map(|(n, _, _)| n)
-        .chain(DATABASE_SETTINGS.iter().map(|(n, _)| n.to_string()))
+        .chain(shared().map(|(name, _)| name.to_owned()))
         .collect();
     let error =
         Error::new(SqlState::UndefinedObject, format!("unrecognized configuration parameter \"{name}\""));

@@ -285,7 +285,12 @@ impl Session {
     ) -> Result<ResultStream> {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
-        let context = self.query_context(&prepared.plan, &relations, &prepared.shared, None, false)?;
+        let mut context = self.query_context(&prepared.plan, &relations, &prepared.shared, None, false)?;
+        // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
+        let cancel = CancelToken::new();
+        cancel.set_timeout(self.cancel_token().time_left());
+        context.cancel = cancel.clone();
+        let context = Arc::new(context);
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
         let declared = schema.clone();
@@ -294,9 +299,6 @@ impl Session {
             Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
         });
         let dag = operators::compose::compose_stream(&prepared.plan, &context, &queue, conform)?;
-        // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
-        let cancel = CancelToken::new();
-        cancel.set_timeout(self.cancel_token().time_left());
         let control = Arc::new(QueryControl::with_cancel(cancel.clone()).pausable());
         let driver = {
             let (queue, control) = (queue.clone(), control.clone());

@@ -10,7 +10,7 @@ use types::{Error, Result, Schema, SqlState, Value};
 use crate::input::uncompressed_name;
 use crate::layout::{self, Layout};
 use crate::text::Given;
-use crate::{arrow_ipc, json, parquet, text};
+use crate::{arrow_ipc, json, parquet, remote, text};
 
 /// The option that names further files, or patterns of such.
 pub const MORE_FILES: &str = "files";
@@ -128,6 +128,9 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
         Error::new(SqlState::UndefinedFile, format!("no file matches \"{pattern}\""))
             .with_hint("paths are relative to the folder the process runs in")
     };
+    if remote::is_remote(pattern) {
+        return expand_remote(pattern);
+    }
     if Path::new(pattern).is_file() {
         return Ok(vec![pattern.to_owned()]);
     }
@@ -152,4 +155,33 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// As `expand`, of addresses.
+fn expand_remote(pattern: &str) -> Result<Vec<String>> {
+    let known = |path: &String| {
+        let extension =
+            Path::new(remote::name_of(path)).extension().and_then(|e| e.to_str()).unwrap_or_default();
+        EXTENSIONS.contains(&extension)
+    };
+    let mut found = remote::list(pattern)?;
+    if pattern.ends_with('/') {
+        found.retain(known);
+    } else if !known(&pattern.to_owned())
+        && !pattern.contains(['*', '?', '['])
+        && !pattern.starts_with("http")
+    {
+        // A folder, which stands for all that lies in it and below it; else it is the object itself.
+        let below: Vec<String> = remote::list(&format!("{pattern}/"))?.into_iter().filter(known).collect();
+        if !below.is_empty() {
+            found = below;
+        }
+    }
+    if found.is_empty() {
+        return Err(Error::new(SqlState::UndefinedFile, format!("no object matches \"{pattern}\""))
+            .with_hint(
+                "* stands for a part of a name, ** for folders of any depth; names are told apart by case",
+            ));
+    }
+    Ok(found)
 }

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
 use types::{Error, Result, SqlState};
+
+use crate::remote::{Pieces, RemoteFile, from_io, is_remote, name_of};
 
 /// An open file and its length when it was opened. Clones share the handle.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ enum Contents {
     File(Arc<File>),
     /// Unpacked.
     Memory(Bytes),
+    /// With what was fetched beforehand.
+    Remote(Arc<RemoteFile>, Pieces),
 }
 
 /// Bytes that a compressed file may unpack to: what is larger is not meant to be.
@@ -37,7 +42,8 @@ const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 
 /// The name without the ending that says how it is compressed.
 pub fn uncompressed_name(path: &str) -> &str {
-    path.strip_suffix(".gz").or_else(|| path.strip_suffix(".zst")).unwrap_or(path)
+    let name = name_of(path);
+    name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
 /// What tells two states of a file apart.
@@ -51,6 +57,11 @@ pub struct Stamp {
 
 impl Input {
     pub fn open(path: &str) -> Result<Self> {
+        if is_remote(path) {
+            let (file, length, changed) = RemoteFile::open(path)?;
+            let bytes = Contents::Remote(Arc::new(file), Pieces::default());
+            return Ok(Input { path: path.into(), bytes, length, inode: (0, 0), changed });
+        }
         let fail = |e: io::Error| {
             let state = match e.kind() {
                 io::ErrorKind::NotFound => SqlState::UndefinedFile,
@@ -75,7 +86,11 @@ impl Input {
         let input = Input::open(path)?;
         let mut magic = Vec::new();
         input.append(0, 4, &mut magic)?;
-        let packed = BufReader::new(Cursor { input: input.clone(), at: 0 });
+        // A packed file is read from its beginning to its end.
+        let packed = BufReader::with_capacity(
+            if input.is_remote() { 4 << 20 } else { 8 << 10 },
+            Cursor { input: input.clone(), at: 0 },
+        );
         let mut bytes = Vec::new();
         let limit = UNPACKED_BYTES_MAX + 1;
         let unpacked = match magic.as_slice() {
@@ -86,12 +101,42 @@ impl Input {
                 .and_then(|d| d.take(limit).read_to_end(&mut bytes)),
             _ => return Ok(input),
         };
-        unpacked
-            .map_err(|e| Error::new(SqlState::DataCorrupted, format!("cannot unpack \"{path}\": {e}")))?;
+        unpacked.map_err(|e| match from_io(&e) {
+            Some(error) => error,
+            None => Error::new(SqlState::DataCorrupted, format!("cannot unpack \"{path}\": {e}")),
+        })?;
         if bytes.len() as u64 > UNPACKED_BYTES_MAX {
             return Err(Error::unsupported(format!("\"{path}\" unpacks to more than 4 GiB")));
         }
         Ok(Input { length: bytes.len() as u64, bytes: Contents::Memory(bytes.into()), ..input })
+    }
+
+    /// The file with these bytes at hand, where getting them takes long. They are freed with what is returned.
+    pub fn with_at_hand(&self, ranges: &[Range<u64>]) -> Result<Input> {
+        let Contents::Remote(file, pieces) = &self.bytes else { return Ok(self.clone()) };
+        let pieces = file.with(pieces, ranges)?;
+        Ok(Input { bytes: Contents::Remote(file.clone(), pieces), ..self.clone() })
+    }
+
+    /// Has these bytes at hand for everybody who reads the file, as far as there are few of them.
+    pub fn keep_ahead(&self, range: Range<u64>) -> Result<()> {
+        match &self.bytes {
+            Contents::Remote(file, _) => file.keep_ahead(range),
+            _ => Ok(()),
+        }
+    }
+
+    /// As `keep_ahead`, the end of the file.
+    pub fn keep_tail(&self) -> Result<()> {
+        match &self.bytes {
+            Contents::Remote(file, _) => file.keep_tail(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether each read is a request to another machine, unless its bytes are at hand.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.bytes, Contents::Remote(..))
     }
 
     pub fn stamp(&self) -> Stamp {
@@ -99,7 +144,8 @@ impl Input {
     }
 
     pub fn failed(&self, e: &io::Error) -> Error {
-        Error::new(SqlState::IoError, format!("cannot read \"{}\": {e}", self.path))
+        from_io(e)
+            .unwrap_or_else(|| Error::new(SqlState::IoError, format!("cannot read \"{}\": {e}", self.path)))
     }
 
     /// Appends the bytes `from..to` to `out`, fewer when the file ends before.
@@ -142,6 +188,7 @@ impl Contents {
     fn read_at(&self, out: &mut [u8], from: u64) -> io::Result<usize> {
         match self {
             Contents::File(file) => file.read_at(out, from),
+            Contents::Remote(file, pieces) => file.read_at(pieces, out, from),
             Contents::Memory(bytes) => {
                 let rest = usize::try_from(from).ok().and_then(|from| bytes.get(from..)).unwrap_or_default();
                 let count = rest.len().min(out.len());

@@ -50,7 +50,7 @@ impl Layout {
 
 /// The names and values that a path's folders give: `a=1/b=x/file` says a and b.
 fn folder_values(path: &str) -> Vec<(String, Option<String>)> {
-    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    let folders = crate::remote::name_of(path).rsplit_once('/').map_or("", |(folders, _)| folders);
     let value = |part: &str| {
         let (name, text) = part.split_once('=')?;
         let text = (text != NULL_PARTITION).then(|| unescaped(text));

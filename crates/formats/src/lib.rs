@@ -14,6 +14,7 @@ mod json;
 mod layout;
 mod parquet;
 mod parts;
+pub mod remote;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memory::Budget;
 use plan::{FilterId, NodeId, TableId};
+use sync::CancelToken;
 use types::{Error, Result, SqlState};
 use workorder::{UnitOfTransfer, WorkContext};
 
@@ -86,6 +87,8 @@ pub struct QueryContext {
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
     pub insert: Option<Arc<dyn InsertTarget>>,
     pub metrics: Metrics,
+    /// Raised when the query shall stop: for waits that no worker can be asked in.
+    pub cancel: CancelToken,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
@@ -118,6 +121,7 @@ impl QueryContext {
             tables,
             insert,
             metrics: Metrics::new(nodes),
+            cancel: CancelToken::new(),
             materialized: vec![],
             filters,
             scan_bounds: Mutex::default(),

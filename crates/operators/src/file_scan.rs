@@ -23,6 +23,8 @@ use crate::table_scan::ScanFilter;
 pub struct FileScan {
     node: NodeId,
     reader: Arc<dyn formats::Reader>,
+    /// Whether reads wait for other machines.
+    remote: bool,
     /// The physical type of each fetched column.
     types: Vec<Physical>,
     filters: Vec<ScanFilter>,
@@ -55,6 +57,7 @@ impl FileScan {
         Ok(FileScan {
             node: plan.id,
             reader,
+            remote: file.paths.iter().any(|path| formats::remote::is_remote(path)),
             types: fetched.iter().map(|c| c.ty.physical()).collect(),
             filters: filters.iter().map(ScanFilter::new).collect::<Result<_>>()?,
             pruning: pruning.clone(),
@@ -70,6 +73,15 @@ impl FileScan {
             return Vec::new();
         }
         self.runtime_filters.iter().filter_map(|(id, column)| Some((query.filter(*id)?, *column))).collect()
+    }
+
+    /// Does what may wait for another machine, as long as the query is not stopped.
+    fn waiting<T>(&self, query: &QueryContext, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.remote {
+            return work();
+        }
+        let cancel = query.cancel.clone();
+        formats::remote::stopped_by(move || cancel.check_clock().is_some(), work)
     }
 
     fn prune(&self, query: &QueryContext) -> Result<()> {
@@ -213,8 +225,10 @@ impl Source for FileScan {
         if let Some(units) = self.units.get() {
             return Ok(*units);
         }
-        self.prune(query)?;
-        let units = self.reader.units()?;
+        let units = self.waiting(query, || {
+            self.prune(query)?;
+            self.reader.units()
+        })?;
         Ok(*self.units.get_or_init(|| units))
     }
     fn local(&self) -> Local {
@@ -223,11 +237,12 @@ impl Source for FileScan {
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let mut flow = Flow::More;
         let local = local_state::<ScanLocal>(local);
-        self.reader.scan(unit, &mut |window| {
+        let mut visit = |window: &mut dyn Window| {
             work.check()?;
             flow = self.window(window, local, work, push)?;
             Ok(flow == Flow::More)
-        })?;
+        };
+        self.waiting(work.query, || self.reader.scan(unit, &mut visit))?;
         Ok(flow)
     }
 }

@@ -134,7 +134,7 @@ impl SqlHelper {
         if matches!(last.as_str(), "SET" | "SHOW" | "RESET") {
             let settings = engine::settings::Settings::default().all();
             let names = settings.into_iter().map(|(name, ..)| name);
-            let shared = engine::settings::DATABASE_SETTINGS.iter().map(|(name, _)| (*name).to_owned());
+            let shared = engine::settings::shared().map(|(name, _)| name.to_owned());
             return (start, names.chain(shared).collect());
         }
         let tables = snapshot.tables().map(|t| named(&t.name));

@@ -57,7 +57,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
 
 /// Every setting with its value and meaning: those of the database, then the session's.
 pub(crate) fn settings(database: &crate::Database, settings: &Settings) -> Vec<Vec<Value>> {
-    let own = crate::settings::DATABASE_SETTINGS.iter().map(|(name, meaning)| {
+    let own = crate::settings::shared().map(|(name, meaning)| {
         let value = crate::session::database_setting(database, name).unwrap_or_default();
         vec![Value::text(name), Value::text(&value), Value::text(meaning)]
     });

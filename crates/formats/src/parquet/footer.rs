@@ -28,6 +28,7 @@ pub fn load(path: &str) -> Result<(Input, ArrowReaderMetadata)> {
     if let Some(known) = recall(&stamp) {
         return Ok((input, known));
     }
+    input.keep_tail()?;
     let metadata = read(&input)?;
     let groups = metadata.metadata().row_groups();
     if groups.len() * groups.first().map_or(0, |g| g.num_columns()) <= CHUNKS_MAX {
@@ -69,6 +70,7 @@ fn read(input: &Input) -> Result<ArrowReaderMetadata> {
     let footer_end = input.length - TRAILER_BYTES;
     let footer_begin =
         footer_end.checked_sub(length).ok_or_else(|| damaged(path, "its footer is too long"))?;
+    input.keep_ahead(footer_begin..footer_end)?;
     if !thrift::is_whole(&whole(footer_begin, footer_end)?) {
         return Err(damaged(path, "its footer is damaged"));
     }

@@ -67,6 +67,8 @@ pub struct ParquetFiles {
     unit_rows: u64,
     /// Columns wanted, as positions in the files.
     columns: Vec<usize>,
+    /// Those of them that the scan's conditions ask of, as positions in the files.
+    asked: OnceLock<Vec<usize>>,
     fields: Vec<Field>,
     batch_rows: usize,
     decoder: Decoder,
@@ -129,6 +131,11 @@ fn cut(file: usize, group: usize, rows: u64, wanted: &[Range<usize>], unit_rows:
     }
 }
 
+/// A row group that lies on another machine is one unit, so that it is fetched once.
+fn input_unit_rows(input: &Input, unit_rows: u64) -> u64 {
+    if input.is_remote() { u64::MAX } else { unit_rows }
+}
+
 impl ParquetFiles {
     pub fn open(source: &FileSource, columns: &[usize], batch_rows: usize) -> Result<Self> {
         Self::with_unit_rows(source, columns, batch_rows, UNIT_ROWS)
@@ -155,6 +162,7 @@ impl ParquetFiles {
             .unwrap_or(plain);
             for (group, rows) in metadata.metadata().row_groups().iter().enumerate() {
                 let rows = rows.num_rows().max(0) as u64;
+                let unit_rows = input_unit_rows(&input, unit_rows);
                 #[allow(clippy::single_range_in_vec_init, reason = "all rows are one range")]
                 cut(files.len(), group, rows, &[0..rows as usize], unit_rows, &mut units);
             }
@@ -167,6 +175,7 @@ impl ParquetFiles {
             pruned: OnceLock::new(),
             unit_rows,
             columns: columns.to_vec(),
+            asked: OnceLock::new(),
             fields,
             batch_rows: batch_rows.max(DECODED_ROWS_MIN),
             decoder: Decoder::Own,
@@ -205,6 +214,9 @@ impl ParquetFiles {
 
 impl Reader for ParquetFiles {
     fn prune(&self, conditions: &[Pruning]) -> Result<Skipped> {
+        let mut asked = Vec::new();
+        conditions.iter().for_each(|condition| condition.columns(&mut asked));
+        let _ = self.asked.set(asked.into_iter().filter_map(|at| self.columns.get(at).copied()).collect());
         let (units, skipped) = self.select(conditions);
         let _ = self.pruned.set(units);
         Ok(skipped)

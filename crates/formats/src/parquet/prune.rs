@@ -13,7 +13,7 @@ use vector::arrow;
 
 use super::page_index::{self, PageZone};
 use super::statistics::Readable;
-use super::{OneFile, ParquetFiles, Unit, cut};
+use super::{OneFile, ParquetFiles, Unit, cut, input_unit_rows};
 use crate::Skipped;
 
 /// A row group as conditions are held against it.
@@ -67,6 +67,10 @@ impl Pages<'_> {
                 let total = self.group.rows as usize;
                 let Some(Some(readable)) = self.group.readable.get(*column) else { return self.all() };
                 let group = self.group;
+                // A request for an index costs more than decoding the pages it would save.
+                if group.file.input.is_remote() {
+                    return self.all();
+                }
                 let pages = self.of_column.entry(*column).or_insert_with(|| {
                     let chunk = group.file.metadata.metadata().row_group(group.number).columns();
                     page_index::pages(&group.file.input, chunk.get(readable.leaf)?, total)
@@ -142,7 +146,8 @@ impl ParquetFiles {
                 }
                 skipped.pages += pages.seen;
                 skipped.pages_skipped += pages.skipped;
-                cut(file_number, number, rows, &wanted, self.unit_rows, &mut units);
+                let unit_rows = input_unit_rows(&file.input, self.unit_rows);
+                cut(file_number, number, rows, &wanted, unit_rows, &mut units);
             }
         }
         (units, skipped)

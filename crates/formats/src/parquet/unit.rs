@@ -20,10 +20,14 @@ use vector::{Batch, Vector, arrow};
 
 use super::column::{ColumnChunk, Form};
 use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged};
+use crate::input::Input;
 use crate::{Window, decode};
 
 /// Between rows that are wanted, so many that are not are passed over instead of being decoded.
 const GAP_ROWS: u32 = 512;
+
+/// Of a row group's columns, what is fetched at once; of larger ones each column is when it is looked at.
+const FETCHED_BYTES_MAX: u64 = 64 << 20;
 
 /// A column that is decoded here, and the row of the group it stands at.
 struct OwnColumn {
@@ -45,6 +49,8 @@ struct Foreign {
 struct UnitWindow<'a> {
     files: &'a ParquetFiles,
     file: &'a OneFile,
+    /// The file, with what of the group was fetched beforehand.
+    input: Input,
     group: usize,
     /// The distinct file columns, ascending, each ours or (`None`) the crate's.
     order: Vec<usize>,
@@ -77,6 +83,7 @@ impl ParquetFiles {
         let mut window = UnitWindow {
             files: self,
             file,
+            input: file.input.clone(),
             group: unit.group,
             own: forms.iter().map(own).collect(),
             fetched: vec![None; order.len()],
@@ -107,6 +114,37 @@ impl ParquetFiles {
 }
 
 impl UnitWindow<'_> {
+    /// Bytes of some columns' chunks, as far as the file has them.
+    fn ranges(&self, columns: &[usize]) -> Result<Vec<Range<u64>>> {
+        let leaves = self.file.metadata.parquet_schema();
+        let chunks = self.file.metadata.metadata().row_group(self.group).columns().iter().enumerate();
+        let chunks = chunks.filter(|(leaf, _)| columns.contains(&leaves.get_column_root_idx(*leaf)));
+        let file_length = self.input.length;
+        let range = |(start, length): (u64, u64)| start..start.saturating_add(length).min(file_length);
+        // The crate panics at negative places.
+        decode::guarded(&self.file.input.path, FORMAT, || {
+            Ok(chunks.map(|(_, c)| range(c.byte_range())).collect())
+        })
+    }
+
+    /// Before these columns are read from another machine, fetches them: requests take long, and go side by side.
+    /// Columns that conditions ask of come first, and the others together when one of them is wanted, if any is.
+    fn fetch_ahead(&mut self, wanted: &[usize]) -> Result<()> {
+        if !self.input.is_remote() {
+            return Ok(());
+        }
+        let asked = self.files.asked.get().map_or(&[][..], Vec::as_slice);
+        let first = wanted.iter().all(|column| asked.contains(column));
+        let together: Vec<usize> =
+            self.order.iter().copied().filter(|column| !first || asked.contains(column)).collect();
+        let mut ranges = self.ranges(&together)?;
+        if ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum::<u64>() > FETCHED_BYTES_MAX {
+            ranges = self.ranges(wanted)?;
+        }
+        self.input = self.input.with_at_hand(&ranges)?;
+        Ok(())
+    }
+
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
         damaged(&self.file.input.path, what)
     }
@@ -120,6 +158,9 @@ impl UnitWindow<'_> {
 
     /// Decodes rows of the window of a column of ours, which must not lie before those decoded last.
     fn decode_own(&mut self, place: usize, rows: Range<usize>) -> Result<Vector> {
+        if self.own[place].as_ref().is_some_and(|own| own.chunk.is_none()) {
+            self.fetch_ahead(&[self.order[place]])?;
+        }
         let path: &str = &self.file.input.path;
         let metadata = self.file.metadata.metadata().row_group(self.group);
         let arrow_type = self.file.metadata.schema().field(self.order[place]).data_type();
@@ -132,7 +173,7 @@ impl UnitWindow<'_> {
                 Some(chunk) => chunk,
                 None => {
                     let ty = arrow::type_from_arrow(arrow_type).ok_or_else(|| decode::changed(path))?;
-                    let input = &self.file.input;
+                    let input = &self.input;
                     let opened = ColumnChunk::open(input, metadata, own.leaf, own.form, ty);
                     own.chunk.insert(opened.map_err(|e| fail(&e))?)
                 }
@@ -148,11 +189,15 @@ impl UnitWindow<'_> {
     }
 
     fn decode_foreign(&mut self, place: usize, rows: Range<usize>) -> Result<Vector> {
+        if self.foreign.reader.is_none() {
+            let columns = self.foreign.columns.clone();
+            self.fetch_ahead(&columns)?;
+        }
         let path: &str = &self.file.input.path;
         let at = self.files.columns.iter().position(|c| *c == self.order[place]);
         let field = &self.files.fields[at.ok_or_else(|| self.damaged("a column is missing"))?];
         let total = self.file.metadata.metadata().row_group(self.group).num_rows().max(0) as usize;
-        let (file, group, range) = (self.file, self.group, self.range.clone());
+        let (file, input, group, range) = (self.file, &self.input, self.group, self.range.clone());
         let (number, batch_rows) = (self.number, self.files.batch_rows);
         let window_rows = self.rows.len();
         let foreign = &mut self.foreign;
@@ -161,7 +206,7 @@ impl UnitWindow<'_> {
             let fail = |e: &dyn std::fmt::Display| damaged(path, e);
             if foreign.reader.is_none() {
                 foreign.reader =
-                    Some(crate_reader(file, group, &foreign.columns, &range, total, batch_rows)?);
+                    Some(crate_reader(file, input, group, &foreign.columns, &range, total, batch_rows)?);
             }
             while foreign.taken <= number {
                 let next = foreign.reader.as_mut().and_then(Iterator::next).transpose();
@@ -238,6 +283,7 @@ impl Window for UnitWindow<'_> {
 /// The crate's reader of some columns of a range of a row group.
 fn crate_reader(
     file: &OneFile,
+    input: &Input,
     group: usize,
     columns: &[usize],
     range: &Range<usize>,
@@ -245,7 +291,7 @@ fn crate_reader(
     batch_rows: usize,
 ) -> Result<ParquetRecordBatchReader> {
     let mut builder =
-        ParquetRecordBatchReaderBuilder::new_with_metadata(file.input.clone(), file.metadata.clone());
+        ParquetRecordBatchReaderBuilder::new_with_metadata(input.clone(), file.metadata.clone());
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
     if range.len() < group_rows {
         let selectors = vec![RowSelector::skip(range.start), RowSelector::select(range.len())];

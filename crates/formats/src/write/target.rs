@@ -12,6 +12,7 @@ use vector::Batch;
 use super::WriteFormat;
 use super::options::{Compression, WriteOptions};
 use super::parallel::{GoOn, write_parallel};
+use crate::remote;
 
 /// Folders of one COPY, at most: more are a column that should not be partitioned by.
 const PARTITIONS_MAX: usize = 10_000;
@@ -66,6 +67,9 @@ pub fn write_to(
     threads: usize,
     go_on: &GoOn<'_>,
 ) -> Result<()> {
+    if remote::is_remote(path) {
+        return write_remote(path, schema, batches, options, threads, go_on);
+    }
     let place = Path::new(path);
     if options.partition_by.is_empty() {
         if place.is_dir() {
@@ -116,6 +120,39 @@ fn write_file(
     Ok(())
 }
 
+/// As `write_to`, into an object store. An object is there when all of it is; partitions come one by one.
+fn write_remote(
+    url: &str,
+    schema: &Schema,
+    batches: &[Batch],
+    options: &WriteOptions,
+    threads: usize,
+    go_on: &GoOn<'_>,
+) -> Result<()> {
+    let put = |url: &str, schema: &Schema, batches: &[Batch]| {
+        let mut upload = remote::Upload::begin(url)?;
+        let written = write_parallel(options, schema, batches, &mut upload, threads, go_on);
+        written.map_err(|e| upload.fault(e))?;
+        upload.finish()
+    };
+    if options.partition_by.is_empty() {
+        return put(url, schema, batches);
+    }
+    let url = url.trim_end_matches('/');
+    if options.overwrite {
+        return Err(Error::unsupported("OVERWRITE is for folders, not for object stores"));
+    }
+    if remote::exists_below(url)? {
+        return Err(Error::new(SqlState::IoError, format!("\"{url}\" is there already"))
+            .with_hint("remove what is below it, or name another place"));
+    }
+    let (inner, partitions) = divided(schema, batches, options, go_on)?;
+    for (name, rows) in partitions {
+        put(&format!("{url}/{name}/data_0.{}", extension(options)), &inner, &rows)?;
+    }
+    Ok(())
+}
+
 /// A partition's values, one by partition column.
 type Key = Vec<Value>;
 
@@ -127,6 +164,20 @@ fn partitioned(
     threads: usize,
     go_on: &GoOn<'_>,
 ) -> Result<()> {
+    let (inner, partitions) = divided(schema, batches, options, go_on)?;
+    for (name, rows) in partitions {
+        let folder = folder.join(name);
+        fs::create_dir_all(&folder).map_err(|e| failed("write", &folder, &e))?;
+        let file = folder.join(format!("data_0.{}", extension(options)));
+        write_file(&file, &file, &inner, &rows, options, threads, go_on)?;
+    }
+    Ok(())
+}
+
+/// Partitions by the names of their folders, and their columns.
+type Divided = (Schema, Vec<(String, Vec<Batch>)>);
+
+fn divided(schema: &Schema, batches: &[Batch], options: &WriteOptions, go_on: &GoOn<'_>) -> Result<Divided> {
     let keys = options.partition_columns(schema)?;
     let rest: Vec<usize> = (0..schema.len()).filter(|c| !keys.contains(c)).collect();
     let fields: Vec<Field> = rest.iter().map(|c| schema.fields()[*c].clone()).collect();
@@ -160,13 +211,7 @@ fn partitioned(
             partitions[number].1.push(batch.select(&rest).gather(&rows));
         }
     }
-    for (name, rows) in partitions {
-        let folder = folder.join(name);
-        fs::create_dir_all(&folder).map_err(|e| failed("write", &folder, &e))?;
-        let file = folder.join(format!("data_0.{}", extension(options)));
-        write_file(&file, &file, &inner, &rows, options, threads, go_on)?;
-    }
-    Ok(())
+    Ok((inner, partitions))
 }
 
 fn extension(options: &WriteOptions) -> String {

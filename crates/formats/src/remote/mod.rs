@@ -1,0 +1,23 @@
+//! Files in object stores and behind HTTP: `s3://`, `gs://`, `az://`, `http://` and `https://`.
+//!
+//! `object_store` speaks the stores' protocols, signs, and tries again what may succeed a second time. It is
+//! asynchronous, the engine is not: one small runtime serves all requests of the process, and the thread that needs the
+//! bytes waits for them, looking now and then whether its statement has been stopped (`wait`). What a Parquet unit will
+//! need is therefore asked for at once, pieces close to each other as one request, several requests side by side; the
+//! unit holds what came for as long as it lives (`Pieces`).
+
+mod address;
+mod fault;
+mod file;
+mod settings;
+mod store;
+mod upload;
+mod wait;
+
+pub use address::{is_remote, name_of};
+pub(crate) use fault::from_io;
+pub use file::{Pieces, RemoteFile};
+pub use settings::{SETTINGS, set, setting};
+pub use store::{exists_below, list};
+pub use upload::Upload;
+pub use wait::stopped_by;

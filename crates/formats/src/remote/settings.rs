@@ -1,0 +1,88 @@
+//! How object stores are reached: settings of the process, and where they are not set the environment's variables that
+//! the stores' own tools read.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use object_store::aws::AmazonS3ConfigKey as S3;
+use types::{Error, Result, SqlState};
+
+/// The address of an S3-compatible server: it goes before the environment's.
+pub(super) const ENDPOINT: S3 = S3::S3Endpoint;
+
+/// Every setting and what it means.
+pub const SETTINGS: [(&str, &str); 12] = [
+    ("s3_region", "the region of S3 buckets; without it AWS_REGION"),
+    (
+        "s3_endpoint",
+        "the address of an S3-compatible server, such as 'http://localhost:9000'; without it AWS_ENDPOINT_URL",
+    ),
+    ("s3_access_key_id", "the key's name; without it AWS_ACCESS_KEY_ID"),
+    ("s3_secret_access_key", "the key; without it AWS_SECRET_ACCESS_KEY. Never shown"),
+    ("s3_session_token", "the token of temporary keys; without it AWS_SESSION_TOKEN. Never shown"),
+    ("s3_url_style", "path or vhost: where a bucket's name stands in addresses; path if s3_endpoint is set"),
+    ("gcs_service_account_path", "the file with a service account's key; without it GOOGLE_SERVICE_ACCOUNT"),
+    ("gcs_endpoint", "the address of a server that is compatible with Google Cloud Storage"),
+    ("azure_account_name", "the storage account; without it AZURE_STORAGE_ACCOUNT_NAME"),
+    ("azure_account_key", "its key; without it AZURE_STORAGE_ACCOUNT_KEY. Never shown"),
+    ("azure_endpoint", "the address of a server that is compatible with Azure Blob Storage"),
+    ("http_timeout", "seconds after which a request is given up, 30 if not set"),
+];
+
+static VALUES: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
+
+/// Sets one of `SETTINGS`, for all sessions; nothing at all unsets it.
+pub fn set(name: &str, value: &str) -> Result<()> {
+    let Some((name, _)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+        return Err(Error::internal(format!("there is no setting {name}")));
+    };
+    let invalid = |hint: &str| {
+        let message = format!("invalid value for setting \"{name}\": \"{value}\"");
+        Err(Error::new(SqlState::InvalidParameterValue, message).with_hint(hint))
+    };
+    match *name {
+        _ if value.is_empty() => {}
+        "s3_url_style" if !matches!(value, "path" | "vhost") => return invalid("expected path or vhost"),
+        "http_timeout" if !value.parse().is_ok_and(|n: u64| (1..=3600).contains(&n)) => {
+            return invalid("expected a number of seconds from 1 to 3600");
+        }
+        name if name.ends_with("_endpoint") && !value.contains("://") => {
+            return invalid("expected an address with its protocol, such as http://localhost:9000");
+        }
+        _ => {}
+    }
+    let mut values = VALUES.lock().unwrap_or_else(PoisonError::into_inner);
+    match value.is_empty() {
+        true => values.remove(name),
+        false => values.insert(name, value.to_owned()),
+    };
+    Ok(())
+}
+
+/// A setting as it may be shown; `None` for names that are none.
+pub fn setting(name: &str) -> Option<String> {
+    let (name, meaning) = SETTINGS.iter().find(|(known, _)| *known == name)?;
+    let value = get(name).unwrap_or_default();
+    let secret = meaning.ends_with("Never shown") && !value.is_empty();
+    Some(if secret { "***".to_owned() } else { value })
+}
+
+pub(super) fn get(name: &str) -> Option<String> {
+    VALUES.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+}
+
+/// Everything that is set, to tell stores apart that were made under other settings.
+pub(super) fn fingerprint() -> String {
+    format!("{:?}", VALUES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+pub(super) fn s3_keys() -> impl Iterator<Item = (S3, String)> {
+    let keys = [
+        ("s3_region", S3::Region),
+        ("s3_endpoint", ENDPOINT),
+        ("s3_access_key_id", S3::AccessKeyId),
+        ("s3_secret_access_key", S3::SecretAccessKey),
+        ("s3_session_token", S3::Token),
+    ];
+    keys.into_iter().filter_map(|(name, key)| Some((key, get(name)?)))
+}

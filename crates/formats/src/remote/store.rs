@@ -1,0 +1,251 @@
+//! Stores by address, kept for as long as the settings stay; listing what lies in them.
+
+use std::collections::HashMap;
+use std::env;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
+use object_store::http::HttpBuilder;
+use object_store::path::Path;
+use object_store::{ClientOptions, HeaderValue, ObjectStore, RetryConfig, StaticCredentialProvider};
+use types::{Error, Result, SqlState};
+
+use super::address::{Address, is_http};
+use super::fault::failed;
+use super::settings::{fingerprint, get, s3_keys};
+use super::wait::wait;
+
+/// Objects of one pattern, at most.
+const LISTED_MAX: usize = 1_000_000;
+/// A request is tried again so often when the server is busy or the connection breaks.
+const RETRIES: usize = 4;
+
+/// A store and the place of an object in it.
+#[derive(Clone)]
+pub(super) struct Located {
+    pub store: Arc<dyn ObjectStore>,
+    /// What stands before the object's place in its address.
+    pub root: String,
+    pub place: String,
+}
+
+impl Located {
+    pub(super) fn is_http(&self) -> bool {
+        is_http(&self.root)
+    }
+}
+
+type Stores = HashMap<String, Arc<dyn ObjectStore>>;
+
+/// The stores, and the settings they were made under.
+static STORES: Mutex<Option<(String, Stores)>> = Mutex::new(None);
+
+pub(super) fn locate(url: &str) -> Result<Located> {
+    let address = Address::parse(url)?;
+    let now = fingerprint();
+    let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+    if stores.as_ref().is_none_or(|(made, _)| *made != now) {
+        *stores = Some((now, HashMap::new()));
+    }
+    let known = &mut stores.get_or_insert_default().1;
+    let store = match known.get(&address.store()) {
+        Some(store) => store.clone(),
+        None => {
+            let store = build(&address).map_err(|e| failed("open", url, &e))?;
+            known.insert(address.store(), store.clone());
+            store
+        }
+    };
+    Ok(Located { store, root: address.root(), place: address.place.to_owned() })
+}
+
+fn has_variable(names: &[&str]) -> bool {
+    names.iter().any(|name| env::var(name).is_ok_and(|value| !value.is_empty()))
+}
+
+fn build(address: &Address<'_>) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let seconds = get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30);
+    let client = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout(Duration::from_secs(seconds))
+        .with_connect_timeout(Duration::from_secs(seconds.min(10)))
+        .with_user_agent(HeaderValue::from_static("quickstep"));
+    let retry = RetryConfig {
+        max_retries: RETRIES,
+        retry_timeout: Duration::from_secs(seconds),
+        ..Default::default()
+    };
+    match address.scheme {
+        "s3" | "s3a" => s3(address.host, client, retry),
+        "gs" | "gcs" => google(address.host, client, retry),
+        "az" | "azure" | "abfss" => azure(address.host, client, retry),
+        _ => {
+            // A query goes with every request: it may carry a signature.
+            let server = HttpBuilder::new().with_url(format!("{}/{}", address.root(), address.query));
+            Ok(Arc::new(server.with_client_options(client).with_retry(retry).build()?))
+        }
+    }
+}
+
+fn s3(bucket: &str, client: ClientOptions, retry: RetryConfig) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    for (key, value) in s3_keys() {
+        builder = builder.with_config(key, value);
+    }
+    let endpoint = get("s3_endpoint");
+    let other =
+        endpoint.is_some() || has_variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]);
+    let in_path = match get("s3_url_style").as_deref() {
+        Some(style) => style == "path",
+        // Compatible servers seldom have a name for each bucket.
+        None => other && !has_variable(&["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"]),
+    };
+    if let Some((protocol, server)) = endpoint.as_deref().and_then(|e| e.split_once("://"))
+        && !in_path
+    {
+        builder = builder.with_config(super::settings::ENDPOINT, format!("{protocol}://{bucket}.{server}"));
+    }
+    // Public buckets are read without keys.
+    let signed = get("s3_access_key_id").is_some()
+        || has_variable(&[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_WEB_IDENTITY_TOKEN_FILE",
+            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "AWS_METADATA_ENDPOINT",
+        ]);
+    let builder = builder.with_virtual_hosted_style_request(!in_path).with_skip_signature(!signed);
+    Ok(Arc::new(builder.with_client_options(client).with_retry(retry).build()?))
+}
+
+fn google(
+    bucket: &str,
+    client: ClientOptions,
+    retry: RetryConfig,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+    let path = get("gcs_service_account_path");
+    let signed = path.is_some()
+        || has_variable(&[
+            "GOOGLE_SERVICE_ACCOUNT",
+            "GOOGLE_SERVICE_ACCOUNT_PATH",
+            "GOOGLE_SERVICE_ACCOUNT_KEY",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ]);
+    if let Some(path) = path {
+        builder = builder.with_service_account_path(path);
+    }
+    if !signed {
+        // Else writes would ask a server that only Google's own machines have.
+        let none = GcpCredential { bearer: String::new() };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(none)));
+    }
+    if let Some(endpoint) = get("gcs_endpoint") {
+        builder = builder.with_base_url(&endpoint);
+    }
+    Ok(Arc::new(builder.with_skip_signature(!signed).with_client_options(client).with_retry(retry).build()?))
+}
+
+/// `container`, or `container@account.dfs.core.windows.net` as Azure's own tools write it.
+fn azure(
+    host: &str,
+    client: ClientOptions,
+    retry: RetryConfig,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let (container, server) = host.split_once('@').unwrap_or((host, ""));
+    let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
+    let account = server.split('.').next().filter(|account| !account.is_empty()).map(str::to_owned);
+    if let Some(account) = account.or_else(|| get("azure_account_name")) {
+        builder = builder.with_account(account);
+    }
+    let key = get("azure_account_key");
+    let signed = key.is_some()
+        || has_variable(&[
+            "AZURE_STORAGE_ACCOUNT_KEY",
+            "AZURE_STORAGE_ACCESS_KEY",
+            "AZURE_STORAGE_SAS_KEY",
+            "AZURE_STORAGE_SAS_TOKEN",
+            "AZURE_STORAGE_TOKEN",
+            "AZURE_STORAGE_CLIENT_ID",
+            "AZURE_CLIENT_ID",
+            "AZURE_FEDERATED_TOKEN_FILE",
+        ]);
+    if let Some(key) = key {
+        builder = builder.with_access_key(key);
+    }
+    if let Some(endpoint) = get("azure_endpoint") {
+        builder = builder.with_endpoint(endpoint);
+    }
+    Ok(Arc::new(builder.with_skip_signature(!signed).with_client_options(client).with_retry(retry).build()?))
+}
+
+pub(super) fn object(url: &str, place: &str) -> Result<Path> {
+    // Places in web addresses are written with their escapes, in stores' names without.
+    let parsed = if is_http(url) { Path::from_url_path(place) } else { Path::parse(place) };
+    parsed.map_err(|e| Error::new(SqlState::InvalidParameterValue, format!("invalid address \"{url}\": {e}")))
+}
+
+/// What is wrong with the bucket itself, when an object is not found in it.
+pub(super) fn bucket_fault(url: &str, located: &Located) -> Result<Option<Error>> {
+    if located.is_http() {
+        return Ok(None);
+    }
+    let place = object(url, &located.place)?;
+    let first = async { located.store.list(Some(&place)).try_next().await };
+    let fault = wait(first)?.err().map(|e| failed("open", url, &e));
+    Ok(fault.filter(|e| e.state() == SqlState::UndefinedFile))
+}
+
+/// The addresses of the objects that a pattern matches, in order. An address that ends in `/` stands for all below it.
+pub fn list(pattern: &str) -> Result<Vec<String>> {
+    let wild = pattern.find(['*', '?', '[']);
+    if is_http(pattern) {
+        return match super::name_of(pattern).contains('*') {
+            true => Err(Error::unsupported(format!("\"{pattern}\": web servers do not list their files"))
+                .with_hint("name each file: read_parquet(['https://...', 'https://...'])")),
+            false => Ok(vec![pattern.to_owned()]),
+        };
+    }
+    let Some(wild) = wild else {
+        return match pattern.ends_with('/') {
+            true => list(&format!("{pattern}**/*")),
+            false => Ok(vec![pattern.to_owned()]),
+        };
+    };
+    let located = locate(pattern)?;
+    let glob = glob::Pattern::new(&located.place).map_err(|e| {
+        Error::new(SqlState::InvalidParameterValue, format!("invalid file pattern \"{pattern}\": {e}"))
+    })?;
+    let fixed = pattern.get(located.root.len()..wild).unwrap_or_default();
+    let folder = fixed.trim_start_matches('/').rsplit_once('/').map(|(folder, _)| folder);
+    let prefix = folder.map(|folder| object(pattern, folder)).transpose()?;
+    let options = glob::MatchOptions { require_literal_separator: true, ..Default::default() };
+    let listing = async {
+        let mut found = Vec::new();
+        let mut objects = located.store.list(prefix.as_ref());
+        while let Some(object) = objects.try_next().await? {
+            let place = object.location.as_ref();
+            let hidden = place.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
+            if object.size > 0 && !hidden && glob.matches_with(place, options) && found.len() < LISTED_MAX {
+                found.push(format!("{}/{place}", located.root));
+            }
+        }
+        Ok(found)
+    };
+    let mut found = wait(listing)?.map_err(|e| failed("list", pattern, &e))?;
+    found.sort();
+    Ok(found)
+}
+
+/// Whether there are objects below an address.
+pub fn exists_below(url: &str) -> Result<bool> {
+    let located = locate(url)?;
+    let place = object(url, located.place.trim_end_matches('/'))?;
+    let first = async { located.store.list(Some(&place)).try_next().await };
+    let found = wait(first)?.map_err(|e| failed("write", url, &e))?;
+    Ok(found.is_some())
+}
