@@ -3,13 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{Arithmetic, Expr, ExprKind, Function};
+use plan::{Arithmetic, Expr, ExprKind};
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as TypeSyntax, Expr as Ast, Ident, UnaryOperator, Value as AstValue,
-    ValueWithSpan,
+    BinaryOperator, CastKind, Expr as Ast, Ident, UnaryOperator, Value as AstValue, ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
-use types::datetime::parse_interval;
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
@@ -19,7 +17,6 @@ use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator, own};
-use crate::data_type::{self, TypeName};
 use crate::place::Placed;
 use crate::{place, stack};
 
@@ -94,7 +91,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         }
     }
 
-    fn text(&self) -> &'a str {
+    pub(super) fn text(&self) -> &'a str {
         self.binder.text
     }
 
@@ -626,44 +623,6 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let branches: Vec<(Expr, Expr)> = whens.into_iter().zip(results).collect();
         Ok(Bound::typed(Expr::new(ExprKind::Case { branches, otherwise }, ty), span))
     }
-
-    /// CAST and `::`.
-    fn cast(&mut self, bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
-        let span = bound.span;
-        let ty = match data_type::type_name(name).placed(self.text(), span)? {
-            TypeName::Type(ty) => ty,
-            TypeName::Interval if bound.untyped => {
-                return Ok(Bound::typed(interval_from_text(&bound, self.text())?, span));
-            }
-            TypeName::Interval if bound.ty().is_interval() => return Ok(bound),
-            TypeName::Interval if bound.ty() == Type::Time => Type::IntervalDayTime,
-            TypeName::Interval => {
-                let error = Error::unsupported("a cast to INTERVAL must say which fields it means")
-                    .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND");
-                return Err(place::at(error, self.text(), span));
-            }
-        };
-        explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
-    }
-
-    fn at_time_zone(&mut self, timestamp: &'a Ast, zone: &'a Ast) -> Result<Bound> {
-        let bound = self.bind(timestamp)?;
-        let zone = self.bind(zone)?;
-        let name = zone.expr.as_literal().and_then(Value::as_text).unwrap_or_default().to_lowercase();
-        if !matches!(name.as_str(), "utc" | "gmt" | "z" | "zulu" | "etc/utc") {
-            let error = Error::unsupported("AT TIME ZONE knows the zone UTC only");
-            return Err(place::at(error, self.text(), zone.span));
-        }
-        let span = bound.span;
-        let to = if bound.ty() == Type::TimestampTz { Type::Timestamp } else { Type::TimestampTz };
-        match coerce::implicit(bound, Type::TimestampTz, self.text())? {
-            Some(expr) => Ok(Bound::typed(coerce::cast(expr, to), span)),
-            None => {
-                let error = Error::new(SqlState::UndefinedFunction, "AT TIME ZONE takes a timestamp");
-                Err(place::at(error, self.text(), span))
-            }
-        }
-    }
 }
 
 fn comparison_operator(op: &BinaryOperator) -> Option<Comparison> {
@@ -744,79 +703,6 @@ pub(crate) fn negated(expr: Expr) -> Expr {
         K::Or(parts) => fold::and(parts.into_iter().map(negated).collect()),
         kind => fold::fold(Expr::new(K::Not(Box::new(Expr::new(kind, ty))), ty)),
     }
-}
-
-/// An untyped literal as an interval of the kind that its text has.
-pub(crate) fn interval_from_text(bound: &Bound, text: &str) -> Result<Expr> {
-    let written = bound.expr.as_literal().and_then(Value::as_text).unwrap_or_default();
-    let (months, micros) = parse_interval(written).ok_or_else(|| {
-        let error = Error::new(
-            SqlState::InvalidDatetimeFormat,
-            format!("invalid input syntax for type interval: \"{written}\""),
-        );
-        place::at(error, text, bound.span)
-    })?;
-    let wanted = literal::of_text(written, months, micros, TypeName::Interval);
-    literal::interval_of(months, micros, wanted).placed(text, bound.span)
-}
-
-/// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.
-pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Expr> {
-    let from = bound.ty();
-    if from == Type::Null {
-        return Ok(super::null_of(ty));
-    }
-    if let Type::Char(n) | Type::Varchar(n) = ty {
-        let text = coerce::cast(bound.expr, Type::Text);
-        if let Some(value) = text.as_literal() {
-            if value.is_null() {
-                return Ok(super::null_of(ty));
-            }
-            let cut = types::cast::truncate_text(value.as_text().unwrap_or_default(), ty);
-            return Ok(Expr::literal(Value::text(cut), ty));
-        }
-        if from == ty || matches!((from, ty), (Type::Varchar(m), Type::Varchar(n)) if m <= n) {
-            return Ok(text.cast(ty));
-        }
-        let length = i64::from(n);
-        let arguments = vec![text, literal::integer(1), literal::integer(length)];
-        let cut = Expr::new(ExprKind::Function { function: Function::Substring, arguments }, Type::Text);
-        return Ok(cut.cast(ty));
-    }
-    if let (Some(value), false) = (bound.expr.as_literal(), lenient) {
-        match types::cast::cast_value(value, from, ty) {
-            Ok(value) => return Ok(Expr::literal(value, ty)),
-            // What a quoted literal says is checked at once, the rest when it is evaluated.
-            Err(error) if bound.untyped => return Err(error),
-            // No such cast: said below. What the value does not allow is said when it is evaluated.
-            Err(_) => {}
-        }
-    }
-    if !castable(from, ty) {
-        return Err(Error::new(SqlState::CannotCoerce, format!("cannot cast type {from} to {ty}")));
-    }
-    if from == ty {
-        return Ok(bound.expr);
-    }
-    let kind = ExprKind::Cast { input: Box::new(bound.expr), lenient };
-    Ok(fold::fold(Expr::new(kind, ty)))
-}
-
-/// Whether there is a cast at all.
-fn castable(from: Type, to: Type) -> bool {
-    types::nested::castable(from, to, &castable_plain)
-}
-
-fn castable_plain(from: Type, to: Type) -> bool {
-    use Type as T;
-    coerce::assignable(from, to)
-        || from.is_text()
-        || matches!(
-            (from, to),
-            (T::Boolean, T::SmallInt | T::Integer | T::BigInt)
-                | (T::SmallInt | T::Integer | T::BigInt, T::Boolean)
-                | (T::Date, T::Timestamp | T::TimestampTz)
-        )
 }
 
 /// `x IN (a, b, ...)`: a sorted set of literals, or a disjunction when an item is not a literal.

@@ -9,6 +9,7 @@
 
 pub(crate) mod aggregate;
 mod asof;
+mod casts;
 pub(crate) mod coerce;
 mod columns;
 mod decorrelate;
@@ -42,6 +43,7 @@ mod set_operation;
 mod show;
 mod star;
 mod subquery;
+mod table_functions;
 mod unnest;
 mod unnesting;
 mod values;

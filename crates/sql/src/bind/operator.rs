@@ -200,7 +200,7 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
 /// As `settle`; beside a date or time, an untyped literal is what the operator most plainly takes there.
 fn settle_arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
     let is_point = |t: Type| matches!(t, Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time);
-    let interval = |literal: &Bound| super::expression::interval_from_text(literal, text);
+    let interval = |literal: &Bound| super::casts::interval_from_text(literal, text);
     match (left.untyped, right.untyped) {
         (false, true) if is_point(left.ty()) && op == Arithmetic::Add => {
             let read = interval(&right)?;

@@ -7,8 +7,9 @@ use sqlparser::ast::Expr as Ast;
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, Type};
 
+use super::casts::explicit_cast;
 use super::coerce;
-use super::expression::{Clause, ExprBinder, explicit_cast};
+use super::expression::{Clause, ExprBinder};
 use super::scope::{Entry, Scope};
 use super::{Binder, Relation, check_depth};
 use crate::RelationInfo;
