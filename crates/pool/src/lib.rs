@@ -7,6 +7,7 @@
 //! The pool knows neither tables nor plans. Eviction and files come behind this interface.
 #![forbid(unsafe_code)]
 
+pub mod files;
 mod pool;
 mod writer;
 

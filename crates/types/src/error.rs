@@ -59,6 +59,7 @@ pub enum SqlState {
     NotNullViolation,
     UniqueViolation,
     ForeignKeyViolation,
+    CheckViolation,
     DependentObjectsStillExist,
     GroupingError,
     InvalidColumnReference,
@@ -68,6 +69,8 @@ pub enum SqlState {
     /// A function of the host program failed.
     ExternalRoutineException,
     OutOfMemory,
+    DiskFull,
+    LockNotAvailable,
     StatementTooComplex,
     QueryCanceled,
     UndefinedFile,
@@ -75,6 +78,10 @@ pub enum SqlState {
     DataCorrupted,
     BadCopyFormat,
     ReadOnly,
+    ActiveTransaction,
+    NoActiveTransaction,
+    InFailedTransaction,
+    InvalidSavepoint,
     Internal,
 }
 
@@ -121,6 +128,7 @@ impl SqlState {
             Self::NotNullViolation => "23502",
             Self::UniqueViolation => "23505",
             Self::ForeignKeyViolation => "23503",
+            Self::CheckViolation => "23514",
             Self::DependentObjectsStillExist => "2BP01",
             Self::GroupingError => "42803",
             Self::InvalidColumnReference => "42P10",
@@ -129,6 +137,8 @@ impl SqlState {
             Self::FeatureNotSupported => "0A000",
             Self::ExternalRoutineException => "38000",
             Self::OutOfMemory => "53200",
+            Self::DiskFull => "53100",
+            Self::LockNotAvailable => "55P03",
             Self::StatementTooComplex => "54001",
             Self::QueryCanceled => "57014",
             Self::UndefinedFile => "58P01",
@@ -136,6 +146,10 @@ impl SqlState {
             Self::DataCorrupted => "XX001",
             Self::BadCopyFormat => "22P04",
             Self::ReadOnly => "25006",
+            Self::ActiveTransaction => "25001",
+            Self::NoActiveTransaction => "25P01",
+            Self::InFailedTransaction => "25P02",
+            Self::InvalidSavepoint => "3B001",
             Self::Internal => "XX000",
         }
     }

@@ -1,0 +1,192 @@
+//! A directory of this machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use types::{Error, Result, SqlState};
+
+use super::{FileEntry, FileManager, FileReader, FileWriter};
+
+/// Files below one directory of the local file system.
+#[derive(Clone, Debug)]
+pub struct LocalFiles {
+    root: PathBuf,
+}
+
+impl LocalFiles {
+    /// The directory must be there.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        LocalFiles { root: root.into() }
+    }
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.root.clone() } else { self.root.join(name) }
+    }
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+    let state = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlState::DiskFull,
+        io::ErrorKind::NotFound => SqlState::UndefinedFile,
+        _ => SqlState::IoError,
+    };
+    let failure = Error::new(state, format!("cannot {what} \"{}\": {error}", path.display()));
+    match state {
+        SqlState::DiskFull => failure.with_hint("free some space on the disk, and try again"),
+        _ => failure,
+    }
+}
+
+impl FileManager for LocalFiles {
+    fn create(&self, name: &str) -> Result<Box<dyn FileWriter>> {
+        let path = self.path(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|e| failed("create", folder, &e))?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.map_err(|e| failed("create", &path, &e))?;
+        Ok(Box::new(LocalWriter { file, path, position: 0 }))
+    }
+
+    fn continue_at(&self, name: &str, length: u64) -> Result<Box<dyn FileWriter>> {
+        let path = self.path(name);
+        let file = OpenOptions::new().write(true).open(&path).map_err(|e| failed("open", &path, &e))?;
+        let mut writer = LocalWriter { file, path, position: 0 };
+        writer.cut(length)?;
+        Ok(Box::new(writer))
+    }
+
+    fn open(&self, name: &str) -> Result<Arc<dyn FileReader>> {
+        let path = self.path(name);
+        let file = File::open(&path).map_err(|e| failed("open", &path, &e))?;
+        let bytes = file.metadata().map_err(|e| failed("open", &path, &e))?.len();
+        Ok(Arc::new(LocalReader { file, path, bytes }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let path = self.path(from);
+        fs::rename(&path, self.path(to)).map_err(|e| failed("rename", &path, &e))
+    }
+
+    fn remove(&self, name: &str) -> Result<()> {
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(|e| failed("remove", &path, &e))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<FileEntry>> {
+        let path = self.path(folder);
+        let mut found = Vec::new();
+        let entries = match fs::read_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+            entries => entries.map_err(|e| failed("list", &path, &e))?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| failed("list", &path, &e))?;
+            let about = entry.metadata().map_err(|e| failed("list", &entry.path(), &e))?;
+            let own = entry.file_name().to_string_lossy().into_owned();
+            let name = if folder.is_empty() { own } else { format!("{folder}/{own}") };
+            if about.is_dir() {
+                found.extend(self.list(&name)?);
+            } else {
+                found.push(FileEntry { name, bytes: about.len() });
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn sync_directory(&self, folder: &str) -> Result<()> {
+        let path = self.path(folder);
+        File::open(&path).and_then(|f| f.sync_all()).map_err(|e| failed("sync", &path, &e))
+    }
+
+    fn describe(&self) -> String {
+        self.root.display().to_string()
+    }
+}
+
+#[derive(Debug)]
+struct LocalReader {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl FileReader for LocalReader {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(into, at).map_err(|e| failed("read", &self.path, &e))
+    }
+}
+
+#[derive(Debug)]
+struct LocalWriter {
+    file: File,
+    path: PathBuf,
+    position: u64,
+}
+
+impl FileWriter for LocalWriter {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| failed("write", &self.path, &e))?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+    fn position(&self) -> u64 {
+        self.position
+    }
+    fn cut(&mut self, length: u64) -> Result<()> {
+        use std::io::Seek;
+        let there = self.file.metadata().map_err(|e| failed("read", &self.path, &e))?.len();
+        if length > there {
+            let message = format!("\"{}\" has {there} bytes, and {length} were expected", self.path.display());
+            return Err(Error::new(SqlState::DataCorrupted, message));
+        }
+        self.file.set_len(length).map_err(|e| failed("cut", &self.path, &e))?;
+        self.file.seek(io::SeekFrom::Start(length)).map_err(|e| failed("cut", &self.path, &e))?;
+        self.position = length;
+        Ok(())
+    }
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|e| failed("sync", &self.path, &e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_written_cut_renamed_and_listed() {
+        let folder = std::env::temp_dir().join(format!("quickstep-files-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let files = LocalFiles::new(&folder);
+        let mut writer = files.create("blocks/one").unwrap();
+        writer.write(b"hello, world").unwrap();
+        writer.cut(5).unwrap();
+        writer.write(b"!").unwrap();
+        assert_eq!(writer.position(), 6);
+        writer.sync().unwrap();
+        assert!(files.create("blocks/one").is_err(), "a file that exists is not overwritten");
+        let reader = files.open("blocks/one").unwrap();
+        let mut bytes = [0; 3];
+        reader.read_at(3, &mut bytes).unwrap();
+        assert_eq!((&bytes, reader.bytes()), (b"lo!", 6));
+        assert!(reader.read_at(4, &mut bytes).is_err());
+        assert!(files.continue_at("blocks/one", 7).is_err());
+        assert_eq!(files.continue_at("blocks/one", 2).unwrap().position(), 2);
+        files.rename("blocks/one", "two").unwrap();
+        files.sync_directory("").unwrap();
+        assert_eq!(files.list("").unwrap(), [FileEntry { name: "two".into(), bytes: 2 }]);
+        files.remove("two").unwrap();
+        assert_eq!(files.open("two").unwrap_err().state(), SqlState::UndefinedFile);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
