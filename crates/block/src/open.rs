@@ -10,10 +10,12 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::{ColumnStatistics, Physical, Value};
 
 use crate::layout::{
-    self, DICTIONARY, ENTRY_BYTES, Entry, Extent, HEADER_BYTES, HEAP, Header, VALIDITY, VALUES,
+    self, DICTIONARY, ENTRY_BYTES, Entry, Extent, HEADER_BYTES, HEAP, Header, SECTION_BYTES, Section,
+    VALIDITY, VALUES,
 };
+use crate::row_store::{Field, Form, RowStore, stride};
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, StripeStore, Values};
-use crate::{Block, Coding, LayoutKind};
+use crate::{Block, Coding, LayoutKind, Rows, TupleStore};
 
 /// What is believed of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,11 +41,20 @@ pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
     let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
     let data = &bytes.as_slice()[..length];
     let metadata_bytes = within(header.metadata_bytes, 0, length).ok_or("the metadata is too long")?;
-    let directory_end = (header.columns as usize)
+    let sections_at = (header.columns as usize)
         .checked_mul(ENTRY_BYTES)
         .and_then(|n| n.checked_add(HEADER_BYTES))
         .filter(|end| *end <= metadata_bytes)
         .ok_or_else(|| format!("{} columns do not fit", header.columns))?;
+    let directory_end = (header.sections as usize)
+        .checked_mul(SECTION_BYTES)
+        .and_then(|n| n.checked_add(sections_at))
+        .filter(|end| *end <= metadata_bytes)
+        .ok_or_else(|| format!("{} sections do not fit", header.sections))?;
+    let sorted_by = header.sorted_by.map(|column| column as usize);
+    if sorted_by.is_some_and(|column| column >= header.columns as usize || kind.is_row_store()) {
+        return Err("its sort column is none of its columns".into());
+    }
     let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
     within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
     within(header.bounds_at, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
@@ -52,37 +63,124 @@ pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
     within(checksums_end.unwrap_or(u64::MAX), directory_end, metadata_bytes)
         .ok_or("the checksums lie outside the metadata")?;
 
-    let mut stripes = Vec::with_capacity(header.columns as usize);
-    let mut checked = Vec::new();
-    let mut checksum = 0usize;
+    let mut placing = Placing { metadata_bytes, length, checked: Vec::new(), checksum: 0 };
+    let mut entries = Vec::with_capacity(header.columns as usize);
     for column in 0..header.columns as usize {
         let at = HEADER_BYTES + column * ENTRY_BYTES;
         let mut entry = Entry::read(&data[at..at + ENTRY_BYTES])
             .ok_or_else(|| format!("column {column} has an unknown type"))?;
         for extent in &mut entry.extents {
-            let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
-            let placed = within(extent.offset, metadata_bytes, length).is_some()
-                && within(end, metadata_bytes, length).is_some()
-                && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
-            if extent.length > 0 && !placed {
-                return Err(format!("column {column} lies outside the block"));
-            }
-            // An empty extent has no place; it must not be read from one.
-            if extent.length == 0 {
-                *extent = Extent::default();
-            }
-            checked.push((*extent, checksum));
-            checksum += extent.checksums();
+            placing.place(extent).map_err(|()| format!("column {column} lies outside the block"))?;
         }
-        let reader = Reader { bytes: &bytes, rows, entry: &entry, trust };
-        stripes.push(reader.stripe(bounds).map_err(|e| format!("column {column}: {e}"))?);
+        entries.push(entry);
     }
+    let mut sections = Vec::with_capacity(header.sections as usize);
+    for number in 0..header.sections as usize {
+        let at = sections_at + number * SECTION_BYTES;
+        let mut section =
+            Section::read(&data[at..at + SECTION_BYTES]).ok_or_else(|| format!("section {number} is cut"))?;
+        placing
+            .place(&mut section.extent)
+            .map_err(|()| format!("section {number} lies outside the block"))?;
+        sections.push(section);
+    }
+    let Placing { checked, checksum, .. } = placing;
     if checksum as u64 != header.checksum_count {
         return Err(format!("{} checksums, {checksum} are needed", header.checksum_count));
     }
-    let store = Box::new(StripeStore { rows, stripes });
+    let reader = |entry| Reader { bytes: &bytes, rows, entry, trust };
+    let in_column = |column: usize| move |e| format!("column {column}: {e}");
+    let store: Box<dyn TupleStore> = if kind.is_row_store() {
+        let (rows, stride, heap) = (rows, row_stride(&entries)?, row_heap(&bytes, &sections)?);
+        let bytes = row_bytes(&bytes, &sections, rows, stride)?;
+        let mut store = RowStore { rows, stride, bytes, heap, fields: Vec::with_capacity(entries.len()) };
+        for (column, entry) in entries.iter().enumerate() {
+            let field = reader(entry).field(bounds, &store).map_err(in_column(column))?;
+            store.fields.push(field);
+        }
+        Box::new(store)
+    } else {
+        let stripe = |(column, entry)| reader(entry).stripe(bounds).map_err(in_column(column));
+        let stripes = entries.iter().enumerate().map(stripe).collect::<Checked<Vec<Stripe>>>()?;
+        Box::new(StripeStore { rows, stripes })
+    };
+    for section in &sections {
+        match section.kind {
+            layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if kind.is_row_store() => {}
+            other => return Err(format!("section kind {other} is not known")),
+        }
+    }
     let checksums_at = header.checksums_at as usize;
+    let _ = sorted_by;
     Ok(Block::from_parts(bytes, length, kind, rows, store, checked, checksums_at))
+}
+
+/// Checks places of extents, and counts their checksums.
+struct Placing {
+    metadata_bytes: usize,
+    length: usize,
+    checked: Vec<(Extent, usize)>,
+    checksum: usize,
+}
+
+impl Placing {
+    fn place(&mut self, extent: &mut Extent) -> Result<(), ()> {
+        let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
+        let placed = within(extent.offset, self.metadata_bytes, self.length).is_some()
+            && within(end, self.metadata_bytes, self.length).is_some()
+            && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
+        if extent.length > 0 && !placed {
+            return Err(());
+        }
+        // An empty extent has no place; it must not be read from one.
+        if extent.length == 0 {
+            *extent = Extent::default();
+        }
+        self.checked.push((*extent, self.checksum));
+        self.checksum += extent.checksums();
+        Ok(())
+    }
+}
+
+/// The one section of a kind; empty when there is none.
+fn only_section(sections: &[Section], kind: u32) -> Checked<Extent> {
+    let mut of_kind = sections.iter().filter(|s| s.kind == kind);
+    match (of_kind.next(), of_kind.next()) {
+        (only, None) => Ok(only.map_or_else(Extent::default, |s| s.extent)),
+        _ => Err(format!("several sections of kind {kind}")),
+    }
+}
+
+fn row_heap(bytes: &Buffer, sections: &[Section]) -> Checked<Arc<[Buffer]>> {
+    let Extent { offset, length } = only_section(sections, layout::SECTION_ROW_HEAP)?;
+    Ok(Arc::new([bytes.slice_with_length(offset as usize, length as usize)]))
+}
+
+fn row_stride(entries: &[Entry]) -> Checked<usize> {
+    let forms = entries.iter().map(form).collect::<Checked<Vec<Form>>>()?;
+    Ok(stride(forms.into_iter()))
+}
+
+fn row_bytes(bytes: &Buffer, sections: &[Section], rows: usize, stride: usize) -> Checked<Buffer> {
+    let Extent { offset, length } = only_section(sections, layout::SECTION_ROWS)?;
+    if rows.checked_mul(stride) != Some(length as usize) {
+        return Err(format!("{rows} rows of {stride} bytes are claimed, {length} bytes are there"));
+    }
+    Ok(bytes.slice_with_length(offset as usize, length as usize))
+}
+
+/// What stands in the fields of a row store's column.
+fn form(entry: &Entry) -> Checked<Form> {
+    let physical = entry.ty.physical();
+    let coding = match entry.coding {
+        layout::CODING_PLAIN if physical != Physical::Bool => Coding::Plain,
+        layout::CODING_BITS if physical == Physical::Bool => Coding::Bits,
+        layout::CODING_DICTIONARY | layout::CODING_TRUNCATED if [1, 2, 4].contains(&entry.code_width) => {
+            Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size }
+        }
+        other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+    };
+    Ok(Form::of(entry.ty, coding))
 }
 
 /// Recomputes the checksum of the metadata of bytes that `open` accepted.
@@ -111,6 +209,62 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn stripe(&self, bounds: &[u8]) -> Checked<Stripe> {
         let entry = self.entry;
+        let values = match entry.coding {
+            layout::CODING_BITS if entry.ty.physical() == Physical::Bool => {
+                let words = self.slice::<u64>(VALUES, self.rows.div_ceil(64))?;
+                let buffer = BooleanBuffer::new(words.inner().clone(), 0, self.rows);
+                Values::Bits(Bits { words, buffer })
+            }
+            layout::CODING_PLAIN => self.plain(VALUES, entry.ty.physical(), self.rows)?,
+            layout::CODING_DICTIONARY | layout::CODING_TRUNCATED => self.codes()?,
+            other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+        };
+        self.column(values, bounds)
+    }
+
+    /// The field of a column in a row store that has the fields of the columns before it.
+    fn field(&self, bounds: &[u8], store: &RowStore) -> Checked<Field> {
+        let form = form(self.entry)?;
+        let at = store.fields.iter().map(|f| f.form.width()).sum();
+        if self.entry.extents[VALUES].length > 0 {
+            return Err("its values stand beside the rows".into());
+        }
+        // Checked on all values, kept without any.
+        let all = if self.trust == Trust::Nothing { self.rows } else { 0 };
+        let empty = |coding, dictionary| Stripe {
+            ty: self.entry.ty,
+            coding,
+            statistics: Arc::new(ColumnStatistics::empty()),
+            nulls: None,
+            null_words: None,
+            values: Values::Codes8(Vec::new().into()),
+            dictionary,
+        };
+        let mut field = Field { column: empty(Coding::Plain, None), form, at };
+        let values = store.values(&field, &Rows::Range(0..all));
+        if form == Form::Strings && self.trust == Trust::Nothing {
+            self.check_fields(store, &field)?;
+        }
+        let mut column = self.column(values, bounds)?;
+        column.values = store.values(&field, &Rows::Range(0..0));
+        field.column = column;
+        Ok(field)
+    }
+
+    /// Strings that fields point to lie in the heap and are text where the type says so.
+    fn check_fields(&self, store: &RowStore, field: &Field) -> Checked<()> {
+        for row in 0..store.rows {
+            let bytes = store.string_checked(field, row).ok_or("a string lies outside the heap")?;
+            if self.entry.ty.is_text() && std::str::from_utf8(bytes).is_err() {
+                return Err(format!("its text is not UTF-8 in row {row}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The column that has these values, with all else that belongs to it.
+    fn column(&self, values: Values, bounds: &[u8]) -> Checked<Stripe> {
+        let entry = self.entry;
         let physical = entry.ty.physical();
         let (nulls, null_words) = self.validity()?;
         let null_count = nulls.as_ref().map_or(0, NullBuffer::null_count);
@@ -118,33 +272,26 @@ impl Reader<'_> {
             return Err(format!("{} NULLs are claimed, {null_count} found", entry.null_count));
         }
         let mut dictionary = None;
-        let (coding, values) = match entry.coding {
-            layout::CODING_BITS if physical == Physical::Bool => {
-                let words = self.slice::<u64>(VALUES, self.rows.div_ceil(64))?;
-                let buffer = BooleanBuffer::new(words.inner().clone(), 0, self.rows);
-                (Coding::Bits, Values::Bits(Bits { words, buffer }))
-            }
-            layout::CODING_PLAIN => (Coding::Plain, self.plain(VALUES, physical, self.rows)?),
+        let coding = match entry.coding {
+            layout::CODING_BITS => Coding::Bits,
             layout::CODING_DICTIONARY => {
                 let size = entry.dictionary_size as usize;
+                self.check_codes(&values, size as u64)?;
                 let values = self.plain(DICTIONARY, physical, size)?;
                 if self.trust == Trust::Nothing {
                     check_order(&values, size)?;
                 }
-                dictionary = Some(DictionaryStripe { ty: entry.ty, size, values, vector: OnceLock::new() });
-                let coding = Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size };
-                (coding, self.codes(size as u64)?)
+                let stripe = DictionaryStripe { ty: entry.ty, size, values, vector: OnceLock::new() };
+                dictionary = Some(Arc::new(stripe));
+                Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size }
             }
             layout::CODING_TRUNCATED => {
-                let coding =
-                    Coding::Truncated { width: entry.code_width, base: entry.base, step: entry.step };
-                let values = self.codes(1 << 32)?;
                 self.check_truncation(physical, &values)?;
-                (coding, values)
+                Coding::Truncated { width: entry.code_width, base: entry.base, step: entry.step }
             }
-            other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+            _ => Coding::Plain,
         };
-        let statistics = self.statistics(bounds)?;
+        let statistics = Arc::new(self.statistics(bounds)?);
         Ok(Stripe { ty: entry.ty, coding, statistics, nulls, null_words, values, dictionary })
     }
 
@@ -213,18 +360,22 @@ impl Reader<'_> {
         Ok(StringStripe { offsets, heap: Arc::new([heap]) })
     }
 
-    /// The codes of the column, each less than `limit`.
-    fn codes(&self, limit: u64) -> Checked<Values> {
-        let values = match self.entry.code_width {
+    /// The codes of the column.
+    fn codes(&self) -> Checked<Values> {
+        Ok(match self.entry.code_width {
             1 => Values::Codes8(self.slice(VALUES, self.rows)?),
             2 => Values::Codes16(self.slice(VALUES, self.rows)?),
             4 => Values::Codes32(self.slice(VALUES, self.rows)?),
             width => return Err(format!("codes of {width} bytes")),
-        };
-        if self.trust == Trust::Nothing && greatest_code(&values).is_some_and(|code| code >= limit) {
+        })
+    }
+
+    /// Every code is less than `limit`.
+    fn check_codes(&self, values: &Values, limit: u64) -> Checked<()> {
+        if self.trust == Trust::Nothing && greatest_code(values).is_some_and(|code| code >= limit) {
             return Err(format!("a code lies beyond the dictionary's {limit} values"));
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Every code must stand for a value of the type.

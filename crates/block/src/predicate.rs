@@ -112,6 +112,22 @@ impl PreparedPredicate {
         PreparedPredicate { column, test }
     }
 
+    /// Whether values or codes have to be looked at; bounds and validity answer the rest.
+    pub(crate) fn reads_values(&self) -> bool {
+        !matches!(self.test, Test::All | Test::None | Test::Valid | Test::Null)
+    }
+
+    /// Keeps the rows whose string passes; NULLs are left to the caller.
+    pub(crate) fn apply_to_strings<'a>(&self, string: impl Fn(usize) -> &'a [u8], selection: &mut Bitmap) {
+        match &self.test {
+            Test::LikeByRow { pattern, negated } => {
+                selection.retain(|row| pattern.matches(string(row)) != *negated);
+            }
+            Test::Values(predicate) => and_each_string(string, predicate, selection),
+            _ => unreachable!("strings are tested by their values"),
+        }
+    }
+
     pub(crate) fn apply(
         &self,
         stripe: &Stripe,
@@ -660,12 +676,30 @@ fn and_values(
 
 fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
     match predicate {
+        ColumnPredicate::Like { pattern, negated } if search::pays(pattern, selection) => {
+            let found = search::search(strings, start, pattern, selection);
+            if *negated {
+                selection.and_not(&found);
+            } else {
+                selection.and(&found);
+            }
+        }
+        _ => and_each_string(|row| strings.get(start + row), predicate, selection),
+    }
+}
+
+fn and_each_string<'a>(
+    string: impl Fn(usize) -> &'a [u8],
+    predicate: &ColumnPredicate,
+    selection: &mut Bitmap,
+) {
+    match predicate {
         ColumnPredicate::Range { low: Some(low), high: Some(high) }
             if low.inclusive && high.inclusive && low.value == high.value =>
         {
             // Lengths decide most rows without a look at the heap.
             let wanted = low.value.as_bytes().unwrap_or(&[]);
-            selection.retain(|row| strings.get(start + row) == wanted);
+            selection.retain(|row| string(row) == wanted);
         }
         ColumnPredicate::Range { low, high } => {
             let bound = |b: &Option<Bound>| {
@@ -673,7 +707,7 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
             };
             let (low, high) = (bound(low), bound(high));
             selection.retain(|row| {
-                let bytes = strings.get(start + row);
+                let bytes = string(row);
                 low.as_ref().is_none_or(|(b, inclusive)| bytes > &b[..] || (*inclusive && bytes == &b[..]))
                     && high
                         .as_ref()
@@ -682,26 +716,17 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
         }
         ColumnPredicate::NotEqual(value) => {
             let unwanted = value.as_bytes().unwrap_or(&[]);
-            selection.retain(|row| strings.get(start + row) != unwanted);
+            selection.retain(|row| string(row) != unwanted);
         }
         ColumnPredicate::In(values) | ColumnPredicate::NotIn(values) => {
             let negate = matches!(predicate, ColumnPredicate::NotIn(_));
             selection.retain(|row| {
-                let bytes = strings.get(start + row);
+                let bytes = string(row);
                 values.binary_search_by(|v| v.as_bytes().unwrap_or(&[]).cmp(bytes)).is_ok() != negate
             });
         }
         ColumnPredicate::Like { pattern, negated } => {
-            if search::pays(pattern, selection) {
-                let found = search::search(strings, start, pattern, selection);
-                if *negated {
-                    selection.and_not(&found);
-                } else {
-                    selection.and(&found);
-                }
-            } else {
-                selection.retain(|row| pattern.matches(strings.get(start + row)) != *negated);
-            }
+            selection.retain(|row| pattern.matches(string(row)) != *negated);
         }
         ColumnPredicate::IsNull | ColumnPredicate::IsNotNull => {}
     }

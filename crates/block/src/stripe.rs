@@ -126,11 +126,11 @@ impl DictionaryStripe {
 pub(crate) struct Stripe {
     pub(crate) ty: Type,
     pub(crate) coding: Coding,
-    pub(crate) statistics: ColumnStatistics,
+    pub(crate) statistics: Arc<ColumnStatistics>,
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) null_words: Option<ScalarBuffer<u64>>,
     pub(crate) values: Values,
-    pub(crate) dictionary: Option<DictionaryStripe>,
+    pub(crate) dictionary: Option<Arc<DictionaryStripe>>,
 }
 
 /// The tuple store of `LayoutKind::ColumnStore` and `LayoutKind::CompressedColumnStore`: they differ in the codings

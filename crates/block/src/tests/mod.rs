@@ -43,4 +43,18 @@ pub(crate) fn block_of(ty: Type, values: &[Value], layout: LayoutKind) -> Block 
     Block::open(encoded(&[(ty, true)], &[batch], layout)).unwrap()
 }
 
-pub(crate) const LAYOUTS: [LayoutKind; 2] = [LayoutKind::ColumnStore, LayoutKind::CompressedColumnStore];
+/// The layouts that can hold a column of the type.
+pub(crate) fn layouts_for(ty: Type) -> impl Iterator<Item = LayoutKind> {
+    let fits = move |kind: &LayoutKind| {
+        *kind != LayoutKind::PackedRowStore || ty.physical() != types::Physical::Bytes
+    };
+    LayoutKind::ALL.into_iter().filter(fits)
+}
+
+/// Those that can hold any column.
+pub(crate) const LAYOUTS: [LayoutKind; 4] = [
+    LayoutKind::ColumnStore,
+    LayoutKind::CompressedColumnStore,
+    LayoutKind::SplitRowStore,
+    LayoutKind::CompressedRowStore,
+];
