@@ -20,7 +20,7 @@
 //!           +--------------------------------------------------------------------------------+
 //!           | sections: one entry of 64 bytes for each extent that is of no single column    |
 //!           |   0 u32 kind   4 u32 column   8 u64 offset   16 u64 length                      |
-//!           |  24 i128 base  40 u64 parameter  48 u64 count   56 u64 0                       |
+//!           |  24 i128 base  40 u64 parameter  48 u64 count   56 u64 owner                   |
 //!           +--------------------------------------------------------------------------------+
 //!           | bounds heap: the bytes of string minima and maxima                             |
 //!           +--------------------------------------------------------------------------------+
@@ -52,6 +52,8 @@ pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
 pub const VERSION_PLAIN: u32 = 1;
 /// With row layouts, sort columns and sections.
 pub const VERSION: u32 = 2;
+/// No tuple store: indices that lie beside their block.
+pub const LAYOUT_INDICES: u32 = 16;
 /// Layouts up to this number can be said in version 1.
 const LAYOUT_PLAIN_MAX: u32 = 1;
 pub const HEADER_BYTES: usize = 96;
@@ -135,6 +137,8 @@ pub struct Section {
     pub base: i128,
     pub parameter: u64,
     pub count: u64,
+    /// Of an index beside its block: the metadata checksum of the bytes that hold its column; otherwise 0.
+    pub owner: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -311,6 +315,7 @@ impl Section {
         put(bytes, 24, &self.base.to_le_bytes());
         put(bytes, 40, &self.parameter.to_le_bytes());
         put(bytes, 48, &self.count.to_le_bytes());
+        put(bytes, 56, &self.owner.to_le_bytes());
     }
 
     /// Reads an entry of `SECTION_BYTES`; `None` when it is short.
@@ -322,6 +327,7 @@ impl Section {
             base: i128::from_le_bytes(take(bytes, 24)?),
             parameter: take_u64(bytes, 40)?,
             count: take_u64(bytes, 48)?,
+            owner: take_u64(bytes, 56)?,
         })
     }
 }
@@ -407,6 +413,7 @@ mod tests {
             base: -9,
             parameter: 12,
             count: 1000,
+            owner: 9,
         };
         let mut entry = [0xA5; SECTION_BYTES];
         section.write(&mut entry);

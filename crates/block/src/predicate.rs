@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use simd::{Bitmap, CodeTable, Lane, and_float_range, and_lookup, and_range, and_where};
 use types::{Bound, ColumnPredicate, Physical, Value};
 
+use crate::access::{AccessPath, AccessPlan};
 use crate::search;
 use crate::stripe::{DictionaryStripe, StringStripe, Stripe, Values};
 use crate::{AccessCounters, Coding};
@@ -20,11 +21,12 @@ use crate::{AccessCounters, Coding};
 #[derive(Clone, Debug)]
 pub struct PreparedPredicate {
     column: usize,
-    test: Test,
+    pub(crate) test: Test,
+    pub(crate) access: AccessPlan,
 }
 
 #[derive(Clone, Debug)]
-enum Test {
+pub(crate) enum Test {
     /// Every row passes.
     All,
     /// No row does.
@@ -109,12 +111,72 @@ impl PreparedPredicate {
             None if table.count() == 0 => Test::None,
             None => Test::Table { table, negate: false },
         };
-        PreparedPredicate { column, test }
+        PreparedPredicate { column, test, access: AccessPlan::default() }
+    }
+    /// The ways of evaluation that indices and order offer besides a scan; the block chooses among them.
+    pub fn offered(&self) -> impl Iterator<Item = AccessPath> + '_ {
+        self.access.paths()
+    }
+    /// To be evaluated in this way, whatever it costs; `None` when it is not offered. For tests and measurements.
+    #[must_use]
+    pub fn by(mut self, path: AccessPath) -> Option<Self> {
+        self.access.keep_only(path).then_some(self)
+    }
+    /// To be evaluated by looking at values.
+    #[must_use]
+    pub fn without_indices(mut self) -> Self {
+        self.access.keep_none();
+        self
     }
 
     /// Whether values or codes have to be looked at; bounds and validity answer the rest.
     pub(crate) fn reads_values(&self) -> bool {
         !matches!(self.test, Test::All | Test::None | Test::Valid | Test::Null)
+    }
+
+    /// Keeps the selected rows that pass, looking at no other; NULLs are left to the caller.
+    pub(crate) fn apply_to_selected(&self, stripe: &Stripe, start: usize, selection: &mut Bitmap) -> bool {
+        let test = &self.test;
+        macro_rules! each {
+            ($values:expr, $test:expr) => {{
+                let test = $test;
+                selection.retain(|row| test($values[start + row]));
+            }};
+        }
+        match (&stripe.values, test) {
+            (Values::Codes8(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u8| (*low..=*high).contains(&u32::from(v)) != *negate)
+            }
+            (Values::Codes16(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u16| (*low..=*high).contains(&u32::from(v)) != *negate)
+            }
+            (Values::Codes32(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u32| (*low..=*high).contains(&v) != *negate)
+            }
+            (Values::Codes8(c), Test::Table { table, negate }) => {
+                each!(c, |v: u8| table.accepts(v as usize) != *negate)
+            }
+            (Values::Codes16(c), Test::Table { table, negate }) => {
+                each!(c, |v: u16| table.accepts(v as usize) != *negate)
+            }
+            (Values::Codes32(c), Test::Table { table, negate }) => {
+                each!(c, |v: u32| table.accepts(v as usize) != *negate)
+            }
+            (Values::I16(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i16| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I32(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i32| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I64(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i64| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I128(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i128| (*low..=*high).contains(&v) != *negate)
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Keeps the rows whose string passes; NULLs are left to the caller.
@@ -222,7 +284,7 @@ pub(crate) fn prepare(
     if stripe.nulls.is_none() && matches!(test, Test::Valid) {
         test = Test::All;
     }
-    PreparedPredicate { column, test }
+    PreparedPredicate { column, test, access: AccessPlan::default() }
 }
 
 fn translate(stripe: &Stripe, rows: usize, predicate: &ColumnPredicate, counters: &AccessCounters) -> Test {

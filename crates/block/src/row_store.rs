@@ -20,7 +20,8 @@ use simd::{Bitmap, Plain};
 use types::{ColumnPredicate, ColumnStatistics, Physical, Type};
 use vector::{Data, Strings, Vector};
 
-use crate::store::{Rows, TupleStore};
+use crate::access::{self, ScanCost};
+use crate::store::{ColumnCopy, Rows, TupleStore};
 use crate::stripe::{Bits, StringStripe, Stripe, Values};
 use crate::{AccessCounters, CodeSlice, Coding, PlainSlice, PreparedPredicate};
 
@@ -187,6 +188,7 @@ impl RowStore {
             null_words: None,
             values: self.values(field, rows),
             dictionary: field.column.dictionary.clone(),
+            ascends: false,
         }
     }
 
@@ -281,6 +283,70 @@ impl TupleStore for RowStore {
         } else {
             predicate.apply(&field.column, rows, selection, counters);
         }
+    }
+    fn probe(
+        &self,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        let field = &self.fields[column];
+        if field.form == Form::Strings || !predicate.reads_values() {
+            return self.select(column, predicate, rows, selection, counters);
+        }
+        // The survivors' fields, one after another, and of them those that pass.
+        let mut list = selection.to_indices();
+        list.iter_mut().for_each(|row| *row += rows.start as u32);
+        let window = self.window(field, &Rows::List(&list));
+        let mut passes = Bitmap::full(list.len());
+        predicate.apply(&window, 0..list.len(), &mut passes, counters);
+        let mut next = 0;
+        selection.retain(|_| {
+            next += 1;
+            passes.get(next - 1)
+        });
+        if let Some(words) = &field.column.null_words {
+            selection.and_bits(words, rows.start);
+        }
+    }
+    fn scan_cost(&self, column: usize) -> ScanCost {
+        let row_ns = self.stride as f64 * access::ROW_BYTE_NS;
+        match self.fields[column].form {
+            Form::Strings => ScanCost { row_ns, selected_ns: access::STRING_NS, probe_ns: f64::INFINITY },
+            _ => ScanCost {
+                row_ns: row_ns + access::FIELD_NS,
+                selected_ns: 0.0,
+                probe_ns: access::PROBE_NS * 2.0,
+            },
+        }
+    }
+    fn field_bytes(&self, column: usize) -> usize {
+        self.fields[column].form.width() * self.rows
+    }
+    fn bare_column(&self, column: usize) -> ColumnCopy {
+        ColumnCopy(self.fields[column].column.clone())
+    }
+    fn whole_column(&self, column: usize) -> ColumnCopy {
+        let field = &self.fields[column];
+        let values = match field.form {
+            Form::Strings => {
+                let mut offsets = Vec::with_capacity(self.rows + 1);
+                let mut heap = Vec::new();
+                offsets.push(0u32);
+                for row in 0..self.rows {
+                    heap.extend_from_slice(self.string(field, row));
+                    offsets.push(heap.len() as u32);
+                }
+                Values::Strings(StringStripe {
+                    offsets: offsets.into(),
+                    heap: Arc::new([Buffer::from_vec(heap)]),
+                })
+            }
+            _ => self.values(field, &Rows::Range(0..self.rows)),
+        };
+        ColumnCopy(Stripe { values, ..field.column.clone() })
     }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         let field = &self.fields[column];

@@ -20,12 +20,15 @@ mod rows;
 mod sample;
 mod strings;
 
-use arrow_buffer::NullBuffer;
+use std::sync::Arc;
+
+use arrow_buffer::{MutableBuffer, NullBuffer};
 use types::{ColumnStatistics, Error, Physical, Result, SqlState, Type, Value};
 use vector::{Batch, Data, Vector};
 
 use crate::layout::{self, Entry, Extent, Header, Section};
 use crate::sketch::Sketch;
+use crate::stripe::Stripe;
 use crate::{Coding, EncodeOptions, LayoutKind};
 
 pub use order::sort_parts;
@@ -53,6 +56,79 @@ struct PlannedColumn<'a> {
     validity: Option<Vec<u64>>,
     plan: Box<dyn ColumnPlan + 'a>,
     extents: [Extent; layout::EXTENTS],
+}
+
+impl PlannedColumn<'_> {
+    /// Its directory entry; bounds that do not fit are added to `bounds`.
+    fn entry(&self, bounds: &mut Vec<u8>) -> Entry {
+        let statistics = self.plan.statistics();
+        let flags = u8::from(self.nullable) * layout::FLAG_NULLABLE
+            + u8::from(statistics.sorted) * layout::FLAG_SORTED
+            + u8::from(statistics.unique) * layout::FLAG_UNIQUE
+            + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
+        let (coding, code_width, dictionary_size, base, step) = match self.plan.coding() {
+            Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
+            Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
+            Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
+            Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
+        };
+        let min = bound_bytes(&statistics.min, bounds);
+        let max = bound_bytes(&statistics.max, bounds);
+        Entry {
+            ty: self.ty,
+            flags,
+            coding,
+            code_width,
+            dictionary_size,
+            base,
+            step,
+            null_count: statistics.null_count,
+            distinct: statistics.distinct,
+            min,
+            max,
+            extents: self.extents,
+        }
+    }
+
+    /// The column by itself, for indices to be built on before the block's bytes are there.
+    fn stripe(&self, rows: usize) -> Stripe {
+        let [values, dictionary, heap] = self.plan.lengths();
+        let lengths = [self.validity.as_ref().map_or(0, |words| words.len() * 8), values, dictionary, heap];
+        let mut bounds = Vec::new();
+        let mut entry = self.entry(&mut bounds);
+        let mut end = 0;
+        for (extent, length) in entry.extents.iter_mut().zip(lengths) {
+            *extent = Extent { offset: end as u64, length: length as u64 };
+            end = layout::align_up(end + length, layout::EXTENT_ALIGNMENT);
+        }
+        let mut memory = MutableBuffer::from_len_zeroed(end);
+        for (kind, extent) in entry.extents.iter().enumerate() {
+            let (from, to) = (extent.offset as usize, (extent.offset + extent.length) as usize);
+            self.write_extent(kind, &mut memory.as_slice_mut()[from..to]);
+        }
+        // Bounds are not read from the entry, whose heap is not there, but as they are.
+        entry.flags &= !layout::FLAG_BOUNDS;
+        match crate::open::stripe_of(&memory.into(), &entry, rows) {
+            Ok(stripe) => Stripe { statistics: Arc::new(self.plan.statistics().clone()), ..stripe },
+            Err(error) => unreachable!("a column that was just written: {error}"),
+        }
+    }
+
+    fn write_extent(&self, kind: usize, out: &mut [u8]) {
+        if out.is_empty() {
+            return;
+        }
+        match kind {
+            layout::VALIDITY => {
+                if let Some(words) = &self.validity {
+                    out.copy_from_slice(simd::as_bytes(words));
+                }
+            }
+            layout::VALUES => self.plan.write_values(out),
+            layout::DICTIONARY => self.plan.write_dictionary(out),
+            _ => self.plan.write_heap(out),
+        }
+    }
 }
 
 /// One block, planned: its length is known, its bytes are not yet written.
@@ -89,6 +165,9 @@ pub fn encode<'a>(
         rows::check_fixed_width(columns.iter().map(|(ty, _)| *ty))?;
     }
     check_sort_column(kind, sorted_by, columns, parts)?;
+    if indices.iter().any(|index| index.column >= columns.len()) {
+        return Err(Error::internal("an index is on none of the block's columns"));
+    }
     let rows: usize = parts.iter().map(|p| p.rows).sum();
     if u32::try_from(rows).is_err() {
         return Err(too_large("a block holds at most 4294967295 rows"));
@@ -131,7 +210,10 @@ pub fn encode<'a>(
             });
         }
     }
-    let _ = indices;
+    for (section, bytes) in crate::index::build_all(&indices, rows, |column| planned[column].stripe(rows)) {
+        let section = Section { extent: Extent { offset: 0, length: bytes.len() as u64 }, ..section };
+        sections.push(PlannedSection { section, bytes: Some(bytes) });
+    }
     let mut block = EncodedBlock {
         kind,
         sorted_by: sorted_by.map(|column| column as u32),
@@ -195,33 +277,7 @@ impl EncodedBlock<'_> {
         }
         self.checksum_count += self.sections.iter().map(|s| s.section.extent.checksums()).sum::<usize>();
         for column in &self.columns {
-            let statistics = column.plan.statistics();
-            let flags = u8::from(column.nullable) * layout::FLAG_NULLABLE
-                + u8::from(statistics.sorted) * layout::FLAG_SORTED
-                + u8::from(statistics.unique) * layout::FLAG_UNIQUE
-                + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
-            let (coding, code_width, dictionary_size, base, step) = match column.plan.coding() {
-                Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
-                Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
-                Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
-                Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
-            };
-            let min = bound_bytes(&statistics.min, &mut self.bounds);
-            let max = bound_bytes(&statistics.max, &mut self.bounds);
-            self.entries.push(Entry {
-                ty: column.ty,
-                flags,
-                coding,
-                code_width,
-                dictionary_size,
-                base,
-                step,
-                null_count: statistics.null_count,
-                distinct: statistics.distinct,
-                min,
-                max,
-                extents: column.extents,
-            });
+            self.entries.push(column.entry(&mut self.bounds));
         }
         let (_, checksums_at) = self.metadata_places();
         self.metadata_bytes = checksums_at + self.checksum_count * 8;
@@ -293,16 +349,7 @@ impl EncodedBlock<'_> {
                 // Gaps are zero, so that equal rows make equal bytes.
                 out[end..from].fill(0);
                 let bytes = &mut out[from..to];
-                match kind {
-                    layout::VALIDITY => {
-                        if let Some(words) = &column.validity {
-                            bytes.copy_from_slice(simd::as_bytes(words));
-                        }
-                    }
-                    layout::VALUES => column.plan.write_values(bytes),
-                    layout::DICTIONARY => column.plan.write_dictionary(bytes),
-                    _ => column.plan.write_heap(bytes),
-                }
+                column.write_extent(kind, bytes);
                 checksums.extend(bytes.chunks(layout::CHECKSUM_CHUNK).map(simd::checksum));
                 end = to;
             }
