@@ -314,6 +314,10 @@ impl Block {
         block.verify()?;
         Ok(block)
     }
+    #[cfg(test)]
+    pub(crate) fn with_indices_unverified(&self, bytes: Buffer) -> Result<Block> {
+        self.attach(bytes, open::Trust::Nothing)
+    }
     /// As `with_indices`, of bytes that this process has just written.
     pub fn with_trusted_indices(&self, bytes: Buffer) -> Result<Block> {
         self.attach(bytes, open::Trust::Contents)

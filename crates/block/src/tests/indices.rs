@@ -61,7 +61,7 @@ fn every_index_type_layout_and_predicate() {
     let mut seen = BTreeMap::new();
     for ty in types {
         for spread in SPREADS {
-            for (rows, null_share) in [(0, 0), (1, 0), (1, 100), (65, 10), (2500, 0), (3000, 20)] {
+            for (rows, null_share) in [(0, 0), (1, 0), (1, 100), (65, 10), (1100, 0), (2600, 20)] {
                 let values: Vec<Value> = (0..rows)
                     .map(|row| {
                         let null = ty == Type::Null || random.below(100) < null_share;
