@@ -6,6 +6,7 @@
 //! ```text
 //!  places    column of the block -> part, column of its store
 //!  parts     bytes, one run each, with the tuple store over them
+//!  indices   of columns, in the bytes of a part or in bytes of their own (`with_indices`)
 //! ```
 
 use std::ops::Range;
@@ -17,10 +18,15 @@ use simd::Bitmap;
 use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
 use vector::Vector;
 
+use crate::index::{EncodedIndices, Index, ZoneAggregate};
 use crate::layout::Extent;
 use crate::sketch::Sketch;
 use crate::store::{Rows, TupleStore};
-use crate::{CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate, open};
+use crate::stripe::Stripe;
+use crate::{
+    AccessPath, CodeSlice, Coding, IndexSpecification, LayoutKind, PlainSlice, PreparedPredicate, access,
+    open,
+};
 
 /// What was done to a block since it was opened; tests and EXPLAIN ANALYZE read it.
 #[derive(Debug, Default)]
@@ -32,6 +38,8 @@ pub struct AccessCounters {
     pub predicates_on_codes: AtomicU64,
     /// Selections answered by the column's bounds.
     pub predicates_by_bounds: AtomicU64,
+    /// Selections by the way they were evaluated, in the order of `AccessPath::ALL`.
+    pub paths: [AtomicU64; AccessPath::ALL.len()],
 }
 
 impl AccessCounters {
@@ -43,6 +51,10 @@ impl AccessCounters {
     }
     pub fn predicates_by_bounds(&self) -> u64 {
         self.predicates_by_bounds.load(Relaxed)
+    }
+    /// Selections that were evaluated in this way.
+    pub fn by(&self, path: AccessPath) -> u64 {
+        self.paths[path as usize].load(Relaxed)
     }
 }
 
@@ -57,6 +69,31 @@ pub struct Part {
     /// Extents with the position of their first checksum, for `verify`.
     checked: Vec<(Extent, usize)>,
     checksums_at: usize,
+    /// By which indices beside it know it.
+    metadata_checksum: u64,
+}
+
+/// What `open` makes of bytes.
+pub(crate) struct Opened {
+    pub(crate) bytes: Buffer,
+    pub(crate) length: usize,
+    pub(crate) layout: LayoutKind,
+    pub(crate) rows: usize,
+    pub(crate) sorted_by: Option<usize>,
+    pub(crate) store: Box<dyn TupleStore>,
+    pub(crate) indices: Vec<Index>,
+    pub(crate) checked: Vec<(Extent, usize)>,
+    pub(crate) checksums_at: usize,
+    pub(crate) metadata_checksum: u64,
+}
+
+/// An index of one of the block's columns.
+#[derive(Clone, Debug)]
+struct BlockIndex {
+    column: usize,
+    index: Arc<Index>,
+    /// The part of its own that it lies in, if it does not lie with the rows.
+    beside: Option<Arc<Part>>,
 }
 
 impl Part {
@@ -71,6 +108,21 @@ impl Part {
     fn extents(&self, column: usize) -> &[(Extent, usize)] {
         &self.checked[column * crate::layout::EXTENTS..(column + 1) * crate::layout::EXTENTS]
     }
+    /// Recomputes the checksums of extents of its own.
+    fn verify(&self, extents: &[(Extent, usize)]) -> Result<()> {
+        let bytes = self.bytes.as_slice();
+        for (extent, first) in extents {
+            let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
+            for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
+                let stored = crate::layout::take_u64(bytes, self.checksums_at + (first + i) * 8);
+                if stored != Some(simd::checksum(chunk)) {
+                    let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
+                    return Err(corrupted(format!("the checksum of the 64 KiB at byte {at} does not match")));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
@@ -81,6 +133,8 @@ pub struct Block {
     places: Vec<(u32, u32)>,
     layout: LayoutKind,
     rows: usize,
+    sorted_by: Option<usize>,
+    indices: Vec<BlockIndex>,
     counters: AccessCounters,
 }
 
@@ -109,22 +163,21 @@ impl Block {
     #[cfg(test)]
     pub(crate) fn extent_covers(&self, column: usize, at: usize) -> bool {
         let (part, column) = self.place(column);
-        part.extents(column).iter().any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
+        let sections = &part.checked[part.store.columns() * crate::layout::EXTENTS..];
+        let mut extents = part.extents(column).iter().chain(sections);
+        extents.any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
     }
 
-    pub(crate) fn from_parts(
-        bytes: Buffer,
-        length: usize,
-        layout: LayoutKind,
-        rows: usize,
-        store: Box<dyn TupleStore>,
-        checked: Vec<(Extent, usize)>,
-        checksums_at: usize,
-    ) -> Block {
+    pub(crate) fn from_opened(opened: Opened) -> Block {
+        let Opened { bytes, length, layout, rows, sorted_by, store, indices, .. } = opened;
+        let Opened { checked, checksums_at, metadata_checksum, .. } = opened;
         let places = (0..store.columns() as u32).map(|column| (0, column)).collect();
         let identity = OnceLock::new();
-        let parts = vec![Arc::new(Part { identity, bytes, length, store, checked, checksums_at })];
-        Block { parts, places, layout, rows, counters: AccessCounters::default() }
+        let part = Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum };
+        let parts = vec![Arc::new(part)];
+        let own = |index: Index| BlockIndex { column: index.column, index: Arc::new(index), beside: None };
+        let indices = indices.into_iter().map(own).collect();
+        Block { parts, places, layout, rows, sorted_by, indices, counters: AccessCounters::default() }
     }
 
     /// The same rows with only these columns, in this order; the bytes stay.
@@ -142,7 +195,19 @@ impl Block {
             });
             places.push((part, at));
         }
-        Block { parts, places, layout: self.layout, rows: self.rows, counters: AccessCounters::default() }
+        let of = |(new, old): (usize, &usize)| {
+            let kept = self.indices.iter().filter(|i| i.column == *old);
+            kept.map(|i| BlockIndex { column: new, ..i.clone() }).collect::<Vec<_>>()
+        };
+        Block {
+            parts,
+            places,
+            layout: self.layout,
+            rows: self.rows,
+            sorted_by: self.sorted_by.and_then(|sorted| columns.iter().position(|c| *c == sorted)),
+            indices: columns.iter().enumerate().flat_map(of).collect(),
+            counters: AccessCounters::default(),
+        }
     }
 
     /// The columns of this block and behind them those of another with as many rows; the bytes stay where they are.
@@ -152,11 +217,15 @@ impl Block {
         let shift = self.parts.len() as u32;
         let places =
             self.places.iter().copied().chain(right.places.iter().map(|(part, at)| (part + shift, *at)));
+        let columns = self.columns();
+        let shifted = right.indices.iter().map(|i| BlockIndex { column: i.column + columns, ..i.clone() });
         Block {
             places: places.collect(),
             parts: self.parts.iter().chain(&right.parts).cloned().collect(),
             layout: self.layout,
             rows: self.rows,
+            sorted_by: self.sorted_by,
+            indices: self.indices.iter().cloned().chain(shifted).collect(),
             counters: AccessCounters::default(),
         }
     }
@@ -170,19 +239,42 @@ impl Block {
         &self.places
     }
 
-    /// A block of columns of other blocks' parts, as `parts` and `places` tell them. None when there is no such column,
-    /// or the parts' rows differ.
+    /// The runs of bytes with indices alone, as `with_indices` put them beside.
+    pub fn index_parts(&self) -> Vec<&Arc<Part>> {
+        let mut beside: Vec<&Arc<Part>> = Vec::new();
+        for part in self.indices.iter().filter_map(|i| i.beside.as_ref()) {
+            if !beside.iter().any(|known| Arc::ptr_eq(known, part)) {
+                beside.push(part);
+            }
+        }
+        beside
+    }
+
+    /// A block of columns of blocks as they were opened, as `parts` and `places` told them. None when there is no such
+    /// column, or the blocks' rows differ. `with_indices` adds its `index_parts`.
     pub fn assembled(blocks: &[Arc<Block>], places: &[(u32, u32)]) -> Option<Block> {
         let first = blocks.first()?;
         let whole = |block: &Arc<Block>| block.parts.len() == 1 && block.rows == first.rows;
         let there = |(part, column): &(u32, u32)| {
             blocks.get(*part as usize).is_some_and(|b| (*column as usize) < b.parts[0].store.columns())
         };
-        (blocks.iter().all(whole) && places.iter().all(there)).then(|| Block {
+        if !blocks.iter().all(whole) || !places.iter().all(there) {
+            return None;
+        }
+        let column_at = |part: usize, column: usize| {
+            places.iter().position(|place| *place == (part as u32, column as u32))
+        };
+        let indices = blocks.iter().enumerate().flat_map(|(part, block)| {
+            let own = block.indices.iter();
+            own.filter_map(move |i| Some(BlockIndex { column: column_at(part, i.column)?, ..i.clone() }))
+        });
+        Some(Block {
             parts: blocks.iter().map(|block| block.parts[0].clone()).collect(),
             places: places.to_vec(),
             layout: first.layout,
             rows: first.rows,
+            sorted_by: first.sorted_by.and_then(|column| column_at(0, column)),
+            indices: indices.collect(),
             counters: AccessCounters::default(),
         })
     }
@@ -197,25 +289,18 @@ impl Block {
         Buffer::from_slice_ref::<u8, _>(bytes)
     }
 
-    /// Recomputes every checksum of its columns.
+    /// Recomputes every checksum of its columns, indices and metadata.
     pub fn verify(&self) -> Result<()> {
         for column in 0..self.columns() {
             let (part, at) = self.place(column);
-            let bytes = part.bytes.as_slice();
-            for (extent, first) in part.extents(at) {
-                let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
-                for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
-                    let stored = crate::layout::take_u64(bytes, part.checksums_at + (first + i) * 8);
-                    if stored != Some(simd::checksum(chunk)) {
-                        let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
-                        return Err(corrupted(format!(
-                            "the checksum of the 64 KiB at byte {at} does not match"
-                        )));
-                    }
-                }
-            }
+            part.verify(part.extents(at))?;
         }
-        self.parts.iter().try_for_each(|part| open::verify_metadata(part.bytes.as_slice())).map_err(corrupted)
+        let beside = self.indices.iter().filter_map(|i| i.beside.as_ref());
+        for part in self.parts.iter().chain(beside) {
+            part.verify(&part.checked[part.store.columns() * crate::layout::EXTENTS..])?;
+            open::verify_metadata(part.bytes.as_slice()).map_err(corrupted)?;
+        }
+        Ok(())
     }
 
     pub fn rows(&self) -> usize {
@@ -224,9 +309,10 @@ impl Block {
     pub fn columns(&self) -> usize {
         self.places.len()
     }
-    /// Bytes of the block, those of columns that were dropped included; its memory may be a little larger.
+    /// Bytes of the block, those of its indices and of columns that were dropped included; its memory may be a little larger.
     pub fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| part.length).sum()
+        let beside = self.index_parts();
+        self.parts.iter().chain(beside).map(|part| part.length).sum()
     }
     /// The bytes of a block as it was encoded, as they would be written to a file.
     pub fn as_bytes(&self) -> &[u8] {
@@ -254,28 +340,121 @@ impl Block {
     pub fn counters(&self) -> &AccessCounters {
         &self.counters
     }
-    /// Bytes of a column's extents: what a scan of it has to read.
+    /// Bytes of a column's extents: what a scan of it has to read. In a row store those of its fields count, though a
+    /// scan passes over the others, too.
     pub fn column_bytes(&self, column: usize) -> usize {
         let (part, column) = self.place(column);
-        part.extents(column).iter().map(|(extent, _)| extent.length as usize).sum()
+        let extents: usize = part.extents(column).iter().map(|(extent, _)| extent.length as usize).sum();
+        extents + part.store.field_bytes(column)
+    }
+    /// The column by which the rows were sorted when the block was encoded, NULL last.
+    pub fn sorted_by(&self) -> Option<usize> {
+        self.sorted_by
+    }
+
+    /// Its indices, and the bytes of each.
+    pub fn indices(&self) -> impl Iterator<Item = (IndexSpecification, usize)> + '_ {
+        self.indices
+            .iter()
+            .map(|i| (IndexSpecification { kind: i.index.kind(), column: i.column }, i.index.bytes))
+    }
+    /// Builds indices on columns of the block; their bytes go wherever the owner of memory wants them, and
+    /// `with_indices` puts them beside it. Those that cannot be built on the block's data are left out.
+    pub fn encode_indices(&self, indices: &[IndexSpecification]) -> EncodedIndices {
+        EncodedIndices::build(self, indices)
+    }
+    /// The block with the indices that `encode_indices` made of it; its own bytes stay where they are and are shared.
+    /// Checked as `open` checks.
+    pub fn with_indices(&self, bytes: Buffer) -> Result<Block> {
+        let block = self.attach(bytes, open::Trust::Nothing)?;
+        block.verify()?;
+        Ok(block)
+    }
+    #[cfg(test)]
+    pub(crate) fn with_indices_unverified(&self, bytes: Buffer) -> Result<Block> {
+        self.attach(bytes, open::Trust::Nothing)
+    }
+    /// As `with_indices`, of bytes that this process has just written.
+    pub fn with_trusted_indices(&self, bytes: Buffer) -> Result<Block> {
+        self.attach(bytes, open::Trust::Contents)
+    }
+    fn attach(&self, bytes: Buffer, trust: open::Trust) -> Result<Block> {
+        let (opened, indices) = open::open_indices(bytes, self, trust).map_err(corrupted)?;
+        let Opened { bytes, length, store, checked, checksums_at, metadata_checksum, .. } = opened;
+        let identity = OnceLock::new();
+        let part = Arc::new(Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum });
+        let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
+        block.indices.extend(indices.into_iter().map(|(column, index)| BlockIndex {
+            column,
+            index: Arc::new(index),
+            beside: Some(part.clone()),
+        }));
+        Ok(block)
+    }
+    /// The block without an index; bytes in which it lies with the rows stay.
+    #[must_use]
+    pub fn without_index(&self, index: IndexSpecification) -> Block {
+        let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
+        block.indices.retain(|i| (i.column, i.index.kind()) != (index.column, index.kind));
+        block
+    }
+    /// Minimum, maximum, sum and count of every thousand rows or so, if the column has such an index.
+    pub fn zone_aggregates(&self, column: usize) -> Option<Vec<ZoneAggregate>> {
+        self.indices.iter().filter(|i| i.column == column).find_map(|i| match &i.index.body {
+            crate::index::Body::Aggregates(zones) => {
+                Some(zones.values(&self.bare_column(column), &i.index.space))
+            }
+            _ => None,
+        })
+    }
+    pub(crate) fn bare_column(&self, column: usize) -> Stripe {
+        let (part, column) = self.place(column);
+        part.store.bare_column(column).0
+    }
+    pub(crate) fn whole_column(&self, column: usize) -> Stripe {
+        let (part, column) = self.place(column);
+        part.store.whole_column(column).0
+    }
+    /// The checksum by which indices know the bytes of a column, and its number there.
+    pub(crate) fn owner(&self, column: usize) -> (u64, usize) {
+        let (part, at) = self.place(column);
+        (part.metadata_checksum, at)
+    }
+    pub(crate) fn has_owner(&self, owner: u64) -> bool {
+        self.parts.iter().any(|part| part.metadata_checksum == owner)
+    }
+    pub(crate) fn owned_column(&self, owner: u64, at: usize) -> Option<usize> {
+        (0..self.columns()).find(|column| self.owner(*column) == (owner, at))
     }
 
     /// Translates a predicate for this block, once; `select_prepared` may then be called for range after range.
     pub fn prepare(&self, column: usize, predicate: &ColumnPredicate) -> PreparedPredicate {
         let (part, at) = self.place(column);
-        part.store.prepare(at, predicate, &self.counters).on(column)
+        let mut prepared = part.store.prepare(at, predicate, &self.counters);
+        let of_column = self.indices.iter().filter(|i| i.column == column);
+        let indices: Vec<Arc<Index>> = of_column.map(|i| i.index.clone()).collect();
+        access::plan(part.store.as_ref(), at, &indices, &mut prepared, predicate);
+        prepared.on(column)
     }
     /// Drops from `selection`, one bit per row of the block, the rows that do not pass.
-    pub fn select(&self, column: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
+    pub fn select(&self, column: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) -> AccessPath {
         let prepared = self.prepare(column, predicate);
-        self.select_prepared(&prepared, 0..self.rows, selection);
+        self.select_prepared(&prepared, 0..self.rows, selection)
     }
-    /// Drops from `selection`, whose bit 0 is row `rows.start` and which is `rows.len()` long, the rows that fail.
-    pub fn select_prepared(&self, predicate: &PreparedPredicate, rows: Range<usize>, selection: &mut Bitmap) {
+    /// Drops from `selection`, whose bit 0 is row `rows.start` and which is `rows.len()` long, the rows that fail, in
+    /// the way that is cheapest for the rows still selected; tells which way that was.
+    pub fn select_prepared(
+        &self,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+    ) -> AccessPath {
         assert!(rows.start <= rows.end && rows.end <= self.rows, "rows out of range");
         assert_eq!(rows.len(), selection.len(), "a selection has one bit per row");
         let (part, column) = self.place(predicate.column());
-        part.store.select(column, predicate, rows, selection, &self.counters);
+        let path = access::select(part.store.as_ref(), column, predicate, rows, selection, &self.counters);
+        self.counters.paths[path as usize].fetch_add(1, Relaxed);
+        path
     }
     /// Drops the rows whose code is not accepted (`accept[code]`), and NULLs, of a dictionary-coded column, or of a
     /// truncated one with codes of 1 or 2 bytes.

@@ -3,6 +3,12 @@
 /// How a block lays its tuples out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum LayoutKind {
+    /// Row after row, all fields of fixed width; no strings.
+    PackedRowStore,
+    /// Row after row; strings lie in a heap, the rows' fields say where.
+    SplitRowStore,
+    /// As the split row store, with every column coded as suits it best: codes stand in the rows.
+    CompressedRowStore,
     /// One stripe a column, values as they are.
     ColumnStore,
     /// One stripe a column, each coded as suits it best.
@@ -11,10 +17,20 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
+    pub const ALL: [LayoutKind; 5] = [
+        LayoutKind::ColumnStore,
+        LayoutKind::CompressedColumnStore,
+        LayoutKind::PackedRowStore,
+        LayoutKind::SplitRowStore,
+        LayoutKind::CompressedRowStore,
+    ];
     pub fn name(self) -> &'static str {
         match self {
             LayoutKind::ColumnStore => "column",
             LayoutKind::CompressedColumnStore => "compressed_column",
+            LayoutKind::PackedRowStore => "packed_row",
+            LayoutKind::SplitRowStore => "split_row",
+            LayoutKind::CompressedRowStore => "compressed_row",
         }
     }
     pub fn from_name(name: &str) -> Option<Self> {
@@ -23,21 +39,32 @@ impl LayoutKind {
             "compressed_column" | "compressed_column_store" | "compressed" => {
                 LayoutKind::CompressedColumnStore
             }
+            "packed_row" | "packed_row_store" => LayoutKind::PackedRowStore,
+            // The row store that takes every type.
+            "row" | "row_store" | "split_row" | "split_row_store" => LayoutKind::SplitRowStore,
+            "compressed_row" | "compressed_row_store" => LayoutKind::CompressedRowStore,
             _ => return None,
         })
+    }
+    /// Whether the encoder may choose codings.
+    pub fn compresses(self) -> bool {
+        matches!(self, LayoutKind::CompressedColumnStore | LayoutKind::CompressedRowStore)
+    }
+    /// Whether the fields of a row lie side by side.
+    pub fn is_row_store(self) -> bool {
+        !matches!(self, LayoutKind::ColumnStore | LayoutKind::CompressedColumnStore)
     }
     pub(crate) fn tag(self) -> u32 {
         match self {
             LayoutKind::ColumnStore => 0,
             LayoutKind::CompressedColumnStore => 1,
+            LayoutKind::PackedRowStore => 2,
+            LayoutKind::SplitRowStore => 3,
+            LayoutKind::CompressedRowStore => 4,
         }
     }
     pub(crate) fn from_tag(tag: u32) -> Option<Self> {
-        match tag {
-            0 => Some(LayoutKind::ColumnStore),
-            1 => Some(LayoutKind::CompressedColumnStore),
-            _ => None,
-        }
+        LayoutKind::ALL.into_iter().find(|kind| kind.tag() == tag)
     }
 }
 

@@ -77,7 +77,7 @@ fn line(stripe: &Stripe, base: i128, step: i128) -> Option<(i64, i64)> {
     (narrow && step > 0).then_some(line)
 }
 
-fn fetch_validity(nulls: &NullBuffer, rows: &Rows<'_>) -> Option<NullBuffer> {
+pub(crate) fn fetch_validity(nulls: &NullBuffer, rows: &Rows<'_>) -> Option<NullBuffer> {
     let fetched = match rows {
         Rows::Range(range) => nulls.slice(range.start, range.len()),
         Rows::List(list) => {
@@ -196,7 +196,7 @@ pub(crate) fn views(strings: &StringStripe, rows: Rows<'_>) -> Vec<u128> {
 
 /// The view of `heap[start..end]`, which is buffer 0.
 #[inline]
-fn view(heap: &[u8], start: u32, end: u32) -> u128 {
+pub(crate) fn view(heap: &[u8], start: u32, end: u32) -> u128 {
     let (from, length) = (start as usize, (end - start) as usize);
     // Away from the heap's end, sixteen bytes are loaded at once and cut; a copy of variable length costs more.
     if let Some(Ok(raw)) = heap.get(from..from + 16).map(<[u8; 16]>::try_from) {

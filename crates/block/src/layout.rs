@@ -1,12 +1,13 @@
-//! The bytes of a block, format version 1. Little endian throughout; offsets count from the block's first byte.
+//! The bytes of a block, format versions 1 and 2. Little endian throughout; offsets count from the block's first byte.
 //!
 //! ```text
 //!  0        +--------------------------------------------------------------------------------+
 //!           | header, 96 bytes                                                               |
 //!           |   0 magic "QSBLOCK1"      8 u32 version        12 u32 layout                   |
-//!           |  16 u64 total bytes      24 u64 rows           32 u32 columns  36 u32 0        |
+//!           |  16 u64 total bytes      24 u64 rows           32 u32 columns  36 u32 sorted by |
 //!           |  40 u64 metadata bytes   48 u64 bounds heap at 56 u64 bounds heap bytes        |
-//!           |  64 u64 checksums at     72 u64 checksum count 80 u64 metadata checksum  88 0  |
+//!           |  64 u64 checksums at     72 u64 checksum count 80 u64 metadata checksum        |
+//!           |  88 u32 sections         92 u32 0                                              |
 //!  96       +--------------------------------------------------------------------------------+
 //!           | directory: one entry of 160 bytes per column                                   |
 //!           |   0 u8 type   1 u8 precision  2 u8 scale  3 u8 flags   4 u32 length of CHAR(n)  |
@@ -17,9 +18,13 @@
 //!           |     (number: its bytes, sign-extended; string: u32 offset, u32 length in heap) |
 //!           |  96 four extents { u64 offset, u64 length }: validity, values, dictionary, heap |
 //!           +--------------------------------------------------------------------------------+
+//!           | sections: one entry of 64 bytes for each extent that is of no single column    |
+//!           |   0 u32 kind   4 u32 column   8 u64 offset   16 u64 length                      |
+//!           |  24 i128 base  40 u64 parameter  48 u64 count   56 u64 owner                   |
+//!           +--------------------------------------------------------------------------------+
 //!           | bounds heap: the bytes of string minima and maxima                             |
 //!           +--------------------------------------------------------------------------------+
-//!           | checksums: u64 per 64 KiB of each extent, columns and extents in order         |
+//!           | checksums: u64 per 64 KiB of each extent: columns' in order, then sections'    |
 //!  metadata +--------------------------------------------------------------------------------+
 //!  bytes    | extents, each on a multiple of 64, of 4096 when it has 64 KiB or more          |
 //!           +--------------------------------------------------------------------------------+
@@ -32,15 +37,28 @@
 //! | dictionary | - | - | sorted values; of strings `size + 1` u32 offsets into heap | - |
 //! | heap | strings' bytes | - | strings' bytes | - |
 //!
+//! The row layouts have no `values` extents: a section `SECTION_ROWS` holds all fixed-width fields, row after row, and
+//! a section `SECTION_ROW_HEAP` the bytes of uncoded strings. Index sub-blocks are sections, too (`index`).
+//!
+//! "Sorted by" is the sort column's number plus one, 0 for none. Version 2 is written only where a block has what
+//! version 1 cannot say (a row layout, a sort column, a section), so that older readers go on reading the rest.
+//!
 //! The metadata checksum covers all metadata with its own field taken as zero. Gaps are zero.
 
 use types::Type;
 use types::nested::{NestedId, Shape};
 
 pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
-pub const VERSION: u32 = 1;
+pub const VERSION_PLAIN: u32 = 1;
+/// With row layouts, sort columns and sections.
+pub const VERSION: u32 = 2;
+/// No tuple store: indices that lie beside their block.
+pub const LAYOUT_INDICES: u32 = 16;
+/// Layouts up to this number can be said in version 1.
+const LAYOUT_PLAIN_MAX: u32 = 1;
 pub const HEADER_BYTES: usize = 96;
 pub const ENTRY_BYTES: usize = 160;
+pub const SECTION_BYTES: usize = 64;
 /// Where the metadata checksum lies.
 pub const METADATA_CHECKSUM_AT: usize = 80;
 /// What one checksum covers: a unit of reading from disk that is large enough for the checksum's fixed cost to vanish.
@@ -69,6 +87,17 @@ pub const VALUES: usize = 1;
 pub const DICTIONARY: usize = 2;
 pub const HEAP: usize = 3;
 pub const EXTENTS: usize = 4;
+
+/// Fixed-width fields of every row, row after row.
+pub const SECTION_ROWS: u32 = 1;
+/// The bytes of strings that rows point to.
+pub const SECTION_ROW_HEAP: u32 = 2;
+/// Index sub-blocks.
+pub const SECTION_TREE: u32 = 16;
+pub const SECTION_WEAVING_VERTICAL: u32 = 17;
+pub const SECTION_WEAVING_HORIZONTAL: u32 = 18;
+pub const SECTION_AGGREGATES: u32 = 19;
+pub const SECTION_BLOOM: u32 = 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
@@ -99,9 +128,25 @@ pub struct Entry {
     pub extents: [Extent; EXTENTS],
 }
 
+/// What a section holds and where; the meaning of `base`, `parameter` and `count` is its kind's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    pub kind: u32,
+    pub column: u32,
+    pub extent: Extent,
+    pub base: i128,
+    pub parameter: u64,
+    pub count: u64,
+    /// Of an index beside its block: the metadata checksum of the bytes that hold its column; otherwise 0.
+    pub owner: u64,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     pub layout: u32,
+    /// The column by which rows are sorted, NULL last.
+    pub sorted_by: Option<u32>,
+    pub sections: u32,
     pub total_bytes: u64,
     pub rows: u64,
     pub columns: u32,
@@ -208,11 +253,14 @@ impl Header {
     pub fn write(&self, bytes: &mut [u8]) {
         bytes[..HEADER_BYTES].fill(0);
         put(bytes, 0, &MAGIC);
-        put(bytes, 8, &VERSION.to_le_bytes());
+        let plain = self.layout <= LAYOUT_PLAIN_MAX && self.sorted_by.is_none() && self.sections == 0;
+        put(bytes, 8, &if plain { VERSION_PLAIN } else { VERSION }.to_le_bytes());
         put(bytes, 12, &self.layout.to_le_bytes());
         put(bytes, 16, &self.total_bytes.to_le_bytes());
         put(bytes, 24, &self.rows.to_le_bytes());
         put(bytes, 32, &self.columns.to_le_bytes());
+        put(bytes, 36, &self.sorted_by.map_or(0, |column| column + 1).to_le_bytes());
+        put(bytes, 88, &self.sections.to_le_bytes());
         put(bytes, 40, &self.metadata_bytes.to_le_bytes());
         put(bytes, 48, &self.bounds_at.to_le_bytes());
         put(bytes, 56, &self.bounds_bytes.to_le_bytes());
@@ -231,11 +279,18 @@ impl Header {
         }
         let u32_at = |at| take_u32(bytes, at).unwrap_or(0);
         let u64_at = |at| take_u64(bytes, at).unwrap_or(0);
-        if u32_at(8) != VERSION {
-            return Err(format!("format version {} is not known", u32_at(8)));
+        let version = u32_at(8);
+        if version != VERSION && version != VERSION_PLAIN {
+            return Err(format!("format version {version} is not known"));
         }
+        if version == VERSION_PLAIN && u32_at(12) > LAYOUT_PLAIN_MAX {
+            return Err(format!("layout {} does not go with format version {version}", u32_at(12)));
+        }
+        let sorted_by = if version == VERSION_PLAIN { None } else { u32_at(36).checked_sub(1) };
         Ok(Header {
             layout: u32_at(12),
+            sorted_by,
+            sections: if version == VERSION_PLAIN { 0 } else { u32_at(88) },
             total_bytes: u64_at(16),
             rows: u64_at(24),
             columns: u32_at(32),
@@ -245,6 +300,34 @@ impl Header {
             checksums_at: u64_at(64),
             checksum_count: u64_at(72),
             metadata_checksum: u64_at(METADATA_CHECKSUM_AT),
+        })
+    }
+}
+
+impl Section {
+    /// Writes the entry; `bytes` has at least `SECTION_BYTES`.
+    pub fn write(&self, bytes: &mut [u8]) {
+        bytes[..SECTION_BYTES].fill(0);
+        put(bytes, 0, &self.kind.to_le_bytes());
+        put(bytes, 4, &self.column.to_le_bytes());
+        put(bytes, 8, &self.extent.offset.to_le_bytes());
+        put(bytes, 16, &self.extent.length.to_le_bytes());
+        put(bytes, 24, &self.base.to_le_bytes());
+        put(bytes, 40, &self.parameter.to_le_bytes());
+        put(bytes, 48, &self.count.to_le_bytes());
+        put(bytes, 56, &self.owner.to_le_bytes());
+    }
+
+    /// Reads an entry of `SECTION_BYTES`; `None` when it is short.
+    pub fn read(bytes: &[u8]) -> Option<Section> {
+        Some(Section {
+            kind: take_u32(bytes, 0)?,
+            column: take_u32(bytes, 4)?,
+            extent: Extent { offset: take_u64(bytes, 8)?, length: take_u64(bytes, 16)? },
+            base: i128::from_le_bytes(take(bytes, 24)?),
+            parameter: take_u64(bytes, 40)?,
+            count: take_u64(bytes, 48)?,
+            owner: take_u64(bytes, 56)?,
         })
     }
 }
@@ -304,6 +387,8 @@ mod tests {
     fn headers_and_entries_come_back() {
         let header = Header {
             layout: 1,
+            sorted_by: Some(1),
+            sections: 3,
             total_bytes: 99,
             rows: 7,
             columns: 2,
@@ -316,8 +401,23 @@ mod tests {
         };
         let mut bytes = [0; HEADER_BYTES];
         header.write(&mut bytes);
-        assert_eq!(Header::read(&bytes), Ok(header));
+        assert_eq!(Header::read(&bytes), Ok(header.clone()));
         assert!(Header::read(&bytes[..50]).is_err());
+        let plain = Header { sorted_by: None, sections: 0, ..header };
+        plain.write(&mut bytes);
+        assert_eq!((take_u32(&bytes, 8), Header::read(&bytes)), (Some(VERSION_PLAIN), Ok(plain)));
+        let section = Section {
+            kind: SECTION_TREE,
+            column: 4,
+            extent: Extent { offset: 128, length: 77 },
+            base: -9,
+            parameter: 12,
+            count: 1000,
+            owner: 9,
+        };
+        let mut entry = [0xA5; SECTION_BYTES];
+        section.write(&mut entry);
+        assert_eq!((Section::read(&entry), Section::read(&entry[32..])), (Some(section), None));
         for ty in [Type::Char(9), Type::Decimal { precision: 38, scale: 4 }, Type::Uuid, Type::Null] {
             let entry = Entry {
                 ty,

@@ -15,23 +15,31 @@
 //! | which rows | `Block::prepare`, `Block::select` |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
+pub mod access;
 pub mod block;
 pub mod coding;
 pub mod encode;
 mod fetch;
+pub mod index;
 pub mod layout;
 mod open;
+pub mod options;
 pub mod predicate;
+mod row_store;
 mod search;
 pub mod sketch;
+mod sorted;
 pub mod store;
 mod stripe;
 #[cfg(test)]
 mod tests;
 
+pub use access::{AccessPath, ScanCost};
 pub use block::{AccessCounters, Block, Part};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
-pub use encode::{EncodedBlock, encode, estimate_row_bytes};
+pub use encode::{EncodedBlock, encode, estimate_row_bytes, sort_parts};
+pub use index::{EncodedIndices, ZoneAggregate};
+pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
 pub use simd::Bitmap;
 pub use sketch::Sketch;

@@ -9,11 +9,14 @@ use std::sync::{Arc, OnceLock};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::{ColumnStatistics, Physical, Value};
 
+use crate::block::Opened;
 use crate::layout::{
-    self, DICTIONARY, ENTRY_BYTES, Entry, Extent, HEADER_BYTES, HEAP, Header, VALIDITY, VALUES,
+    self, DICTIONARY, ENTRY_BYTES, Entry, Extent, HEADER_BYTES, HEAP, Header, SECTION_BYTES, Section,
+    VALIDITY, VALUES,
 };
+use crate::row_store::{Field, Form, RowStore, stride};
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, StripeStore, Values};
-use crate::{Block, Coding, LayoutKind};
+use crate::{Block, Coding, LayoutKind, Rows, TupleStore, index};
 
 /// What is believed of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,63 +29,254 @@ pub(crate) enum Trust {
 type Checked<T> = Result<T, String>;
 
 pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
-    let header = Header::read(bytes.as_slice())?;
-    if bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) != 0 {
-        return Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT));
+    let frame = Frame::read(&bytes)?;
+    if frame.header.layout == layout::LAYOUT_INDICES {
+        return Err("it holds indices of another block, no rows".into());
     }
-    let kind = LayoutKind::from_tag(header.layout).ok_or_else(|| format!("layout {}", header.layout))?;
-    let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
-    if length > bytes.len() || length > u32::MAX as usize {
-        return Err(format!("{length} bytes are claimed, {} are there", bytes.len()));
+    let kind = LayoutKind::from_tag(frame.header.layout);
+    let kind = kind.ok_or_else(|| format!("layout {} is not known", frame.header.layout))?;
+    let (rows, sorted_by) = (frame.rows, frame.header.sorted_by.map(|column| column as usize));
+    if sorted_by.is_some_and(|column| column >= frame.header.columns as usize || kind.is_row_store()) {
+        return Err("its sort column is none of its columns".into());
     }
-    let rows = usize::try_from(header.rows).ok().filter(|r| *r <= u32::MAX as usize);
-    let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
-    let data = &bytes.as_slice()[..length];
-    let metadata_bytes = within(header.metadata_bytes, 0, length).ok_or("the metadata is too long")?;
-    let directory_end = (header.columns as usize)
-        .checked_mul(ENTRY_BYTES)
-        .and_then(|n| n.checked_add(HEADER_BYTES))
-        .filter(|end| *end <= metadata_bytes)
-        .ok_or_else(|| format!("{} columns do not fit", header.columns))?;
-    let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
-    within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
-    within(header.bounds_at, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
-    let bounds = &data[header.bounds_at as usize..bounds_end as usize];
-    let checksums_end = header.checksum_count.checked_mul(8).and_then(|n| n.checked_add(header.checksums_at));
-    within(checksums_end.unwrap_or(u64::MAX), directory_end, metadata_bytes)
-        .ok_or("the checksums lie outside the metadata")?;
-
-    let mut stripes = Vec::with_capacity(header.columns as usize);
-    let mut checked = Vec::new();
-    let mut checksum = 0usize;
-    for column in 0..header.columns as usize {
-        let at = HEADER_BYTES + column * ENTRY_BYTES;
-        let mut entry = Entry::read(&data[at..at + ENTRY_BYTES])
-            .ok_or_else(|| format!("column {column} has an unknown type"))?;
-        for extent in &mut entry.extents {
-            let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
-            let placed = within(extent.offset, metadata_bytes, length).is_some()
-                && within(end, metadata_bytes, length).is_some()
-                && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
-            if extent.length > 0 && !placed {
-                return Err(format!("column {column} lies outside the block"));
-            }
-            // An empty extent has no place; it must not be read from one.
-            if extent.length == 0 {
-                *extent = Extent::default();
-            }
-            checked.push((*extent, checksum));
-            checksum += extent.checksums();
+    let Places { entries, sections, checked } = frame.places(&bytes)?;
+    let bounds = frame.bounds(&bytes);
+    let reader = |entry, sorted| Reader { bytes: &bytes, rows, entry, trust, sorted };
+    let in_column = |column: usize| move |e| format!("column {column}: {e}");
+    let store: Box<dyn TupleStore> = if kind.is_row_store() {
+        let (stride, heap) = (row_stride(&entries)?, row_heap(&bytes, &sections)?);
+        let row_bytes = row_bytes(&bytes, &sections, rows, stride)?;
+        let fields = Vec::with_capacity(entries.len());
+        let mut store = RowStore { rows, stride, bytes: row_bytes, heap, fields };
+        for (column, entry) in entries.iter().enumerate() {
+            let field = reader(entry, false).field(bounds, &store).map_err(in_column(column))?;
+            store.fields.push(field);
         }
-        let reader = Reader { bytes: &bytes, rows, entry: &entry, trust };
-        stripes.push(reader.stripe(bounds).map_err(|e| format!("column {column}: {e}"))?);
+        Box::new(store)
+    } else {
+        let stripe = |(column, entry)| {
+            reader(entry, sorted_by == Some(column)).stripe(bounds).map_err(in_column(column))
+        };
+        let stripes = entries.iter().enumerate().map(stripe).collect::<Checked<Vec<Stripe>>>()?;
+        Box::new(StripeStore { rows, stripes })
+    };
+    let mut indices = Vec::new();
+    for section in &sections {
+        match section.kind {
+            layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if kind.is_row_store() => {}
+            other if index::is_index(other) => {
+                let column = section.column as usize;
+                if column >= store.columns() {
+                    return Err(format!("an index is on column {column}, which is not there"));
+                }
+                let stripe = store.bare_column(column).0;
+                let index = index::open(&bytes, section, &stripe, rows, trust == Trust::Nothing);
+                indices.push(index.map_err(|e| format!("an index of column {column}: {e}"))?);
+            }
+            other => return Err(format!("section kind {other} is not known")),
+        }
     }
-    if checksum as u64 != header.checksum_count {
-        return Err(format!("{} checksums, {checksum} are needed", header.checksum_count));
+    Ok(Block::from_opened(Opened { indices, ..frame.opened(bytes, kind, store, checked) }))
+}
+
+/// Opens bytes that hold indices of `block`: (column of the block, index).
+pub(crate) fn open_indices(
+    bytes: Buffer,
+    block: &Block,
+    trust: Trust,
+) -> Checked<(Opened, Vec<(usize, index::Index)>)> {
+    let frame = Frame::read(&bytes)?;
+    if frame.header.layout != layout::LAYOUT_INDICES || frame.header.columns > 0 {
+        return Err("it holds no indices to be put beside a block".into());
     }
-    let store = Box::new(StripeStore { rows, stripes });
-    let checksums_at = header.checksums_at as usize;
-    Ok(Block::from_parts(bytes, length, kind, rows, store, checked, checksums_at))
+    if frame.rows != block.rows() {
+        return Err(format!("its indices are of {} rows, the block has {}", frame.rows, block.rows()));
+    }
+    let Places { sections, checked, .. } = frame.places(&bytes)?;
+    let indices = index::open_beside(&bytes, &sections, block, trust == Trust::Nothing)?;
+    let store = Box::new(StripeStore { rows: frame.rows, stripes: Vec::new() });
+    Ok((frame.opened(bytes, block.layout(), store, checked), indices))
+}
+
+/// A column that has just been written to bytes of its own, for indices to be built on.
+pub(crate) fn stripe_of(bytes: &Buffer, entry: &Entry, rows: usize) -> Checked<Stripe> {
+    Reader { bytes, rows, entry, trust: Trust::Contents, sorted: false }.stripe(&[])
+}
+
+/// The header, checked, and where the parts of the metadata lie.
+struct Frame {
+    header: Header,
+    length: usize,
+    rows: usize,
+    metadata_bytes: usize,
+    sections_at: usize,
+}
+
+struct Places {
+    entries: Vec<Entry>,
+    sections: Vec<Section>,
+    /// Every extent with the number of its first checksum: columns', then sections'.
+    checked: Vec<(Extent, usize)>,
+}
+
+impl Frame {
+    fn read(bytes: &Buffer) -> Checked<Frame> {
+        let header = Header::read(bytes.as_slice())?;
+        if bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) != 0 {
+            return Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT));
+        }
+        let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
+        if length > bytes.len() || length > u32::MAX as usize {
+            return Err(format!("{length} bytes are claimed, {} are there", bytes.len()));
+        }
+        let rows = usize::try_from(header.rows).ok().filter(|r| *r <= u32::MAX as usize);
+        let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
+        let metadata_bytes = within(header.metadata_bytes, 0, length).ok_or("the metadata is too long")?;
+        let sections_at = (header.columns as usize)
+            .checked_mul(ENTRY_BYTES)
+            .and_then(|n| n.checked_add(HEADER_BYTES))
+            .filter(|end| *end <= metadata_bytes)
+            .ok_or_else(|| format!("{} columns do not fit", header.columns))?;
+        let directory_end = (header.sections as usize)
+            .checked_mul(SECTION_BYTES)
+            .and_then(|n| n.checked_add(sections_at))
+            .filter(|end| *end <= metadata_bytes)
+            .ok_or_else(|| format!("{} sections do not fit", header.sections))?;
+        let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
+        within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
+        within(header.bounds_at, directory_end, metadata_bytes)
+            .ok_or("the bounds lie outside the metadata")?;
+        let checksums_end =
+            header.checksum_count.checked_mul(8).and_then(|n| n.checked_add(header.checksums_at));
+        within(checksums_end.unwrap_or(u64::MAX), directory_end, metadata_bytes)
+            .ok_or("the checksums lie outside the metadata")?;
+        Ok(Frame { header, length, rows, metadata_bytes, sections_at })
+    }
+
+    fn bounds<'a>(&self, bytes: &'a Buffer) -> &'a [u8] {
+        let from = self.header.bounds_at as usize;
+        &bytes.as_slice()[from..from + self.header.bounds_bytes as usize]
+    }
+
+    /// Directory entries whose extents lie where extents may lie.
+    fn places(&self, bytes: &Buffer) -> Checked<Places> {
+        let data = &bytes.as_slice()[..self.length];
+        let (metadata_bytes, length) = (self.metadata_bytes, self.length);
+        let mut placing = Placing { metadata_bytes, length, checked: Vec::new(), checksum: 0 };
+        let mut entries = Vec::with_capacity(self.header.columns as usize);
+        for column in 0..self.header.columns as usize {
+            let at = HEADER_BYTES + column * ENTRY_BYTES;
+            let mut entry = Entry::read(&data[at..at + ENTRY_BYTES])
+                .ok_or_else(|| format!("column {column} has an unknown type"))?;
+            for extent in &mut entry.extents {
+                placing.place(extent).map_err(|()| format!("column {column} lies outside the block"))?;
+            }
+            entries.push(entry);
+        }
+        let mut sections = Vec::with_capacity(self.header.sections as usize);
+        for number in 0..self.header.sections as usize {
+            let at = self.sections_at + number * SECTION_BYTES;
+            let mut section = Section::read(&data[at..at + SECTION_BYTES])
+                .ok_or_else(|| format!("section {number} is cut"))?;
+            placing
+                .place(&mut section.extent)
+                .map_err(|()| format!("section {number} lies outside the block"))?;
+            sections.push(section);
+        }
+        let Placing { checked, checksum, .. } = placing;
+        if checksum as u64 != self.header.checksum_count {
+            return Err(format!("{} checksums, {checksum} are needed", self.header.checksum_count));
+        }
+        Ok(Places { entries, sections, checked })
+    }
+
+    fn opened(
+        &self,
+        bytes: Buffer,
+        layout: LayoutKind,
+        store: Box<dyn TupleStore>,
+        checked: Vec<(Extent, usize)>,
+    ) -> Opened {
+        Opened {
+            bytes,
+            length: self.length,
+            layout,
+            rows: self.rows,
+            sorted_by: self.header.sorted_by.map(|column| column as usize),
+            store,
+            indices: Vec::new(),
+            checked,
+            checksums_at: self.header.checksums_at as usize,
+            metadata_checksum: self.header.metadata_checksum,
+        }
+    }
+}
+/// Checks places of extents, and counts their checksums.
+struct Placing {
+    metadata_bytes: usize,
+    length: usize,
+    checked: Vec<(Extent, usize)>,
+    checksum: usize,
+}
+
+impl Placing {
+    fn place(&mut self, extent: &mut Extent) -> Result<(), ()> {
+        let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
+        let placed = within(extent.offset, self.metadata_bytes, self.length).is_some()
+            && within(end, self.metadata_bytes, self.length).is_some()
+            && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
+        if extent.length > 0 && !placed {
+            return Err(());
+        }
+        // An empty extent has no place; it must not be read from one.
+        if extent.length == 0 {
+            *extent = Extent::default();
+        }
+        self.checked.push((*extent, self.checksum));
+        self.checksum += extent.checksums();
+        Ok(())
+    }
+}
+
+/// The one section of a kind; empty when there is none.
+fn only_section(sections: &[Section], kind: u32) -> Checked<Extent> {
+    let mut of_kind = sections.iter().filter(|s| s.kind == kind);
+    match (of_kind.next(), of_kind.next()) {
+        (only, None) => Ok(only.map_or_else(Extent::default, |s| s.extent)),
+        _ => Err(format!("several sections of kind {kind}")),
+    }
+}
+
+fn row_heap(bytes: &Buffer, sections: &[Section]) -> Checked<Arc<[Buffer]>> {
+    let Extent { offset, length } = only_section(sections, layout::SECTION_ROW_HEAP)?;
+    Ok(Arc::new([bytes.slice_with_length(offset as usize, length as usize)]))
+}
+
+fn row_stride(entries: &[Entry]) -> Checked<usize> {
+    let forms = entries.iter().map(form).collect::<Checked<Vec<Form>>>()?;
+    Ok(stride(forms.into_iter()))
+}
+
+fn row_bytes(bytes: &Buffer, sections: &[Section], rows: usize, stride: usize) -> Checked<Buffer> {
+    let Extent { offset, length } = only_section(sections, layout::SECTION_ROWS)?;
+    if rows.checked_mul(stride) != Some(length as usize) {
+        return Err(format!("{rows} rows of {stride} bytes are claimed, {length} bytes are there"));
+    }
+    Ok(bytes.slice_with_length(offset as usize, length as usize))
+}
+
+/// What stands in the fields of a row store's column.
+fn form(entry: &Entry) -> Checked<Form> {
+    let physical = entry.ty.physical();
+    let coding = match entry.coding {
+        layout::CODING_PLAIN if physical != Physical::Bool => Coding::Plain,
+        layout::CODING_BITS if physical == Physical::Bool => Coding::Bits,
+        layout::CODING_DICTIONARY | layout::CODING_TRUNCATED if [1, 2, 4].contains(&entry.code_width) => {
+            Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size }
+        }
+        other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+    };
+    Ok(Form::of(entry.ty, coding))
 }
 
 /// Recomputes the checksum of the metadata of bytes that `open` accepted.
@@ -106,10 +300,74 @@ struct Reader<'a> {
     rows: usize,
     entry: &'a Entry,
     trust: Trust,
+    /// The rows are claimed to be in the order of this column.
+    sorted: bool,
 }
 
 impl Reader<'_> {
     fn stripe(&self, bounds: &[u8]) -> Checked<Stripe> {
+        let entry = self.entry;
+        let values = match entry.coding {
+            layout::CODING_BITS if entry.ty.physical() == Physical::Bool => {
+                let words = self.slice::<u64>(VALUES, self.rows.div_ceil(64))?;
+                let buffer = BooleanBuffer::new(words.inner().clone(), 0, self.rows);
+                Values::Bits(Bits { words, buffer })
+            }
+            layout::CODING_PLAIN => self.plain(VALUES, entry.ty.physical(), self.rows)?,
+            layout::CODING_DICTIONARY | layout::CODING_TRUNCATED => self.codes()?,
+            other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+        };
+        let stripe = self.column(values, bounds)?;
+        if stripe.ascends && self.trust == Trust::Nothing && !crate::sorted::is_sorted(&stripe, self.rows) {
+            return Err("its rows are not in the order that is claimed".into());
+        }
+        Ok(stripe)
+    }
+
+    /// The field of a column in a row store that has the fields of the columns before it.
+    fn field(&self, bounds: &[u8], store: &RowStore) -> Checked<Field> {
+        let form = form(self.entry)?;
+        let at = store.fields.iter().map(|f| f.form.width()).sum();
+        if self.entry.extents[VALUES].length > 0 {
+            return Err("its values stand beside the rows".into());
+        }
+        // Checked on all values, kept without any.
+        let all = if self.trust == Trust::Nothing { self.rows } else { 0 };
+        let empty = |coding, dictionary| Stripe {
+            ty: self.entry.ty,
+            coding,
+            statistics: Arc::new(ColumnStatistics::empty()),
+            nulls: None,
+            null_words: None,
+            values: Values::Codes8(Vec::new().into()),
+            dictionary,
+            ascends: false,
+        };
+        let mut field = Field { column: empty(Coding::Plain, None), form, at };
+        let values = store.values(&field, &Rows::Range(0..all));
+        if form == Form::Strings && self.trust == Trust::Nothing {
+            self.check_fields(store, &field)?;
+        }
+        let mut column = self.column(values, bounds)?;
+        column.values = store.values(&field, &Rows::Range(0..0));
+        column.ascends = false;
+        field.column = column;
+        Ok(field)
+    }
+
+    /// Strings that fields point to lie in the heap and are text where the type says so.
+    fn check_fields(&self, store: &RowStore, field: &Field) -> Checked<()> {
+        for row in 0..store.rows {
+            let bytes = store.string_checked(field, row).ok_or("a string lies outside the heap")?;
+            if self.entry.ty.is_text() && std::str::from_utf8(bytes).is_err() {
+                return Err(format!("its text is not UTF-8 in row {row}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The column that has these values, with all else that belongs to it.
+    fn column(&self, values: Values, bounds: &[u8]) -> Checked<Stripe> {
         let entry = self.entry;
         let physical = entry.ty.physical();
         let (nulls, null_words) = self.validity()?;
@@ -118,34 +376,28 @@ impl Reader<'_> {
             return Err(format!("{} NULLs are claimed, {null_count} found", entry.null_count));
         }
         let mut dictionary = None;
-        let (coding, values) = match entry.coding {
-            layout::CODING_BITS if physical == Physical::Bool => {
-                let words = self.slice::<u64>(VALUES, self.rows.div_ceil(64))?;
-                let buffer = BooleanBuffer::new(words.inner().clone(), 0, self.rows);
-                (Coding::Bits, Values::Bits(Bits { words, buffer }))
-            }
-            layout::CODING_PLAIN => (Coding::Plain, self.plain(VALUES, physical, self.rows)?),
+        let coding = match entry.coding {
+            layout::CODING_BITS => Coding::Bits,
             layout::CODING_DICTIONARY => {
                 let size = entry.dictionary_size as usize;
+                self.check_codes(&values, size as u64)?;
                 let values = self.plain(DICTIONARY, physical, size)?;
                 if self.trust == Trust::Nothing {
                     check_order(&values, size)?;
                 }
-                dictionary = Some(DictionaryStripe { ty: entry.ty, size, values, vector: OnceLock::new() });
-                let coding = Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size };
-                (coding, self.codes(size as u64)?)
+                let stripe = DictionaryStripe { ty: entry.ty, size, values, vector: OnceLock::new() };
+                dictionary = Some(Arc::new(stripe));
+                Coding::Dictionary { width: entry.code_width, size: entry.dictionary_size }
             }
             layout::CODING_TRUNCATED => {
-                let coding =
-                    Coding::Truncated { width: entry.code_width, base: entry.base, step: entry.step };
-                let values = self.codes(1 << 32)?;
                 self.check_truncation(physical, &values)?;
-                (coding, values)
+                Coding::Truncated { width: entry.code_width, base: entry.base, step: entry.step }
             }
-            other => return Err(format!("coding {other} does not go with {}", entry.ty)),
+            _ => Coding::Plain,
         };
-        let statistics = self.statistics(bounds)?;
-        Ok(Stripe { ty: entry.ty, coding, statistics, nulls, null_words, values, dictionary })
+        let statistics = Arc::new(self.statistics(bounds)?);
+        let ascends = self.sorted || statistics.sorted;
+        Ok(Stripe { ty: entry.ty, coding, statistics, nulls, null_words, values, dictionary, ascends })
     }
 
     /// `count` values of an extent, which must be exactly as long.
@@ -213,18 +465,22 @@ impl Reader<'_> {
         Ok(StringStripe { offsets, heap: Arc::new([heap]) })
     }
 
-    /// The codes of the column, each less than `limit`.
-    fn codes(&self, limit: u64) -> Checked<Values> {
-        let values = match self.entry.code_width {
+    /// The codes of the column.
+    fn codes(&self) -> Checked<Values> {
+        Ok(match self.entry.code_width {
             1 => Values::Codes8(self.slice(VALUES, self.rows)?),
             2 => Values::Codes16(self.slice(VALUES, self.rows)?),
             4 => Values::Codes32(self.slice(VALUES, self.rows)?),
             width => return Err(format!("codes of {width} bytes")),
-        };
-        if self.trust == Trust::Nothing && greatest_code(&values).is_some_and(|code| code >= limit) {
+        })
+    }
+
+    /// Every code is less than `limit`.
+    fn check_codes(&self, values: &Values, limit: u64) -> Checked<()> {
+        if self.trust == Trust::Nothing && greatest_code(values).is_some_and(|code| code >= limit) {
             return Err(format!("a code lies beyond the dictionary's {limit} values"));
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Every code must stand for a value of the type.

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use simd::{Bitmap, CodeTable, Lane, and_float_range, and_lookup, and_range, and_where};
 use types::{Bound, ColumnPredicate, Physical, Value};
 
+use crate::access::{AccessPath, AccessPlan};
 use crate::search;
 use crate::stripe::{DictionaryStripe, StringStripe, Stripe, Values};
 use crate::{AccessCounters, Coding};
@@ -20,11 +21,12 @@ use crate::{AccessCounters, Coding};
 #[derive(Clone, Debug)]
 pub struct PreparedPredicate {
     column: usize,
-    test: Test,
+    pub(crate) test: Test,
+    pub(crate) access: AccessPlan,
 }
 
 #[derive(Clone, Debug)]
-enum Test {
+pub(crate) enum Test {
     /// Every row passes.
     All,
     /// No row does.
@@ -109,7 +111,83 @@ impl PreparedPredicate {
             None if table.count() == 0 => Test::None,
             None => Test::Table { table, negate: false },
         };
-        PreparedPredicate { column, test }
+        PreparedPredicate { column, test, access: AccessPlan::default() }
+    }
+    /// The ways of evaluation that indices and order offer besides a scan; the block chooses among them.
+    pub fn offered(&self) -> impl Iterator<Item = AccessPath> + '_ {
+        self.access.paths()
+    }
+    /// To be evaluated in this way, whatever it costs; `None` when it is not offered. For tests and measurements.
+    #[must_use]
+    pub fn by(mut self, path: AccessPath) -> Option<Self> {
+        self.access.keep_only(path).then_some(self)
+    }
+    /// To be evaluated by looking at values.
+    #[must_use]
+    pub fn without_indices(mut self) -> Self {
+        self.access.keep_none();
+        self
+    }
+
+    /// Whether values or codes have to be looked at; bounds and validity answer the rest.
+    pub(crate) fn reads_values(&self) -> bool {
+        !matches!(self.test, Test::All | Test::None | Test::Valid | Test::Null)
+    }
+
+    /// Keeps the selected rows that pass, looking at no other; NULLs are left to the caller.
+    pub(crate) fn apply_to_selected(&self, stripe: &Stripe, start: usize, selection: &mut Bitmap) -> bool {
+        let test = &self.test;
+        macro_rules! each {
+            ($values:expr, $test:expr) => {{
+                let test = $test;
+                selection.retain(|row| test($values[start + row]));
+            }};
+        }
+        match (&stripe.values, test) {
+            (Values::Codes8(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u8| (*low..=*high).contains(&u32::from(v)) != *negate)
+            }
+            (Values::Codes16(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u16| (*low..=*high).contains(&u32::from(v)) != *negate)
+            }
+            (Values::Codes32(c), Test::Codes { low, high, negate }) => {
+                each!(c, |v: u32| (*low..=*high).contains(&v) != *negate)
+            }
+            (Values::Codes8(c), Test::Table { table, negate }) => {
+                each!(c, |v: u8| table.accepts(v as usize) != *negate)
+            }
+            (Values::Codes16(c), Test::Table { table, negate }) => {
+                each!(c, |v: u16| table.accepts(v as usize) != *negate)
+            }
+            (Values::Codes32(c), Test::Table { table, negate }) => {
+                each!(c, |v: u32| table.accepts(v as usize) != *negate)
+            }
+            (Values::I16(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i16| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I32(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i32| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I64(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i64| (*low..=*high).contains(&i128::from(v)) != *negate)
+            }
+            (Values::I128(v), Test::Integers { low, high, negate }) => {
+                each!(v, |v: i128| (*low..=*high).contains(&v) != *negate)
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Keeps the rows whose string passes; NULLs are left to the caller.
+    pub(crate) fn apply_to_strings<'a>(&self, string: impl Fn(usize) -> &'a [u8], selection: &mut Bitmap) {
+        match &self.test {
+            Test::LikeByRow { pattern, negated } => {
+                selection.retain(|row| pattern.matches(string(row)) != *negated);
+            }
+            Test::Values(predicate) => and_each_string(string, predicate, selection),
+            _ => unreachable!("strings are tested by their values"),
+        }
     }
 
     pub(crate) fn apply(
@@ -206,7 +284,7 @@ pub(crate) fn prepare(
     if stripe.nulls.is_none() && matches!(test, Test::Valid) {
         test = Test::All;
     }
-    PreparedPredicate { column, test }
+    PreparedPredicate { column, test, access: AccessPlan::default() }
 }
 
 fn translate(stripe: &Stripe, rows: usize, predicate: &ColumnPredicate, counters: &AccessCounters) -> Test {
@@ -660,12 +738,30 @@ fn and_values(
 
 fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate, selection: &mut Bitmap) {
     match predicate {
+        ColumnPredicate::Like { pattern, negated } if search::pays(pattern, selection) => {
+            let found = search::search(strings, start, pattern, selection);
+            if *negated {
+                selection.and_not(&found);
+            } else {
+                selection.and(&found);
+            }
+        }
+        _ => and_each_string(|row| strings.get(start + row), predicate, selection),
+    }
+}
+
+fn and_each_string<'a>(
+    string: impl Fn(usize) -> &'a [u8],
+    predicate: &ColumnPredicate,
+    selection: &mut Bitmap,
+) {
+    match predicate {
         ColumnPredicate::Range { low: Some(low), high: Some(high) }
             if low.inclusive && high.inclusive && low.value == high.value =>
         {
             // Lengths decide most rows without a look at the heap.
             let wanted = low.value.as_bytes().unwrap_or(&[]);
-            selection.retain(|row| strings.get(start + row) == wanted);
+            selection.retain(|row| string(row) == wanted);
         }
         ColumnPredicate::Range { low, high } => {
             let bound = |b: &Option<Bound>| {
@@ -673,7 +769,7 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
             };
             let (low, high) = (bound(low), bound(high));
             selection.retain(|row| {
-                let bytes = strings.get(start + row);
+                let bytes = string(row);
                 low.as_ref().is_none_or(|(b, inclusive)| bytes > &b[..] || (*inclusive && bytes == &b[..]))
                     && high
                         .as_ref()
@@ -682,26 +778,17 @@ fn and_strings(strings: &StringStripe, start: usize, predicate: &ColumnPredicate
         }
         ColumnPredicate::NotEqual(value) => {
             let unwanted = value.as_bytes().unwrap_or(&[]);
-            selection.retain(|row| strings.get(start + row) != unwanted);
+            selection.retain(|row| string(row) != unwanted);
         }
         ColumnPredicate::In(values) | ColumnPredicate::NotIn(values) => {
             let negate = matches!(predicate, ColumnPredicate::NotIn(_));
             selection.retain(|row| {
-                let bytes = strings.get(start + row);
+                let bytes = string(row);
                 values.binary_search_by(|v| v.as_bytes().unwrap_or(&[]).cmp(bytes)).is_ok() != negate
             });
         }
         ColumnPredicate::Like { pattern, negated } => {
-            if search::pays(pattern, selection) {
-                let found = search::search(strings, start, pattern, selection);
-                if *negated {
-                    selection.and_not(&found);
-                } else {
-                    selection.and(&found);
-                }
-            } else {
-                selection.retain(|row| pattern.matches(strings.get(start + row)) != *negated);
-            }
+            selection.retain(|row| pattern.matches(string(row)) != *negated);
         }
         ColumnPredicate::IsNull | ColumnPredicate::IsNotNull => {}
     }

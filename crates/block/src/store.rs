@@ -8,6 +8,8 @@ use simd::Bitmap;
 use types::{ColumnPredicate, ColumnStatistics, Type};
 use vector::Vector;
 
+use crate::access::ScanCost;
+use crate::stripe::Stripe;
 use crate::{AccessCounters, CodeSlice, Coding, PlainSlice, PreparedPredicate};
 
 /// Which rows of a block, by number from its first.
@@ -46,6 +48,10 @@ impl<'a> From<&'a Vec<u32>> for Rows<'a> {
     }
 }
 
+/// A column as this crate's indices read it.
+#[derive(Clone, Debug)]
+pub struct ColumnCopy(pub(crate) Stripe);
+
 /// The rows of a block under some layout. A column number or row out of range is a broken invariant and panics.
 pub trait TupleStore: Send + Sync + std::fmt::Debug {
     fn rows(&self) -> usize;
@@ -71,6 +77,31 @@ pub trait TupleStore: Send + Sync + std::fmt::Debug {
         selection: &mut Bitmap,
         counters: &AccessCounters,
     );
+    /// As `select`, looking only at rows that are selected where the test allows that.
+    fn probe(
+        &self,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        self.select(column, predicate, rows, selection, counters);
+    }
+    /// The rows that pass, as ascending runs, when the column's order tells.
+    fn search(&self, _column: usize, _predicate: &PreparedPredicate) -> Option<Vec<Range<u32>>> {
+        None
+    }
+    /// What `select` and `probe` cost on a column whose values have to be looked at.
+    fn scan_cost(&self, column: usize) -> ScanCost;
+    /// Bytes of the column's values that lie among those of others.
+    fn field_bytes(&self, _column: usize) -> usize {
+        0
+    }
+    /// Everything of the column but perhaps its values.
+    fn bare_column(&self, column: usize) -> ColumnCopy;
+    /// The column with all its values side by side; a copy where they do not lie so.
+    fn whole_column(&self, column: usize) -> ColumnCopy;
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector;
     /// As `fetch`, but coded columns come as their codes (`Data::Coded`).
     fn fetch_codes(&self, column: usize, rows: Range<usize>, counters: &AccessCounters) -> Vector;

@@ -2,6 +2,7 @@
 //! block's bytes. `open` has validated them; here nothing can be out of bounds that an index check would not catch.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
@@ -9,7 +10,8 @@ use simd::Bitmap;
 use types::{ColumnPredicate, ColumnStatistics, Type, Value};
 use vector::{Data, Strings, Vector};
 
-use crate::store::{Rows, TupleStore};
+use crate::access::{self, ScanCost};
+use crate::store::{ColumnCopy, Rows, TupleStore};
 use crate::{AccessCounters, CodeSlice, Codes, Coding, PlainSlice, PreparedPredicate};
 
 /// A bitmap of the block, as words for selections and as Arrow's buffer for vectors.
@@ -50,6 +52,19 @@ pub(crate) enum Values {
     Codes8(ScalarBuffer<u8>),
     Codes16(ScalarBuffer<u16>),
     Codes32(ScalarBuffer<u32>),
+}
+
+impl Values {
+    /// Bytes of a value or code; of strings, of their offset.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Values::Bits(_) | Values::Codes8(_) => 1,
+            Values::I16(_) | Values::Codes16(_) => 2,
+            Values::I32(_) | Values::F32(_) | Values::Codes32(_) | Values::Strings(_) => 4,
+            Values::I64(_) | Values::F64(_) => 8,
+            Values::I128(_) => 16,
+        }
+    }
 }
 
 /// The sorted distinct values behind dictionary codes.
@@ -122,15 +137,17 @@ impl DictionaryStripe {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stripe {
     pub(crate) ty: Type,
     pub(crate) coding: Coding,
-    pub(crate) statistics: ColumnStatistics,
+    pub(crate) statistics: Arc<ColumnStatistics>,
     pub(crate) nulls: Option<NullBuffer>,
     pub(crate) null_words: Option<ScalarBuffer<u64>>,
     pub(crate) values: Values,
-    pub(crate) dictionary: Option<DictionaryStripe>,
+    pub(crate) dictionary: Option<Arc<DictionaryStripe>>,
+    /// Values ascend, NULLs last.
+    pub(crate) ascends: bool,
 }
 
 /// The tuple store of `LayoutKind::ColumnStore` and `LayoutKind::CompressedColumnStore`: they differ in the codings
@@ -177,6 +194,52 @@ impl TupleStore for StripeStore {
         counters: &AccessCounters,
     ) {
         predicate.apply(&self.stripes[column], rows, selection, counters);
+    }
+    fn probe(
+        &self,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        let stripe = &self.stripes[column];
+        if predicate.apply_to_selected(stripe, rows.start, selection) {
+            if stripe.coding.code_width().is_some() {
+                counters.predicates_on_codes.fetch_add(1, Relaxed);
+            }
+            if let Some(words) = &stripe.null_words {
+                selection.and_bits(words, rows.start);
+            }
+        } else {
+            predicate.apply(stripe, rows, selection, counters);
+        }
+    }
+    fn search(&self, column: usize, predicate: &PreparedPredicate) -> Option<Vec<Range<u32>>> {
+        let stripe = &self.stripes[column];
+        if !stripe.ascends {
+            return None;
+        }
+        crate::sorted::search(stripe, self.rows, &predicate.test)
+    }
+    fn scan_cost(&self, column: usize) -> ScanCost {
+        match &self.stripes[column].values {
+            Values::Strings(_) => {
+                ScanCost { row_ns: 0.0, selected_ns: access::STRING_NS, probe_ns: f64::INFINITY }
+            }
+            Values::Bits(_) => ScanCost { row_ns: 0.01, selected_ns: 0.0, probe_ns: f64::INFINITY },
+            values => ScanCost {
+                row_ns: values.width() as f64 * access::SCAN_BYTE_NS,
+                selected_ns: 0.0,
+                probe_ns: access::PROBE_NS,
+            },
+        }
+    }
+    fn bare_column(&self, column: usize) -> ColumnCopy {
+        ColumnCopy(self.stripes[column].clone())
+    }
+    fn whole_column(&self, column: usize) -> ColumnCopy {
+        ColumnCopy(self.stripes[column].clone())
     }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         crate::fetch::fetch(&self.stripes[column], rows, counters)

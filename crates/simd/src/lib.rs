@@ -10,6 +10,7 @@
 //! | a selection of rows | `Bitmap` |
 //! | `low <= x <= high` on integers or codes, and-ed into words | `and_range` |
 //! | the same on floats, in PostgreSQL's order | `and_float_range` |
+//! | the same on bit slices | `and_slices` |
 //! | code -> accepted? | `CodeTable`, `and_lookup` |
 //! | integer -> is its bit in a set? | `and_members` |
 //! | words -> row numbers | `append_indices`, `Bitmap::to_indices` |
@@ -45,6 +46,7 @@ pub mod members;
 mod packed;
 pub mod prefetch;
 pub mod range;
+pub mod slices;
 pub mod substring;
 #[cfg(test)]
 mod tests;
@@ -67,5 +69,6 @@ pub use masked::{
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::{prefetch, take};
 pub use range::{and_float_range, and_range, and_where};
+pub use slices::{SEGMENT_ROWS, SEGMENT_WORDS, and_slices};
 pub use substring::{find_all, find_all_pays};
 pub use widen::{narrow, widen, widen_rows};

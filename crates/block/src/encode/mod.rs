@@ -15,17 +15,23 @@
 mod bits;
 mod floats;
 mod integers;
+mod order;
+mod rows;
 mod sample;
 mod strings;
 
-use arrow_buffer::NullBuffer;
+use std::sync::Arc;
+
+use arrow_buffer::{MutableBuffer, NullBuffer};
 use types::{ColumnStatistics, Error, Physical, Result, SqlState, Type, Value};
 use vector::{Batch, Data, Vector};
 
-use crate::layout::{self, Entry, Extent, Header};
+use crate::layout::{self, Entry, Extent, Header, Section};
 use crate::sketch::Sketch;
-use crate::{Coding, LayoutKind};
+use crate::stripe::Stripe;
+use crate::{Coding, EncodeOptions, LayoutKind};
 
+pub use order::sort_parts;
 pub use sample::estimate_row_bytes;
 
 /// A column to be encoded: its type and whether it may hold NULL.
@@ -52,11 +58,86 @@ struct PlannedColumn<'a> {
     extents: [Extent; layout::EXTENTS],
 }
 
+impl PlannedColumn<'_> {
+    /// Its directory entry; bounds that do not fit are added to `bounds`.
+    fn entry(&self, bounds: &mut Vec<u8>) -> Entry {
+        let statistics = self.plan.statistics();
+        let flags = u8::from(self.nullable) * layout::FLAG_NULLABLE
+            + u8::from(statistics.sorted) * layout::FLAG_SORTED
+            + u8::from(statistics.unique) * layout::FLAG_UNIQUE
+            + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
+        let (coding, code_width, dictionary_size, base, step) = match self.plan.coding() {
+            Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
+            Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
+            Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
+            Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
+        };
+        let min = bound_bytes(&statistics.min, bounds);
+        let max = bound_bytes(&statistics.max, bounds);
+        Entry {
+            ty: self.ty,
+            flags,
+            coding,
+            code_width,
+            dictionary_size,
+            base,
+            step,
+            null_count: statistics.null_count,
+            distinct: statistics.distinct,
+            min,
+            max,
+            extents: self.extents,
+        }
+    }
+
+    /// The column by itself, for indices to be built on before the block's bytes are there.
+    fn stripe(&self, rows: usize) -> Stripe {
+        let [values, dictionary, heap] = self.plan.lengths();
+        let lengths = [self.validity.as_ref().map_or(0, |words| words.len() * 8), values, dictionary, heap];
+        let mut bounds = Vec::new();
+        let mut entry = self.entry(&mut bounds);
+        let mut end = 0;
+        for (extent, length) in entry.extents.iter_mut().zip(lengths) {
+            *extent = Extent { offset: end as u64, length: length as u64 };
+            end = layout::align_up(end + length, layout::EXTENT_ALIGNMENT);
+        }
+        let mut memory = MutableBuffer::from_len_zeroed(end);
+        for (kind, extent) in entry.extents.iter().enumerate() {
+            let (from, to) = (extent.offset as usize, (extent.offset + extent.length) as usize);
+            self.write_extent(kind, &mut memory.as_slice_mut()[from..to]);
+        }
+        // Bounds are not read from the entry, whose heap is not there, but as they are.
+        entry.flags &= !layout::FLAG_BOUNDS;
+        match crate::open::stripe_of(&memory.into(), &entry, rows) {
+            Ok(stripe) => Stripe { statistics: Arc::new(self.plan.statistics().clone()), ..stripe },
+            Err(error) => unreachable!("a column that was just written: {error}"),
+        }
+    }
+
+    fn write_extent(&self, kind: usize, out: &mut [u8]) {
+        if out.is_empty() {
+            return;
+        }
+        match kind {
+            layout::VALIDITY => {
+                if let Some(words) = &self.validity {
+                    out.copy_from_slice(simd::as_bytes(words));
+                }
+            }
+            layout::VALUES => self.plan.write_values(out),
+            layout::DICTIONARY => self.plan.write_dictionary(out),
+            _ => self.plan.write_heap(out),
+        }
+    }
+}
+
 /// One block, planned: its length is known, its bytes are not yet written.
 pub struct EncodedBlock<'a> {
     kind: LayoutKind,
+    sorted_by: Option<u32>,
     rows: usize,
     columns: Vec<PlannedColumn<'a>>,
+    sections: Vec<PlannedSection>,
     bounds: Vec<u8>,
     entries: Vec<Entry>,
     checksum_count: usize,
@@ -64,13 +145,29 @@ pub struct EncodedBlock<'a> {
     total_bytes: usize,
 }
 
+/// A section to be written.
+pub(crate) struct PlannedSection {
+    pub(crate) section: Section,
+    /// Its bytes when they are made already; rows are dealt out where they will stay.
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
 /// Plans a block of the rows of `parts`, one after another. Every part has a column per declaration, of that type
-/// (any text type stands for another), flat, dictionary or constant.
+/// (any text type stands for another), flat, dictionary or constant. With a sort column the rows come in its order
+/// (`sort_parts` makes it).
 pub fn encode<'a>(
     columns: &[ColumnDeclaration],
     parts: &'a [Batch],
-    kind: LayoutKind,
+    options: impl Into<EncodeOptions>,
 ) -> Result<EncodedBlock<'a>> {
+    let EncodeOptions { layout: kind, sorted_by, indices } = options.into();
+    if kind == LayoutKind::PackedRowStore {
+        rows::check_fixed_width(columns.iter().map(|(ty, _)| *ty))?;
+    }
+    check_sort_column(kind, sorted_by, columns, parts)?;
+    if indices.iter().any(|index| index.column >= columns.len()) {
+        return Err(Error::internal("an index is on none of the block's columns"));
+    }
     let rows: usize = parts.iter().map(|p| p.rows).sum();
     if u32::try_from(rows).is_err() {
         return Err(too_large("a block holds at most 4294967295 rows"));
@@ -80,7 +177,7 @@ pub fn encode<'a>(
         let vectors: Vec<&'a Vector> = parts.iter().map(|p| &p.columns[position]).collect();
         debug_assert!(vectors.iter().all(|v| v.ty().physical() == ty.physical() || v.ty() == Type::Null));
         let validity = bits::validity_words(&vectors, rows);
-        let compress = kind == LayoutKind::CompressedColumnStore;
+        let compress = kind.compresses();
         let nulls = validity
             .as_ref()
             .map_or(0, |words| rows - words.iter().map(|w| w.count_ones() as usize).sum::<usize>());
@@ -102,10 +199,27 @@ pub fn encode<'a>(
             extents: Default::default(),
         });
     }
+    let mut sections = Vec::new();
+    if kind.is_row_store() {
+        let lengths = rows::lengths(&planned, rows)?;
+        for (kind, length) in [layout::SECTION_ROWS, layout::SECTION_ROW_HEAP].into_iter().zip(lengths) {
+            let extent = Extent { offset: 0, length: length as u64 };
+            sections.push(PlannedSection {
+                section: Section { kind, extent, ..Section::default() },
+                bytes: None,
+            });
+        }
+    }
+    for (section, bytes) in crate::index::build_all(&indices, rows, |column| planned[column].stripe(rows)) {
+        let section = Section { extent: Extent { offset: 0, length: bytes.len() as u64 }, ..section };
+        sections.push(PlannedSection { section, bytes: Some(bytes) });
+    }
     let mut block = EncodedBlock {
         kind,
+        sorted_by: sorted_by.map(|column| column as u32),
         rows,
         columns: planned,
+        sections,
         bounds: Vec::new(),
         entries: Vec::new(),
         checksum_count: 0,
@@ -119,6 +233,28 @@ pub fn encode<'a>(
     Ok(block)
 }
 
+/// A sort column is a column of a column layout, and the rows are in its order.
+fn check_sort_column(
+    kind: LayoutKind,
+    sorted_by: Option<usize>,
+    columns: &[ColumnDeclaration],
+    parts: &[Batch],
+) -> Result<()> {
+    let Some(column) = sorted_by else { return Ok(()) };
+    if kind.is_row_store() {
+        let message = format!("layout {} cannot be sorted", kind.name());
+        return Err(Error::new(SqlState::FeatureNotSupported, message)
+            .with_hint("sort columns go with the layouts column and compressed_column"));
+    }
+    if column >= columns.len() {
+        return Err(Error::internal("the sort column is none of the block's columns"));
+    }
+    if !order::is_sorted(parts, column) {
+        return Err(Error::internal("the rows of a block are not in the order of its sort column"));
+    }
+    Ok(())
+}
+
 pub(crate) fn too_large(what: &str) -> Error {
     Error::new(SqlState::StatementTooComplex, what)
 }
@@ -127,44 +263,23 @@ impl EncodedBlock<'_> {
     /// Gives every extent its place, and makes the directory.
     fn place(&mut self) {
         for column in &mut self.columns {
-            let [values, dictionary, heap] = column.plan.lengths();
+            let [mut values, dictionary, mut heap] = column.plan.lengths();
+            if self.kind.is_row_store() {
+                // Values stand in the rows, strings in the rows' heap; the column's own is its dictionary's.
+                heap = if rows::form(column) == crate::row_store::Form::Strings { 0 } else { heap };
+                values = 0;
+            }
             let validity = column.validity.as_ref().map_or(0, |words| words.len() * 8);
             for (extent, length) in column.extents.iter_mut().zip([validity, values, dictionary, heap]) {
                 extent.length = length as u64;
                 self.checksum_count += extent.checksums();
             }
         }
+        self.checksum_count += self.sections.iter().map(|s| s.section.extent.checksums()).sum::<usize>();
         for column in &self.columns {
-            let statistics = column.plan.statistics();
-            let flags = u8::from(column.nullable) * layout::FLAG_NULLABLE
-                + u8::from(statistics.sorted) * layout::FLAG_SORTED
-                + u8::from(statistics.unique) * layout::FLAG_UNIQUE
-                + u8::from(!statistics.min.is_null()) * layout::FLAG_BOUNDS;
-            let (coding, code_width, dictionary_size, base, step) = match column.plan.coding() {
-                Coding::Plain => (layout::CODING_PLAIN, 0, 0, 0, 1),
-                Coding::Bits => (layout::CODING_BITS, 0, 0, 0, 1),
-                Coding::Dictionary { width, size } => (layout::CODING_DICTIONARY, width, size, 0, 1),
-                Coding::Truncated { width, base, step } => (layout::CODING_TRUNCATED, width, 0, base, step),
-            };
-            let min = bound_bytes(&statistics.min, &mut self.bounds);
-            let max = bound_bytes(&statistics.max, &mut self.bounds);
-            self.entries.push(Entry {
-                ty: column.ty,
-                flags,
-                coding,
-                code_width,
-                dictionary_size,
-                base,
-                step,
-                null_count: statistics.null_count,
-                distinct: statistics.distinct,
-                min,
-                max,
-                extents: column.extents,
-            });
+            self.entries.push(column.entry(&mut self.bounds));
         }
-        let bounds_at = layout::HEADER_BYTES + self.entries.len() * layout::ENTRY_BYTES;
-        let checksums_at = layout::align_up(bounds_at + self.bounds.len(), 8);
+        let (_, checksums_at) = self.metadata_places();
         self.metadata_bytes = checksums_at + self.checksum_count * 8;
         let mut at = self.metadata_bytes;
         for (column, entry) in self.columns.iter_mut().zip(&mut self.entries) {
@@ -178,7 +293,23 @@ impl EncodedBlock<'_> {
             }
             entry.extents = column.extents;
         }
+        for PlannedSection { section, .. } in &mut self.sections {
+            let length = section.extent.length as usize;
+            if length > 0 {
+                at = layout::align_up(at, layout::extent_alignment(length));
+                section.extent.offset = at as u64;
+                at += length;
+            }
+        }
         self.total_bytes = layout::align_up(at, layout::EXTENT_ALIGNMENT);
+    }
+
+    /// Where the bounds' heap and the checksums begin.
+    fn metadata_places(&self) -> (usize, usize) {
+        let bounds_at = layout::HEADER_BYTES
+            + self.entries.len() * layout::ENTRY_BYTES
+            + self.sections.len() * layout::SECTION_BYTES;
+        (bounds_at, layout::align_up(bounds_at + self.bounds.len(), 8))
     }
 
     /// Bytes that `write_into` needs.
@@ -218,32 +349,29 @@ impl EncodedBlock<'_> {
                 // Gaps are zero, so that equal rows make equal bytes.
                 out[end..from].fill(0);
                 let bytes = &mut out[from..to];
-                match kind {
-                    layout::VALIDITY => {
-                        if let Some(words) = &column.validity {
-                            bytes.copy_from_slice(simd::as_bytes(words));
-                        }
-                    }
-                    layout::VALUES => column.plan.write_values(bytes),
-                    layout::DICTIONARY => column.plan.write_dictionary(bytes),
-                    _ => column.plan.write_heap(bytes),
-                }
+                column.write_extent(kind, bytes);
                 checksums.extend(bytes.chunks(layout::CHECKSUM_CHUNK).map(simd::checksum));
                 end = to;
             }
         }
+        end = self.write_sections(out, end, &mut checksums);
         out[end..].fill(0);
         let metadata = &mut out[..self.metadata_bytes];
-        let bounds_at = layout::HEADER_BYTES + self.entries.len() * layout::ENTRY_BYTES;
-        let checksums_at = layout::align_up(bounds_at + self.bounds.len(), 8);
+        let (bounds_at, checksums_at) = self.metadata_places();
         metadata[bounds_at..checksums_at].fill(0);
         metadata[bounds_at..bounds_at + self.bounds.len()].copy_from_slice(&self.bounds);
         for (i, entry) in self.entries.iter().enumerate() {
             entry.write(&mut metadata[layout::HEADER_BYTES + i * layout::ENTRY_BYTES..]);
         }
+        let sections_at = layout::HEADER_BYTES + self.entries.len() * layout::ENTRY_BYTES;
+        for (i, PlannedSection { section, .. }) in self.sections.iter().enumerate() {
+            section.write(&mut metadata[sections_at + i * layout::SECTION_BYTES..]);
+        }
         metadata[checksums_at..].copy_from_slice(simd::as_bytes(&checksums));
         let mut header = Header {
             layout: self.kind.tag(),
+            sorted_by: self.sorted_by,
+            sections: self.sections.len() as u32,
             total_bytes: self.total_bytes as u64,
             rows: self.rows as u64,
             columns: self.columns.len() as u32,
@@ -257,6 +385,39 @@ impl EncodedBlock<'_> {
         header.write(metadata);
         header.metadata_checksum = simd::checksum(metadata);
         header.write(metadata);
+    }
+}
+
+impl EncodedBlock<'_> {
+    /// Writes the sections behind `end`; returns where they end.
+    fn write_sections(&self, out: &mut [u8], mut end: usize, checksums: &mut Vec<u64>) -> usize {
+        let place = |kind: u32| {
+            let of_kind = |s: &&PlannedSection| s.section.kind == kind && s.section.extent.length > 0;
+            let extent =
+                self.sections.iter().find(of_kind).map_or_else(Extent::default, |s| s.section.extent);
+            extent.offset as usize..(extent.offset + extent.length) as usize
+        };
+        if self.kind.is_row_store() {
+            let (rows, heap) = (place(layout::SECTION_ROWS), place(layout::SECTION_ROW_HEAP));
+            // The heap lies behind the rows, or is empty.
+            let (front, back) = out.split_at_mut(rows.end);
+            let heap = if heap.is_empty() { 0..0 } else { heap.start - rows.end..heap.end - rows.end };
+            rows::write(&self.columns, self.rows, &mut front[rows], &mut back[heap]);
+        }
+        for PlannedSection { section, bytes } in &self.sections {
+            if section.extent.length == 0 {
+                continue;
+            }
+            let from = section.extent.offset as usize;
+            let to = from + section.extent.length as usize;
+            out[end..from].fill(0);
+            if let Some(bytes) = bytes {
+                out[from..to].copy_from_slice(bytes);
+            }
+            checksums.extend(out[from..to].chunks(layout::CHECKSUM_CHUNK).map(simd::checksum));
+            end = to;
+        }
+        end
     }
 }
 

@@ -20,7 +20,7 @@ pub fn estimate_row_bytes(batch: &Batch, kind: LayoutKind) -> usize {
 
 fn column_bits(column: &Vector, kind: LayoutKind) -> usize {
     let nulls = usize::from(column.has_nulls());
-    let compress = kind == LayoutKind::CompressedColumnStore;
+    let compress = kind.compresses();
     let rows = column.len();
     let picked: Vec<u32> = (0..rows as u32).step_by((rows / SAMPLE_ROWS).max(1)).collect();
     let physical = column.ty().physical();

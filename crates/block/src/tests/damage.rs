@@ -8,9 +8,9 @@ use simd::Bitmap;
 use types::{Bound, ColumnPredicate, LikePattern, Type, Value};
 use vector::{Batch, Vector};
 
-use super::{LAYOUTS, Random, encoded};
-use crate::layout::{ENTRY_BYTES, HEADER_BYTES};
-use crate::{Block, LayoutKind};
+use super::{LAYOUTS, Random, all_indices, encoded, written};
+use crate::layout::{ENTRY_BYTES, HEADER_BYTES, SECTION_BYTES};
+use crate::{Block, EncodeOptions, IndexSpecification, LayoutKind, sort_parts};
 
 const COLUMNS: [(Type, bool); 8] = [
     (Type::Text, true),
@@ -88,8 +88,18 @@ fn use_fully(block: &Block) {
                 let mut selection = Bitmap::full(rows);
                 block.select(column, &predicate, &mut selection);
                 let _ = selection.to_indices();
+                // Ways that do not pay here must be as safe as those that do.
+                let prepared = block.prepare(column, &predicate);
+                for path in prepared.offered().collect::<Vec<_>>() {
+                    let Some(way) = prepared.clone().by(path) else { continue };
+                    let from = (rows / 3).min(seen);
+                    let mut selection = Bitmap::full(rows - from);
+                    block.select_prepared(&way, from..rows, &mut selection);
+                    let _ = selection.to_indices();
+                }
             }
         }
+        let _ = block.zone_aggregates(column);
         let mut selection = Bitmap::full(rows);
         if block.codes(column).is_some() {
             block.select_codes(column, &[true, false, true], 0..rows, &mut selection);
@@ -98,7 +108,7 @@ fn use_fully(block: &Block) {
 }
 
 fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
-    let metadata = HEADER_BYTES + COLUMNS.len() * ENTRY_BYTES;
+    let metadata = HEADER_BYTES + COLUMNS.len() * ENTRY_BYTES + 8 * SECTION_BYTES;
     for _ in 0..=random.below(3) {
         let length = bytes.len() as u64;
         if length == 0 {
@@ -142,16 +152,71 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
+/// What blocks are made like, and of how many rows.
+fn kinds() -> Vec<(EncodeOptions, usize)> {
+    let every: Vec<IndexSpecification> = (0..COLUMNS.len()).flat_map(all_indices).collect();
+    let mut kinds = Vec::new();
+    for layout in LAYOUTS {
+        kinds.extend([0, 1, 70, 900].map(|count| (EncodeOptions::from(layout), count)));
+        kinds.extend(
+            [70, 900].map(|count| (EncodeOptions { indices: every.clone(), ..layout.into() }, count)),
+        );
+        if !layout.is_row_store() {
+            let sorted = |column| EncodeOptions { sorted_by: Some(column), ..layout.into() };
+            kinds.extend([(sorted(2), 300), (sorted(1), 300)]);
+        }
+    }
+    kinds
+}
+
+#[test]
+fn damaged_indices_beside_a_block_are_refused_or_harmless() {
+    let mut random = Random::new(31);
+    let (mut refused, mut opened) = (0, 0);
+    for layout in LAYOUTS {
+        let block = Block::open(encoded(&COLUMNS, &[rows(700, &mut random)], layout)).unwrap();
+        let every: Vec<IndexSpecification> = (0..COLUMNS.len()).flat_map(all_indices).collect();
+        let made = block.encode_indices(&every);
+        let good = written(made.len(), |out| made.write_into(out));
+        use_fully(&block.with_indices(good.clone()).unwrap());
+        for _ in 0..3000 {
+            let mut bytes = good.as_slice().to_vec();
+            damage(&mut bytes, &mut random);
+            match block.with_indices_unverified(Block::aligned(&bytes)) {
+                Ok(block) => {
+                    opened += 1;
+                    use_fully(&block);
+                }
+                Err(error) => {
+                    assert_eq!(error.state(), types::SqlState::DataCorrupted);
+                    refused += 1;
+                }
+            }
+            if bytes != good.as_slice() && bytes.len() >= good.len() {
+                // With their checksums, whatever is covered and changed is seen.
+                let changed = (0..good.len()).find(|at| bytes[*at] != good.as_slice()[*at]);
+                let metadata = crate::layout::Header::read(&good).unwrap().metadata_bytes as usize;
+                if changed.is_some_and(|at| at < metadata) {
+                    assert!(block.with_indices(Block::aligned(&bytes)).is_err());
+                }
+            }
+        }
+    }
+    assert!(refused > 2000 && opened > 500, "{refused} refused, {opened} opened");
+}
+
 #[test]
 fn damaged_bytes_are_refused_or_harmless() {
     let mut random = Random::new(99);
     let (mut refused, mut opened) = (0, 0);
-    for layout in LAYOUTS {
-        for count in [0, 1, 70, 900] {
+    for (options, count) in kinds() {
+        {
             let batch = rows(count, &mut random);
-            let good = encoded(&COLUMNS, &[batch], layout);
+            let sorted =
+                options.sorted_by.and_then(|column| sort_parts(std::slice::from_ref(&batch), column));
+            let good = encoded(&COLUMNS, &sorted.unwrap_or_else(|| vec![batch]), options);
             use_fully(&Block::open(good.clone()).unwrap());
-            for _ in 0..3000 {
+            for _ in 0..2000 {
                 let mut bytes = good.as_slice().to_vec();
                 damage(&mut bytes, &mut random);
                 match Block::open_unverified(Block::aligned(&bytes)) {
@@ -175,7 +240,10 @@ fn damaged_bytes_are_refused_or_harmless() {
 #[test]
 fn the_fuzzer_finds_missing_validation() {
     let mut random = Random::new(99);
-    let good = encoded(&COLUMNS, &[rows(900, &mut random)], LayoutKind::CompressedColumnStore);
+    let mut indices: Vec<IndexSpecification> = (0..COLUMNS.len()).flat_map(all_indices).collect();
+    indices.retain(|i| i.kind == crate::IndexKind::Tree);
+    let options = EncodeOptions { indices, ..LayoutKind::CompressedRowStore.into() };
+    let good = encoded(&COLUMNS, &[rows(900, &mut random)], options);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let found = (0..3000).any(|_| {
@@ -196,8 +264,9 @@ fn the_fuzzer_finds_missing_validation() {
 fn checksums_see_every_change() {
     let mut random = Random::new(5);
     let batch = rows(300, &mut random);
-    for layout in LAYOUTS {
-        let good = encoded(&COLUMNS, &[batch.clone()], layout);
+    let every: Vec<IndexSpecification> = (0..COLUMNS.len()).flat_map(all_indices).collect();
+    for (layout, indices) in LAYOUTS.into_iter().flat_map(|l| [(l, vec![]), (l, every.clone())]) {
+        let good = encoded(&COLUMNS, &[batch.clone()], EncodeOptions { indices, ..layout.into() });
         let block = Block::open(good.clone()).unwrap();
         block.verify().unwrap();
         let covered = |at: usize| {

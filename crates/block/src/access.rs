@@ -1,0 +1,427 @@
+//! The micro-optimizer: which way a block evaluates one predicate (Chasseur 2015, section 2.3; the order of preference
+//! of the original system is replaced by costs).
+//!
+//! | path | when it can | cost |
+//! | --- | --- | --- |
+//! | bounds | minimum, maximum and NULLs of the block decide | nothing |
+//! | search | the column ascends | two binary searches a range |
+//! | Bloom | equality or IN, all values absent | a miss a value |
+//! | aggregates | keys tell (`index::keys`) | a few ns a zone of 1,024 rows, and a scan of those undecided |
+//! | tree | keys tell | a few ns a matching row, however many rows there are |
+//! | BitWeaving | keys are exact | bits of the rows, less those that early pruning leaves |
+//! | scan | always | every row |
+//! | probe | few rows are still selected | a miss a selected row |
+//!
+//! `plan` is done when a predicate is prepared: everything that does not depend on the rows still selected, so that
+//! the tree's matches are counted, not guessed. `choose` compares costs when the selection is known: of a conjunction's
+//! second predicate only the survivors of the first are looked at.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use simd::{Bitmap, SEGMENT_ROWS, SEGMENT_WORDS};
+use types::{ColumnPredicate, Value};
+
+use crate::index::aggregates::{self, Verdict, ZONE_ROWS};
+use crate::index::keys::{KeyRanges, ranges_of};
+use crate::index::{Body, Index};
+use crate::predicate::{PreparedPredicate, Test};
+use crate::store::TupleStore;
+use crate::{AccessCounters, IndexKind};
+
+/// How a predicate was evaluated on a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessPath {
+    Bounds,
+    Search,
+    Bloom,
+    Aggregates,
+    Tree,
+    WeavingVertical,
+    WeavingHorizontal,
+    Scan,
+    Probe,
+}
+
+impl AccessPath {
+    pub const ALL: [AccessPath; 9] = [
+        AccessPath::Bounds,
+        AccessPath::Search,
+        AccessPath::Bloom,
+        AccessPath::Aggregates,
+        AccessPath::Tree,
+        AccessPath::WeavingVertical,
+        AccessPath::WeavingHorizontal,
+        AccessPath::Scan,
+        AccessPath::Probe,
+    ];
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessPath::Bounds => "bounds",
+            AccessPath::Search => "search",
+            AccessPath::Bloom => "bloom",
+            AccessPath::Aggregates => "sma",
+            AccessPath::Tree => "csbtree",
+            AccessPath::WeavingVertical => "bitweaving_v",
+            AccessPath::WeavingHorizontal => "bitweaving_h",
+            AccessPath::Scan => "scan",
+            AccessPath::Probe => "probe",
+        }
+    }
+}
+
+/// What a scan of a column costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScanCost {
+    /// A row, selected or not.
+    pub row_ns: f64,
+    /// A row that is still selected.
+    pub selected_ns: f64,
+    /// A row that is still selected, when only such are looked at; infinite where that is what a scan does.
+    pub probe_ns: f64,
+}
+
+/// Measured by `examples/access.rs` on an AMD EPYC with AVX-512, in memory; they need to be right about one another,
+/// not about the clock.
+///
+/// A byte of codes or values under a range test.
+pub(crate) const SCAN_BYTE_NS: f64 = 0.025;
+/// A value that is looked at by its row number.
+pub(crate) const PROBE_NS: f64 = 1.5;
+/// A string compared.
+pub(crate) const STRING_NS: f64 = 5.0;
+/// A field gathered from its row, and a byte of the rows passed over.
+pub(crate) const FIELD_NS: f64 = 0.7;
+pub(crate) const ROW_BYTE_NS: f64 = 0.03;
+/// A matching row of a tree: its number read, its bit set.
+const TREE_ROW_NS: f64 = 1.2;
+/// A word of a bitmap cleared and and-ed.
+const WORD_NS: f64 = 0.2;
+/// A word of a bit slice.
+const SLICE_WORD_NS: f64 = 0.18;
+/// Slices beyond the binary logarithm of the rows still undecided that a segment reads on average before it is decided.
+const SLICES_EXTRA: f64 = 3.0;
+/// A word of packed fields compared.
+const FIELD_WORD_NS: f64 = 0.9;
+/// A zone's verdict applied.
+const ZONE_NS: f64 = 4.0;
+/// Trees are not descended for more ranges than this: IN lists of that length are better scanned.
+const TREE_RANGES_MAX: usize = 4096;
+/// Passes over bit slices beyond which a scan of the values is as good.
+const WEAVING_RANGES_MAX: usize = 4;
+
+/// A way that an index or the column's order offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) path: AccessPath,
+    answer: Answer,
+}
+
+#[derive(Clone, Debug)]
+enum Answer {
+    /// The rows that pass.
+    Runs(Vec<Range<u32>>),
+    /// Places in the tree of the rows that pass, or may.
+    Places {
+        index: Arc<Index>,
+        places: Vec<Range<usize>>,
+        matches: usize,
+        exact: bool,
+    },
+    Keys {
+        index: Arc<Index>,
+        ranges: Vec<(u64, u64)>,
+    },
+    Zones {
+        verdicts: Vec<Verdict>,
+        undecided: usize,
+    },
+}
+
+/// The ways of one predicate on one block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccessPlan {
+    candidates: Vec<Candidate>,
+    /// The way in which it was found that no row passes, if not by bounds.
+    refuted_by: Option<AccessPath>,
+    /// A scan may not be chosen: for tests and measurements of one way.
+    forced: bool,
+}
+
+impl AccessPlan {
+    /// The ways other than scans.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = AccessPath> + '_ {
+        self.candidates.iter().map(|c| c.path)
+    }
+    pub(crate) fn keep_only(&mut self, path: AccessPath) -> bool {
+        self.candidates.retain(|c| c.path == path);
+        self.forced = !self.candidates.is_empty();
+        self.forced
+    }
+    pub(crate) fn keep_none(&mut self) {
+        self.candidates.clear();
+    }
+}
+
+/// Finds the ways of a predicate on a column of a store, whose indices are given.
+pub(crate) fn plan(
+    store: &dyn TupleStore,
+    column: usize,
+    indices: &[Arc<Index>],
+    prepared: &mut PreparedPredicate,
+    predicate: &ColumnPredicate,
+) {
+    if !prepared.reads_values() {
+        return;
+    }
+    if let Some(runs) = store.search(column, prepared) {
+        if runs.is_empty() {
+            refute(prepared, AccessPath::Search);
+        } else {
+            let candidate = Candidate { path: AccessPath::Search, answer: Answer::Runs(runs) };
+            prepared.access.candidates.push(candidate);
+        }
+        // Nothing is cheaper than what costs nothing a row.
+        return;
+    }
+    if indices.is_empty() {
+        return;
+    }
+    let absent = |bloom: &crate::index::bloom::Bloom| match predicate {
+        ColumnPredicate::In(values) => values.iter().all(|v| !bloom.may_contain(v)),
+        _ => equal_to(predicate).is_some_and(|value| !bloom.may_contain(value)),
+    };
+    if indices.iter().any(|i| matches!(&i.body, Body::Bloom(bloom) if absent(bloom))) {
+        refute(prepared, AccessPath::Bloom);
+        return;
+    }
+    let mut keys: Option<Option<KeyRanges>> = None;
+    for index in indices.iter().filter(|i| i.kind() != IndexKind::Bloom) {
+        let bare = || store.bare_column(column).0;
+        let keys = keys.get_or_insert_with(|| ranges_of(&index.space, &bare().values, &prepared.test));
+        let Some(keys) = keys else { return };
+        if keys.ranges.is_empty() {
+            refute(prepared, AccessPath::Bounds);
+            return;
+        }
+        prepared.access.candidates.extend(candidate(index, keys));
+    }
+}
+
+fn refute(prepared: &mut PreparedPredicate, path: AccessPath) {
+    prepared.test = Test::None;
+    prepared.access = AccessPlan { refuted_by: Some(path), ..AccessPlan::default() };
+}
+
+/// The one value that passes.
+fn equal_to(predicate: &ColumnPredicate) -> Option<&Value> {
+    match predicate {
+        ColumnPredicate::Range { low: Some(low), high: Some(high) }
+            if low.inclusive && high.inclusive && low.value == high.value =>
+        {
+            Some(&low.value)
+        }
+        _ => None,
+    }
+}
+
+fn candidate(index: &Arc<Index>, keys: &KeyRanges) -> Option<Candidate> {
+    let (path, answer) = match &index.body {
+        Body::Tree(tree) if keys.ranges.len() <= TREE_RANGES_MAX => {
+            let places: Vec<Range<usize>> =
+                keys.ranges.iter().map(|(low, high)| tree.find(*low, *high)).collect();
+            let matches = places.iter().map(ExactSizeIterator::len).sum();
+            let answer = Answer::Places { index: index.clone(), places, matches, exact: keys.exact };
+            (AccessPath::Tree, answer)
+        }
+        Body::Vertical(_) | Body::Horizontal(_) if keys.exact && keys.ranges.len() <= WEAVING_RANGES_MAX => {
+            let path = match index.kind() {
+                IndexKind::WeavingVertical => AccessPath::WeavingVertical,
+                _ => AccessPath::WeavingHorizontal,
+            };
+            (path, Answer::Keys { index: index.clone(), ranges: keys.ranges.clone() })
+        }
+        Body::Aggregates(zones) => {
+            let verdicts = zones.verdicts(keys);
+            let undecided = verdicts.iter().filter(|v| **v == Verdict::Undecided).count();
+            (AccessPath::Aggregates, Answer::Zones { verdicts, undecided })
+        }
+        _ => return None,
+    };
+    Some(Candidate { path, answer })
+}
+
+impl Candidate {
+    /// Nanoseconds for `rows` rows of which `selected` are still selected.
+    fn cost(&self, rows: usize, selected: usize, scan: ScanCost) -> f64 {
+        let (rows, selected) = (rows as f64, selected as f64);
+        let share = if rows > 0.0 { selected / rows } else { 0.0 };
+        match &self.answer {
+            Answer::Runs(runs) => runs.len() as f64,
+            Answer::Places { matches, exact, .. } => {
+                let matches = *matches as f64;
+                let tested =
+                    if *exact { 0.0 } else { matches.min(selected) * scan.selected_ns.max(PROBE_NS) };
+                matches * TREE_ROW_NS + rows / 64.0 * WORD_NS + tested
+            }
+            Answer::Keys { index, ranges } => match &index.body {
+                Body::Vertical(slices) => {
+                    let in_segment = (share * SEGMENT_ROWS as f64).max(f64::MIN_POSITIVE);
+                    let touched = in_segment.min(1.0);
+                    let slices = (in_segment.log2().max(0.0) + SLICES_EXTRA).min(f64::from(slices.bits()));
+                    rows / 64.0 * touched * slices * SLICE_WORD_NS * ranges.len() as f64
+                }
+                Body::Horizontal(fields) => {
+                    let words = rows / (64 / (fields.bits() + 1)) as f64;
+                    (words * FIELD_WORD_NS) * ranges.len() as f64 + rows / 64.0 * WORD_NS
+                }
+                _ => f64::INFINITY,
+            },
+            Answer::Zones { verdicts, undecided, .. } => {
+                let share = *undecided as f64 / verdicts.len().max(1) as f64;
+                verdicts.len() as f64 * ZONE_NS + share * (rows * scan.row_ns + selected * scan.selected_ns)
+            }
+        }
+    }
+}
+
+/// Evaluates a predicate in the cheapest way; tells which.
+pub(crate) fn select(
+    store: &dyn TupleStore,
+    column: usize,
+    predicate: &PreparedPredicate,
+    rows: Range<usize>,
+    selection: &mut Bitmap,
+    counters: &AccessCounters,
+) -> AccessPath {
+    if !predicate.reads_values() {
+        store.select(column, predicate, rows, selection, counters);
+        return predicate.access.refuted_by.unwrap_or(AccessPath::Bounds);
+    }
+    let selected = selection.count();
+    if selected == 0 {
+        return AccessPath::Bounds;
+    }
+    let scan = store.scan_cost(column);
+    let cost = |c: &Candidate| c.cost(rows.len(), selected, scan);
+    let cheapest = predicate.access.candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+    let scan_ns = rows.len() as f64 * scan.row_ns + selected as f64 * scan.selected_ns;
+    let probe_ns = selected as f64 * scan.probe_ns;
+    match cheapest.filter(|c| predicate.access.forced || cost(c) < scan_ns.min(probe_ns)) {
+        Some(candidate) => {
+            candidate.select(store, column, predicate, rows, selection, counters);
+            candidate.path
+        }
+        None if probe_ns < scan_ns => {
+            store.probe(column, predicate, rows, selection, counters);
+            AccessPath::Probe
+        }
+        None => {
+            store.select(column, predicate, rows, selection, counters);
+            AccessPath::Scan
+        }
+    }
+}
+
+impl Candidate {
+    fn select(
+        &self,
+        store: &dyn TupleStore,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        match &self.answer {
+            Answer::Runs(runs) => keep_runs(runs, rows, selection),
+            Answer::Places { index, places, exact, .. } => {
+                let Body::Tree(tree) = &index.body else { unreachable!("places are a tree's") };
+                let mut found = Bitmap::empty(selection.len());
+                let words = found.words_mut();
+                for row in places.iter().flat_map(|run| tree.rows(run.clone())) {
+                    let at = (*row as usize).wrapping_sub(rows.start);
+                    if at < rows.len() {
+                        words[at / 64] |= 1 << (at % 64);
+                    }
+                }
+                selection.and(&found);
+                if !exact {
+                    store.probe(column, predicate, rows, selection, counters);
+                }
+            }
+            Answer::Keys { index, ranges } => {
+                match &index.body {
+                    Body::Vertical(slices) => select_vertical(slices, ranges, rows.clone(), selection),
+                    Body::Horizontal(fields) => {
+                        selection.and_bits(fields.select(ranges).words(), rows.start);
+                    }
+                    _ => unreachable!("keys are BitWeaving's"),
+                }
+                drop_nulls(store, column, rows, selection);
+            }
+            Answer::Zones { verdicts, .. } => {
+                // Words of a run are words of the selection only if it begins with one.
+                if rows.start % 64 != 0 {
+                    store.select(column, predicate, rows, selection, counters);
+                    return;
+                }
+                for run in aggregates::apply(verdicts, rows.clone(), selection) {
+                    let (from, to) = (run.start - rows.start, run.end - rows.start);
+                    let words = from / 64..to.div_ceil(64);
+                    let mut part = Bitmap::from_words(selection.words()[words.clone()].to_vec(), to - from);
+                    if !part.none() {
+                        store.select(column, predicate, run, &mut part, counters);
+                        selection.words_mut()[words].copy_from_slice(part.words());
+                    }
+                }
+                drop_nulls(store, column, rows, selection);
+            }
+        }
+    }
+}
+
+const _: () = assert!(ZONE_ROWS % 64 == 0, "zones are whole words of a selection");
+
+fn keep_runs(runs: &[Range<u32>], rows: Range<usize>, selection: &mut Bitmap) {
+    let mut from = rows.start;
+    for run in runs {
+        let (start, end) = ((run.start as usize).max(from), (run.end as usize).min(rows.end));
+        if start < end {
+            selection.clear_range(from - rows.start..start - rows.start);
+            from = end;
+        }
+    }
+    selection.clear_range(from - rows.start..rows.len());
+}
+
+fn select_vertical(
+    slices: &crate::index::weaving::Vertical,
+    ranges: &[(u64, u64)],
+    rows: Range<usize>,
+    selection: &mut Bitmap,
+) {
+    let first = rows.start / SEGMENT_ROWS;
+    let skipped = rows.start - first * SEGMENT_ROWS;
+    let segments = rows.end.div_ceil(SEGMENT_ROWS) - first;
+    if skipped == 0 {
+        // The selection is the filter: what it has lost need not be decided.
+        let mut words = selection.words().to_vec();
+        words.resize(segments * SEGMENT_WORDS, 0);
+        slices.select(ranges, first, &mut words);
+        let length = selection.words().len();
+        selection.words_mut().copy_from_slice(&words[..length]);
+    } else {
+        let mut words = vec![u64::MAX; segments * SEGMENT_WORDS];
+        slices.select(ranges, first, &mut words);
+        selection.and_bits(&words, skipped);
+    }
+}
+
+fn drop_nulls(store: &dyn TupleStore, column: usize, rows: Range<usize>, selection: &mut Bitmap) {
+    let Some(nulls) = store.validity(column) else { return };
+    // A block's validity begins with its first row and is whole words.
+    if let Some(words) = simd::typed::<u64>(nulls.buffer().as_slice()) {
+        selection.and_bits(words, rows.start);
+    }
+}
