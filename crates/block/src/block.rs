@@ -382,7 +382,8 @@ impl Block {
         let (opened, indices) = open::open_indices(bytes, self, trust).map_err(corrupted)?;
         let Opened { bytes, length, store, checked, checksums_at, metadata_checksum, .. } = opened;
         let identity = OnceLock::new();
-        let part = Arc::new(Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum });
+        let part =
+            Arc::new(Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum });
         let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
         block.indices.extend(indices.into_iter().map(|(column, index)| BlockIndex {
             column,

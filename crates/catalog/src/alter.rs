@@ -122,8 +122,12 @@ impl AlteredTable {
         fields.remove(column);
         self.set_fields(fields);
         self.table.attributes.remove(column);
+        self.table.indices.retain(|index| index.column != column);
+        self.table.options.sorted_by = self.table.options.sorted_by.filter(|sorted| *sorted != column);
         let moved = |at: &mut usize| *at -= usize::from(*at > column);
         self.table.keys.iter_mut().flat_map(|k| &mut k.columns).for_each(moved);
+        self.table.indices.iter_mut().map(|i| &mut i.column).for_each(moved);
+        self.table.options.sorted_by.iter_mut().for_each(moved);
         for key in &mut foreign_keys {
             key.columns.iter_mut().for_each(moved);
             if key.parent == self.table.id {

@@ -174,7 +174,7 @@ impl Draft {
             return Err(does_not_fit("blocks of other columns than their table's"));
         }
         let columns = now.declarations();
-        let encoding = Encoding { pool, columns: &columns, layout: now.options.layout };
+        let encoding = Encoding { pool, columns: &columns, options: now.merge_options() };
         into.keep_clear_of();
         let data = now.data.merged(blocks, into, &encoding)?;
         self.set_data(table, data)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use block::{Bitmap, Block, LayoutKind, Sketch};
+use block::{Bitmap, Block, EncodeOptions, Sketch};
 use pool::{Pool, SealedBlock};
 use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
 use vector::Batch;
@@ -65,7 +65,7 @@ pub struct Encoding<'a> {
     pub pool: &'a Pool,
     /// Type, and whether NULLs are allowed.
     pub columns: &'a [(Type, bool)],
-    pub layout: LayoutKind,
+    pub options: EncodeOptions,
 }
 
 /// What may be done to the last block of a table when rows are added.
@@ -88,6 +88,8 @@ struct Move {
     rows: usize,
     into: BlockId,
     offset: usize,
+    /// Where each row that was there is now, if they do not follow each other from `offset` on.
+    places: Option<Arc<[u32]>>,
 }
 
 /// Moves that are remembered: a transaction that began earlier than that many merges ago may have to be run again.
@@ -206,17 +208,16 @@ impl TableData {
         };
         let parts = || std::iter::once(tail).chain(behind);
         let rows: Vec<Batch> = parts().map(StoredBlock::batch).collect();
-        let sealed = encoding.pool.seal(block::encode(encoding.columns, &rows, encoding.layout)?)?;
+        let sealed = encoding.pool.seal(block::encode(encoding.columns, &rows, &encoding.options)?)?;
         let mut data = (**before).clone();
         data.moves = self.moves.clone();
         let mut offset = 0;
         for part in parts() {
             let (from, deleted, rows) = (part.id, part.deleted.clone(), part.block.rows());
-            data.moves.push(Move { from, deleted, rows, into: id, offset });
+            data.moves.push(Move { from, deleted, rows, into: id, offset, places: None });
             offset += part.live_rows() as usize;
         }
-        let surplus = data.moves.len().saturating_sub(MOVES_MAX);
-        data.moves.drain(..surplus);
+        data.forget_old_moves();
         data.extend(vec![StoredBlock { id, ..StoredBlock::new(sealed) }]);
         Ok(data)
     }
@@ -251,6 +252,73 @@ impl TableData {
             }
         }
         Ok(data)
+    }
+
+    fn forget_old_moves(&mut self) {
+        let surplus = self.moves.len().saturating_sub(MOVES_MAX);
+        self.moves.drain(..surplus);
+    }
+
+    /// This data with the rows of one block in another block, made of the rows that `before` saw there. `places` says
+    /// for each of them, in their order there, which row it is now; `None` when the order is the same. `None` when the
+    /// block is no longer there, or has lost rows since.
+    pub fn with_block_remade(
+        &self,
+        before: &StoredBlock,
+        remade: SealedBlock,
+        places: Option<Arc<[u32]>>,
+    ) -> Option<TableData> {
+        let ordinal = self.stored.iter().position(|s| s.id == before.id)?;
+        let there = &self.stored[ordinal];
+        let same = match (&there.deleted, &before.deleted) {
+            (None, None) => true,
+            (Some(now), Some(then)) => Arc::ptr_eq(now, then),
+            _ => false,
+        };
+        if !same || !Arc::ptr_eq(&there.block, &before.block) {
+            return None;
+        }
+        let remade = StoredBlock::new(remade);
+        let moved = Move {
+            from: before.id,
+            deleted: before.deleted.clone(),
+            rows: before.block.rows(),
+            into: remade.id,
+            offset: 0,
+            places,
+        };
+        let proven = self.proven();
+        let mut stored = self.stored.clone();
+        stored[ordinal] = remade;
+        let mut data = TableData::empty(&self.types).append_stored(stored);
+        proven.into_iter().for_each(|columns| data.add_unique(columns));
+        data.moves.clone_from(&self.moves);
+        data.moves.push(moved);
+        data.forget_old_moves();
+        Some(data)
+    }
+
+    /// This data with other bytes for the same rows of one block: indices came or went. `None` when the block is no
+    /// longer there.
+    pub fn with_indices_of(&self, before: &StoredBlock, block: Arc<Block>) -> Option<TableData> {
+        let ordinal = self.stored.iter().position(|s| s.id == before.id)?;
+        let mut data = self.clone();
+        if !Arc::ptr_eq(&data.stored[ordinal].block, &before.block) {
+            return None;
+        }
+        let grown = block.bytes() as u64;
+        data.bytes = data.bytes - data.blocks[ordinal].bytes() as u64 + grown;
+        data.blocks[ordinal] = block.clone();
+        data.stored[ordinal].block = block.clone();
+        if let Some(tail) = &data.before_tail {
+            if ordinal < tail.blocks.len() {
+                let mut changed = (**tail).clone();
+                changed.blocks[ordinal] = block.clone();
+                changed.stored[ordinal].block = block;
+                data.before_tail = Some(Arc::new(changed));
+            }
+        }
+        Some(data)
     }
 
     /// Goes on remembering what another version of the table did.
@@ -528,7 +596,7 @@ impl Move {
     /// Rows of the block that moved, as rows of the one that they moved into, which has `into` rows.
     fn translate(&self, rows: &Bitmap, into: usize) -> Result<Bitmap> {
         let mut moved = Bitmap::empty(into);
-        let (mut place, mut next) = (self.offset, 0);
+        let (mut place, mut next) = (0, 0);
         for row in rows.to_indices() {
             let row = row as usize;
             match &self.deleted {
@@ -537,10 +605,14 @@ impl Move {
                 None => place += row - next,
             }
             next = row;
-            if place >= into {
-                return Err(Error::internal("a moved row lies behind its block's end"));
+            let now = match &self.places {
+                Some(places) => places.get(place).map(|now| *now as usize),
+                None => Some(self.offset + place),
+            };
+            match now.filter(|now| *now < into) {
+                Some(now) => moved.set(now),
+                None => return Err(Error::internal("a moved row lies behind its block's end")),
             }
-            moved.set(place);
         }
         Ok(moved)
     }

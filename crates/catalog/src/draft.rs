@@ -10,7 +10,8 @@ use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::{
     AlteredTable, BlockId, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro, Merging,
-    SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableOptions, View,
+    SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableIndex,
+    TableOptions, View,
 };
 
 /// What to do when the table to be created exists.
@@ -37,6 +38,7 @@ pub struct NewTable {
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
+    pub indices: Vec<TableIndex>,
     /// Rows to begin with; their keys have been verified.
     pub data: Option<TableData>,
 }
@@ -52,6 +54,7 @@ impl NewTable {
             keys: Vec::new(),
             foreign_keys: Vec::new(),
             options: TableOptions::default(),
+            indices: Vec::new(),
             data: None,
         }
     }
@@ -166,6 +169,7 @@ impl Draft {
             keys: new.keys,
             foreign_keys,
             options: new.options,
+            indices: new.indices,
             version: 1,
             writers: Arc::new(Mutex::new(())),
         });
@@ -421,10 +425,48 @@ impl Draft {
         pool: &Pool,
     ) -> Result<()> {
         let columns = table.declarations();
-        let encoding = Encoding { pool, columns: &columns, layout: table.options.layout };
+        let encoding = Encoding { pool, columns: &columns, options: table.merge_options() };
         let extent = Merging { began: self.began, private: self.private, remembering: self.remembering };
         let data = table.data.append_merging(blocks, &encoding, extent)?;
         self.set_data(table.id, data)
+    }
+
+    /// Puts another block with the same rows in the place of one (`TableData::with_block_remade`); false when that one has
+    /// changed.
+    pub fn remake_block(
+        &mut self,
+        id: TableId,
+        before: &StoredBlock,
+        remade: SealedBlock,
+        places: Option<Arc<[u32]>>,
+    ) -> Result<bool> {
+        let table = self.newest(id)?;
+        match table.data.with_block_remade(before, remade, places) {
+            Some(data) => self.set_data(id, data).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Gives a block other indices (`TableData::with_indices_of`); false when it has changed.
+    pub fn index_block(
+        &mut self,
+        id: TableId,
+        before: &StoredBlock,
+        block: Arc<block::Block>,
+    ) -> Result<bool> {
+        let table = self.newest(id)?;
+        match table.data.with_indices_of(before, block) {
+            Some(data) => self.set_data(id, data).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Changes a table's definition, rows aside.
+    pub fn redefine(&mut self, id: TableId, change: impl FnOnce(&mut Table) -> Result<()>) -> Result<()> {
+        let mut table = (*self.newest(id)?).clone();
+        change(&mut table)?;
+        table.version += 1;
+        self.replace(table)
     }
 
     /// Deletes rows: per block, one bit a row. SQLSTATE 40001 when one of them is gone already.

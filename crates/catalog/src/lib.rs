@@ -24,7 +24,7 @@ mod unique;
 mod zones;
 
 pub use alter::AlteredTable;
-pub use block::{Block, LayoutKind};
+pub use block::{Block, IndexKind, LayoutKind};
 pub use catalog::{Catalog, CommitLog, Savepoint, Transaction, Verification, replay};
 pub use change::{Change, difference, permanent_difference};
 pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
@@ -33,7 +33,9 @@ pub use identity::{BlockId, PartId};
 pub use objects::{Macro, Sequence, View};
 pub use pool::SealedBlock;
 pub use snapshot::{SchemaEntry, Snapshot};
-pub use table::{ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
+pub use table::{
+    ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
+};
 pub use types::names::{did_you_mean, nearest};
 pub use zones::ZoneMap;
 

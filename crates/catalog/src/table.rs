@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use block::LayoutKind;
+use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
 use types::{ColumnStatistics, Schema};
 
@@ -57,19 +57,31 @@ pub struct ForeignKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     pub layout: LayoutKind,
+    /// The column that the rows of each block are sorted by.
+    pub sorted_by: Option<usize>,
     pub block_bytes: usize,
+}
+
+/// An index that the table's blocks have. It is a wish: a block on whose data it cannot be built, or that was there
+/// before and has not got it yet, is scanned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableIndex {
+    pub name: String,
+    pub kind: IndexKind,
+    pub column: usize,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        TableOptions { layout: LayoutKind::default(), block_bytes: BLOCK_BYTES_DEFAULT }
+        TableOptions { layout: LayoutKind::default(), sorted_by: None, block_bytes: BLOCK_BYTES_DEFAULT }
     }
 }
 
-impl TableOptions {
-    pub fn writer_options(&self) -> pool::WriterOptions {
-        pool::WriterOptions { layout: self.layout, block_bytes: self.block_bytes }
-    }
+/// How blocks are made of rows that come in any number.
+pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::WriterOptions {
+    let indices = indices.iter().map(|i| IndexSpecification { kind: i.kind, column: i.column }).collect();
+    let encoding = EncodeOptions { layout: options.layout, sorted_by: options.sorted_by, indices };
+    pool::WriterOptions { encoding, block_bytes: options.block_bytes }
 }
 
 /// What is kept of a column beside its name and type.
@@ -93,6 +105,7 @@ pub struct Table {
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
+    pub indices: Vec<TableIndex>,
     pub data: Arc<TableData>,
     /// Rises with every change of the data.
     pub version: u64,
@@ -124,6 +137,14 @@ impl Table {
             && self.keys == other.keys
             && self.foreign_keys == other.foreign_keys
             && self.options == other.options
+            && self.indices == other.indices
+    }
+    pub fn writer_options(&self) -> pool::WriterOptions {
+        writer_options(&self.options, &self.indices)
+    }
+    /// How small blocks are merged: in the order of their rows, so that everybody finds them again.
+    pub(crate) fn merge_options(&self) -> EncodeOptions {
+        EncodeOptions { sorted_by: None, ..self.writer_options().encoding }
     }
     /// Types and nullability, as encoders want them.
     pub fn declarations(&self) -> Vec<(types::Type, bool)> {

@@ -11,7 +11,7 @@ pub mod files;
 mod pool;
 mod writer;
 
-pub use block::{EncodedBlock, LayoutKind};
+pub use block::{EncodeOptions, EncodedBlock, IndexKind, IndexSpecification, LayoutKind};
 pub use pool::{Pool, SealedBlock, out_of_memory};
 pub use writer::{BlockWriter, WriterOptions};
 

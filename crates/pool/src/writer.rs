@@ -5,22 +5,23 @@
 
 use std::collections::VecDeque;
 
-use block::{LayoutKind, encode, estimate_row_bytes};
+use block::{EncodeOptions, encode, estimate_row_bytes, sort_parts};
 use types::{Result, Type};
 use vector::Batch;
 
 use crate::{BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, Pool, SealedBlock};
 
 /// How a table wants its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
-    pub layout: LayoutKind,
+    /// With a sort column, the rows of each block are sorted by it, and come out in that order.
+    pub encoding: EncodeOptions,
     pub block_bytes: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { layout: LayoutKind::default(), block_bytes: BLOCK_BYTES_DEFAULT }
+        WriterOptions { encoding: EncodeOptions::default(), block_bytes: BLOCK_BYTES_DEFAULT }
     }
 }
 
@@ -79,7 +80,7 @@ impl BlockWriter {
         }
         if !self.measured {
             // The first batches of a file may not be typical: the largest estimate so far counts.
-            let estimate = estimate_row_bytes(&batch, self.options.layout) as f64;
+            let estimate = estimate_row_bytes(&batch, self.options.encoding.layout) as f64;
             self.row_bytes = Some(self.row_bytes.map_or(estimate, |r| r.max(estimate)));
         }
         self.pending_rows += batch.rows;
@@ -114,8 +115,11 @@ impl BlockWriter {
     /// Seals a block of `rows` rows, or of fewer when they do not fit.
     fn cut(&mut self, mut rows: usize) -> Result<SealedBlock> {
         loop {
-            let parts = self.first_rows(rows);
-            let encoded = encode(&self.columns, &parts, self.options.layout)?;
+            let mut parts = self.first_rows(rows);
+            if let Some(column) = self.options.encoding.sorted_by {
+                parts = sort_parts(&parts, column).unwrap_or(parts);
+            }
+            let encoded = encode(&self.columns, &parts, &self.options.encoding)?;
             let bytes = encoded.len();
             self.row_bytes = Some(bytes as f64 / rows as f64);
             self.measured = true;
@@ -163,6 +167,7 @@ impl BlockWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::LayoutKind;
     use memory::Budget;
     use types::Value;
     use vector::Vector;
@@ -180,7 +185,7 @@ mod tests {
     #[test]
     fn blocks_fit_are_well_filled_and_keep_the_order() {
         for layout in [LayoutKind::ColumnStore, LayoutKind::CompressedColumnStore] {
-            let options = WriterOptions { layout, block_bytes: BLOCK_BYTES_MIN };
+            let options = WriterOptions { encoding: layout.into(), block_bytes: BLOCK_BYTES_MIN };
             let pool = Pool::new(Budget::unlimited());
             let columns = vec![(Type::BigInt, false), (Type::Text, false)];
             let mut writer = BlockWriter::new(pool, columns, options);
