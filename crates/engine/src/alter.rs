@@ -99,6 +99,9 @@ impl Session {
                 altered.attributes_mut(column).default.clone_from(default);
                 Ok(())
             }
+            AlterAction::SetOptions(options) => altered.set_options(|fields, own, indices| {
+                crate::storage_options::apply(&name.name, fields, options, own, indices)
+            }),
             AlterAction::AddConstraint { name: constraint, key } => {
                 self.add_constraint(name, altered, constraint.as_deref(), key)
             }
@@ -201,7 +204,7 @@ impl Session {
         }
         let columns = types::Schema::new(fields.clone());
         let blocks =
-            self.blocks_of(&shown(name), &columns, before.options.writer_options(), query, relations)?;
+            self.blocks_of(&shown(name), &columns, before.writer_options(), query, relations)?;
         let all: Vec<_> = blocks.iter().map(|b| b.block.clone()).collect();
         let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
         let mut data = TableData::from_blocks(&types, blocks);

@@ -10,7 +10,7 @@ use crate::definitions::refuse_system;
 use crate::insert::existing;
 use crate::result::ResultSet;
 use crate::session::shown;
-use crate::settings::{LayoutKind, parse_block_bytes};
+use crate::storage_options;
 use crate::system::INFORMATION_SCHEMA;
 
 impl Session {
@@ -68,25 +68,9 @@ impl Session {
             let settings = self.settings();
             (settings.block_bytes, settings.layout)
         };
-        let mut table_options = catalog::TableOptions { layout, block_bytes };
-        for (option, value) in &options.with {
-            match option.as_str() {
-                "block_size" => table_options.block_bytes = parse_block_bytes(value)?,
-                "layout" => {
-                    table_options.layout = LayoutKind::from_name(value).ok_or_else(|| {
-                        Error::new(SqlState::InvalidParameterValue, format!("invalid layout \"{value}\""))
-                            .with_hint("expected column or compressed_column")
-                    })?;
-                }
-                other => {
-                    return Err(Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("unrecognized table option \"{other}\""),
-                    )
-                    .with_hint("the options are block_size and layout"));
-                }
-            }
-        }
+        let mut table_options = catalog::TableOptions { layout, sorted_by: None, block_bytes };
+        let mut indices = Vec::new();
+        storage_options::apply(&name.name, &columns, &options.with, &mut table_options, &mut indices)?;
         let mut keys = Vec::new();
         if let Some(primary) = &options.primary_key {
             let places = positions(&name.name, &columns, primary)?;
@@ -114,6 +98,7 @@ impl Session {
         new.keys = keys;
         new.foreign_keys = foreign_keys;
         new.options = table_options;
+        new.indices = indices;
         Ok(new)
     }
 

@@ -38,7 +38,7 @@ impl InsertTarget for Collected {
         &self.columns
     }
     fn writer_options(&self) -> WriterOptions {
-        self.options
+        self.options.clone()
     }
     fn append(&self, mut blocks: Vec<SealedBlock>) -> Result<()> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).append(&mut blocks);
@@ -88,7 +88,7 @@ impl Session {
         let writers = known.writers().clone();
         let guard = keyed.then(|| writers.lock().unwrap_or_else(PoisonError::into_inner));
         let blocks =
-            self.blocks_of(&shown(name), &known.columns, known.options.writer_options(), query, relations)?;
+            self.blocks_of(&shown(name), &known.columns, known.writer_options(), query, relations)?;
         let rows = blocks.iter().map(|b| b.block.rows() as u64).sum();
         // The query ran against its snapshot; keys are verified against the newest one, and once more if somebody
         // without keys to lock for was faster.
@@ -182,7 +182,7 @@ impl Session {
     ) -> Result<u64> {
         let mut new: NewTable = self.new_table(name, fields, options)?;
         let blocks =
-            self.blocks_of(&shown(name), &new.columns, new.options.writer_options(), query, relations)?;
+            self.blocks_of(&shown(name), &new.columns, catalog::writer_options(&new.options, &new.indices), query, relations)?;
         let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
         for key in &new.keys {
             let name = key.constraint_name(&new.name, &new.columns);

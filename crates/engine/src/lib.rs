@@ -51,6 +51,8 @@ mod copy_to;
 mod database;
 mod define;
 mod definitions;
+mod indices;
+mod storage_options;
 mod explain;
 mod functions;
 mod insert;

@@ -12,6 +12,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::database::Database;
+use crate::indices::NewIndex;
 use crate::progress::ProgressWatch;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
@@ -236,6 +237,9 @@ impl Session {
             }
             Statement::RenameView { name, to } => self.rename_view(&name, to),
             Statement::Comment { on, text } => self.comment_on(&on, text),
+            Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => self
+                .create_index(NewIndex { name, table, table_id, method, columns, unique, if_not_exists }),
+            Statement::DropIndex { names, if_exists } => self.drop_indices(&names, if_exists),
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
             Statement::DropTable { names, if_exists, cascade } => {
                 self.drop_tables(&names, if_exists, cascade)

@@ -81,6 +81,8 @@ pub enum AlterAction {
         name: Option<String>,
         key: AddedKey,
     },
+    /// SET (name = value): how blocks are made from now on, and those that are there in the background.
+    SetOptions(Vec<(String, String)>),
     DropConstraint {
         name: String,
         if_exists: bool,
@@ -121,6 +123,21 @@ pub enum Statement {
         name: ObjectName,
         query: LogicalQuery,
         options: TableOptions,
+    },
+    CreateIndex {
+        /// Named after table and columns when it is not given.
+        name: Option<String>,
+        table: ObjectName,
+        table_id: TableId,
+        /// USING.
+        method: Option<String>,
+        columns: Vec<usize>,
+        unique: bool,
+        if_not_exists: bool,
+    },
+    DropIndex {
+        names: Vec<ObjectName>,
+        if_exists: bool,
     },
     CreateSchema {
         name: String,

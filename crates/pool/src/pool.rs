@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
-use block::{Block, EncodedBlock, Sketch};
+use block::{Block, EncodedBlock, EncodedIndices, Sketch};
 use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
 
@@ -41,6 +41,13 @@ impl Pool {
         let sketches = encoded.take_sketches();
         let block = Block::open_trusted(shared(slots))?;
         Ok(SealedBlock { block: Arc::new(block), sketches })
+    }
+
+    /// The block with indices that were made for it, in slots of their own.
+    pub fn index(&self, block: &Block, indices: &EncodedIndices) -> Result<Arc<Block>> {
+        let mut slots = self.arena.allocate(indices.len()).map_err(out_of_memory)?;
+        indices.write_into(&mut slots);
+        Ok(Arc::new(block.with_trusted_indices(shared(slots))?))
     }
 
     /// Takes in a block from bytes of any origin: they are copied, then validated.

@@ -65,6 +65,9 @@ impl Context<'_> {
                     cascade,
                 }));
             }
+            Operation::SetOptionsParens { options } => {
+                actions.push(AlterAction::SetOptions(self.option_values(options)?));
+            }
             Operation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (folded(old_column_name), folded(new_column_name));
                 actions.push(AlterAction::RenameColumn { from, to });

@@ -118,6 +118,11 @@ impl Context<'_> {
             CreateTableOptions::With(list) => list,
             _ => return Err(Error::unsupported("table options are written WITH (name = value)")),
         };
+        self.option_values(list)
+    }
+
+    /// `name = value` in brackets.
+    pub(super) fn option_values(&self, list: &[SqlOption]) -> Result<Vec<(String, String)>> {
         let mut out = Vec::with_capacity(list.len());
         for option in list {
             let SqlOption::KeyValue { key, value } = option else {

@@ -3,6 +3,7 @@
 mod alter;
 mod create;
 mod define;
+mod index;
 mod load;
 mod session;
 
@@ -82,6 +83,7 @@ impl Context<'_> {
                 self.drop(object_type, *if_exists, names, *cascade)
             }
             Syntax::AlterTable(alter) => self.alter_table(alter),
+            Syntax::CreateIndex(create) => self.create_index(create),
             Syntax::Comment { object_type, object_name, comment, .. } => {
                 self.comment(object_type, object_name, comment.as_deref())
             }
@@ -199,6 +201,7 @@ impl Context<'_> {
                 Ok(Statement::DropTable { names, if_exists, cascade })
             }
             ObjectType::View => self.drop_views(if_exists, names),
+            ObjectType::Index => self.drop_indices(if_exists, names),
             ObjectType::Schema => match names {
                 [name] => Ok(Statement::DropSchema { name: self.simple_name(name)?, if_exists, cascade }),
                 _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),

@@ -1,0 +1,142 @@
+//! CREATE INDEX and DROP INDEX: blocks get indices, or lose them, while others read and write.
+//!
+//! The table's definition comes first, so that blocks made from then on have the index; then those that are there get
+//! theirs, in bytes beside their own. What was made in between has it already.
+
+use std::sync::Arc;
+
+use block::IndexSpecification;
+use catalog::{Block, StoredBlock, Table, TableIndex};
+use plan::statement::{AddedKey, AlterAction, ObjectName};
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+use crate::result::ResultSet;
+use crate::session::shown;
+use crate::storage_options::{check_index, free_name, index_kind};
+
+/// What CREATE INDEX says.
+pub(crate) struct NewIndex {
+    pub name: Option<String>,
+    pub table: ObjectName,
+    pub table_id: plan::TableId,
+    pub method: Option<String>,
+    pub columns: Vec<usize>,
+    pub unique: bool,
+    pub if_not_exists: bool,
+}
+
+/// The table that has an index of a name, in a schema or in any.
+fn holder<'s>(snapshot: &'s catalog::Snapshot, schema: Option<&str>, name: &str) -> Option<&'s Arc<Table>> {
+    let schema = schema.map(catalog::Snapshot::canonical_schema);
+    let mut tables = snapshot.tables().filter(|t| schema.is_none_or(|schema| t.schema == schema));
+    tables.find(|t| t.indices.iter().any(|i| i.name == name))
+}
+
+impl Session {
+    pub(crate) fn create_index(&self, new: NewIndex) -> Result<ResultSet> {
+        let id = catalog::TableId(new.table_id.0);
+        let kind = index_kind(new.method.as_deref().unwrap_or("csbtree"))?;
+        let done = ResultSet::done("CREATE INDEX");
+        let snapshot = self.snapshot();
+        let table = snapshot.table(new.table.schema.as_deref(), &new.table.name)?.clone();
+        if let Some(name) = &new.name {
+            if holder(&snapshot, Some(&table.schema), name).is_some() {
+                if new.if_not_exists {
+                    return Ok(done);
+                }
+                let message = format!("relation \"{name}\" already exists");
+                return Err(Error::new(SqlState::DuplicateTable, message).with_hint("it is an index"));
+            }
+        }
+        if new.unique {
+            // The promise is a key's, which every statement verifies; the index only makes finding quick.
+            let fields = table.columns.fields();
+            let names = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
+            let key = AlterAction::AddConstraint { name: new.name.clone(), key: AddedKey::Unique(names) };
+            self.alter_table(&new.table, Some(new.table_id), &[key])?;
+        }
+        let [column] = new.columns.as_slice() else { return Ok(done) };
+        let column = *column;
+        let added = self.commit(|draft| {
+            let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
+            let name = new.name.clone().unwrap_or_else(|| {
+                free_name(&table.name, &table.columns.fields()[column].name, taken)
+            });
+            let index = TableIndex { name, kind, column };
+            check_index(&index, &table.columns.fields()[column])?;
+            draft.redefine(id, |changed| {
+                if changed.columns != table.columns {
+                    return Err(crate::alter::changed_meanwhile(&shown(&new.table)));
+                }
+                changed.indices.push(index.clone());
+                Ok(())
+            })?;
+            Ok(index)
+        })?;
+        let wanted = IndexSpecification { kind, column: added.column };
+        self.remake_indices(id, |block| {
+            if block.indices().any(|(there, _)| there == wanted) {
+                return Ok(None);
+            }
+            let encoded = block.encode_indices(&[wanted]);
+            if encoded.is_empty() { Ok(None) } else { self.database.shared.pool.index(block, &encoded).map(Some) }
+        })?;
+        Ok(done)
+    }
+
+    pub(crate) fn drop_indices(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
+        for name in names {
+            let snapshot = self.snapshot();
+            let Some(table) = holder(&snapshot, name.schema.as_deref(), &name.name) else {
+                if if_exists {
+                    continue;
+                }
+                let message = format!("index \"{}\" does not exist", shown(name));
+                return Err(Error::new(SqlState::UndefinedObject, message));
+            };
+            let Some(index) = table.indices.iter().find(|i| i.name == name.name).cloned() else { continue };
+            let others = |indices: &[TableIndex]| {
+                indices.iter().any(|i| i.name != index.name && (i.kind, i.column) == (index.kind, index.column))
+            };
+            self.commit(|draft| {
+                draft.redefine(table.id, |changed| {
+                    changed.indices.retain(|i| i.name != index.name);
+                    Ok(())
+                })
+            })?;
+            if !others(&table.indices) {
+                let gone = IndexSpecification { kind: index.kind, column: index.column };
+                self.remake_indices(table.id, |block| {
+                    let has = block.indices().any(|(there, _)| there == gone);
+                    Ok(has.then(|| Arc::new(block.without_index(gone))))
+                })?;
+            }
+        }
+        Ok(ResultSet::done("DROP INDEX"))
+    }
+
+    /// Puts in the place of each block what `remake` makes of it, in one commit. A block that was replaced meanwhile was
+    /// made with the indices that the table has now.
+    fn remake_indices(
+        &self,
+        id: catalog::TableId,
+        remake: impl Fn(&Block) -> Result<Option<Arc<Block>>> + Sync,
+    ) -> Result<()> {
+        let snapshot = self.snapshot();
+        let Some(table) = snapshot.table_by_id(id) else { return Ok(()) };
+        let mut remade: Vec<(StoredBlock, Arc<Block>)> = Vec::new();
+        for stored in table.data.stored() {
+            self.go_on()?;
+            if let Some(block) = remake(&stored.block)? {
+                remade.push((stored.clone(), block));
+            }
+        }
+        self.commit(|draft| {
+            for (before, block) in remade {
+                draft.index_block(id, &before, block)?;
+            }
+            Ok(())
+        })
+    }
+}
