@@ -2,6 +2,7 @@
 
 use types::{Field, Value};
 
+use crate::modification::{AlterSequence, CreateSequence, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
 
 /// A possibly qualified name; `schema` is `None` when the text had none.
@@ -163,6 +164,21 @@ pub enum Statement {
         name: ObjectName,
         query: LogicalQuery,
     },
+    /// UPDATE, DELETE, MERGE, and those INSERTs that return rows or have an ON CONFLICT.
+    Modify(Box<Modification>),
+    /// TRUNCATE: all rows of these tables, and with `cascade` of those that refer to them.
+    Truncate {
+        tables: Vec<(TableId, ObjectName)>,
+        cascade: bool,
+        restart_identity: bool,
+    },
+    CreateSequence(CreateSequence),
+    AlterSequence(AlterSequence),
+    DropSequence {
+        names: Vec<ObjectName>,
+        if_exists: bool,
+        cascade: bool,
+    },
     /// COPY table FROM files; the query scans them and delivers the table's columns.
     CopyFrom {
         table: TableId,
@@ -236,8 +252,6 @@ pub enum Statement {
     Deallocate {
         name: Option<String>,
     },
-    /// BEGIN, COMMIT and ROLLBACK outside their time: accepted where they change nothing, refused otherwise.
-    Transaction {
-        keyword: String,
-    },
+    /// BEGIN, COMMIT, SAVEPOINT and their kin.
+    Transaction(TransactionCommand),
 }

@@ -17,6 +17,7 @@ mod data_type;
 mod dialect;
 mod functions;
 mod hints;
+mod merge_syntax;
 mod nested_syntax;
 mod parse;
 mod pivot;
@@ -53,6 +54,9 @@ pub fn plan_with(
     stack::with_room(statement.depth(), || {
         if let Some(defined) = statement::create_macro(own)? {
             return Ok(defined);
+        }
+        if let Some(sequence) = statement::sequence(own)? {
+            return Ok(sequence);
         }
         let parsed = parse::statement(own)?;
         statement::plan(own, &parsed, relations, parameters)

@@ -63,6 +63,10 @@ pub trait Relations: Sync {
     fn rows(&self, _table: TableId) -> Option<u64> {
         None
     }
+    /// The columns of a table's unique constraint of that name.
+    fn unique_constraint(&self, _table: TableId, _name: &str) -> Option<Vec<usize>> {
+        None
+    }
     /// The view of that name.
     fn view(&self, _schema: Option<&str>, _name: &str) -> Option<ViewInfo> {
         None

@@ -185,6 +185,6 @@ impl<'a> Binder<'a> {
 }
 
 /// The keyword DEFAULT.
-fn is_default(ast: &Ast) -> bool {
+pub(super) fn is_default(ast: &Ast) -> bool {
     matches!(strip(ast), Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("default"))
 }
