@@ -63,6 +63,8 @@ pub struct Modification {
     /// How many columns RETURNING gives; `None` without it.
     pub returning: Option<usize>,
     pub conflict: Option<Conflict>,
+    /// UPDATE: the table's columns that may get other values; `None` where that may be all of them.
+    pub assigned: Option<Vec<usize>>,
 }
 
 impl Modification {
@@ -88,14 +90,30 @@ pub struct TransactionModes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionCommand {
     /// `start`: written START TRANSACTION.
-    Begin { modes: TransactionModes, start: bool },
-    Commit { chain: bool },
-    Rollback { chain: bool },
-    Savepoint { name: String },
-    Release { name: String },
-    RollbackTo { name: String },
+    Begin {
+        modes: TransactionModes,
+        start: bool,
+    },
+    Commit {
+        chain: bool,
+    },
+    Rollback {
+        chain: bool,
+    },
+    Savepoint {
+        name: String,
+    },
+    Release {
+        name: String,
+    },
+    RollbackTo {
+        name: String,
+    },
     /// SET TRANSACTION; with `session` the default of transactions to come.
-    Set { modes: TransactionModes, session: bool },
+    Set {
+        modes: TransactionModes,
+        session: bool,
+    },
 }
 
 /// The numbers of CREATE and ALTER SEQUENCE; `None` where nothing is said, `Some(None)` for NO MINVALUE and its kin.

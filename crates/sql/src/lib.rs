@@ -29,7 +29,7 @@ mod stack;
 mod statement;
 mod texts;
 
-pub use bind::functions;
+pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};

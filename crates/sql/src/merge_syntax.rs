@@ -26,7 +26,8 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> Vec<Location> {
     // What stands in place of a run of tokens: from, to (exclusive), the new ones.
     let mut edits: Vec<(usize, usize, Vec<Token>)> = Vec::new();
     for place in 0..solid.len() {
-        if word(tokens, place, "then") && word(tokens, place + 1, "do") && word(tokens, place + 2, "nothing") {
+        if word(tokens, place, "then") && word(tokens, place + 1, "do") && word(tokens, place + 2, "nothing")
+        {
             let start = tokens[solid[place + 1]].span.start;
             nothing.push(start);
             edits.push((solid[place + 1], solid[place + 2] + 1, doing_nothing(tokens, &solid[..place])));
@@ -35,7 +36,8 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> Vec<Location> {
             && word(tokens, place + 2, "default")
             && word(tokens, place + 3, "values")
         {
-            let row = [vec![Token::make_keyword("VALUES")], bracketed(Token::make_keyword("DEFAULT"))].concat();
+            let row =
+                [vec![Token::make_keyword("VALUES")], bracketed(Token::make_keyword("DEFAULT"))].concat();
             edits.push((solid[place + 2], solid[place + 3] + 1, row));
         } else if word(tokens, place, MERGE_ACTION) {
             let sign = |ahead: usize, sign: &Token| {

@@ -12,9 +12,7 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Conflict, Expr, JoinKind, LogicalPlan, Modification, ModificationKind, RowAction};
-use sqlparser::ast::{
-    ConflictTarget, DoUpdate, OnConflict, OnConflictAction, Query, SelectItem,
-};
+use sqlparser::ast::{ConflictTarget, DoUpdate, OnConflict, OnConflictAction, Query, SelectItem};
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::decorrelate::{joined, replace};

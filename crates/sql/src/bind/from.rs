@@ -303,7 +303,12 @@ impl<'a> Binder<'a> {
         entries
     }
 
-    pub(super) fn bind_factor(&mut self, factor: &'a TableFactor, visible: &Scope, has_left: bool) -> Result<Source> {
+    pub(super) fn bind_factor(
+        &mut self,
+        factor: &'a TableFactor,
+        visible: &Scope,
+        has_left: bool,
+    ) -> Result<Source> {
         match factor {
             TableFactor::Table { name, alias, args, sample, version, .. } => {
                 if version.is_some() {

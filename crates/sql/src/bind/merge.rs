@@ -65,7 +65,8 @@ impl<'a> Binder<'a> {
         let own = entries(&target.name, info, &target.columns, true);
         let source = self.bind_factor(parts.source, &Scope::new(None), false)?;
         if let Some(twice) = shared_alias(&own, &source.entries) {
-            return Err(duplicate_alias(&twice).with_detail("The name is used both as MERGE target table and data source."));
+            return Err(duplicate_alias(&twice)
+                .with_detail("The name is used both as MERGE target table and data source."));
         }
         // Tells source rows from the NULLs that stand for none.
         let marker = self.columns.add("source row", Type::BigInt, false);
@@ -224,8 +225,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let fewer = insert.columns.is_empty() && given.len() < targets.len();
                 if given.len() != targets.len() && !fewer {
                     let more = if given.len() > targets.len() { "expressions" } else { "target columns" };
-                    let message =
-                        format!("INSERT has more {more}: {} for {}", given.len(), targets.len());
+                    let message = format!("INSERT has more {more}: {} for {}", given.len(), targets.len());
                     return Err(Error::new(SqlState::SyntaxError, message));
                 }
                 let mut values = vec![None; width];

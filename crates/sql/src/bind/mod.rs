@@ -52,6 +52,7 @@ mod unnesting;
 mod values;
 pub(crate) mod window;
 
+pub use external::SETVAL_CALLED;
 #[cfg(test)]
 pub(crate) use listing::function_names;
 pub use listing::functions;

@@ -155,6 +155,7 @@ impl<'a> Binder<'a> {
         let assigned = binder.assignments(parts.assignments, target.info)?;
         let pending = std::mem::take(&mut binder.pending);
         let (plan, found) = self.attach(plan, pending)?;
+        let places = assigned.iter().map(|(at, _)| *at).collect();
         let mut values = target.columns.clone();
         let mut computed = Vec::with_capacity(assigned.len() + 1);
         for (at, expr) in assigned {
@@ -171,7 +172,9 @@ impl<'a> Binder<'a> {
         names.entries.extend(scope.entries[own..].iter().cloned());
         self.versions(&mut names, target.info, Some(&target.columns), Some(&values));
         let changed = Changed { plan, action, row: target.row, values };
-        self.modification(ModificationKind::Update, named, changed, names, parts.returning, None)
+        let modification =
+            self.modification(ModificationKind::Update, named, changed, names, parts.returning, None)?;
+        Ok(Modification { assigned: Some(places), ..modification })
     }
 
     pub(crate) fn delete(mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Modification> {
@@ -239,7 +242,7 @@ impl<'a> Binder<'a> {
         }
         let (table, name) = (named.info.id, named.name);
         let query: LogicalQuery = self.finish(Relation { plan, columns })?;
-        Ok(Modification { kind, table, name, query, returning: returned, conflict })
+        Ok(Modification { kind, table, name, query, returning: returned, conflict, assigned: None })
     }
 
     fn returning(
@@ -291,7 +294,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 if places.contains(&place) || assigned.iter().any(|(at, _)| *at == place) {
                     let column = &info.columns.fields()[place].name;
                     let message = format!("multiple assignments to same column \"{column}\"");
-                    return Err(self.binder.error_at(Error::new(SqlState::SyntaxError, message), name_span(name)));
+                    return Err(self
+                        .binder
+                        .error_at(Error::new(SqlState::SyntaxError, message), name_span(name)));
                 }
                 places.push(place);
             }
@@ -349,7 +354,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 return self.assigned_row(strip(inner), info, places);
             }
             _ => {
-                let message = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                let message =
+                    "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
                 return Err(Error::unsupported(message));
             }
         };
