@@ -23,11 +23,25 @@ impl Session {
         if columns.is_empty() {
             return Err(Error::unsupported(format!("table \"{}\" would have no columns", name.name)));
         }
-        let new = self.new_table(name, columns, options)?;
+        let mut new = self.new_table(name, columns, options)?;
         if !options.temporary {
             self.refuse_name_of_view(name.schema.as_deref(), &name.name)?;
         }
-        self.commit(|draft| draft.create_table(new, existing(options.if_exists)))?;
+        let sequences = self.column_sequences(&new, options)?;
+        for (at, name, identity, _) in &sequences {
+            let always = if identity.always { plan::modification::ALWAYS } else { "" };
+            new.attributes[*at].default = Some(format!("nextval('{name}'){always}"));
+        }
+        self.commit(|draft| {
+            let Some(table) = draft.create_table(new, existing(options.if_exists))? else { return Ok(()) };
+            sequences.into_iter().try_for_each(|(at, name, _, sequence)| {
+                let sequence = catalog::Sequence { owner: Some((table.id, at)), ..sequence };
+                draft.set_sequence(Some(&table.schema), &name.name, Some(sequence))
+            })
+        })?;
+        if options.if_exists == plan::statement::IfExists::Replace {
+            self.drop_orphaned_sequences()?;
+        }
         Ok(ResultSet::done("CREATE TABLE"))
     }
 
@@ -181,6 +195,7 @@ impl Session {
             }
             Ok(())
         })?;
+        self.drop_orphaned_sequences()?;
         self.reclaim_afterwards();
         Ok(ResultSet::done("DROP TABLE"))
     }

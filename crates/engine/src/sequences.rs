@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Catalog, Sequence, Snapshot};
-use plan::modification::{AlterSequence, CreateSequence, SequenceOptions};
-use plan::statement::ObjectName;
+use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
+use plan::statement::{ObjectName, TableOptions};
 use plan::{External, ExternalFunction};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
@@ -245,12 +245,35 @@ fn copy(sequence: &Sequence) -> Sequence {
     Sequence { next: sequence.next.clone(), ..*sequence }
 }
 
+/// A sequence's name, which shows itself as nextval takes it.
+pub(crate) struct SequenceName {
+    pub schema: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for SequenceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let part = |name: &str| format!("\"{}\"", name.replace('"', "\"\"")).replace('\'', "''");
+        match self.schema.as_str() {
+            catalog::DEFAULT_SCHEMA => write!(f, "{}", part(&self.name)),
+            schema => write!(f, "{}.{}", part(schema), part(&self.name)),
+        }
+    }
+}
+
 /// A name in a text, as in `nextval('public."My seq"')`.
 fn parsed_name(text: &str) -> ObjectName {
     let mut parts = vec![String::new()];
     let mut quoted = false;
-    for c in text.trim().chars() {
+    let mut letters = text.trim().chars().peekable();
+    while let Some(c) = letters.next() {
         match c {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                if let Some(part) = parts.last_mut() {
+                    part.push('"');
+                }
+            }
             '"' => quoted = !quoted,
             '.' if !quoted => parts.push(String::new()),
             c => {
@@ -447,6 +470,33 @@ impl Session {
             })?;
         }
         Ok(ResultSet::done("DROP SEQUENCE"))
+    }
+
+    /// The sequences of a new table's columns: the column's place, the sequence's name and what it is.
+    pub(crate) fn column_sequences<'o>(
+        &self,
+        new: &catalog::NewTable,
+        options: &'o TableOptions,
+    ) -> Result<Vec<(usize, SequenceName, &'o Identity, Sequence)>> {
+        let name = ObjectName { schema: new.schema.clone(), name: new.name.clone() };
+        let schema = self.schema_for(&name, new.temporary)?;
+        let snapshot = self.snapshot();
+        let mut made: Vec<(usize, SequenceName, &Identity, Sequence)> = Vec::new();
+        for identity in &options.identities {
+            let at = new.columns.position(&identity.column);
+            let at = at.ok_or_else(|| Error::internal("a sequence of no column"))?;
+            let first = format!("{}_{}_seq", new.name, identity.column);
+            let mut candidates =
+                std::iter::once(first.clone()).chain((1..).map(|number| format!("{first}{number}")));
+            let free = |name: &String| {
+                !self.name_is_taken(&snapshot, &schema, name)
+                    && !made.iter().any(|(_, other, ..)| other.name == *name)
+            };
+            let name = candidates.find(free).unwrap_or(first);
+            let sequence = with_options(&identity.options, None)?;
+            made.push((at, SequenceName { schema: schema.clone(), name }, identity, sequence));
+        }
+        Ok(made)
     }
 
     /// TRUNCATE ... RESTART IDENTITY: the sequences that number columns of these tables begin anew.

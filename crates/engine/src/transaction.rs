@@ -107,15 +107,6 @@ impl Session {
         self.pinned.clone().unwrap_or_else(|| self.database.shared.catalog.snapshot())
     }
 
-    /// What the running transaction began with.
-    pub(crate) fn base(&self) -> Arc<Snapshot> {
-        match &*self.current() {
-            Current::Block(block) => block.own.transaction.base().clone(),
-            Current::Statement { base, .. } => base.clone(),
-            Current::None => self.newest(),
-        }
-    }
-
     /// Changes the transaction that runs; others see it when that commits.
     pub(crate) fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
         match &mut *self.current() {

@@ -145,3 +145,15 @@ pub struct AlterSequence {
     pub rename: Option<String>,
     pub if_exists: bool,
 }
+
+/// A column that a sequence numbers: SERIAL, or GENERATED ... AS IDENTITY.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub column: String,
+    pub options: SequenceOptions,
+    /// GENERATED ALWAYS: a statement gives no values of its own.
+    pub always: bool,
+}
+
+/// Ends the default of a column that is GENERATED ALWAYS.
+pub const ALWAYS: &str = " /* generated always */";

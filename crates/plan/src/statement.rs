@@ -2,7 +2,7 @@
 
 use types::{Field, Value};
 
-use crate::modification::{AlterSequence, CreateSequence, Modification, TransactionCommand};
+use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
 
 /// A possibly qualified name; `schema` is `None` when the text had none.
@@ -39,6 +39,8 @@ pub struct TableOptions {
     pub foreign_keys: Vec<ForeignKey>,
     /// Columns with a DEFAULT, and its text.
     pub defaults: Vec<(String, String)>,
+    /// Columns numbered by a sequence of their own.
+    pub identities: Vec<Identity>,
     /// WITH (name = value), names in lower case, values as text; `engine` checks them.
     pub with: Vec<(String, String)>,
     pub temporary: bool,

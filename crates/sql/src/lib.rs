@@ -19,6 +19,7 @@ mod functions;
 mod hints;
 mod merge_syntax;
 mod nested_syntax;
+mod overriding;
 mod parse;
 mod pivot;
 mod place;

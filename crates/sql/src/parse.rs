@@ -8,6 +8,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
+use crate::overriding::{self, Overriding};
 use crate::samples::{self, SampleClause};
 use crate::{hints, merge_syntax, nested_syntax, pivot, place, stack};
 
@@ -32,6 +33,7 @@ pub(crate) struct Parsed {
     pub alter_view: bool,
     /// MERGE's clauses that do nothing, by the place of what was parsed in their stead.
     pub nothing: Vec<Location>,
+    pub overriding: Overriding,
 }
 
 /// Parses exactly one statement.
@@ -55,6 +57,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
     let nothing = merge_syntax::take(&mut tokens);
+    let overriding = overriding::take(&mut tokens);
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     replace_asof(text, &mut tokens)?;
@@ -75,6 +78,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             summarize,
             alter_view,
             nothing,
+            overriding,
         });
     }
     let error = Error::new(

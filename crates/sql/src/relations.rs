@@ -15,6 +15,14 @@ pub struct RelationInfo {
     pub defaults: Vec<Option<String>>,
 }
 
+impl RelationInfo {
+    /// GENERATED ALWAYS AS IDENTITY.
+    pub(crate) fn is_always_generated(&self, column: usize) -> bool {
+        let default = self.defaults.get(column).and_then(Option::as_deref);
+        default.is_some_and(|text| text.ends_with(plan::modification::ALWAYS))
+    }
+}
+
 /// A view: the text of its query, and the names of its first columns where they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewInfo {

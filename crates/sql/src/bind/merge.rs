@@ -22,8 +22,11 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::from::{duplicate_alias, shared_alias};
-use super::modify::{Changed, Named, action, case, entries, is_null, name_span, something, unknown_column};
+use super::modify::{
+    Changed, Named, action, always_generated, case, entries, is_null, name_span, something, unknown_column,
+};
 use super::scope::{Entry, Scope};
+use super::values::is_default;
 use super::{Binder, fold, folded};
 
 /// A MERGE's parts.
@@ -34,6 +37,8 @@ pub(crate) struct MergeParts<'a> {
     pub returning: Option<&'a [SelectItem]>,
     /// Places of the clauses that do nothing, which the parser took for others.
     pub nothing: &'a [Location],
+    /// OVERRIDING SYSTEM VALUE.
+    pub overriding: bool,
 }
 
 /// The name under which RETURNING finds what `merge_action()` gives.
@@ -129,7 +134,8 @@ impl<'a> Binder<'a> {
             if let Some(predicate) = &clause.predicate {
                 conditions.push(binder.condition(predicate, "MERGE WHEN")?);
             }
-            let (done, values) = binder.merge_action(&clause.action, &named, parts.nothing)?;
+            let (done, values) =
+                binder.merge_action(&clause.action, &named, parts.nothing, parts.overriding)?;
             pending.append(&mut binder.pending);
             whens.push(When { condition: fold::and(conditions), action: done, values });
         }
@@ -187,6 +193,7 @@ impl<'a> ExprBinder<'_, 'a> {
         merge: &'a MergeAction,
         named: &Named<'_>,
         nothing: &[Location],
+        overriding: bool,
     ) -> Result<(RowAction, Vec<Option<Expr>>)> {
         let info = named.info;
         let width = info.columns.len();
@@ -230,6 +237,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
                 let mut values = vec![None; width];
                 for (ast, at) in given.iter().zip(&targets) {
+                    if info.is_always_generated(*at) && !is_default(ast) && !overriding {
+                        return Err(always_generated(info, *at));
+                    }
                     values[*at] = Some(self.assigned_value(ast, info, *at)?);
                 }
                 for (at, value) in values.iter_mut().enumerate() {

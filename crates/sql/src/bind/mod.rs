@@ -58,6 +58,7 @@ pub(crate) use listing::function_names;
 pub use listing::functions;
 pub(crate) use merge::MERGE_ACTION;
 pub(crate) use retype::Retyped;
+pub(crate) use values::is_default;
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -301,6 +301,16 @@ impl<'a> ExprBinder<'_, 'a> {
                 places.push(place);
             }
             match &assignment.target {
+                AssignmentTarget::ColumnName(_)
+                    if info.is_always_generated(places[0]) && !is_default(&assignment.value) =>
+                {
+                    let column = &info.columns.fields()[places[0]].name;
+                    let message = format!("column \"{column}\" can only be updated to DEFAULT");
+                    let error = Error::new(SqlState::GeneratedAlways, message).with_detail(format!(
+                        "Column \"{column}\" is an identity column defined as GENERATED ALWAYS."
+                    ));
+                    return Err(self.binder.error_at(error, name_span(names[0])));
+                }
                 AssignmentTarget::ColumnName(_) => {
                     let expr = self.assigned_value(&assignment.value, info, places[0])?;
                     assigned.push((places[0], expr));
@@ -394,6 +404,14 @@ impl Binder<'_> {
 
 fn other_number() -> Error {
     Error::new(SqlState::SyntaxError, "number of columns does not match number of values")
+}
+
+pub(crate) fn always_generated(info: &RelationInfo, at: usize) -> Error {
+    let column = &info.columns.fields()[at].name;
+    let message = format!("cannot insert a non-DEFAULT value into column \"{column}\"");
+    Error::new(SqlState::GeneratedAlways, message)
+        .with_detail(format!("Column \"{column}\" is an identity column defined as GENERATED ALWAYS."))
+        .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
 }
 
 pub(super) fn name_span(name: &NameSyntax) -> Span {

@@ -43,6 +43,7 @@ impl Context<'_> {
                 targets.truncate(first.content.len());
             }
         }
+        let targets = self.given(insert, &info, targets)?;
         let plain = with.is_none() && insert.on.is_none() && insert.returning.is_none();
         match &insert.source {
             Some(query) if plain => {

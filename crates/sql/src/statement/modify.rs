@@ -12,8 +12,10 @@ use types::{Error, Result, SqlState};
 use super::Context;
 use crate::bind::conflict::InsertParts;
 use crate::bind::folded;
+use crate::bind::is_default;
 use crate::bind::merge::MergeParts;
-use crate::bind::modify::{DeleteParts, Named, UpdateParts};
+use crate::bind::modify::{DeleteParts, Named, UpdateParts, always_generated};
+use crate::overriding::Overriding;
 use crate::{RelationInfo, place};
 
 impl Context<'_> {
@@ -121,6 +123,7 @@ impl Context<'_> {
             clauses: &merge.clauses,
             returning,
             nothing: &self.parsed.nothing,
+            overriding: self.parsed.overriding != Overriding::Nothing,
         };
         let named = Named { name, info: &info, alias };
         let modification = self.binder().with_queries(with)?.merge(named, parts)?;
@@ -152,6 +155,30 @@ impl Context<'_> {
         let named = Named { name, info: &info, alias };
         let modification = self.binder().with_queries(with)?.insert(named, parts)?;
         Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    /// The columns that an INSERT gives values for: none that is GENERATED ALWAYS, unless the statement overrides that.
+    pub(super) fn given(
+        &self,
+        insert: &Insert,
+        info: &RelationInfo,
+        targets: Vec<usize>,
+    ) -> Result<Vec<usize>> {
+        if self.parsed.overriding != Overriding::Nothing {
+            return Ok(targets);
+        }
+        let values = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
+            SetExpr::Values(values) => Some(values),
+            _ => None,
+        });
+        for (place, target) in targets.iter().enumerate() {
+            let mut rows = values.iter().flat_map(|values| &values.rows);
+            let defaults = values.is_some() && rows.all(|row| row.content.get(place).is_none_or(is_default));
+            if info.is_always_generated(*target) && insert.source.is_some() && !defaults {
+                return Err(always_generated(info, *target));
+            }
+        }
+        Ok(targets)
     }
 
     pub(super) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {

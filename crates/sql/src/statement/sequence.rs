@@ -2,10 +2,11 @@
 //! one order only.
 
 use plan::Statement;
-use plan::modification::{AlterSequence, CreateSequence, SequenceOptions};
+use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::ObjectName;
+use sqlparser::ast::DataType;
 use sqlparser::tokenizer::Token;
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type};
 
 use crate::{parse, place};
 
@@ -210,13 +211,42 @@ fn once<T>(slot: &mut Option<T>, value: T) -> Result<()> {
     Ok(())
 }
 
-/// The options of GENERATED ... AS IDENTITY ( ... ), which the parser has read.
-pub(super) fn identity_options(text: &str) -> Result<SequenceOptions> {
-    let tokens = parse::tokens(text).unwrap_or_default();
+/// The type that SERIAL and its kin stand for.
+pub(super) fn serial(name: &DataType) -> Option<Type> {
+    let DataType::Custom(name, modifiers) = name else { return None };
+    if !modifiers.is_empty() {
+        return None;
+    }
+    match name.to_string().to_lowercase().as_str() {
+        "smallserial" | "serial2" => Some(Type::SmallInt),
+        "serial" | "serial4" => Some(Type::Integer),
+        "bigserial" | "serial8" => Some(Type::BigInt),
+        _ => None,
+    }
+}
+
+/// A column's sequence, with the options that the parser has read.
+pub(super) fn identity(
+    column: &str,
+    ty: Type,
+    given: Option<&[sqlparser::ast::SequenceOptions]>,
+    always: bool,
+) -> Result<Identity> {
+    let text: String = given.unwrap_or_default().iter().map(ToString::to_string).collect();
+    let tokens = parse::tokens(&text).unwrap_or_default();
     let mut words = Words { tokens, at: 0 };
     let mut options = SequenceOptions::default();
     while !words.ended() {
         option(&mut words, &mut options)?;
     }
-    Ok(options)
+    options.range = Some(match ty {
+        Type::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Type::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Type::BigInt => (i64::MIN, i64::MAX),
+        _ => {
+            let message = "identity column type must be smallint, integer, or bigint";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+    });
+    Ok(Identity { column: column.to_owned(), options, always })
 }
