@@ -135,11 +135,12 @@ class File:
     def fill(self):
         """First pass: ask, and write the answers into the records."""
         with self.session() as connection:
-            changed = False
+            changed, in_block = False, False
             for record in self.records():
                 words = record.header.split()
+                in_block = block_after(record, in_block)
                 if words[0] == "query":
-                    if changed:
+                    if changed and not in_block:
                         # Without statistics PostgreSQL joins large tables by nested loops.
                         connection.execute("ANALYZE")
                         changed = False
@@ -186,15 +187,16 @@ class File:
     def replay_shuffled(self):
         """Second pass: rows in random physical order, other plans, equal answers."""
         with self.session() as connection:
-            changed = False
+            changed, in_block = False, False
             for record in self.records():
+                in_block = block_after(record, in_block)
                 words, sql = record.header.split(), "\n".join(record.sql)
                 if words[:2] == ["statement", "ok"]:
                     with contextlib.suppress(PostgresError):
                         connection.execute(sql)
                     changed = True
                     continue
-                if changed:
+                if changed and not in_block:
                     shuffle_tables(connection)
                     changed = False
                 if words[0] == "statement":
@@ -218,8 +220,21 @@ class File:
         return "\n".join(lines)
 
 
+def block_after(record, before):
+    """Whether a transaction block is open after a record, in which no table can be shuffled."""
+    words = "\n".join(record.sql).lower().split()
+    if words[0] in ("begin", "start"):
+        return True
+    chains = "chain" in words and "no" not in words
+    ends = words[0] in ("commit", "end", "abort") or (words[0] == "rollback" and "to" not in words)
+    return chains if ends else before
+
+
 def shuffle_tables(connection):
     """Rewrites every user table in random row order, foreign keys asleep meanwhile."""
+    _, modes = connection.execute("SHOW transaction_read_only")
+    if [list(mode) for mode in modes] == [["on"]]:
+        return
     connection.execute("SET session_replication_role = replica")
     _, tables = connection.execute(
         "SELECT format('%I.%I', schemaname, relname) FROM pg_stat_user_tables"
@@ -228,7 +243,7 @@ def shuffle_tables(connection):
         connection.execute(
             f"CREATE TEMP TABLE slt_shuffled AS SELECT * FROM {table} ORDER BY random()")
         connection.execute(f"DELETE FROM {table}")
-        connection.execute(f"INSERT INTO {table} SELECT * FROM slt_shuffled")
+        connection.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM slt_shuffled")
         connection.execute("DROP TABLE slt_shuffled")
         connection.execute(f"VACUUM ANALYZE {table}")
     connection.execute("SET session_replication_role = DEFAULT")

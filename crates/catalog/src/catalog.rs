@@ -86,8 +86,7 @@ impl Catalog {
 
     /// A transaction that sees the newest state, and its own changes.
     pub fn begin(&self) -> Transaction {
-        let base = self.snapshot();
-        Transaction { draft: Draft::private((*base).clone()), base }
+        Transaction::on(self.snapshot())
     }
 
     /// Makes a transaction's changes on the newest state and publishes it. SQLSTATE 40001 when others changed the same
@@ -154,6 +153,10 @@ pub struct Transaction {
 pub struct Savepoint(Draft);
 
 impl Transaction {
+    /// A transaction that began with that state.
+    pub fn on(base: Arc<Snapshot>) -> Transaction {
+        Transaction { draft: Draft::private((*base).clone()), base }
+    }
     /// What it began with.
     pub fn base(&self) -> &Arc<Snapshot> {
         &self.base

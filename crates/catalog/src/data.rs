@@ -489,6 +489,16 @@ impl TableData {
         self.stored.push(stored);
     }
 
+    /// Whether a row that is there is NULL in a column.
+    pub fn has_live_null(&self, column: usize) -> bool {
+        self.stored.iter().any(|stored| match &stored.deleted {
+            None => stored.block.statistics(column).null_count > 0,
+            Some(deleted) => {
+                let values = stored.block.fetch(column, 0..stored.block.rows());
+                (0..values.len()).any(|row| deleted.live.get(row) && values.is_null(row))
+            }
+        })
+    }
     /// The blocks with their names and deletions.
     pub fn stored(&self) -> &[StoredBlock] {
         &self.stored

@@ -80,6 +80,9 @@ impl Target {
         {
             self.failures.push(format!("panic: {}\n  {}", all[panics..].join("; "), shown(input)));
         }
+        if self.session.in_transaction() {
+            self.session.query("ROLLBACK").expect("a block ends");
+        }
         match self.session.query("SELECT 1") {
             Ok(one) if one.rows() == 1 && one.value(0, 0) == Value::I32(1) => {}
             Ok(_) => self.failures.push(format!("SELECT 1 answers wrongly after {}", shown(input))),

@@ -13,7 +13,7 @@ use types::{Error, Field, Result, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::Session;
-use crate::constraints::{Keyed, check_foreign_key, check_unique};
+use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_unique};
 use crate::define::positions;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -49,7 +49,7 @@ impl Session {
             let table = self.table_of(name, id)?;
             let mut altered = AlteredTable::new(&table);
             change(&mut altered)?;
-            if self.database.shared.catalog.commit(|draft| draft.replace_altered(altered))? {
+            if self.commit(|draft| draft.replace_altered(altered))? {
                 return Ok(());
             }
         }
@@ -84,7 +84,7 @@ impl Session {
             AlterAction::RenameTable { to } => {
                 let table = altered.table();
                 if !table.is_temporary() {
-                    self.database.shared.definitions.refuse_table(name.schema.as_deref(), to)?;
+                    self.refuse_name_of_view(name.schema.as_deref(), to)?;
                 }
                 if table.name == *to {
                     return Err(crate::define::already_exists(to));
@@ -134,9 +134,8 @@ impl Session {
                     altered.set_not_null(*column)?;
                 }
                 let name = key.constraint_name(&table.name, &table.columns);
-                check_unique(&table.columns, &name, &key.columns, &[], table.data.blocks(), &|| {
-                    self.go_on()
-                })?;
+                let rows = LiveBlock::all(&table.data);
+                check_unique(&table.columns, &name, &key.columns, &[], &rows, &|| self.go_on())?;
                 altered.add_key(key)
             }
             AddedKey::Foreign(key) => {
@@ -155,17 +154,14 @@ impl Session {
                     self.table_of(table_name, TableId(key.parent.0))?
                 };
                 let name = key.constraint_name(&table.name, &table.columns);
-                let child = Keyed {
-                    name: &table.name,
-                    schema: &table.columns,
-                    columns: &key.columns,
-                    blocks: table.data.blocks(),
-                };
+                let (own, others) = (LiveBlock::all(&table.data), LiveBlock::all(&parent.data));
+                let child =
+                    Keyed { name: &table.name, schema: &table.columns, columns: &key.columns, blocks: &own };
                 let referred = Keyed {
                     name: &parent.name,
                     schema: &parent.columns,
                     columns: &key.parent_columns,
-                    blocks: parent.data.blocks(),
+                    blocks: &others,
                 };
                 altered.add_foreign_key(key.clone(), &parent)?;
                 check_foreign_key(&name, child, referred, &|| self.go_on())
@@ -205,7 +201,7 @@ impl Session {
         let columns = types::Schema::new(fields.clone());
         let blocks =
             self.blocks_of(&shown(name), &columns, before.writer_options(), query, relations)?;
-        let all: Vec<_> = blocks.iter().map(|b| b.block.clone()).collect();
+        let all: Vec<LiveBlock> = blocks.iter().map(|b| b.block.clone().into()).collect();
         let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
         let mut data = TableData::from_blocks(&types, blocks);
         for key in &before.keys {
@@ -214,23 +210,20 @@ impl Session {
             data.add_unique(key.columns.clone());
         }
         altered.retype(fields, data);
-        if !self.database.shared.catalog.commit(|draft| draft.replace_altered(altered))? {
+        if !self.commit(|draft| draft.replace_altered(altered))? {
             return Err(changed_meanwhile(&shown(name)));
         }
-        self.database.shared.budget.reclaim();
+        self.reclaim_afterwards();
         Ok(ResultSet::done("ALTER TABLE"))
     }
 
     pub(crate) fn comment_on(&self, on: &CommentTarget, text: Option<String>) -> Result<ResultSet> {
         let done = ResultSet::done("COMMENT");
-        let definitions = &self.database.shared.definitions;
-        let is_view = |name: &ObjectName| definitions.view(name.schema.as_deref(), &name.name).is_some();
+        let before = self.snapshot();
+        let is_view = |name: &ObjectName| before.view(name.schema.as_deref(), &name.name).is_some();
         let (name, column) = match on {
             CommentTarget::View(name) => {
-                if !definitions.comment(name, text) {
-                    let message = format!("view \"{}\" does not exist", shown(name));
-                    return Err(Error::new(SqlState::UndefinedTable, message));
-                }
+                self.comment_on_view(name, text)?;
                 return Ok(done);
             }
             CommentTarget::Table(name) => (name, None),

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use block::{Bitmap, Block};
+use catalog::{Deleted, StoredBlock, TableData};
 use hash::aggregate::{GroupTable, KeyBatch, KeyColumn, KeyLayout};
 use hash::{Bloom, BloomFilling};
 use types::{Error, Physical, Result, Schema, SqlState, Type, Value};
@@ -20,6 +21,38 @@ use vector::{Data, Vector};
 const RUN_ROWS_MAX: usize = 256;
 /// Bits a value bitmap may have per row.
 const BITS_PER_ROW_MAX: i128 = 64;
+
+/// A block whose keys count, and which of its rows are no longer there.
+#[derive(Clone)]
+pub(crate) struct LiveBlock {
+    pub block: Arc<Block>,
+    pub deleted: Option<Arc<Deleted>>,
+}
+
+impl std::ops::Deref for LiveBlock {
+    type Target = Block;
+    fn deref(&self) -> &Block {
+        &self.block
+    }
+}
+
+impl From<Arc<Block>> for LiveBlock {
+    fn from(block: Arc<Block>) -> Self {
+        LiveBlock { block, deleted: None }
+    }
+}
+
+impl LiveBlock {
+    pub fn of(stored: &StoredBlock) -> Self {
+        LiveBlock { block: stored.block.clone(), deleted: stored.deleted.clone() }
+    }
+    pub fn all(data: &TableData) -> Vec<LiveBlock> {
+        data.stored().iter().map(LiveBlock::of).collect()
+    }
+    fn is_live(&self, row: usize) -> bool {
+        self.deleted.as_ref().is_none_or(|deleted| deleted.live.get(row))
+    }
+}
 
 /// Asked before each block: an error ends the check. A block is some milliseconds of work.
 pub(crate) type GoOn<'a> = &'a dyn Fn() -> Result<()>;
@@ -33,8 +66,8 @@ pub(crate) fn check_unique(
     table: &Schema,
     constraint: &str,
     columns: &[usize],
-    old: &[Arc<Block>],
-    new: &[Arc<Block>],
+    old: &[LiveBlock],
+    new: &[LiveBlock],
     go_on: GoOn<'_>,
 ) -> Result<()> {
     let rows: usize = new.iter().map(|b| b.rows()).sum();
@@ -61,14 +94,14 @@ fn key_text(table: &Schema, columns: &[usize], values: &[Value]) -> String {
 fn find_duplicate(
     table: &Schema,
     columns: &[usize],
-    old: &[Arc<Block>],
-    new: &[Arc<Block>],
+    old: &[LiveBlock],
+    new: &[LiveBlock],
     pass_rows: usize,
     go_on: GoOn<'_>,
 ) -> Result<Option<Vec<Value>>> {
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
-    let near: Vec<&Arc<Block>> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
+    let near: Vec<&LiveBlock> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
     if near.is_empty() {
         match check_clustered(columns, new, go_on)? {
             Clustered::Unique => return Ok(None),
@@ -146,7 +179,7 @@ const PASS_ROWS_MAX: usize = 1 << 23;
 struct Bounds(Option<(Value, Value)>);
 
 impl Bounds {
-    fn of(column: usize, blocks: &[Arc<Block>]) -> Bounds {
+    fn of(column: usize, blocks: &[LiveBlock]) -> Bounds {
         let mut bounds: Option<(Value, Value)> = None;
         for block in blocks {
             let s = block.statistics(column);
@@ -167,7 +200,7 @@ impl Bounds {
 }
 
 /// Whether a row of the block may have a key between the bounds. A key with a NULL never counts.
-fn may_hold(block: &Block, columns: &[usize], bounds: &[Bounds]) -> bool {
+fn may_hold(block: &LiveBlock, columns: &[usize], bounds: &[Bounds]) -> bool {
     block.rows() > 0
         && columns.iter().zip(bounds).all(|(column, bounds)| {
             let s = block.statistics(*column);
@@ -194,12 +227,16 @@ enum Clustered {
 }
 
 /// One pass in row order: while the first column never decreases, duplicates can only stand in one run.
-fn check_clustered(columns: &[usize], blocks: &[Arc<Block>], go_on: GoOn<'_>) -> Result<Clustered> {
+fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> Result<Clustered> {
     let width = columns.len();
     // Keys of the run, one after another.
     let mut run: Vec<i64> = Vec::new();
     let mut last: Option<i64> = None;
     let mut values: Vec<Vec<i64>> = vec![Vec::new(); width];
+    // What the last row of a block says of the next one holds only while it is there.
+    if blocks.iter().any(|block| block.deleted.is_some()) {
+        return Ok(Clustered::No);
+    }
     for block in blocks.iter().filter(|b| b.rows() > 0) {
         go_on()?;
         // The block's statistics may prove it without a look at its rows.
@@ -249,7 +286,7 @@ fn check_clustered(columns: &[usize], blocks: &[Arc<Block>], go_on: GoOn<'_>) ->
     Ok(Clustered::Unique)
 }
 
-fn key_values(columns: &[usize], block: &Block, row: usize) -> Vec<Value> {
+fn key_values(columns: &[usize], block: &LiveBlock, row: usize) -> Vec<Value> {
     columns.iter().map(|c| block.fetch(*c, &[row as u32][..]).value(0)).collect()
 }
 
@@ -276,7 +313,7 @@ fn integers(vector: &Vector, out: &mut Vec<i64>) -> bool {
 /// NULLs passed over, until it returns true; the row it did so for.
 fn find_integer(
     column: usize,
-    block: &Block,
+    block: &LiveBlock,
     min: i128,
     values: usize,
     mut visit: impl FnMut(usize) -> bool,
@@ -288,6 +325,7 @@ fn find_integer(
             let distance = value - min;
             (0..values as i128).contains(&distance)
                 && nulls.is_none_or(|n| n.is_valid(row))
+                && block.is_live(range.start + row)
                 && visit(distance as usize)
         };
         // The arithmetic is of the column's width, which the match decides once a step.
@@ -310,6 +348,7 @@ fn find_integer(
                     distance < values as u64
                         && *value >= min
                         && nulls.is_none_or(|n| n.is_valid(row))
+                        && block.is_live(range.start + row)
                         && visit(distance as usize)
                 }),
                 Err(_) => search!(v),
@@ -356,7 +395,7 @@ impl KeySet {
     /// row is left out.
     fn each_step(
         &mut self,
-        block: &Block,
+        block: &LiveBlock,
         columns: &[usize],
         mut visit: impl FnMut(&mut KeySet, &[u32]) -> Option<usize>,
     ) -> Result<Option<usize>> {
@@ -377,6 +416,7 @@ impl KeySet {
                 // The table uses the high bits of the hash.
                 (passes == 1 || hashes[*row as usize] % passes == pass)
                     && nulls.iter().all(|v| !v.is_null(*row as usize))
+                    && block.is_live(range.start + *row as usize)
             }));
             if let Some(row) = visit(self, &present) {
                 return Ok(Some(range.start + row));
@@ -447,7 +487,7 @@ pub(crate) struct Keyed<'a> {
     pub name: &'a str,
     pub schema: &'a Schema,
     pub columns: &'a [usize],
-    pub blocks: &'a [Arc<Block>],
+    pub blocks: &'a [LiveBlock],
 }
 
 /// Fails when a row of `child` refers to no row of `parent`.
@@ -487,7 +527,7 @@ fn check_references(
         // No row, or in every row a NULL.
         return Ok(());
     }
-    let near: Vec<&Arc<Block>> =
+    let near: Vec<&LiveBlock> =
         parent.blocks.iter().filter(|block| may_hold(block, parent.columns, &bounds)).collect();
     if let ([column], Some((min, values))) = (child.columns, small_range(&bounds, rows)) {
         let mut wanted = Bitmap::empty(values);
@@ -566,6 +606,81 @@ fn check_references(
     Ok(())
 }
 
+/// Fails when a row of `child` has a key of the rows `doomed` that no row of `parent`, without them, has.
+pub(crate) fn check_referenced(
+    constraint: &str,
+    doomed: Keyed<'_>,
+    parent: Keyed<'_>,
+    child: Keyed<'_>,
+    go_on: GoOn<'_>,
+) -> Result<()> {
+    let rows: usize = doomed.blocks.iter().map(|b| b.rows()).sum();
+    let bounds: Vec<Bounds> = doomed.columns.iter().map(|c| Bounds::of(*c, doomed.blocks)).collect();
+    let near: Vec<&LiveBlock> =
+        child.blocks.iter().filter(|block| may_hold(block, child.columns, &bounds)).collect();
+    if rows == 0 || near.is_empty() {
+        return Ok(());
+    }
+    let mut types = Vec::with_capacity(child.columns.len());
+    for (own, other) in child.columns.iter().zip(parent.columns) {
+        let (own, other) = (child.schema.fields()[*own].ty, parent.schema.fields()[*other].ty);
+        let ty = common_key_type(own, other).ok_or_else(|| {
+            Error::internal(format!("a foreign key of type {own} refers to one of type {other}"))
+        })?;
+        types.push(ty);
+    }
+    let passes = rows.div_ceil(PASS_ROWS_MAX) as u64;
+    for pass in 0..passes {
+        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
+        for block in doomed.blocks {
+            go_on()?;
+            keys.each_step(block, doomed.columns, |keys, present| {
+                keys.find(Some(present));
+                keys.remember(present);
+                None
+            })?;
+        }
+        let count = keys.table.len();
+        let filter = keys.take_filter();
+        let mut there = Bitmap::empty(count);
+        for block in parent.blocks.iter().filter(|b| may_hold(b, parent.columns, &bounds)) {
+            go_on()?;
+            keys.each_step(block, parent.columns, |keys, present| {
+                let candidates = keys.candidates(&filter, present);
+                keys.find(Some(&candidates));
+                keys.groups.iter().filter(|group| (**group as usize) < count).for_each(|group| {
+                    there.set(*group as usize);
+                });
+                None
+            })?;
+        }
+        for block in &near {
+            go_on()?;
+            let found = keys.each_step(block, child.columns, |keys, present| {
+                let candidates = keys.candidates(&filter, present);
+                keys.find(Some(&candidates));
+                let gone = |group: &u32| (*group as usize) < count && !there.get(*group as usize);
+                keys.groups.iter().position(gone).map(|at| candidates[at] as usize)
+            })?;
+            if let Some(row) = found {
+                let values = key_values(child.columns, block, row);
+                let (parent_name, child_name) = (parent.name, child.name);
+                return Err(Error::new(
+                    SqlState::ForeignKeyViolation,
+                    format!(
+                        "update or delete on table \"{parent_name}\" violates foreign key constraint \"{constraint}\" on table \"{child_name}\""
+                    ),
+                )
+                .with_detail(format!(
+                    "Key {} is still referenced from table \"{child_name}\".",
+                    key_text(parent.schema, parent.columns, &values)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -602,7 +717,7 @@ mod tests {
 
     type Rows = Vec<Vec<Value>>;
 
-    fn blocks(pool: &Pool, schema: &Schema, rows: &Rows, cut: usize) -> Vec<Arc<Block>> {
+    fn blocks(pool: &Pool, schema: &Schema, rows: &Rows, cut: usize) -> Vec<LiveBlock> {
         let declared: Vec<(Type, bool)> = schema.fields().iter().map(|f| (f.ty, true)).collect();
         rows.chunks(cut.max(1))
             .map(|rows| {
@@ -612,7 +727,7 @@ mod tests {
                 };
                 let parts = [Batch::new((0..declared.len()).map(column).collect(), rows.len())];
                 let encoded = block::encode(&declared, &parts, LayoutKind::default()).unwrap();
-                pool.seal(encoded).unwrap().block
+                pool.seal(encoded).unwrap().block.into()
             })
             .collect()
     }

@@ -23,11 +23,25 @@ impl Session {
         if columns.is_empty() {
             return Err(Error::unsupported(format!("table \"{}\" would have no columns", name.name)));
         }
-        let new = self.new_table(name, columns, options)?;
+        let mut new = self.new_table(name, columns, options)?;
         if !options.temporary {
-            self.database.shared.definitions.refuse_table(name.schema.as_deref(), &name.name)?;
+            self.refuse_name_of_view(name.schema.as_deref(), &name.name)?;
         }
-        self.database.shared.catalog.commit(|draft| draft.create_table(new, existing(options.if_exists)))?;
+        let sequences = self.column_sequences(&new, options)?;
+        for (at, name, identity, _) in &sequences {
+            let always = if identity.always { plan::modification::ALWAYS } else { "" };
+            new.attributes[*at].default = Some(format!("nextval('{name}'){always}"));
+        }
+        self.commit(|draft| {
+            let Some(table) = draft.create_table(new, existing(options.if_exists))? else { return Ok(()) };
+            sequences.into_iter().try_for_each(|(at, name, _, sequence)| {
+                let sequence = catalog::Sequence { owner: Some((table.id, at)), ..sequence };
+                draft.set_sequence(Some(&table.schema), &name.name, Some(sequence))
+            })
+        })?;
+        if options.if_exists == plan::statement::IfExists::Replace {
+            self.drop_orphaned_sequences()?;
+        }
         Ok(ResultSet::done("CREATE TABLE"))
     }
 
@@ -39,7 +53,7 @@ impl Session {
     ) -> Result<Option<ResultSet>> {
         let new = self.new_table(name, vec![], options)?;
         if !options.temporary {
-            self.database.shared.definitions.refuse_table(name.schema.as_deref(), &name.name)?;
+            self.refuse_name_of_view(name.schema.as_deref(), &name.name)?;
         }
         let snapshot = self.snapshot();
         let schema = match (&new.schema, new.temporary) {
@@ -160,13 +174,14 @@ impl Session {
     ) -> Result<ResultSet> {
         names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
         // All or none: one commit.
-        self.database.shared.catalog.commit(|draft| {
+        self.commit(|draft| {
             for name in names {
                 draft.drop_table(name.schema.as_deref(), &name.name, if_exists, cascade)?;
             }
             Ok(())
         })?;
-        self.database.shared.budget.reclaim();
+        self.drop_orphaned_sequences()?;
+        self.reclaim_afterwards();
         Ok(ResultSet::done("DROP TABLE"))
     }
 
@@ -176,15 +191,14 @@ impl Session {
             return Err(Error::new(SqlState::DuplicateSchema, message));
         }
         if name != INFORMATION_SCHEMA {
-            self.database.shared.catalog.commit(|draft| draft.create_schema(name, if_not_exists))?;
+            self.commit(|draft| draft.create_schema(name, if_not_exists))?;
         }
         Ok(ResultSet::done("CREATE SCHEMA"))
     }
 
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
         refuse_system(Some(name))?;
-        self.database.shared.definitions.drop_schema(name, cascade)?;
-        self.database.shared.catalog.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
+        self.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }
 }

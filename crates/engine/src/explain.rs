@@ -28,6 +28,7 @@ impl Session {
             | Statement::Insert { query, .. }
             | Statement::CopyFrom { query, .. }
             | Statement::CopyTo { query, .. } => query,
+            Statement::Modify(modification) => modification.query,
             _ => {
                 return Err(Error::unsupported(
                     "EXPLAIN explains queries, and the queries of statements that have one",

@@ -228,7 +228,8 @@ impl Database {
             )
             .with_hint("it is one of the engine's own; choose another name"));
         }
-        self.shared.definitions.create_external(name, external, replace)
+        let taken = self.shared.catalog.snapshot().macros().contains_key(&name);
+        self.shared.definitions.create_external(name, external, replace, taken)
     }
 
     /// Forgets a function of `create_function`; false when there is none of that name. Statements that run go on.

@@ -1,12 +1,8 @@
-//! Statements that add rows: keys verified, then everything published at once.
-//!
-//! A statement that adds rows to a table with keys holds that table's writers' lock from its snapshot to its commit,
-//! so the rows it verified against are the rows it adds to. Readers are never held up.
+//! Statements that add rows: keys verified (`verify`), then everything published at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use block::Block;
-use catalog::{Append, Existing, NewTable, Table, TableData};
+use catalog::{Existing, NewTable, TableData};
 use operators::context::InsertTarget;
 use plan::statement::{IfExists, ObjectName, TableOptions};
 use plan::{LogicalQuery, OutputColumn, PhysicalNode, PhysicalPlan, TableId};
@@ -14,13 +10,13 @@ use pool::{SealedBlock, WriterOptions};
 use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
-use crate::alter::changed_meanwhile;
-use crate::constraints::{Keyed, check_foreign_key, check_unique};
+use crate::constraints::{LiveBlock, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::Purpose;
 use crate::run::result_schema;
 use crate::session::shown;
+use crate::verify::RowChanges;
 
 /// Keeps the blocks that an insert made until the engine publishes them.
 struct Collected {
@@ -82,76 +78,14 @@ impl Session {
         query: LogicalQuery,
         relations: &SessionRelations,
     ) -> Result<u64> {
-        let id = catalog::TableId(table.0);
         let known = relations.table_by_id(table)?;
-        let keyed = !known.keys.is_empty() || !known.foreign_keys.is_empty();
-        let writers = known.writers().clone();
-        let guard = keyed.then(|| writers.lock().unwrap_or_else(PoisonError::into_inner));
         let blocks =
             self.blocks_of(&shown(name), &known.columns, known.writer_options(), query, relations)?;
         let rows = blocks.iter().map(|b| b.block.rows() as u64).sum();
-        // The query ran against its snapshot; keys are verified against the newest one, and once more if somebody
-        // without keys to lock for was faster.
-        let catalog = &self.database.shared.catalog;
-        let pool = &self.database.shared.pool;
-        let mut current = catalog.snapshot();
-        loop {
-            let now = current.table_by_id(id).cloned().ok_or_else(|| {
-                Error::new(
-                    types::SqlState::UndefinedTable,
-                    format!("table {} was dropped meanwhile", shown(name)),
-                )
-            })?;
-            self.verify(&now, &blocks, &current)?;
-            let outcome = catalog.commit(|draft| {
-                // The blocks have the columns that the table had.
-                let newest = draft.snapshot().table_by_id(id);
-                if newest.is_some_and(|newest| newest.columns != known.columns) {
-                    return Err(changed_meanwhile(&shown(name)));
-                }
-                if keyed {
-                    draft.append_merging(id, Some(now.version), blocks.clone(), pool)
-                } else {
-                    draft.append_merging(id, None, blocks.clone(), pool)
-                }
-            })?;
-            match outcome {
-                Append::Done => break,
-                Append::Changed(_) => current = catalog.snapshot(),
-            }
+        if rows > 0 {
+            self.change_rows(RowChanges::added(known.id, blocks))?;
         }
-        drop(guard);
         Ok(rows)
-    }
-
-    /// Verifies every declared key of the table with the new blocks added.
-    fn verify(&self, table: &Table, new: &[SealedBlock], snapshot: &catalog::Snapshot) -> Result<()> {
-        let fresh: Vec<Arc<Block>> = new.iter().map(|b| b.block.clone()).collect();
-        let old = table.data.blocks();
-        for key in &table.keys {
-            let name = key.constraint_name(&table.name, &table.columns);
-            check_unique(&table.columns, &name, &key.columns, old, &fresh, &|| self.go_on())?;
-        }
-        for key in &table.foreign_keys {
-            let parent = snapshot
-                .table_by_id(key.parent)
-                .ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
-            let mut blocks = parent.data.blocks().to_vec();
-            if key.parent == table.id {
-                blocks.extend(fresh.iter().cloned());
-            }
-            let name = key.constraint_name(&table.name, &table.columns);
-            let child =
-                Keyed { name: &table.name, schema: &table.columns, columns: &key.columns, blocks: &fresh };
-            let parent = Keyed {
-                name: &parent.name,
-                schema: &parent.columns,
-                columns: &key.parent_columns,
-                blocks: &blocks,
-            };
-            check_foreign_key(&name, child, parent, &|| self.go_on())?;
-        }
-        Ok(())
     }
 
     pub(crate) fn create_table_as(
@@ -183,7 +117,7 @@ impl Session {
         let mut new: NewTable = self.new_table(name, fields, options)?;
         let blocks =
             self.blocks_of(&shown(name), &new.columns, catalog::writer_options(&new.options, &new.indices), query, relations)?;
-        let all: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
+        let all: Vec<LiveBlock> = blocks.iter().map(|b| b.block.clone().into()).collect();
         for key in &new.keys {
             let name = key.constraint_name(&new.name, &new.columns);
             check_unique(&new.columns, &name, &key.columns, &[], &all, &|| self.go_on())?;
@@ -201,7 +135,7 @@ impl Session {
         data.discover_unique();
         new.data = Some(data);
         let existing = existing(options.if_exists);
-        self.database.shared.catalog.commit(|draft| draft.create_table(new, existing))?;
+        self.commit(|draft| draft.create_table(new, existing))?;
         Ok(rows)
     }
 }

@@ -41,7 +41,7 @@
 //! The life of a statement: `sql` plans it over the catalog's snapshot (`relations`), the engine runs its scalar
 //! subqueries, `optimizer` makes a physical plan with the snapshot's statistics (`statistics`), `operators` cuts it
 //! into segments, `scheduler` runs them (`run`). Statements that change the catalog are in `define`,
-//! `alter` and `insert`; `system` lists it.
+//! `alter`, `insert` and `modify`, in transactions (`transaction`) whose keys are proved (`verify`); `system` lists it.
 #![forbid(unsafe_code)]
 
 mod alter;
@@ -56,16 +56,20 @@ mod storage_options;
 mod explain;
 mod functions;
 mod insert;
+mod modify;
 mod progress;
 mod recursion;
 mod relations;
 mod result;
 mod run;
+mod sequences;
 mod session;
 pub mod settings;
 mod statistics;
 mod stream;
 mod system;
+mod transaction;
+mod verify;
 
 pub use catalog::{DEFAULT_SCHEMA, nearest};
 pub use database::{Database, Options};

@@ -9,6 +9,7 @@ use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
+use crate::sequences::SequenceValues;
 use crate::session::{Session, Tick};
 use crate::settings::Settings;
 use crate::system::{self, rejects};
@@ -28,6 +29,8 @@ pub(crate) struct SessionRelations {
     describing: bool,
     /// What the session's scans have rejected, by the name of the table.
     rejects: Arc<Mutex<RejectTables>>,
+    /// What nextval has given the session.
+    sequences: SequenceValues,
 }
 
 /// Logs of rejects by name.
@@ -45,9 +48,9 @@ pub(crate) struct Object {
 }
 
 impl SessionRelations {
-    pub fn new(database: &Database, settings: Settings) -> Self {
+    pub fn new(database: &Database, snapshot: Arc<Snapshot>, settings: Settings) -> Self {
         SessionRelations {
-            snapshot: database.shared.catalog.snapshot(),
+            snapshot,
             database: Some(database.clone()),
             objects: HashMap::new(),
             settings,
@@ -55,6 +58,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            sequences: SequenceValues::default(),
         }
     }
     pub fn with_questions(mut self, tick: Tick, asked: usize) -> Self {
@@ -63,6 +67,10 @@ impl SessionRelations {
     }
     pub fn with_objects(mut self, objects: HashMap<String, Object>) -> Self {
         self.objects = objects;
+        self
+    }
+    pub fn with_sequences(mut self, sequences: SequenceValues) -> Self {
+        self.sequences = sequences;
         self
     }
     pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
@@ -102,18 +110,25 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            sequences: SequenceValues::default(),
         }
+    }
+    pub fn database(&self) -> Option<&Database> {
+        self.database.as_ref()
     }
     /// All views: schema, name, definition.
     pub fn views(&self) -> Vec<(String, String, sql::ViewInfo)> {
-        self.database.as_ref().map(|d| d.shared.definitions.views()).unwrap_or_default()
+        let schemas = self.snapshot.schemas().iter();
+        let views =
+            schemas.flat_map(|(schema, held)| held.views.iter().map(move |(name, v)| (schema, name, v)));
+        views.map(|(schema, name, v)| (schema.clone(), name.clone(), view_info(v))).collect()
     }
     pub fn view_comment(&self, schema: &str, name: &str) -> Option<String> {
-        self.database.as_ref()?.shared.definitions.comment_of(schema, name)
+        self.snapshot.view(Some(schema), name)?.comment.clone()
     }
     /// All macros, and whether they give tables.
     pub fn macros(&self) -> Vec<(String, bool)> {
-        self.database.as_ref().map(|d| d.shared.definitions.macros()).unwrap_or_default()
+        self.snapshot.macros().iter().map(|(name, called)| (name.clone(), called.table)).collect()
     }
     /// Functions of the host program by name.
     pub fn externals(&self) -> Vec<(String, plan::External)> {
@@ -137,6 +152,7 @@ impl SessionRelations {
             asked: 0,
             describing: true,
             rejects: self.rejects.clone(),
+            sequences: self.sequences.clone(),
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
@@ -182,7 +198,7 @@ impl sql::Relations for SessionRelations {
         if self.snapshot.find(schema, name).is_some() {
             return None;
         }
-        let view = self.database.as_ref().and_then(|d| d.shared.definitions.view(schema, name));
+        let view = self.snapshot.view(schema, name).map(|view| view_info(view));
         // Tables of rejects come last: their names are not the user's choice.
         view.or_else(|| {
             let known = schema.is_none() && self.rejects().contains_key(name);
@@ -190,10 +206,19 @@ impl sql::Relations for SessionRelations {
         })
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
-        self.database.as_ref()?.shared.definitions.macro_named(name)
+        let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();
+        Some(sql::MacroInfo { parameters, text, table })
     }
     fn external(&self, name: &str) -> Option<plan::External> {
-        self.database.as_ref()?.shared.definitions.external(name)
+        match self.sequences.function(name, self) {
+            Some(function) => Some(function),
+            None => self.database.as_ref()?.shared.definitions.external(name),
+        }
+    }
+    fn unique_constraint(&self, table: TableId, name: &str) -> Option<Vec<usize>> {
+        let table = self.table_by_id(table).ok()?;
+        let key = table.keys.iter().find(|k| k.constraint_name(&table.name, &table.columns) == name)?;
+        Some(key.columns.clone())
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
         self.with_rejects(options, |options| formats::describe(path, options))
@@ -218,7 +243,8 @@ impl sql::Relations for SessionRelations {
                 .with_hint("write ON k IN ('a', 'b')"));
         };
         let (tick, asked) = (self.tick.clone(), self.asked + 1);
-        let session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        let mut session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
+        session.pinned = Some(self.snapshot.clone());
         let result = session.query(query)?;
         let mut rows = Vec::with_capacity(result.rows());
         for batch in result.batches() {
@@ -231,7 +257,11 @@ impl sql::Relations for SessionRelations {
     }
     fn table_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.snapshot.tables().map(|t| t.name.clone()).collect();
-        names.extend(self.database.iter().flat_map(|d| d.shared.definitions.view_names()));
+        names.extend(self.snapshot.schemas().values().flat_map(|s| s.views.keys().cloned()));
         names
     }
+}
+
+fn view_info(view: &catalog::View) -> sql::ViewInfo {
+    sql::ViewInfo { columns: view.columns.clone(), text: view.text.clone() }
 }

@@ -13,17 +13,29 @@ pub struct ResultSet {
     schema: Schema,
     batches: Vec<Batch>,
     tag: String,
+    warning: Option<&'static str>,
     pub(crate) planning: Duration,
 }
 
 impl ResultSet {
     pub fn new(schema: Schema, batches: Vec<Batch>) -> Self {
         let rows: usize = batches.iter().map(|b| b.rows).sum();
-        ResultSet { schema, batches, tag: format!("SELECT {rows}"), planning: Duration::ZERO }
+        ResultSet { schema, batches, tag: format!("SELECT {rows}"), warning: None, planning: Duration::ZERO }
     }
     /// A statement that returns no rows.
     pub fn done(tag: impl Into<String>) -> Self {
-        ResultSet { schema: Schema::new(vec![]), batches: vec![], tag: tag.into(), planning: Duration::ZERO }
+        ResultSet { tag: tag.into(), ..ResultSet::new(Schema::new(vec![]), vec![]) }
+    }
+    /// Rows that a statement gives which is no query.
+    pub(crate) fn returning(schema: Schema, batches: Vec<Batch>, tag: String) -> Self {
+        ResultSet { tag, ..ResultSet::new(schema, batches) }
+    }
+    pub(crate) fn with_warning(self, warning: &'static str) -> Self {
+        ResultSet { warning: Some(warning), ..self }
+    }
+    /// What the statement did not do as it was told, such as BEGIN where there is a transaction.
+    pub fn warning(&self) -> Option<&'static str> {
+        self.warning
     }
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -42,7 +54,7 @@ impl ResultSet {
     pub fn rows(&self) -> usize {
         self.batches.iter().map(|b| b.rows).sum()
     }
-    /// PostgreSQL's command tag: `SELECT 5`, `INSERT 0 3`, `CREATE TABLE`.
+    /// PostgreSQL's command tag: `SELECT 5`, `INSERT 0 3`, `UPDATE 2`, `CREATE TABLE`.
     pub fn tag(&self) -> &str {
         &self.tag
     }

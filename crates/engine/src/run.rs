@@ -160,6 +160,7 @@ impl Session {
             }
             open.extend(node.children());
         }
+        self.note_read(tables.keys().map(|id| catalog::TableId(id.0)));
         let shared = &self.database.shared;
         let mut context = QueryContext::new(
             self.settings().execution(analyze),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -16,8 +17,10 @@ use crate::indices::NewIndex;
 use crate::progress::ProgressWatch;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
+use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
 use crate::stream::OpenStream;
+use crate::transaction::{Current, Modes};
 
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
@@ -36,6 +39,14 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
+    pub(crate) current: Mutex<Current>,
+    /// Of transactions to come.
+    pub(crate) modes: Mutex<Modes>,
+    /// What transactions begin with, if not with the newest.
+    pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
+    /// Memory is to be given back when the transaction ends.
+    pub(crate) reclaims: AtomicBool,
+    sequences: SequenceValues,
 }
 
 impl Session {
@@ -51,6 +62,11 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
+            current: Mutex::default(),
+            modes: Mutex::default(),
+            pinned: None,
+            reclaims: AtomicBool::new(false),
+            sequences: SequenceValues::default(),
         }
     }
 
@@ -178,6 +194,10 @@ impl Session {
             let relations = self.relations();
             Ok(match sql::plan(text, statement, &relations)? {
                 Statement::Query(query) => Some(crate::run::result_schema(&query)),
+                Statement::Modify(modification) => modification.returning.map(|columns| {
+                    let schema = crate::run::result_schema(&modification.query);
+                    Schema::new(schema.fields()[schema.len() - columns..].to_vec())
+                }),
                 _ => None,
             })
         })
@@ -190,16 +210,19 @@ impl Session {
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
         self.guarded(text, || {
-            let started = Instant::now();
-            let relations = self.relations();
-            let planned = sql::plan_with(text, statement, &relations, parameters)?;
-            let bound = started.elapsed();
-            let is_query = matches!(planned, Statement::Query(_));
-            let mut result = self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
-            if is_query {
-                result.planning += bound;
-            }
-            Ok(result)
+            self.as_transaction(statement.ends_transaction(text), || {
+                let started = Instant::now();
+                let relations = self.relations();
+                let planned = sql::plan_with(text, statement, &relations, parameters)?;
+                let bound = started.elapsed();
+                let is_query = matches!(planned, Statement::Query(_));
+                let mut result =
+                    self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
+                if is_query {
+                    result.planning += bound;
+                }
+                Ok(result)
+            })
         })
     }
 
@@ -225,6 +248,12 @@ impl Session {
         statement: Statement,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
+        if let Some(verb) = changing(&statement) {
+            self.refuse_read_only(verb)?;
+        }
+        if !matches!(statement, Statement::Transaction(_)) {
+            self.use_block();
+        }
         match statement {
             Statement::Query(query) => self.run_query(query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
@@ -248,6 +277,15 @@ impl Session {
             Statement::Insert { table, name, query } => {
                 let rows = self.insert_query(table, &name, query, relations)?;
                 Ok(ResultSet::done(format!("INSERT 0 {rows}")))
+            }
+            Statement::Modify(modification) => self.modify(*modification, relations),
+            Statement::Truncate { tables, cascade, restart_identity } => {
+                self.truncate(&tables, cascade, restart_identity)
+            }
+            Statement::CreateSequence(create) => self.create_sequence(&create),
+            Statement::AlterSequence(alter) => self.alter_sequence(&alter),
+            Statement::DropSequence { names, if_exists, cascade } => {
+                self.drop_sequences(&names, if_exists, cascade)
             }
             Statement::CopyFrom { table, name, query, .. } => {
                 let rows = self.insert_query(table, &name, query, relations)?;
@@ -275,10 +313,7 @@ impl Session {
                 self.run_statement(planned, relations)
             }
             Statement::Deallocate { name } => self.deallocate(name.as_deref()),
-            Statement::Transaction { keyword } => Err(Error::unsupported(format!(
-                "{} is not supported yet: every statement is a transaction of its own",
-                keyword.to_uppercase()
-            ))),
+            Statement::Transaction(command) => self.transaction_command(command),
         }
     }
 
@@ -330,6 +365,9 @@ impl Session {
     }
 
     fn show(&self, name: &str) -> Result<ResultSet> {
+        if name == "transaction_isolation" || name == "transaction_isolation_level" {
+            return Ok(text_result(&["transaction_isolation"], &[vec![self.isolation_name().to_owned()]]));
+        }
         let value = database_setting(&self.database, name)
             .or_else(|| self.settings().get(name))
             .ok_or_else(|| settings::unknown(name))?;
@@ -339,7 +377,8 @@ impl Session {
     /// The catalog as this session's next statement sees it.
     pub(crate) fn relations(&self) -> SessionRelations {
         let settings = self.settings().clone();
-        SessionRelations::new(&self.database, settings)
+        SessionRelations::new(&self.database, self.snapshot(), settings)
+            .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
@@ -353,10 +392,39 @@ impl Session {
             None => tick.as_ref().map_or(ControlFlow::Continue(()), |tick| tick()),
         })
     }
+}
 
-    pub(crate) fn snapshot(&self) -> Arc<catalog::Snapshot> {
-        self.database.shared.catalog.snapshot()
-    }
+/// What a statement that changes the database is called where it may not; `None` for others.
+fn changing(statement: &Statement) -> Option<&'static str> {
+    use plan::ModificationKind as K;
+    Some(match statement {
+        Statement::Insert { .. } => "INSERT",
+        Statement::Modify(modification) => match modification.kind {
+            K::Insert => "INSERT",
+            K::Update => "UPDATE",
+            K::Delete => "DELETE",
+            K::Merge => "MERGE",
+        },
+        Statement::Truncate { .. } => "TRUNCATE TABLE",
+        Statement::CopyFrom { .. } => "COPY FROM",
+        Statement::CreateTable { .. } => "CREATE TABLE",
+        Statement::CreateTableAs { .. } => "CREATE TABLE AS",
+        Statement::AlterTable { .. } | Statement::AlterTypes { .. } => "ALTER TABLE",
+        Statement::CreateSchema { .. } => "CREATE SCHEMA",
+        Statement::DropTable { .. } => "DROP TABLE",
+        Statement::DropSchema { .. } => "DROP SCHEMA",
+        Statement::CreateView { .. } => "CREATE VIEW",
+        Statement::RenameView { .. } => "ALTER VIEW",
+        Statement::DropView { .. } => "DROP VIEW",
+        Statement::Comment { .. } => "COMMENT",
+        Statement::CreateMacro { .. } => "CREATE MACRO",
+        Statement::DropMacro { .. } => "DROP MACRO",
+        Statement::CreateSequence(_) => "CREATE SEQUENCE",
+        Statement::AlterSequence(_) => "ALTER SEQUENCE",
+        Statement::DropSequence { .. } => "DROP SEQUENCE",
+        Statement::Call { .. } => "CALL",
+        _ => return None,
+    })
 }
 
 /// A setting that all sessions share.

@@ -8,8 +8,9 @@ use block::Bitmap;
 use catalog::Snapshot;
 use expr::{Predicate, Selected};
 use optimizer::{Sample, Statistics, TableInfo};
-use plan::{Expr, TableId};
-use vector::Batch;
+use plan::{Expr, ROW_REFERENCE, TableId};
+use types::{Type, Value};
+use vector::{Batch, Vector};
 
 /// Blocks looked at, and rows of all of them, for one sample.
 const SAMPLE_BLOCKS: usize = 4;
@@ -65,10 +66,19 @@ impl Statistics for SnapshotStatistics<'_> {
         let taken = SAMPLE_BLOCKS.min(blocks.len());
         for at in 0..taken {
             // Evenly spread, in the middle of each share.
-            let block = &blocks[(2 * at + 1) * blocks.len() / (2 * taken)];
+            let ordinal = (2 * at + 1) * blocks.len() / (2 * taken);
+            let block = &blocks[ordinal];
             let stride = (block.rows() * taken).div_ceil(SAMPLE_ROWS).max(1);
-            let rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
-            let batch = Batch::new(columns.iter().map(|c| block.fetch(*c, &rows)).collect(), rows.len());
+            let mut rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
+            if let Some(deleted) = table.data.deleted(ordinal) {
+                rows.retain(|row| deleted.live.get(*row as usize));
+            }
+            let fetch = |column: &usize| match *column {
+                // Nothing is asked of a row's reference.
+                ROW_REFERENCE => Vector::constant(Type::BigInt, Value::I64(0), rows.len()).flatten(),
+                column => block.fetch(column, &rows),
+            };
+            let batch = Batch::new(columns.iter().map(fetch).collect(), rows.len());
             let mut all = Bitmap::full(rows.len());
             for (predicate, passed) in predicates.iter().zip(&mut sample.filters_passed) {
                 match predicate.select(&batch).ok()? {

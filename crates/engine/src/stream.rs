@@ -260,19 +260,21 @@ impl Session {
             self.execute_one(text, statement, &[])?;
         }
         let opened = self.guarded(text, || {
-            let relations = self.relations();
-            let mut planned = sql::plan_with(text, last, &relations, parameters)?;
-            if let Statement::Execute { name, arguments } = &planned {
-                planned = self.planned_prepared(name, arguments, &relations)?;
-            }
-            match planned {
-                // The places of a scheduler's workers may all be taken by orders that wait as we would.
-                Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
-                    self.stream_query(query, relations, form)
+            self.as_transaction(last.ends_transaction(text), || {
+                let relations = self.relations();
+                let mut planned = sql::plan_with(text, last, &relations, parameters)?;
+                if let Statement::Execute { name, arguments } = &planned {
+                    planned = self.planned_prepared(name, arguments, &relations)?;
                 }
-                other => self.run_statement(other, &relations).map(ResultStream::ready),
-            }
-            .map_err(|error| in_script(error, last))
+                match planned {
+                    // The places of a scheduler's workers may all be taken by orders that wait as we would.
+                    Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
+                        self.stream_query(query, relations, form)
+                    }
+                    other => self.run_statement(other, &relations).map(ResultStream::ready),
+                }
+                .map_err(|error| in_script(error, last))
+            })
         });
         Ok(ResultStream { statement: Some(last.clone()), ..opened? })
     }

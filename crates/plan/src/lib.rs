@@ -13,6 +13,7 @@ pub mod external;
 pub mod file;
 pub mod functions;
 pub mod logical;
+pub mod modification;
 pub mod physical;
 pub mod places;
 pub mod print;
@@ -30,6 +31,7 @@ pub use logical::{
     ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, Recursion, ScanSource,
     TableId,
 };
+pub use modification::{Conflict, Modification, ModificationKind, RowAction};
 pub use physical::{
     FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
     ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,

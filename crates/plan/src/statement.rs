@@ -2,6 +2,7 @@
 
 use types::{Field, Value};
 
+use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
 
 /// A possibly qualified name; `schema` is `None` when the text had none.
@@ -38,6 +39,8 @@ pub struct TableOptions {
     pub foreign_keys: Vec<ForeignKey>,
     /// Columns with a DEFAULT, and its text.
     pub defaults: Vec<(String, String)>,
+    /// Columns numbered by a sequence of their own.
+    pub identities: Vec<Identity>,
     /// WITH (name = value), names in lower case, values as text; `engine` checks them.
     pub with: Vec<(String, String)>,
     pub temporary: bool,
@@ -180,6 +183,21 @@ pub enum Statement {
         name: ObjectName,
         query: LogicalQuery,
     },
+    /// UPDATE, DELETE, MERGE, and those INSERTs that return rows or have an ON CONFLICT.
+    Modify(Box<Modification>),
+    /// TRUNCATE: all rows of these tables, and with `cascade` of those that refer to them.
+    Truncate {
+        tables: Vec<(TableId, ObjectName)>,
+        cascade: bool,
+        restart_identity: bool,
+    },
+    CreateSequence(CreateSequence),
+    AlterSequence(AlterSequence),
+    DropSequence {
+        names: Vec<ObjectName>,
+        if_exists: bool,
+        cascade: bool,
+    },
     /// COPY table FROM files; the query scans them and delivers the table's columns.
     CopyFrom {
         table: TableId,
@@ -253,8 +271,6 @@ pub enum Statement {
     Deallocate {
         name: Option<String>,
     },
-    /// BEGIN, COMMIT and ROLLBACK outside their time: accepted where they change nothing, refused otherwise.
-    Transaction {
-        keyword: String,
-    },
+    /// BEGIN, COMMIT, SAVEPOINT and their kin.
+    Transaction(TransactionCommand),
 }

@@ -17,7 +17,9 @@ mod data_type;
 mod dialect;
 mod functions;
 mod hints;
+mod merge_syntax;
 mod nested_syntax;
+mod overriding;
 mod parse;
 mod pivot;
 mod place;
@@ -28,7 +30,7 @@ mod stack;
 mod statement;
 mod texts;
 
-pub use bind::functions;
+pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
 pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo};
 pub use script::{StatementText, split};
@@ -53,6 +55,9 @@ pub fn plan_with(
     stack::with_room(statement.depth(), || {
         if let Some(defined) = statement::create_macro(own)? {
             return Ok(defined);
+        }
+        if let Some(sequence) = statement::sequence(own)? {
+            return Ok(sequence);
         }
         let parsed = parse::statement(own)?;
         statement::plan(own, &parsed, relations, parameters)

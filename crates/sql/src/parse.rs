@@ -8,8 +8,9 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
+use crate::overriding::{self, Overriding};
 use crate::samples::{self, SampleClause};
-use crate::{hints, nested_syntax, pivot, place, stack};
+use crate::{hints, merge_syntax, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -30,6 +31,9 @@ pub(crate) struct Parsed {
     pub summarize: bool,
     /// ALTER VIEW ... RENAME, which is parsed as ALTER TABLE.
     pub alter_view: bool,
+    /// MERGE's clauses that do nothing, by the place of what was parsed in their stead.
+    pub nothing: Vec<Location>,
+    pub overriding: Overriding,
 }
 
 /// Parses exactly one statement.
@@ -52,6 +56,8 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::take_types(text, &mut tokens);
     nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
+    let nothing = merge_syntax::take(&mut tokens);
+    let overriding = overriding::take(&mut tokens);
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     replace_asof(text, &mut tokens)?;
@@ -71,6 +77,8 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             samples,
             summarize,
             alter_view,
+            nothing,
+            overriding,
         });
     }
     let error = Error::new(
@@ -82,9 +90,11 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
 }
 
 /// Words that are worth guessing where a statement cannot be read.
-const GUESSED: [&str; 26] = [
+const GUESSED: [&str; 32] = [
     "ALTER",
+    "BEGIN",
     "BETWEEN",
+    "COMMIT",
     "COPY",
     "CREATE",
     "DELETE",
@@ -98,12 +108,16 @@ const GUESSED: [&str; 26] = [
     "INSERT",
     "JOIN",
     "LIMIT",
+    "MERGE",
     "OFFSET",
     "ORDER",
     "PARTITION",
     "QUALIFY",
+    "RETURNING",
+    "ROLLBACK",
     "SELECT",
     "TABLE",
+    "TRUNCATE",
     "UNION",
     "UPDATE",
     "VALUES",

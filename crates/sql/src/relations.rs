@@ -15,6 +15,14 @@ pub struct RelationInfo {
     pub defaults: Vec<Option<String>>,
 }
 
+impl RelationInfo {
+    /// GENERATED ALWAYS AS IDENTITY.
+    pub(crate) fn is_always_generated(&self, column: usize) -> bool {
+        let default = self.defaults.get(column).and_then(Option::as_deref);
+        default.is_some_and(|text| text.ends_with(plan::modification::ALWAYS))
+    }
+}
+
 /// A view: the text of its query, and the names of its first columns where they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewInfo {
@@ -61,6 +69,10 @@ pub trait Relations: Sync {
     }
     /// How many rows a table has, where that is known.
     fn rows(&self, _table: TableId) -> Option<u64> {
+        None
+    }
+    /// The columns of a table's unique constraint of that name.
+    fn unique_constraint(&self, _table: TableId, _name: &str) -> Option<Vec<usize>> {
         None
     }
     /// The view of that name.

@@ -26,6 +26,11 @@ impl StatementText {
     pub fn offset(&self) -> usize {
         self.start
     }
+    /// Whether it may end a transaction block: all that one may say after an error in it.
+    pub fn ends_transaction(&self, script: &str) -> bool {
+        let verb = self.of(script).split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        ["rollback", "commit", "abort", "end"].iter().any(|known| verb.eq_ignore_ascii_case(known))
+    }
     /// An upper bound of the nesting of its syntax tree.
     pub(crate) fn depth(&self) -> usize {
         self.depth

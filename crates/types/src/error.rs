@@ -82,6 +82,11 @@ pub enum SqlState {
     NoActiveTransaction,
     InFailedTransaction,
     InvalidSavepoint,
+    /// A sequence has no number to give.
+    SequenceLimitExceeded,
+    NotInPrerequisiteState,
+    /// A value for a column whose values the database makes.
+    GeneratedAlways,
     Internal,
 }
 
@@ -150,6 +155,9 @@ impl SqlState {
             Self::NoActiveTransaction => "25P01",
             Self::InFailedTransaction => "25P02",
             Self::InvalidSavepoint => "3B001",
+            Self::SequenceLimitExceeded => "2200H",
+            Self::NotInPrerequisiteState => "55000",
+            Self::GeneratedAlways => "428C9",
             Self::Internal => "XX000",
         }
     }

@@ -1,7 +1,8 @@
 //! Table scan: blocks in, batches out, dropping rows as early and as cheaply as they can be dropped.
 //!
 //! A unit is one block. In order, and each step only for what the one before left:
-//! 0. of a sample of blocks, only those that it takes; of a sample of rows, a bitmap of those;
+//! 0. of a block with deleted rows, a bitmap of the others; of a sample of blocks, only those that it takes; of a sample
+//!    of rows, a bitmap of those;
 //! 1. every block's minimum and maximum against every predicate and runtime filter, before the scan begins: those in
 //!    which no row can pass are no units;
 //! 2. predicates on codes, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;

@@ -50,6 +50,9 @@ impl TableScan {
             return Ok(Flow::More);
         }
         local.selection.reset_full(rows);
+        if let Some(deleted) = self.table.data.deleted(place.ordinal as usize) {
+            local.selection.and(&deleted.live);
+        }
         if let Some(sample) = self.sample.filter(|s| s.of == SampleOf::Rows) {
             // By the row's number in the table, so that neither blocks nor workers matter.
             let before = self.table.data.row_offsets()[place.ordinal as usize];

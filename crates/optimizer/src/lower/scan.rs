@@ -125,7 +125,8 @@ impl Planner<'_> {
                 }),
                 low: natural(&statistics.min, ty),
                 high: natural(&statistics.max, ty),
-                null_fraction: if rows > 0.0 { statistics.null_count as f64 / rows } else { 0.0 },
+                // Deleted rows are counted among the NULLs, not among the rows.
+                null_fraction: if rows > 0.0 { (statistics.null_count as f64 / rows).min(1.0) } else { 0.0 },
                 moments: None,
             };
         }

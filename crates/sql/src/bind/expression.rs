@@ -33,6 +33,9 @@ pub(crate) enum Clause {
     Values,
     Limit,
     Argument,
+    Update,
+    Merge,
+    Returning,
 }
 
 impl Clause {
@@ -48,6 +51,9 @@ impl Clause {
             Clause::Values => "VALUES",
             Clause::Limit => "LIMIT",
             Clause::Argument => "the arguments of an aggregate function",
+            Clause::Update => "UPDATE",
+            Clause::Merge => "MERGE WHEN",
+            Clause::Returning => "RETURNING",
         }
     }
 }

@@ -21,9 +21,9 @@ use super::{Binder, Key, Relation, folded, operator, single_row};
 use crate::{RelationInfo, place};
 
 /// A table factor: its plan and the names it adds.
-struct Source {
-    plan: LogicalPlan,
-    entries: Vec<Entry>,
+pub(super) struct Source {
+    pub plan: LogicalPlan,
+    pub entries: Vec<Entry>,
     lateral: bool,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Binder<'a> {
         Ok((plan, all))
     }
 
-    fn make_nullable(&mut self, entries: &[Entry]) {
+    pub(super) fn make_nullable(&mut self, entries: &[Entry]) {
         for entry in entries {
             self.columns.get_mut(entry.id).nullable = true;
         }
@@ -303,7 +303,12 @@ impl<'a> Binder<'a> {
         entries
     }
 
-    fn bind_factor(&mut self, factor: &'a TableFactor, visible: &Scope, has_left: bool) -> Result<Source> {
+    pub(super) fn bind_factor(
+        &mut self,
+        factor: &'a TableFactor,
+        visible: &Scope,
+        has_left: bool,
+    ) -> Result<Source> {
         match factor {
             TableFactor::Table { name, alias, args, sample, version, .. } => {
                 if version.is_some() {
@@ -565,7 +570,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
+pub(super) fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
     let mut last: Option<&Rc<str>> = None;
     for entry in new {
         let Some(table) = &entry.table else { continue };
@@ -580,7 +585,7 @@ fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
     None
 }
 
-fn duplicate_alias(name: &str) -> Error {
+pub(super) fn duplicate_alias(name: &str) -> Error {
     Error::new(SqlState::DuplicateAlias, format!("table name \"{name}\" specified more than once"))
         .with_hint("give one of them an alias")
 }

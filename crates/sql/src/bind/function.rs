@@ -10,6 +10,7 @@ use sqlparser::tokenizer::Span;
 use types::datetime::MICROS_PER_DAY;
 use types::{Error, Result, SqlState, Type, Value};
 
+use super::SETVAL_CALLED;
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
@@ -97,8 +98,10 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return self.scalar_macro(&name, called, arguments, span);
         }
+        let three = matches!(&call.args, FunctionArguments::List(list) if list.args.len() == 3);
+        let called = if name == "setval" && three { SETVAL_CALLED } else { &name };
         if idents.len() == 1
-            && let Some(external) = self.binder.relations.external(&name)
+            && let Some(external) = self.binder.relations.external(called)
         {
             return self.external(&name, external, call, span);
         }

@@ -12,6 +12,7 @@ mod asof;
 mod casts;
 pub(crate) mod coerce;
 mod columns;
+pub(crate) mod conflict;
 mod decorrelate;
 mod describe;
 pub(crate) mod expression;
@@ -24,6 +25,8 @@ mod library;
 mod listing;
 pub(crate) mod literal;
 mod macros;
+pub(crate) mod merge;
+pub(crate) mod modify;
 pub(crate) mod nested;
 mod nested_calls;
 mod operator;
@@ -49,10 +52,13 @@ mod unnesting;
 mod values;
 pub(crate) mod window;
 
+pub use external::SETVAL_CALLED;
 #[cfg(test)]
 pub(crate) use listing::function_names;
 pub use listing::functions;
+pub(crate) use merge::MERGE_ACTION;
 pub(crate) use retype::Retyped;
+pub(crate) use values::is_default;
 
 use std::collections::HashSet;
 use std::rc::Rc;

@@ -70,7 +70,7 @@ impl<'a> Binder<'a> {
         Ok(relation)
     }
 
-    fn bind_with(&mut self, with: &'a With, outer: &Option<Rc<Scope>>) -> Result<()> {
+    pub(super) fn bind_with(&mut self, with: &'a With, outer: &Option<Rc<Scope>>) -> Result<()> {
         let first = self.ctes.len();
         for cte in &with.cte_tables {
             let name = folded(&cte.alias.name);

@@ -577,7 +577,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
-    fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
+    pub(super) fn bind_item(&mut self, item: &'a SelectItem, items: &mut Vec<Item>) -> Result<()> {
         let (ast, alias) = match item {
             SelectItem::UnnamedExpr(expr) => (expr, None),
             SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),

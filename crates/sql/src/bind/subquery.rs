@@ -73,6 +73,28 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(Expr::column(placeholder, ty), span))
     }
 
+    /// As `scalar_subquery`, the value of one of the `width` columns; `None` when there are not so many.
+    pub(super) fn subquery_column(
+        &mut self,
+        query: &'a Query,
+        at: usize,
+        width: usize,
+    ) -> Result<Option<Bound>> {
+        let span = query_span(query);
+        let relation = self.subquery(query)?;
+        if relation.columns.len() != width {
+            return Ok(None);
+        }
+        let (plan, column) = (relation.plan, relation.columns[at].1);
+        let ty = self.binder.columns.get(column).ty;
+        if free_columns(&plan).is_empty() {
+            return Ok(Some(Bound::typed(self.run_before(plan, column, ty), span)));
+        }
+        let placeholder = self.binder.columns.add("subquery", ty, true);
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Scalar { column } });
+        Ok(Some(Bound::typed(Expr::column(placeholder, ty), span)))
+    }
+
     /// An uncorrelated scalar subquery, by its number.
     fn run_before(&mut self, plan: LogicalPlan, column: ColumnId, ty: Type) -> Expr {
         let plan = if plan.output() == [column] {

@@ -65,6 +65,9 @@ impl<'a> Binder<'a> {
         let scope = Rc::new(Scope::default());
         let fields = schema.fields();
         let defaults = self.defaults(fields, defaults)?;
+        // A default that is computed for each row is so above all rows, unless some are given a value.
+        let late = |at: usize| !targets.contains(&at) && defaults[at].as_literal().is_none();
+        let late: Vec<usize> = (0..fields.len()).filter(|at| late(*at)).collect();
         let mut rows = Vec::with_capacity(values.rows.len());
         let mut pending = Vec::with_capacity(values.rows.len());
         let mut nullable = vec![false; fields.len()];
@@ -94,14 +97,20 @@ impl<'a> Binder<'a> {
             for (flag, expr) in nullable.iter_mut().zip(&out) {
                 *flag = *flag || self.nullable(expr);
             }
-            rows.push(out);
+            let early = out.into_iter().enumerate().filter(|(at, _)| !late.contains(at));
+            rows.push(early.map(|(_, expr)| expr).collect());
         }
         let ids: Vec<ColumnId> = fields
             .iter()
             .zip(nullable)
             .map(|(f, nullable)| self.columns.add(f.name.clone(), f.ty, nullable))
             .collect();
-        let plan = self.rows_plan(rows, pending, ids.clone())?;
+        let early = ids.iter().enumerate().filter(|(at, _)| !late.contains(at)).map(|(_, id)| *id);
+        let mut plan = self.rows_plan(rows, pending, early.collect())?;
+        if !late.is_empty() {
+            let computed = late.iter().map(|at| (ids[*at], defaults[*at].clone())).collect();
+            plan = self.beside(plan, computed);
+        }
         let columns = fields.iter().zip(ids).map(|(f, id)| (f.name.as_str().into(), id)).collect();
         Ok(Relation { plan, columns })
     }
@@ -185,6 +194,6 @@ impl<'a> Binder<'a> {
 }
 
 /// The keyword DEFAULT.
-fn is_default(ast: &Ast) -> bool {
+pub(crate) fn is_default(ast: &Ast) -> bool {
     matches!(strip(ast), Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("default"))
 }

@@ -126,6 +126,10 @@ impl Context<'_> {
                 .with_hint("make a table with the key by CREATE TABLE, and INSERT INTO it");
             return Err(self.at(error, column.name.span));
         }
+        if !options.identities.is_empty() {
+            let error = Error::unsupported("a column with a sequence cannot be added");
+            return Err(self.at(error, column.name.span));
+        }
         let default = options.defaults.pop().map(|(_, text)| text);
         let value = match &default {
             None => Value::Null,

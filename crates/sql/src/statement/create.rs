@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use plan::statement::{AddedKey, ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint,
+    ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint, GeneratedAs,
     HiveDistributionStyle, Spanned, SqlOption, TableConstraint,
 };
 use types::{Error, Field, Result, SqlState};
@@ -94,6 +94,14 @@ impl Context<'_> {
         for constraint in &create.constraints {
             self.constraint(constraint, &mut options)?;
         }
+        for (at, identity) in options.identities.iter().enumerate() {
+            let column = &identity.column;
+            let defaults = options.defaults.iter().any(|(name, _)| name == column);
+            if defaults || options.identities[..at].iter().any(|other| other.column == *column) {
+                let message = format!("multiple default values specified for column \"{column}\"");
+                return Err(Error::new(SqlState::SyntaxError, message));
+            }
+        }
         self.check_keys(&mut columns, &options)?;
         Ok(Statement::CreateTable { name, columns, options })
     }
@@ -135,8 +143,15 @@ impl Context<'_> {
 
     pub(super) fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
-        let ty = data_type::column_type(&column.data_type).placed(self.text, column.name.span)?;
-        let mut nullable = true;
+        let serial = super::sequence::serial(&column.data_type);
+        let ty = match serial {
+            Some(ty) => ty,
+            None => data_type::column_type(&column.data_type).placed(self.text, column.name.span)?,
+        };
+        let mut nullable = serial.is_none();
+        if serial.is_some() {
+            options.identities.push(super::sequence::identity(&name, ty, None, false)?);
+        }
         for option in &column.options {
             let refuse = |what: &str| {
                 let error = Error::unsupported(format!("{what} is not supported"));
@@ -162,6 +177,13 @@ impl Context<'_> {
                     options.defaults.push((name.clone(), self.default_text(value, &field)?));
                 }
                 ColumnOption::Check(_) => return refuse("CHECK"),
+                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                    let always = matches!(generated_as, GeneratedAs::Always);
+                    let given = sequence_options.as_deref();
+                    nullable = false;
+                    let identity = super::sequence::identity(&name, ty, given, always);
+                    options.identities.push(identity.placed(self.text, column.name.span)?);
+                }
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                     return refuse("a generated column");
                 }

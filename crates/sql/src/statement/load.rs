@@ -3,7 +3,7 @@
 use plan::statement::Statement;
 use sqlparser::ast::{
     CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
-    TableObject,
+    TableObject, With,
 };
 use types::{Error, Result, Schema, SqlState};
 
@@ -12,7 +12,7 @@ use crate::bind::{Binder, folded};
 use crate::place;
 
 impl Context<'_> {
-    pub(super) fn insert(&self, insert: &Insert) -> Result<Statement> {
+    pub(super) fn insert_with(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
         let odd = insert.or.is_some()
             || insert.ignore
             || insert.overwrite
@@ -23,19 +23,10 @@ impl Context<'_> {
         if odd {
             return Err(Error::unsupported("this form of INSERT is not supported").at(place::START));
         }
-        if insert.on.is_some() {
-            return Err(Error::unsupported("ON CONFLICT is not supported").at(place::START));
-        }
-        if insert.returning.is_some() {
-            return Err(Error::unsupported("RETURNING is not supported").at(place::START));
-        }
         let TableObject::TableName(table) = &insert.table else {
             return Err(Error::unsupported("INSERT takes a table's name").at(place::START));
         };
-        let Some(query) = &insert.source else {
-            return Err(Error::unsupported("INSERT needs VALUES or a query").at(place::START));
-        };
-        let (name, info) = self.table(table)?;
+        let (name, info) = self.changed_or_made(table)?;
         let idents: Vec<&Ident> = insert.columns.iter().filter_map(single).collect();
         if idents.len() != insert.columns.len() {
             return Err(Error::new(SqlState::SyntaxError, "INSERT columns are plain names"));
@@ -44,15 +35,23 @@ impl Context<'_> {
         if idents.is_empty() {
             // Fewer values than columns fill the first ones.
             use sqlparser::ast::SetExpr;
-            if let SetExpr::Values(values) = query.body.as_ref()
+            if let Some(query) = &insert.source
+                && let SetExpr::Values(values) = query.body.as_ref()
                 && let Some(first) = values.rows.first()
                 && first.content.len() < targets.len()
             {
                 targets.truncate(first.content.len());
             }
         }
-        let query = self.binder().query_into(query, &info.columns, &targets, &info.defaults)?;
-        Ok(Statement::Insert { table: info.id, name, query })
+        let targets = self.given(insert, &info, targets)?;
+        let plain = with.is_none() && insert.on.is_none() && insert.returning.is_none();
+        match &insert.source {
+            Some(query) if plain => {
+                let query = self.binder().query_into(query, &info.columns, &targets, &info.defaults)?;
+                Ok(Statement::Insert { table: info.id, name, query })
+            }
+            _ => self.insert_and_more(insert, with, (name, info), targets),
+        }
     }
 
     pub(super) fn copy(

@@ -5,7 +5,10 @@ mod create;
 mod define;
 mod index;
 mod load;
+mod modify;
+mod sequence;
 mod session;
+mod transaction;
 
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
@@ -23,6 +26,7 @@ use crate::{RelationInfo, Relations, place};
 /// Plans one parsed statement.
 pub use create::COLUMNS_MAX;
 pub(crate) use define::create_macro;
+pub(crate) use sequence::sequence;
 
 pub(crate) fn plan(
     text: &str,
@@ -70,8 +74,14 @@ impl Context<'_> {
         if let Some(relation) = binder.inspect(syntax, self.summarize)? {
             return Ok(Statement::Query(binder.finish(relation)?));
         }
+        if let Some(transaction) = self.transaction(syntax) {
+            return transaction;
+        }
         match syntax {
-            Syntax::Query(query) => Ok(Statement::Query(self.binder().query(query)?)),
+            Syntax::Query(query) => match self.modifying_query(query) {
+                Some(statement) => statement,
+                None => Ok(Statement::Query(self.binder().query(query)?)),
+            },
             Syntax::CreateTable(create) => self.create_table(create),
             Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
                 let SchemaName::Simple(name) = schema_name else {
@@ -93,7 +103,11 @@ impl Context<'_> {
             Syntax::Deallocate { name, .. } => {
                 Ok(Statement::Deallocate { name: Some(folded(name)).filter(|n| n != "all") })
             }
-            Syntax::Insert(insert) => self.insert(insert),
+            Syntax::Insert(insert) => self.insert_with(insert, None),
+            Syntax::Update(update) => self.update(update, None),
+            Syntax::Delete(delete) => self.delete(delete, None),
+            Syntax::Merge(merge) => self.merge(merge, None),
+            Syntax::Truncate(truncate) => self.truncate(truncate),
             Syntax::Copy { source, to, target, options, legacy_options, .. } => {
                 self.copy(source, *to, target, options, legacy_options)
             }
@@ -104,22 +118,10 @@ impl Context<'_> {
             Syntax::Reset(reset) => self.reset(reset),
             Syntax::ShowVariable { variable } => self.show(variable),
             Syntax::Call(call) => self.call(call),
-            Syntax::StartTransaction { .. } => Ok(Statement::Transaction { keyword: "begin".into() }),
-            Syntax::Commit { .. } => Ok(Statement::Transaction { keyword: "commit".into() }),
-            Syntax::Rollback { savepoint: None, .. } => {
-                Ok(Statement::Transaction { keyword: "rollback".into() })
-            }
             other => {
                 let shown = other.to_string();
-                let changes_rows = matches!(
-                    other,
-                    Syntax::Update(_) | Syntax::Delete(_) | Syntax::Merge(_) | Syntax::Truncate(_)
-                );
-                let words = if changes_rows { 1 } else { 2 };
-                let verb: Vec<&str> = shown.split_whitespace().take(words).collect();
-                let error = Error::unsupported(format!("{} is not supported", verb.join(" ")));
-                let hint = "rows are not changed here: write CREATE OR REPLACE TABLE t AS SELECT ... FROM t";
-                Err(if changes_rows { error.with_hint(hint) } else { error }.at(place::START))
+                let verb: Vec<&str> = shown.split_whitespace().take(2).collect();
+                Err(Error::unsupported(format!("{} is not supported", verb.join(" "))).at(place::START))
             }
         }
     }
@@ -249,6 +251,7 @@ impl Context<'_> {
         match planned {
             Statement::Query(_)
             | Statement::Insert { .. }
+            | Statement::Modify(_)
             | Statement::CopyFrom { .. }
             | Statement::CopyTo { .. }
             | Statement::CreateTableAs { .. } => {

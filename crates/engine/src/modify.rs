@@ -1,0 +1,237 @@
+//! UPDATE, DELETE, MERGE, INSERT ... ON CONFLICT and RETURNING, and TRUNCATE.
+//!
+//! A modification is a query whose rows say what is to be done (`plan::Modification`). Its result is walked once, in
+//! order: rows to be deleted become a bitmap a block, new rows become blocks, and what RETURNING asked for is the
+//! statement's result.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use block::Bitmap;
+use catalog::{BlockId, Table, TableData};
+use plan::statement::ObjectName;
+use plan::{Conflict, Modification, ModificationKind, RowAction, TableId, referenced_row};
+use pool::{BlockWriter, SealedBlock};
+use types::{Error, Result, Schema, SqlState, Value};
+use vector::Batch;
+
+use crate::Session;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+use crate::run::{Purpose, conform, result_schema};
+use crate::verify::RowChanges;
+
+impl Session {
+    pub(crate) fn modify(
+        &self,
+        modification: Modification,
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
+        let Modification { kind, table, query, returning, conflict, assigned, .. } = modification;
+        let known = relations.table_by_id(table)?;
+        let schema = result_schema(&query);
+        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
+        let batches = conform(run.result.batches, &schema)?;
+        let returned = schema.len() - returning.unwrap_or(0);
+        let mut changes = Changes::new(self, kind, &known, conflict);
+        let mut rows = Vec::new();
+        for batch in batches {
+            self.go_on()?;
+            let kept = changes.take(&batch)?;
+            if returning.is_some() {
+                let columns = batch.columns[returned..].to_vec();
+                rows.push(Batch::new(columns, batch.rows).gather(&kept));
+            }
+        }
+        let Changes { doomed, writer, mut added, count, .. } = changes;
+        added.append(&mut writer.finish()?);
+        let stored = known.data.stored();
+        let deleted: Vec<(BlockId, Arc<Bitmap>)> =
+            doomed.into_iter().map(|(ordinal, rows)| (stored[ordinal as usize].id, Arc::new(rows))).collect();
+        if count > 0 {
+            self.change_rows(RowChanges { table: known.id, deleted, added, assigned })?;
+        }
+        let tag = match kind {
+            ModificationKind::Insert => format!("INSERT 0 {count}"),
+            ModificationKind::Update => format!("UPDATE {count}"),
+            ModificationKind::Delete => format!("DELETE {count}"),
+            ModificationKind::Merge => format!("MERGE {count}"),
+        };
+        match returning {
+            None => Ok(ResultSet::done(tag)),
+            Some(_) => {
+                let schema = Schema::new(schema.fields()[returned..].to_vec());
+                Ok(ResultSet::returning(schema, rows, tag))
+            }
+        }
+    }
+
+    pub(crate) fn truncate(
+        &self,
+        tables: &[(TableId, ObjectName)],
+        cascade: bool,
+        restart_identity: bool,
+    ) -> Result<ResultSet> {
+        let snapshot = self.snapshot();
+        let mut emptied: BTreeSet<catalog::TableId> =
+            tables.iter().map(|(id, _)| catalog::TableId(id.0)).collect();
+        let mut open: Vec<catalog::TableId> = emptied.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            let table = crate::verify::table(&snapshot, id)?;
+            for child in snapshot.dependents(id) {
+                if emptied.contains(&child.id) {
+                    continue;
+                }
+                if !cascade {
+                    let message = "cannot truncate a table referenced in a foreign key constraint";
+                    let (child, parent) = (&child.name, &table.name);
+                    return Err(Error::new(SqlState::FeatureNotSupported, message)
+                        .with_detail(format!("Table \"{child}\" references \"{parent}\"."))
+                        .with_hint(format!(
+                            "Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."
+                        )));
+                }
+                emptied.insert(child.id);
+                open.push(child.id);
+            }
+        }
+        self.commit(|draft| {
+            for id in &emptied {
+                let types = crate::verify::table(draft.snapshot(), *id)?.data.types().to_vec();
+                draft.set_data(*id, TableData::empty(&types))?;
+            }
+            Ok(())
+        })?;
+        if restart_identity {
+            self.restart_owned(&emptied)?;
+        }
+        self.reclaim_afterwards();
+        Ok(ResultSet::done("TRUNCATE TABLE"))
+    }
+}
+
+/// What a modification's rows come to.
+struct Changes<'a> {
+    kind: ModificationKind,
+    table: &'a Table,
+    conflict: Option<Conflict>,
+    /// Keys of new rows, one set a key of `conflict`.
+    keys: Vec<HashSet<Vec<Value>>>,
+    /// By ordinal of the block.
+    doomed: BTreeMap<u32, Bitmap>,
+    writer: BlockWriter,
+    added: Vec<SealedBlock>,
+    count: usize,
+}
+
+impl<'a> Changes<'a> {
+    fn new(session: &Session, kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>) -> Self {
+        let pool = session.database.shared.pool.clone();
+        let writer = BlockWriter::new(pool, table.declarations(), table.options.writer_options());
+        let keys = conflict.iter().flat_map(|c| &c.keys).map(|_| HashSet::new()).collect();
+        let (doomed, added) = (BTreeMap::new(), Vec::new());
+        Changes { kind, table, conflict, keys, doomed, writer, added, count: 0 }
+    }
+
+    /// Takes note of a batch; the rows of it that something is done for.
+    fn take(&mut self, batch: &Batch) -> Result<Vec<u32>> {
+        let (mut kept, mut fresh) = (Vec::new(), Vec::new());
+        for row in 0..batch.rows {
+            let number = batch.columns[0].value(row).as_i64();
+            let action = number.and_then(RowAction::from_number);
+            let action = action.ok_or_else(|| Error::internal("a row without an action"))?;
+            let done = match action {
+                RowAction::Nothing => false,
+                RowAction::Insert => self.is_new(batch, row)?,
+                RowAction::Update | RowAction::Delete => self.doom(batch, row)?,
+            };
+            if done {
+                kept.push(row as u32);
+                if action != RowAction::Delete {
+                    fresh.push(row as u32);
+                }
+            }
+        }
+        self.count += kept.len();
+        if !fresh.is_empty() {
+            let width = self.table.columns.len();
+            let columns = batch.columns[Modification::LEADING..Modification::LEADING + width].to_vec();
+            let rows = Batch::new(columns, batch.rows).gather(&fresh);
+            self.added.append(&mut self.writer.push(conforming(self.table, rows)?)?);
+        }
+        Ok(kept)
+    }
+
+    /// Whether no new row before has one of the keys of this one.
+    fn is_new(&mut self, batch: &Batch, row: usize) -> Result<bool> {
+        let Some(conflict) = &self.conflict else { return Ok(true) };
+        let key = |columns: &Vec<usize>| -> Option<Vec<Value>> {
+            let value = |c: &usize| batch.columns[Modification::LEADING + c].value(row);
+            let values: Vec<Value> = columns.iter().map(value).collect();
+            // NULLs are never equal.
+            (!values.iter().any(Value::is_null)).then_some(values)
+        };
+        let keys: Vec<Option<Vec<Value>>> = conflict.keys.iter().map(key).collect();
+        let taken = |(key, known): (&Option<Vec<Value>>, &HashSet<Vec<Value>>)| {
+            key.as_ref().is_some_and(|key| known.contains(key))
+        };
+        if keys.iter().zip(&self.keys).any(taken) {
+            return if conflict.update { Err(twice("ON CONFLICT DO UPDATE")) } else { Ok(false) };
+        }
+        for (key, known) in keys.into_iter().zip(&mut self.keys) {
+            known.extend(key);
+        }
+        Ok(true)
+    }
+
+    /// Whether the row is not doomed yet, which it is now.
+    fn doom(&mut self, batch: &Batch, row: usize) -> Result<bool> {
+        let reference = batch.columns[1].value(row).as_i64();
+        let reference = reference.ok_or_else(|| Error::internal("no row to change"))?;
+        let (ordinal, place) = referenced_row(reference);
+        let Some(stored) = self.table.data.stored().get(ordinal as usize) else {
+            return Err(Error::internal("a row to change is in no block"));
+        };
+        let rows = self.doomed.entry(ordinal).or_insert_with(|| Bitmap::empty(stored.block.rows()));
+        if !rows.get(place as usize) {
+            rows.set(place as usize);
+            return Ok(true);
+        }
+        match self.kind {
+            // A row that several rows of FROM or USING go with is changed once.
+            ModificationKind::Update | ModificationKind::Delete => Ok(false),
+            ModificationKind::Merge => Err(twice("MERGE")),
+            ModificationKind::Insert => Err(twice("ON CONFLICT DO UPDATE")),
+        }
+    }
+}
+
+fn twice(command: &str) -> Error {
+    let message = format!("{command} command cannot affect row a second time");
+    let hint = match command {
+        "MERGE" => "Ensure that not more than one source row matches any one target row.",
+        _ => {
+            "Ensure that no rows proposed for insertion within the same command have duplicate constrained values."
+        }
+    };
+    Error::new(SqlState::CardinalityViolation, message).with_hint(hint)
+}
+
+/// New rows with the types of the table's columns, and no NULL where there may be none.
+fn conforming(table: &Table, batch: Batch) -> Result<Batch> {
+    let mut columns = Vec::with_capacity(batch.columns.len());
+    for (column, field) in batch.columns.into_iter().zip(table.columns.fields()) {
+        if !field.nullable && column.has_nulls() {
+            return Err(Error::new(
+                SqlState::NotNullViolation,
+                format!(
+                    "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
+                    field.name, table.name
+                ),
+            ));
+        }
+        columns.push(column.retyped(field.ty).ok_or_else(|| Error::out_of_range(&field.ty))?);
+    }
+    Ok(Batch::new(columns, batch.rows))
+}

@@ -1,0 +1,552 @@
+//! Sequences: CREATE, ALTER and DROP, and the functions nextval, currval, setval and lastval.
+//!
+//! A sequence's definition is the catalog's and as transactional as everything there; the numbers are given from one
+//! counter that all snapshots of it share, and stay given. A batch of rows takes its numbers with one step. Numbers are
+//! announced before they are given (`Sequence::reserved`), so that none is given again after a crash.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use catalog::{Catalog, Sequence, Snapshot};
+use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
+use plan::statement::{ObjectName, TableOptions};
+use plan::{External, ExternalFunction};
+use types::{Error, Result, SqlState, Type, Value};
+use vector::Vector;
+
+use crate::Session;
+use crate::database::Database;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+use crate::session::shown;
+
+/// Numbers announced beyond those that are given.
+const AHEAD: i64 = 32;
+
+/// What a session was given, for currval and lastval; shared by its statements.
+#[derive(Clone, Default)]
+pub(crate) struct SequenceValues(Arc<Mutex<Given>>);
+
+#[derive(Default)]
+struct Given {
+    /// By the sequence's counter.
+    values: HashMap<usize, i64>,
+    /// The sequence that nextval was called for last.
+    last: Option<usize>,
+}
+
+fn identity(sequence: &Sequence) -> usize {
+    Arc::as_ptr(&sequence.next) as usize
+}
+
+impl SequenceValues {
+    fn lock(&self) -> MutexGuard<'_, Given> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The function of that name, over the sequences that the statement sees.
+    pub fn function(&self, name: &str, relations: &SessionRelations) -> Option<External> {
+        let database = relations.database()?.clone();
+        let source = Source { values: self.clone(), snapshot: relations.snapshot().clone(), database };
+        type Body = fn(&Source, &[Vector], usize) -> Result<Vec<Value>>;
+        let (arguments, body): (Vec<Type>, Body) = match name {
+            "nextval" => (vec![Type::Text], Source::nextval),
+            "currval" => (vec![Type::Text], Source::currval),
+            "lastval" => (vec![], Source::lastval),
+            "setval" => (vec![Type::Text, Type::BigInt], Source::setval),
+            sql::SETVAL_CALLED => (vec![Type::Text, Type::BigInt, Type::Boolean], Source::setval),
+            _ => return None,
+        };
+        let code = move |inputs: &[Vector], rows: usize| {
+            Ok(Vector::from_values(Type::BigInt, &body(&source, inputs, rows)?))
+        };
+        Some(External::Scalar(Arc::new(ExternalFunction {
+            name: name.into(),
+            arguments,
+            returns: Type::BigInt,
+            volatile: true,
+            body: Arc::new(expr::ExternalBody(Box::new(code))),
+        })))
+    }
+}
+
+/// Where the functions find sequences.
+struct Source {
+    values: SequenceValues,
+    snapshot: Arc<Snapshot>,
+    database: Database,
+}
+
+impl Source {
+    /// The sequence that an argument names.
+    fn find(&self, name: &Value) -> Result<Option<(ObjectName, Arc<Sequence>)>> {
+        let Some(text) = name.as_text() else { return Ok(None) };
+        let name = parsed_name(text);
+        let sequence = find(&self.snapshot, &name).ok_or_else(|| unknown(&name))?;
+        Ok(Some((name, sequence)))
+    }
+
+    fn nextval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
+        let mut out = Vec::with_capacity(rows);
+        let mut row = 0;
+        while row < rows {
+            let name = inputs[0].value(row);
+            let mut end = row + 1;
+            while end < rows && inputs[0].value(end) == name {
+                end += 1;
+            }
+            match self.find(&name)? {
+                None => out.extend((row..end).map(|_| Value::Null)),
+                Some((name, sequence)) => {
+                    let numbers = take(&name, &sequence, end - row)?;
+                    self.announce(&name, &sequence)?;
+                    let mut given = self.values.lock();
+                    given.last = Some(identity(&sequence));
+                    if let Some(last) = numbers.last() {
+                        given.values.insert(identity(&sequence), *last);
+                    }
+                    out.extend(numbers.into_iter().map(Value::I64));
+                }
+            }
+            row = end;
+        }
+        Ok(out)
+    }
+
+    fn currval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
+        let value = |row: usize| {
+            let Some((name, sequence)) = self.find(&inputs[0].value(row))? else { return Ok(Value::Null) };
+            let known = self.values.lock().values.get(&identity(&sequence)).copied();
+            known.map(Value::I64).ok_or_else(|| {
+                let message =
+                    format!("currval of sequence \"{}\" is not yet defined in this session", name.name);
+                Error::new(SqlState::NotInPrerequisiteState, message)
+            })
+        };
+        (0..rows).map(value).collect()
+    }
+
+    fn lastval(&self, _inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
+        let given = self.values.lock();
+        let last = given.last.and_then(|last| given.values.get(&last)).copied().ok_or_else(|| {
+            let message = "lastval is not yet defined in this session";
+            Error::new(SqlState::NotInPrerequisiteState, message)
+        })?;
+        Ok(vec![Value::I64(last); rows])
+    }
+
+    fn setval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
+        let mut out = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let to = inputs[1].value(row).as_i64();
+            let called = inputs.get(2).map_or(Some(true), |called| called.value(row).as_bool());
+            let (Some((name, sequence)), Some(to), Some(called)) =
+                (self.find(&inputs[0].value(row))?, to, called)
+            else {
+                out.push(Value::Null);
+                continue;
+            };
+            if to < sequence.minimum || to > sequence.maximum {
+                let message = format!(
+                    "setval: value {to} is out of bounds for sequence \"{}\" ({}..{})",
+                    name.name, sequence.minimum, sequence.maximum
+                );
+                return Err(Error::new(SqlState::NumericValueOutOfRange, message));
+            }
+            let next = if called { after(&sequence, to) } else { to };
+            sequence.next.store(next, Relaxed);
+            self.announce_from(&name, &sequence, next)?;
+            if called {
+                self.values.lock().values.insert(identity(&sequence), to);
+            }
+            out.push(Value::I64(to));
+        }
+        Ok(out)
+    }
+
+    /// Makes sure that the numbers just given lie before those announced.
+    fn announce(&self, name: &ObjectName, sequence: &Sequence) -> Result<()> {
+        let next = sequence.next.load(Relaxed);
+        let newest = self.database.shared.catalog.snapshot();
+        let reserved = find(&newest, name).map(|s| s.reserved);
+        let passed = reserved.is_some_and(|reserved| match sequence.increment > 0 {
+            true => next > reserved,
+            false => next < reserved,
+        });
+        // Where numbers began anew, because the sequence cycles, they are announced anew.
+        if passed { self.announce_from(name, sequence, ahead(sequence, next)) } else { Ok(()) }
+    }
+
+    fn announce_from(&self, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
+        announce(&self.database.shared.catalog, name, sequence, reserved)
+    }
+}
+
+/// Writes down from where on numbers are free, unless the sequence is not everybody's yet.
+fn announce(catalog: &Catalog, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
+    catalog.commit(|draft| {
+        let Some(known) = find(draft.snapshot(), name) else { return Ok(()) };
+        if identity(&known) != identity(sequence) || known.reserved == reserved {
+            return Ok(());
+        }
+        let (schema, own) = place(draft.snapshot(), name);
+        draft.set_sequence(Some(&schema), &own, Some(Sequence { reserved, ..copy(&known) }))
+    })
+}
+
+fn ahead(sequence: &Sequence, next: i64) -> i64 {
+    let far = next.saturating_add(sequence.increment.saturating_mul(AHEAD));
+    far.clamp(sequence.minimum, sequence.maximum)
+}
+
+/// The number behind `number`; outside the sequence's range when there is none.
+fn after(sequence: &Sequence, number: i64) -> i64 {
+    number.checked_add(sequence.increment).unwrap_or(match sequence.increment > 0 {
+        true => sequence.minimum.saturating_sub(1),
+        false => sequence.maximum.saturating_add(1),
+    })
+}
+
+/// The next numbers of a sequence.
+fn take(name: &ObjectName, sequence: &Sequence, count: usize) -> Result<Vec<i64>> {
+    let mut next = sequence.next.load(Relaxed);
+    loop {
+        let mut numbers = Vec::with_capacity(count);
+        let mut at = next;
+        for _ in 0..count {
+            if at < sequence.minimum || at > sequence.maximum {
+                if !sequence.cycle {
+                    return Err(exhausted(name, sequence));
+                }
+                at = if sequence.increment > 0 { sequence.minimum } else { sequence.maximum };
+            }
+            numbers.push(at);
+            at = after(sequence, at);
+        }
+        match sequence.next.compare_exchange(next, at, Relaxed, Relaxed) {
+            Ok(_) => return Ok(numbers),
+            Err(now) => next = now,
+        }
+    }
+}
+
+fn exhausted(name: &ObjectName, sequence: &Sequence) -> Error {
+    let (bound, value) = match sequence.increment > 0 {
+        true => ("maximum", sequence.maximum),
+        false => ("minimum", sequence.minimum),
+    };
+    let message = format!("nextval: reached {bound} value of sequence \"{}\" ({value})", name.name);
+    Error::new(SqlState::SequenceLimitExceeded, message)
+}
+
+fn copy(sequence: &Sequence) -> Sequence {
+    Sequence { next: sequence.next.clone(), ..*sequence }
+}
+
+/// A sequence's name, which shows itself as nextval takes it.
+pub(crate) struct SequenceName {
+    pub schema: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for SequenceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let part = |name: &str| format!("\"{}\"", name.replace('"', "\"\"")).replace('\'', "''");
+        match self.schema.as_str() {
+            catalog::DEFAULT_SCHEMA => write!(f, "{}", part(&self.name)),
+            schema => write!(f, "{}.{}", part(schema), part(&self.name)),
+        }
+    }
+}
+
+/// A name in a text, as in `nextval('public."My seq"')`.
+fn parsed_name(text: &str) -> ObjectName {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut letters = text.trim().chars().peekable();
+    while let Some(c) = letters.next() {
+        match c {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                if let Some(part) = parts.last_mut() {
+                    part.push('"');
+                }
+            }
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => {
+                if let Some(part) = parts.last_mut() {
+                    if quoted { part.push(c) } else { part.extend(c.to_lowercase()) }
+                }
+            }
+        }
+    }
+    let name = parts.pop().unwrap_or_default();
+    ObjectName { schema: parts.pop(), name }
+}
+
+fn find(snapshot: &Snapshot, name: &ObjectName) -> Option<Arc<Sequence>> {
+    match &name.schema {
+        Some(schema) => snapshot.sequence(Some(schema), &name.name),
+        None => snapshot
+            .sequence(Some(catalog::TEMPORARY_SCHEMA), &name.name)
+            .or_else(|| snapshot.sequence(None, &name.name)),
+    }
+    .cloned()
+}
+
+/// The schema that a sequence is in, and its name there.
+fn place(snapshot: &Snapshot, name: &ObjectName) -> (String, String) {
+    let schema = match &name.schema {
+        Some(schema) => schema.clone(),
+        None if snapshot.sequence(Some(catalog::TEMPORARY_SCHEMA), &name.name).is_some() => {
+            catalog::TEMPORARY_SCHEMA.to_owned()
+        }
+        None => catalog::DEFAULT_SCHEMA.to_owned(),
+    };
+    (schema, name.name.clone())
+}
+
+fn unknown(name: &ObjectName) -> Error {
+    Error::new(SqlState::UndefinedTable, format!("relation \"{}\" does not exist", shown(name)))
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState::InvalidParameterValue, message)
+}
+
+/// A sequence with these options, and where they say nothing as `before`, or as sequences are.
+fn with_options(options: &SequenceOptions, before: Option<&Sequence>) -> Result<Sequence> {
+    let increment = options.increment.or(before.map(|s| s.increment)).unwrap_or(1);
+    if increment == 0 {
+        return Err(invalid("INCREMENT must not be zero".into()));
+    }
+    let (low, high) = options.range.unwrap_or((i64::MIN, i64::MAX));
+    let (low, high) = if increment > 0 { (1, high) } else { (low, -1) };
+    let kept = |said: Option<Option<i64>>, before: Option<i64>, usual: i64| match said {
+        Some(Some(bound)) => bound,
+        Some(None) => usual,
+        None => before.unwrap_or(usual),
+    };
+    let minimum = kept(options.min, before.map(|s| s.minimum), low);
+    let maximum = kept(options.max, before.map(|s| s.maximum), high);
+    if minimum >= maximum {
+        return Err(invalid(format!("MINVALUE ({minimum}) must be less than MAXVALUE ({maximum})")));
+    }
+    if let Some((low, high)) = options.range {
+        if minimum < low {
+            return Err(invalid(format!("MINVALUE ({minimum}) is out of range for sequence data type")));
+        }
+        if maximum > high {
+            return Err(invalid(format!("MAXVALUE ({maximum}) is out of range for sequence data type")));
+        }
+    }
+    let usual = if increment > 0 { minimum } else { maximum };
+    let start = options.start.or(before.map(|s| s.start)).unwrap_or(usual);
+    if start < minimum {
+        return Err(invalid(format!("START value ({start}) cannot be less than MINVALUE ({minimum})")));
+    }
+    if start > maximum {
+        return Err(invalid(format!("START value ({start}) cannot be greater than MAXVALUE ({maximum})")));
+    }
+    let restart = options.restart.map(|to| to.unwrap_or(start));
+    if let Some(to) = restart.filter(|to| !(minimum..=maximum).contains(to)) {
+        let (than, bound, value) =
+            if to < minimum { ("less", "MINVALUE", minimum) } else { ("greater", "MAXVALUE", maximum) };
+        return Err(invalid(format!("RESTART value ({to}) cannot be {than} than {bound} ({value})")));
+    }
+    let cycle = options.cycle.or(before.map(|s| s.cycle)).unwrap_or(false);
+    // Numbers that begin anew have a counter of their own, so that they do so with their transaction.
+    let next = match (restart, before) {
+        (Some(to), _) => Arc::new(AtomicI64::new(to)),
+        (None, Some(before)) => before.next.clone(),
+        (None, None) => Arc::new(AtomicI64::new(start)),
+    };
+    let reserved = match (restart, before) {
+        (None, Some(before)) => before.reserved,
+        _ => next.load(Relaxed),
+    };
+    let owner = before.and_then(|s| s.owner);
+    Ok(Sequence { start, increment, minimum, maximum, cycle, reserved, next, owner })
+}
+
+impl Session {
+    pub(crate) fn create_sequence(&self, create: &CreateSequence) -> Result<ResultSet> {
+        let done = ResultSet::done("CREATE SEQUENCE");
+        let CreateSequence { name, options, temporary, if_not_exists } = create;
+        crate::definitions::refuse_system(name.schema.as_deref())?;
+        let sequence = with_options(options, None)?;
+        let schema = self.schema_for(name, *temporary)?;
+        let snapshot = self.snapshot();
+        if self.name_is_taken(&snapshot, &schema, &name.name) {
+            if *if_not_exists {
+                return Ok(done);
+            }
+            return Err(crate::define::already_exists(&name.name));
+        }
+        self.commit(|draft| draft.set_sequence(Some(&schema), &name.name, Some(sequence)))?;
+        Ok(done)
+    }
+
+    fn schema_for(&self, name: &ObjectName, temporary: bool) -> Result<String> {
+        let schema = match (&name.schema, temporary) {
+            (Some(schema), _) => schema.as_str(),
+            (None, true) => catalog::TEMPORARY_SCHEMA,
+            (None, false) => catalog::DEFAULT_SCHEMA,
+        };
+        self.snapshot().schema(schema)?;
+        Ok(Snapshot::canonical_schema(schema).to_owned())
+    }
+
+    pub(crate) fn name_is_taken(&self, snapshot: &Snapshot, schema: &str, name: &str) -> bool {
+        snapshot.schema(schema).is_ok_and(|held| {
+            held.tables.contains_key(name)
+                || held.views.contains_key(name)
+                || held.sequences.contains_key(name)
+        })
+    }
+
+    pub(crate) fn alter_sequence(&self, alter: &AlterSequence) -> Result<ResultSet> {
+        let done = ResultSet::done("ALTER SEQUENCE");
+        let snapshot = self.snapshot();
+        let Some(before) = find(&snapshot, &alter.name) else {
+            if alter.if_exists {
+                return Ok(done);
+            }
+            return Err(unknown(&alter.name));
+        };
+        let (schema, name) = place(&snapshot, &alter.name);
+        if let Some(to) = &alter.rename {
+            if self.name_is_taken(&snapshot, &schema, to) {
+                return Err(crate::define::already_exists(to));
+            }
+            self.commit(|draft| {
+                draft.set_sequence(Some(&schema), &name, None)?;
+                draft.set_sequence(Some(&schema), to, Some(copy(&before)))
+            })?;
+            return Ok(done);
+        }
+        let sequence = with_options(&alter.options, Some(&before))?;
+        self.commit(|draft| draft.set_sequence(Some(&schema), &name, Some(sequence)))?;
+        Ok(done)
+    }
+
+    pub(crate) fn drop_sequences(
+        &self,
+        names: &[ObjectName],
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<ResultSet> {
+        for name in names {
+            let snapshot = self.snapshot();
+            let Some(sequence) = find(&snapshot, name) else {
+                if if_exists {
+                    continue;
+                }
+                let message = format!("sequence \"{}\" does not exist", shown(name));
+                return Err(Error::new(SqlState::UndefinedTable, message));
+            };
+            let owner = sequence.owner.and_then(|(table, column)| {
+                let table = snapshot.table_by_id(table)?;
+                Some((table.clone(), table.columns.fields().get(column)?.name.clone()))
+            });
+            if let (Some((table, column)), false) = (&owner, cascade) {
+                let message =
+                    format!("cannot drop sequence {} because other objects depend on it", name.name);
+                return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                    .with_detail(format!("column \"{column}\" of table \"{}\" uses it", table.name))
+                    .with_hint("use DROP ... CASCADE to drop the column's default too"));
+            }
+            let (schema, own) = place(&snapshot, name);
+            self.commit(|draft| {
+                if let (Some((table, _)), Some((_, column))) = (&owner, sequence.owner) {
+                    let mut altered = catalog::AlteredTable::new(table);
+                    altered.attributes_mut(column).default = None;
+                    draft.replace_altered(altered)?;
+                }
+                draft.set_sequence(Some(&schema), &own, None)
+            })?;
+        }
+        Ok(ResultSet::done("DROP SEQUENCE"))
+    }
+
+    /// The sequences of a new table's columns: the column's place, the sequence's name and what it is.
+    pub(crate) fn column_sequences<'o>(
+        &self,
+        new: &catalog::NewTable,
+        options: &'o TableOptions,
+    ) -> Result<Vec<(usize, SequenceName, &'o Identity, Sequence)>> {
+        let name = ObjectName { schema: new.schema.clone(), name: new.name.clone() };
+        let schema = self.schema_for(&name, new.temporary)?;
+        let snapshot = self.snapshot();
+        let mut made: Vec<(usize, SequenceName, &Identity, Sequence)> = Vec::new();
+        for identity in &options.identities {
+            let at = new.columns.position(&identity.column);
+            let at = at.ok_or_else(|| Error::internal("a sequence of no column"))?;
+            let first = format!("{}_{}_seq", new.name, identity.column);
+            let mut candidates =
+                std::iter::once(first.clone()).chain((1..).map(|number| format!("{first}{number}")));
+            let free = |name: &String| {
+                !self.name_is_taken(&snapshot, &schema, name)
+                    && !made.iter().any(|(_, other, ..)| other.name == *name)
+            };
+            let name = candidates.find(free).unwrap_or(first);
+            let sequence = with_options(&identity.options, None)?;
+            made.push((at, SequenceName { schema: schema.clone(), name }, identity, sequence));
+        }
+        Ok(made)
+    }
+
+    /// TRUNCATE ... RESTART IDENTITY: the sequences that number columns of these tables begin anew.
+    pub(crate) fn restart_owned(&self, tables: &BTreeSet<catalog::TableId>) -> Result<()> {
+        let again = SequenceOptions { restart: Some(None), ..SequenceOptions::default() };
+        let snapshot = self.snapshot();
+        for (schema, name, sequence) in owned(&snapshot, |table| tables.contains(&table)) {
+            let anew = with_options(&again, Some(&sequence))?;
+            self.commit(|draft| draft.set_sequence(Some(&schema), &name, Some(anew)))?;
+        }
+        Ok(())
+    }
+
+    /// Sequences of tables that are no longer there go with them.
+    pub(crate) fn drop_orphaned_sequences(&self) -> Result<()> {
+        let snapshot = self.snapshot();
+        let orphans = owned(&snapshot, |table| snapshot.table_by_id(table).is_none());
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        self.commit(|draft| {
+            orphans.iter().try_for_each(|(schema, name, _)| draft.set_sequence(Some(schema), name, None))
+        })
+    }
+}
+
+/// The sequences that a transaction has made, with the numbers announced that it has taken of them.
+pub(crate) fn settled(seen: &Snapshot, base: &Snapshot) -> Vec<(String, String, Sequence)> {
+    let mut settled = Vec::new();
+    for (schema, name, sequence) in all(seen) {
+        let known = base.sequence(Some(&schema), &name).is_some_and(|s| identity(s) == identity(&sequence));
+        let next = sequence.next.load(Relaxed);
+        if !known && next != sequence.reserved {
+            let reserved = ahead(&sequence, next);
+            settled.push((schema, name, Sequence { reserved, ..copy(&sequence) }));
+        }
+    }
+    settled
+}
+
+fn all(snapshot: &Snapshot) -> impl Iterator<Item = (String, String, Arc<Sequence>)> + '_ {
+    snapshot.schemas().iter().flat_map(|(schema, held)| {
+        held.sequences.iter().map(move |(name, sequence)| (schema.clone(), name.clone(), sequence.clone()))
+    })
+}
+
+/// Sequences that number a column of one of the tables: schema, name, and what they are.
+fn owned(
+    snapshot: &Snapshot,
+    wanted: impl Fn(catalog::TableId) -> bool,
+) -> Vec<(String, String, Arc<Sequence>)> {
+    all(snapshot).filter(|(_, _, sequence)| sequence.owner.is_some_and(|(table, _)| wanted(table))).collect()
+}

@@ -1,0 +1,445 @@
+//! Transactions of a session: those between BEGIN and COMMIT, and that of every other statement.
+//!
+//! ```text
+//!            BEGIN                    an error
+//!   none  ----------->  block  ------------------->  failed block
+//!    ^ | a statement      | COMMIT, ROLLBACK            | ROLLBACK, COMMIT (which rolls back)
+//!    | v                  v                             v
+//!   statement            none  <------------------------+   ROLLBACK TO a savepoint: a block again
+//! ```
+//! A statement outside a block is a transaction of its own: it sees one snapshot, its changes are committed when it has
+//! succeeded, and when others were faster it is run again on what they left. In a block, errors of that kind end the
+//! block, and the client begins anew.
+//!
+//! All isolation levels see the snapshot of the block's beginning. SERIALIZABLE also fails, when it commits changes, if
+//! others have changed a table that it read; H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency
+//! Control", TODS 1981, with tables as what is read.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use catalog::{Draft, Savepoint, Snapshot, TableId, Transaction};
+use plan::modification::{IsolationLevel, TransactionCommand, TransactionModes};
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+use crate::result::ResultSet;
+
+/// Times that a statement outside a block is run because others were faster.
+const ATTEMPTS_MAX: usize = 1000;
+
+/// What the session is in.
+#[derive(Default)]
+pub(crate) enum Current {
+    #[default]
+    None,
+    /// One statement: what it sees, and its changes once it has made some.
+    Statement {
+        base: Arc<Snapshot>,
+        own: Option<Own>,
+    },
+    Block(Block),
+}
+
+/// Changes, and what is seen with them.
+pub(crate) struct Own {
+    transaction: Transaction,
+    seen: Arc<Snapshot>,
+}
+
+pub(crate) struct Block {
+    own: Own,
+    failed: bool,
+    /// Something other than SET TRANSACTION has run.
+    used: bool,
+    modes: Modes,
+    savepoints: Vec<(String, Savepoint)>,
+    /// With SERIALIZABLE, the tables that were read.
+    read: HashSet<TableId>,
+}
+
+/// How transactions are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Modes {
+    pub isolation: Option<IsolationLevel>,
+    pub read_only: bool,
+}
+
+impl Modes {
+    fn with(self, said: TransactionModes) -> Modes {
+        Modes {
+            isolation: said.isolation.or(self.isolation),
+            read_only: said.read_only.unwrap_or(self.read_only),
+        }
+    }
+}
+
+impl Own {
+    fn new(transaction: Transaction) -> Self {
+        let seen = transaction.snapshot();
+        Own { transaction, seen }
+    }
+    fn change<R>(&mut self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        let outcome = self.transaction.change(change)?;
+        self.seen = self.transaction.snapshot();
+        Ok(outcome)
+    }
+}
+
+impl Session {
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the next statement sees, and the running one.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        match &*self.current() {
+            Current::Block(block) => block.own.seen.clone(),
+            Current::Statement { own: Some(own), .. } => own.seen.clone(),
+            Current::Statement { base, .. } => base.clone(),
+            Current::None => self.newest(),
+        }
+    }
+
+    /// What a new transaction sees.
+    fn newest(&self) -> Arc<Snapshot> {
+        self.pinned.clone().unwrap_or_else(|| self.database.shared.catalog.snapshot())
+    }
+
+    /// Changes the transaction that runs; others see it when that commits.
+    pub(crate) fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        match &mut *self.current() {
+            Current::Block(block) => block.own.change(change),
+            Current::Statement { base, own } => {
+                own.get_or_insert_with(|| Own::new(Transaction::on(base.clone()))).change(change)
+            }
+            Current::None => self.database.shared.catalog.commit(change),
+        }
+    }
+
+    /// Runs one statement in the block that is open, or as a transaction of its own.
+    pub(crate) fn as_transaction<R>(&self, ends_block: bool, work: impl Fn() -> Result<R>) -> Result<R> {
+        {
+            let mut current = self.current();
+            match &mut *current {
+                Current::Block(block) if block.failed && !ends_block => return Err(failed()),
+                Current::Block(_) => {
+                    drop(current);
+                    let outcome = work();
+                    if let (Current::Block(block), Err(_)) = (&mut *self.current(), &outcome) {
+                        block.failed = true;
+                    }
+                    return outcome;
+                }
+                // The host program's function runs a statement inside of a statement, which it is a part of.
+                Current::Statement { .. } => {
+                    drop(current);
+                    return work();
+                }
+                Current::None => {}
+            }
+        }
+        let mut attempt = 1;
+        loop {
+            *self.current() = Current::Statement { base: self.newest(), own: None };
+            let outcome = Ended(self).run(&work);
+            let left = self.current_if_statement();
+            let Some(own) = left else { return outcome };
+            let value = outcome?;
+            let Some(own) = own else {
+                self.reclaim_if_asked();
+                return Ok(value);
+            };
+            match self.commit_own(own, None) {
+                Ok(()) => return Ok(value),
+                Err(error) if attempt < ATTEMPTS_MAX && is_overtaken(&error) => {
+                    attempt += 1;
+                    self.go_on()?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ends the statement's transaction; `None` when there is none, because the statement was BEGIN.
+    fn current_if_statement(&self) -> Option<Option<Own>> {
+        let mut current = self.current();
+        match std::mem::take(&mut *current) {
+            Current::Statement { own, .. } => Some(own),
+            other => {
+                *current = other;
+                None
+            }
+        }
+    }
+
+    fn commit_own(&self, own: Own, read: Option<&HashSet<TableId>>) -> Result<()> {
+        let Own { transaction, seen } = own;
+        drop(seen);
+        let shared = &self.database.shared;
+        let outcome = shared.catalog.commit_transaction(transaction, &shared.pool, |verification| {
+            if let Some(read) = read {
+                unchanged(verification, read)?;
+            }
+            self.verify_commit(verification)
+        });
+        self.reclaim_if_asked();
+        outcome
+    }
+
+    fn reclaim_if_asked(&self) {
+        if self.reclaims.swap(false, Relaxed) {
+            self.database.shared.budget.reclaim();
+        }
+    }
+
+    /// Gives memory back once the transaction has ended: the statement has dropped much.
+    pub(crate) fn reclaim_afterwards(&self) {
+        self.reclaims.store(true, Relaxed);
+    }
+
+    /// Notes the tables that a query reads.
+    pub(crate) fn note_read(&self, tables: impl Iterator<Item = TableId>) {
+        if let Current::Block(block) = &mut *self.current() {
+            if block.modes.isolation == Some(IsolationLevel::Serializable) {
+                block.read.extend(tables);
+            }
+        }
+    }
+
+    /// Fails when the transaction may not change anything.
+    pub(crate) fn refuse_read_only(&self, verb: &str) -> Result<()> {
+        let read_only = match &*self.current() {
+            Current::Block(block) => block.modes.read_only,
+            _ => self.modes().read_only,
+        };
+        match read_only {
+            true => {
+                let message = format!("cannot execute {verb} in a read-only transaction");
+                Err(Error::new(SqlState::ReadOnly, message))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Whether BEGIN has been said and neither COMMIT nor ROLLBACK.
+    pub fn in_transaction(&self) -> bool {
+        matches!(&*self.current(), Current::Block(_))
+    }
+
+    /// Whether the open transaction has met an error, so that all that is left is to roll back.
+    pub fn transaction_failed(&self) -> bool {
+        matches!(&*self.current(), Current::Block(block) if block.failed)
+    }
+
+    /// The modes of transactions to come.
+    fn modes(&self) -> Modes {
+        *self.modes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn isolation_name(&self) -> &'static str {
+        let modes = match &*self.current() {
+            Current::Block(block) => block.modes,
+            _ => self.modes(),
+        };
+        match modes.isolation {
+            Some(IsolationLevel::Serializable) => "serializable",
+            _ => "repeatable read",
+        }
+    }
+
+    pub(crate) fn transaction_command(&self, command: TransactionCommand) -> Result<ResultSet> {
+        use TransactionCommand as C;
+        match command {
+            C::Begin { modes, start } => {
+                let done = ResultSet::done(if start { "START TRANSACTION" } else { "BEGIN" });
+                if let Current::Block(block) = &mut *self.current() {
+                    block.modes = block.modes.with(modes);
+                    return Ok(done.with_warning("there is already a transaction in progress"));
+                }
+                self.begin(self.modes().with(modes));
+                Ok(done)
+            }
+            C::Commit { chain } => self.end_block(chain, true),
+            C::Rollback { chain } => self.end_block(chain, false),
+            C::Savepoint { name } => {
+                self.in_block("SAVEPOINT", |block| {
+                    block.savepoints.push((name, block.own.transaction.savepoint()));
+                    Ok(())
+                })?;
+                Ok(ResultSet::done("SAVEPOINT"))
+            }
+            C::Release { name } => {
+                self.in_block("RELEASE SAVEPOINT", |block| {
+                    let at = block.savepoint(&name)?;
+                    block.savepoints.truncate(at);
+                    Ok(())
+                })?;
+                Ok(ResultSet::done("RELEASE"))
+            }
+            C::RollbackTo { name } => {
+                self.in_block("ROLLBACK TO SAVEPOINT", |block| {
+                    let at = block.savepoint(&name)?;
+                    block.savepoints.truncate(at + 1);
+                    let savepoint = &block.savepoints[at].1;
+                    block.own.transaction.roll_back_to(savepoint);
+                    block.own.seen = block.own.transaction.snapshot();
+                    block.failed = false;
+                    Ok(())
+                })?;
+                Ok(ResultSet::done("ROLLBACK"))
+            }
+            C::Set { modes, session: true } => {
+                let mut own = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+                *own = own.with(modes);
+                Ok(ResultSet::done("SET"))
+            }
+            C::Set { modes, session: false } => self.set_transaction(modes),
+        }
+    }
+
+    fn begin(&self, modes: Modes) {
+        let own = Own::new(Transaction::on(self.newest()));
+        *self.current() = Current::Block(Block {
+            own,
+            failed: false,
+            used: false,
+            modes,
+            savepoints: vec![],
+            read: HashSet::new(),
+        });
+    }
+
+    /// Marks the block as used by a statement other than those about it.
+    pub(crate) fn use_block(&self) {
+        if let Current::Block(block) = &mut *self.current() {
+            block.used = true;
+        }
+    }
+
+    fn set_transaction(&self, modes: TransactionModes) -> Result<ResultSet> {
+        let done = ResultSet::done("SET");
+        let mut current = self.current();
+        let Current::Block(block) = &mut *current else {
+            return Ok(done.with_warning("SET TRANSACTION can only be used in transaction blocks"));
+        };
+        if block.used && modes.isolation.is_some() {
+            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            return Err(Error::new(SqlState::ActiveTransaction, message));
+        }
+        if block.used && modes.read_only == Some(false) && block.modes.read_only {
+            let message = "transaction read-write mode must be set before any query";
+            return Err(Error::new(SqlState::ActiveTransaction, message));
+        }
+        block.modes = block.modes.with(modes);
+        Ok(done)
+    }
+
+    fn in_block<R>(&self, verb: &str, change: impl FnOnce(&mut Block) -> Result<R>) -> Result<R> {
+        match &mut *self.current() {
+            Current::Block(block) => change(block),
+            _ => {
+                let message = format!("{verb} can only be used in transaction blocks");
+                Err(Error::new(SqlState::NoActiveTransaction, message))
+            }
+        }
+    }
+
+    fn end_block(&self, chain: bool, commit: bool) -> Result<ResultSet> {
+        let word = if commit { "COMMIT" } else { "ROLLBACK" };
+        let block = {
+            let mut current = self.current();
+            match std::mem::take(&mut *current) {
+                Current::Block(block) => block,
+                other => {
+                    *current = other;
+                    if chain {
+                        let message = format!("{word} AND CHAIN can only be used in transaction blocks");
+                        return Err(Error::new(SqlState::NoActiveTransaction, message));
+                    }
+                    return Ok(ResultSet::done(word).with_warning("there is no transaction in progress"));
+                }
+            }
+        };
+        let Block { mut own, failed, modes, savepoints, read, .. } = block;
+        drop(savepoints);
+        let done = if commit && failed { "ROLLBACK" } else { word };
+        if commit && !failed {
+            let settled = crate::sequences::settled(&own.seen, own.transaction.base());
+            own.change(|draft| {
+                let mut settled = settled.into_iter();
+                settled.try_for_each(|(schema, name, sequence)| {
+                    draft.set_sequence(Some(&schema), &name, Some(sequence))
+                })
+            })?;
+            let read = (modes.isolation == Some(IsolationLevel::Serializable)).then_some(&read);
+            self.commit_own(own, read)?;
+        } else {
+            drop(own);
+            self.reclaim_if_asked();
+        }
+        if chain {
+            self.begin(modes);
+        }
+        Ok(ResultSet::done(done))
+    }
+}
+
+impl Block {
+    /// The innermost savepoint of that name.
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        self.savepoints.iter().rposition(|(known, _)| known == name).ok_or_else(|| {
+            let message = format!("savepoint \"{name}\" does not exist");
+            Error::new(SqlState::InvalidSavepoint, message)
+        })
+    }
+}
+
+/// Ends a statement's transaction when the statement panics.
+struct Ended<'a>(&'a Session);
+
+impl Ended<'_> {
+    fn run<R>(self, work: &impl Fn() -> Result<R>) -> Result<R> {
+        let outcome = work();
+        std::mem::forget(self);
+        outcome
+    }
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.current_if_statement();
+    }
+}
+
+fn failed() -> Error {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    Error::new(SqlState::InFailedTransaction, message)
+}
+
+/// Whether a statement that is run again may succeed, or may tell better what is wrong.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(
+        error.state(),
+        SqlState::SerializationFailure | SqlState::UniqueViolation | SqlState::ForeignKeyViolation
+    )
+}
+
+/// SERIALIZABLE: what was read is as it was.
+fn unchanged(verification: &catalog::Verification<'_>, read: &HashSet<TableId>) -> Result<()> {
+    for id in read {
+        let data = |snapshot: &Snapshot| snapshot.table_by_id(*id).map(|t| t.data.clone());
+        let same = match (data(verification.base), data(verification.newest)) {
+            (Some(before), Some(now)) => Arc::ptr_eq(&before, &now),
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        if !same {
+            let message = "could not serialize access due to read/write dependencies among transactions";
+            return Err(Error::new(SqlState::SerializationFailure, message)
+                .with_hint("The transaction might succeed if retried."));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! Keys proved when rows are added and taken away: by the statement against what its transaction sees, and by the commit
+//! against what others have done meanwhile.
+//!
+//! A statement proves everything, so a commit has to look at pairs of changes only:
+//!
+//! | ours | others' | looked for |
+//! | --- | --- | --- |
+//! | rows added | rows added to the same table | a key twice |
+//! | rows added to a child | the parent's rows changed | a reference to nothing |
+//! | rows of a parent deleted | rows added to a child | a reference to nothing |
+//! | rows added | keys or columns of the table changed | not looked into: 40001 |
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use block::Bitmap;
+use catalog::{BlockId, Change, SealedBlock, Snapshot, StoredBlock, Table, TableId, Verification};
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_referenced, check_unique};
+
+/// What a statement does to the rows of a table.
+pub(crate) struct RowChanges {
+    pub table: TableId,
+    /// Per block, one bit a row, set for those that go.
+    pub deleted: Vec<(BlockId, Arc<Bitmap>)>,
+    pub added: Vec<SealedBlock>,
+    /// An UPDATE: the columns that may have other values than before.
+    pub assigned: Option<Vec<usize>>,
+}
+
+impl RowChanges {
+    pub fn added(table: TableId, added: Vec<SealedBlock>) -> Self {
+        RowChanges { table, deleted: vec![], added, assigned: None }
+    }
+    fn touches(&self, columns: &[usize]) -> bool {
+        self.assigned.as_ref().is_none_or(|assigned| columns.iter().any(|c| assigned.contains(c)))
+    }
+}
+
+impl Session {
+    /// Makes the changes in the running transaction, once the keys are proved to hold.
+    pub(crate) fn change_rows(&self, changes: RowChanges) -> Result<()> {
+        let id = changes.table;
+        let before = table(&self.snapshot(), id)?;
+        let left = match changes.deleted.is_empty() {
+            true => before.data.clone(),
+            false => Arc::new(before.data.delete(&changes.deleted)?),
+        };
+        let fresh: Vec<LiveBlock> = changes.added.iter().map(|b| b.block.clone().into()).collect();
+        let go_on = || self.go_on();
+        let keys: Vec<_> = before.keys.iter().filter(|key| changes.touches(&key.columns)).collect();
+        if !fresh.is_empty() && !keys.is_empty() {
+            let old = LiveBlock::all(&left);
+            for key in keys {
+                let name = key.constraint_name(&before.name, &before.columns);
+                check_unique(&before.columns, &name, &key.columns, &old, &fresh, &go_on)?;
+            }
+        }
+        drop(left);
+        let pool = &self.database.shared.pool;
+        self.commit(|draft| {
+            if !changes.deleted.is_empty() {
+                draft.delete(id, &changes.deleted)?;
+            }
+            if !changes.added.is_empty() {
+                draft.append_merging(id, None, changes.added.clone(), pool)?;
+            }
+            Ok(())
+        })?;
+        let after = self.snapshot();
+        let foreign = before.foreign_keys.iter().filter(|key| changes.touches(&key.columns));
+        for key in foreign.filter(|_| !fresh.is_empty()) {
+            let parent = table(&after, key.parent)?;
+            check_child(&before, key, &fresh, &parent, &go_on)?;
+        }
+        if !changes.deleted.is_empty() {
+            self.check_children(&before, &changes, &after)?;
+        }
+        Ok(())
+    }
+
+    /// No row of another table refers to a key that the changes take away.
+    fn check_children(&self, before: &Table, changes: &RowChanges, after: &Snapshot) -> Result<()> {
+        let children: Vec<(Arc<Table>, catalog::ForeignKey)> = after
+            .tables()
+            .flat_map(|child| child.foreign_keys.iter().map(move |key| (child.clone(), key.clone())))
+            .filter(|(_, key)| key.parent == before.id && changes.touches(&key.parent_columns))
+            .collect();
+        if children.is_empty() {
+            return Ok(());
+        }
+        let doomed: Vec<LiveBlock> = changes
+            .deleted
+            .iter()
+            .filter_map(|(id, rows)| {
+                let stored = before.data.stored().iter().find(|stored| stored.id == *id)?;
+                let mut live = Bitmap::empty(rows.len());
+                live.or(rows);
+                let deleted = catalog::Deleted::from_live(live).map(Arc::new);
+                Some(LiveBlock { block: stored.block.clone(), deleted })
+            })
+            .collect();
+        let parent = LiveBlock::all(&table(after, before.id)?.data);
+        for (child, key) in children {
+            let name = key.constraint_name(&child.name, &child.columns);
+            let of_parent = |blocks| Keyed {
+                name: &before.name,
+                schema: &before.columns,
+                columns: &key.parent_columns,
+                blocks,
+            };
+            let rows = LiveBlock::all(&child.data);
+            let of_child =
+                Keyed { name: &child.name, schema: &child.columns, columns: &key.columns, blocks: &rows };
+            check_referenced(&name, of_parent(&doomed), of_parent(&parent), of_child, &|| self.go_on())?;
+        }
+        Ok(())
+    }
+
+    /// Proves the keys of a transaction's changes beside what others have changed since it began.
+    pub(crate) fn verify_commit(&self, verification: &Verification<'_>) -> Result<()> {
+        let Verification { base, newest, next, changes } = *verification;
+        for change in changes {
+            match change {
+                Change::Append { table, blocks } | Change::Replace { table, blocks } => {
+                    self.verify_added(verification, *table, blocks)?;
+                }
+                Change::Merge { table, blocks, .. } => self.verify_added(verification, *table, blocks)?,
+                Change::DefineTable(table) => {
+                    // A foreign key may be new, and the parent's rows others than those it was proved with.
+                    for key in &table.foreign_keys {
+                        if !same_rows(base, newest, key.parent) {
+                            let child = self::table(next, table.id)?;
+                            let parent = self::table(next, key.parent)?;
+                            let rows = LiveBlock::all(&child.data);
+                            check_child(&child, key, &rows, &parent, &|| self.go_on())?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        let shrunk = changes.iter().filter_map(|change| match change {
+            Change::Delete { table, .. } | Change::Replace { table, .. } => Some(*table),
+            _ => None,
+        });
+        for id in shrunk.collect::<HashSet<TableId>>() {
+            self.verify_children(verification, id)?;
+        }
+        Ok(())
+    }
+
+    fn verify_added(
+        &self,
+        verification: &Verification<'_>,
+        id: TableId,
+        blocks: &[StoredBlock],
+    ) -> Result<()> {
+        let Verification { base, newest, next, changes } = *verification;
+        let fresh: Vec<LiveBlock> = blocks.iter().map(LiveBlock::of).collect();
+        let now = table(next, id)?;
+        let go_on = || self.go_on();
+        if let (Some(before), Some(newest)) = (base.table_by_id(id), newest.table_by_id(id)) {
+            let defined = |t: &Table| (t.columns.clone(), t.keys.clone(), t.foreign_keys.clone());
+            let ours = changes.iter().any(|c| matches!(c, Change::DefineTable(t) if t.id == id));
+            if !ours && defined(before) != defined(newest) {
+                return Err(concurrently());
+            }
+            if !Arc::ptr_eq(&before.data, &newest.data) && !now.keys.is_empty() {
+                let mut left = newest.data.clone();
+                for change in changes {
+                    if let Change::Delete { table, rows } = change
+                        && *table == id
+                    {
+                        // Rows of our own blocks are not there.
+                        let known = |row: &(BlockId, Arc<Bitmap>)| !blocks.iter().any(|b| b.id == row.0);
+                        let rows: Vec<_> = rows.iter().filter(|row| known(row)).cloned().collect();
+                        left = Arc::new(left.delete(&rows)?);
+                    }
+                }
+                let others = not_in(before, left.stored());
+                for key in &now.keys {
+                    let name = key.constraint_name(&now.name, &now.columns);
+                    check_unique(&now.columns, &name, &key.columns, &others, &fresh, &go_on)?;
+                }
+            }
+        }
+        for key in &now.foreign_keys {
+            if !same_rows(base, newest, key.parent) {
+                let parent = table(next, key.parent)?;
+                check_child(&now, key, &fresh, &parent, &go_on)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What others have added to the children of a table of which we have deleted rows.
+    fn verify_children(&self, verification: &Verification<'_>, parent: TableId) -> Result<()> {
+        let Verification { base, newest, next, .. } = *verification;
+        let Some(parent) = next.table_by_id(parent) else { return Ok(()) };
+        for child in next.tables() {
+            for key in child.foreign_keys.iter().filter(|key| key.parent == parent.id) {
+                let Some(now) = newest.table_by_id(child.id) else { continue };
+                let rows = match base.table_by_id(child.id) {
+                    Some(before) if Arc::ptr_eq(&before.data, &now.data) => continue,
+                    Some(before) if before.foreign_keys == now.foreign_keys => {
+                        not_in(before, child.data.stored())
+                    }
+                    _ => LiveBlock::all(&child.data),
+                };
+                check_child(child, key, &rows, parent, &|| self.go_on()).map_err(|error| {
+                    match error.state() {
+                        SqlState::ForeignKeyViolation => concurrently(),
+                        _ => error,
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_child(
+    child: &Table,
+    key: &catalog::ForeignKey,
+    rows: &[LiveBlock],
+    parent: &Table,
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<()> {
+    let name = key.constraint_name(&child.name, &child.columns);
+    let of_child = Keyed { name: &child.name, schema: &child.columns, columns: &key.columns, blocks: rows };
+    let there = LiveBlock::all(&parent.data);
+    let of_parent =
+        Keyed { name: &parent.name, schema: &parent.columns, columns: &key.parent_columns, blocks: &there };
+    check_foreign_key(&name, of_child, of_parent, go_on)
+}
+
+/// Of these blocks, those that the table did not have.
+fn not_in(table: &Table, blocks: &[StoredBlock]) -> Vec<LiveBlock> {
+    let known: HashSet<BlockId> = table.data.stored().iter().map(|stored| stored.id).collect();
+    blocks.iter().filter(|stored| !known.contains(&stored.id)).map(LiveBlock::of).collect()
+}
+
+fn same_rows(base: &Snapshot, newest: &Snapshot, id: TableId) -> bool {
+    match (base.table_by_id(id), newest.table_by_id(id)) {
+        (Some(before), Some(now)) => Arc::ptr_eq(&before.data, &now.data),
+        // Made by the transaction itself.
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+pub(crate) fn table(snapshot: &Snapshot, id: TableId) -> Result<Arc<Table>> {
+    snapshot
+        .table_by_id(id)
+        .cloned()
+        .ok_or_else(|| Error::new(SqlState::UndefinedTable, "the table was dropped while the statement ran"))
+}
+
+fn concurrently() -> Error {
+    Error::new(SqlState::SerializationFailure, "could not serialize access due to concurrent update")
+        .with_hint("run the transaction again")
+}

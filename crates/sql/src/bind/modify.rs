@@ -1,0 +1,452 @@
+//! UPDATE and DELETE as queries over the rows they change, and what INSERT ... ON CONFLICT and MERGE share with them:
+//! the target with the references of its rows, assignments, RETURNING.
+//!
+//! ```text
+//!  UPDATE t SET a = e FROM x WHERE c RETURNING r        DELETE FROM t USING x WHERE c RETURNING r
+//!    Project  action, row, new a, b.., r                  Project  action, row, r
+//!      Filter c                                             Filter c
+//!        Join                                                 Join
+//!          Scan t (with row)   x                                Scan t (with row)   x
+//! ```
+//! RETURNING reads the new values under the table's name, and those of before as `old.a` (for DELETE both are the same).
+
+use std::rc::Rc;
+
+use plan::statement::ObjectName;
+use plan::{
+    ColumnId, Conflict, Expr, ExprKind, JoinKind, LogicalPlan, LogicalQuery, Modification, ModificationKind,
+    ROW_REFERENCE, RowAction,
+};
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Expr as Ast, Ident, ObjectName as NameSyntax, Query, SelectItem,
+    TableWithJoins, With,
+};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce;
+use super::decorrelate::{joined, replace};
+use super::expression::{Clause, ExprBinder, strip};
+use super::from::{duplicate_alias, shared_alias};
+use super::scope::{Entry, Scope};
+use super::values::is_default;
+use super::{Binder, Relation, folded};
+use crate::RelationInfo;
+
+/// The table that a statement changes, as one of its query's relations.
+pub(super) struct Target<'i> {
+    pub info: &'i RelationInfo,
+    /// Its alias, or its own name.
+    pub name: Rc<str>,
+    pub row: ColumnId,
+    pub columns: Vec<ColumnId>,
+}
+
+/// What a statement names: its table as the catalog has it, and as the text does.
+pub(crate) struct Named<'i> {
+    pub name: ObjectName,
+    pub info: &'i RelationInfo,
+    pub alias: Option<String>,
+}
+
+impl Named<'_> {
+    pub(super) fn shown(&self) -> Rc<str> {
+        self.alias.as_deref().unwrap_or(&self.name.name).into()
+    }
+}
+
+/// An UPDATE's parts.
+pub(crate) struct UpdateParts<'a> {
+    pub assignments: &'a [Assignment],
+    pub from: &'a [TableWithJoins],
+    pub selection: Option<&'a Ast>,
+    pub returning: Option<&'a [SelectItem]>,
+}
+
+/// A DELETE's parts.
+pub(crate) struct DeleteParts<'a> {
+    pub using: &'a [TableWithJoins],
+    pub selection: Option<&'a Ast>,
+    pub returning: Option<&'a [SelectItem]>,
+}
+
+/// What a modification's query delivers before RETURNING.
+pub(super) struct Changed {
+    pub plan: LogicalPlan,
+    pub action: ColumnId,
+    pub row: ColumnId,
+    pub values: Vec<ColumnId>,
+}
+
+pub(super) fn entries(table: &str, names: &RelationInfo, ids: &[ColumnId], plain: bool) -> Vec<Entry> {
+    let table: Rc<str> = table.into();
+    let named = names.columns.fields().iter().zip(ids);
+    let entry = |(field, id): (&types::Field, &ColumnId)| Entry {
+        table: Some(table.clone()),
+        schema: None,
+        name: field.name.as_str().into(),
+        id: *id,
+        plain,
+    };
+    named.map(entry).collect()
+}
+
+impl<'a> Binder<'a> {
+    /// Makes the WITH queries of a statement known to what is bound next.
+    pub(crate) fn with_queries(mut self, with: Option<&'a With>) -> Result<Self> {
+        if let Some(with) = with {
+            self.bind_with(with, &None)?;
+        }
+        Ok(self)
+    }
+
+    /// A scan of the statement's table that also gives each row's reference.
+    pub(super) fn target<'i>(&mut self, named: &Named<'i>) -> (Target<'i>, LogicalPlan) {
+        let Relation { mut plan, columns } = self.scan(named.info.clone());
+        let row = self.columns.add("row", Type::BigInt, false);
+        if let LogicalPlan::Scan { columns, .. } = &mut plan {
+            columns.push((row, ROW_REFERENCE));
+        }
+        let columns = columns.into_iter().map(|(_, id)| id).collect();
+        (Target { info: named.info, name: named.shown(), row, columns }, plan)
+    }
+
+    /// The plan with more columns beside its own.
+    pub(super) fn beside(&self, plan: LogicalPlan, more: Vec<(ColumnId, Expr)>) -> LogicalPlan {
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            plan.output().into_iter().map(|id| (id, self.column(id))).collect();
+        expressions.extend(more);
+        LogicalPlan::Project { input: Box::new(plan), expressions }
+    }
+
+    pub(super) fn action_column(&mut self) -> ColumnId {
+        self.columns.add("action", Type::SmallInt, false)
+    }
+
+    /// The target joined with what FROM or USING lists, and their names; the target's come first.
+    fn target_and(
+        &mut self,
+        target: &Target<'_>,
+        scan: LogicalPlan,
+        others: &'a [TableWithJoins],
+    ) -> Result<(LogicalPlan, Scope)> {
+        let mut scope = Scope::new(None);
+        scope.entries = entries(&target.name, target.info, &target.columns, true);
+        if others.is_empty() {
+            return Ok((scan, scope));
+        }
+        let (plan, other) = self.bind_from(others, None)?;
+        if let Some(twice) = shared_alias(&scope.entries, &other.entries) {
+            return Err(duplicate_alias(&twice));
+        }
+        scope.entries.extend(other.entries);
+        Ok((joined(scan, plan, vec![], JoinKind::Inner), scope))
+    }
+
+    pub(crate) fn update(mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Modification> {
+        let (target, scan) = self.target(&named);
+        let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
+        let scope = Rc::new(scope);
+        if let Some(condition) = parts.selection {
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            plan = self.apply_conjuncts(plan, conjuncts)?;
+        }
+        let mut binder = ExprBinder::new(&mut self, scope.clone(), Clause::Update);
+        let assigned = binder.assignments(parts.assignments, target.info)?;
+        let pending = std::mem::take(&mut binder.pending);
+        let (plan, found) = self.attach(plan, pending)?;
+        let places = assigned.iter().map(|(at, _)| *at).collect();
+        let mut values = target.columns.clone();
+        let mut computed = Vec::with_capacity(assigned.len() + 1);
+        for (at, expr) in assigned {
+            let expr = replace(expr, &found);
+            values[at] = self.new_value(target.info, at, &expr);
+            computed.push((values[at], expr));
+        }
+        let action = self.action_column();
+        computed.push((action, Expr::literal(RowAction::Update.as_value(), Type::SmallInt)));
+        let plan = self.beside(plan, computed);
+        let mut names = Scope::new(None);
+        names.entries = entries(&target.name, target.info, &values, true);
+        let own = target.columns.len();
+        names.entries.extend(scope.entries[own..].iter().cloned());
+        self.versions(&mut names, target.info, Some(&target.columns), Some(&values));
+        let changed = Changed { plan, action, row: target.row, values };
+        let modification =
+            self.modification(ModificationKind::Update, named, changed, names, parts.returning, None)?;
+        Ok(Modification { assigned: Some(places), ..modification })
+    }
+
+    pub(crate) fn delete(mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Modification> {
+        let (target, scan) = self.target(&named);
+        let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
+        if let Some(condition) = parts.selection {
+            let scope = Rc::new(scope.clone());
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            plan = self.apply_conjuncts(plan, conjuncts)?;
+        }
+        let action = self.action_column();
+        let done = Expr::literal(RowAction::Delete.as_value(), Type::SmallInt);
+        let plan = self.beside(plan, vec![(action, done)]);
+        self.versions(&mut scope, target.info, Some(&target.columns), None);
+        let changed = Changed { plan, action, row: target.row, values: vec![] };
+        self.modification(ModificationKind::Delete, named, changed, scope, parts.returning, None)
+    }
+
+    /// A column for a value that the table's column `at` gets.
+    pub(super) fn new_value(&mut self, info: &RelationInfo, at: usize, expr: &Expr) -> ColumnId {
+        let field = &info.columns.fields()[at];
+        let nullable = self.nullable(expr);
+        self.columns.add(field.name.clone(), field.ty, nullable)
+    }
+
+    /// `old.a` and `new.a` of RETURNING, where the statement's tables have no such names.
+    pub(super) fn versions(
+        &mut self,
+        scope: &mut Scope,
+        info: &RelationInfo,
+        old: Option<&[ColumnId]>,
+        new: Option<&[ColumnId]>,
+    ) {
+        for (name, ids) in [("old", old), ("new", new)] {
+            if let (Some(ids), false) = (ids, scope.has_table(name)) {
+                scope.entries.extend(entries(name, info, ids, false));
+            }
+        }
+    }
+
+    /// Puts RETURNING on top and names what the engine is to look at.
+    pub(super) fn modification(
+        mut self,
+        kind: ModificationKind,
+        named: Named<'_>,
+        changed: Changed,
+        scope: Scope,
+        returning: Option<&'a [SelectItem]>,
+        conflict: Option<Conflict>,
+    ) -> Result<Modification> {
+        let Changed { mut plan, action, row, values } = changed;
+        let mut columns: Vec<(Rc<str>, ColumnId)> = vec![("action".into(), action), ("row".into(), row)];
+        columns.extend(values.iter().map(|id| (self.columns.get(*id).name.as_str().into(), *id)));
+        let mut returned = None;
+        if let Some(items) = returning {
+            let before = columns.len();
+            plan = self.returning(plan, scope, items, &mut columns)?;
+            returned = Some(columns.len() - before);
+        }
+        // One that is never used is checked all the same.
+        for at in 0..self.ctes.len() {
+            if !self.ctes[at].used {
+                self.bind_cte(at)?;
+            }
+        }
+        let (table, name) = (named.info.id, named.name);
+        let query: LogicalQuery = self.finish(Relation { plan, columns })?;
+        Ok(Modification { kind, table, name, query, returning: returned, conflict, assigned: None })
+    }
+
+    fn returning(
+        &mut self,
+        plan: LogicalPlan,
+        scope: Scope,
+        list: &'a [SelectItem],
+        columns: &mut Vec<(Rc<str>, ColumnId)>,
+    ) -> Result<LogicalPlan> {
+        let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Returning);
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            binder.bind_item(item, &mut items)?;
+        }
+        let pending = std::mem::take(&mut binder.pending);
+        let (plan, found) = self.attach(plan, pending)?;
+        let mut computed = Vec::new();
+        for item in items {
+            let mut expr = replace(item.expr, &found);
+            if expr.ty == Type::Null {
+                expr = super::null_of(Type::Text);
+            }
+            let id = self.column_for(&item.name, &expr);
+            if expr.as_column() != Some(id) {
+                computed.push((id, expr));
+            }
+            columns.push((item.name, id));
+        }
+        Ok(if computed.is_empty() { plan } else { self.beside(plan, computed) })
+    }
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// SET's right sides by the places of their columns, each of its column's type.
+    pub(super) fn assignments(
+        &mut self,
+        list: &'a [Assignment],
+        info: &RelationInfo,
+    ) -> Result<Vec<(usize, Expr)>> {
+        let mut assigned: Vec<(usize, Expr)> = Vec::with_capacity(list.len());
+        for assignment in list {
+            let names: Vec<&NameSyntax> = match &assignment.target {
+                AssignmentTarget::ColumnName(name) => vec![name],
+                AssignmentTarget::Tuple(names) => names.iter().collect(),
+            };
+            let mut places = Vec::with_capacity(names.len());
+            for name in &names {
+                let place = self.assigned_column(name, info)?;
+                if places.contains(&place) || assigned.iter().any(|(at, _)| *at == place) {
+                    let column = &info.columns.fields()[place].name;
+                    let message = format!("multiple assignments to same column \"{column}\"");
+                    return Err(self
+                        .binder
+                        .error_at(Error::new(SqlState::SyntaxError, message), name_span(name)));
+                }
+                places.push(place);
+            }
+            match &assignment.target {
+                AssignmentTarget::ColumnName(_)
+                    if info.is_always_generated(places[0]) && !is_default(&assignment.value) =>
+                {
+                    let column = &info.columns.fields()[places[0]].name;
+                    let message = format!("column \"{column}\" can only be updated to DEFAULT");
+                    let error = Error::new(SqlState::GeneratedAlways, message).with_detail(format!(
+                        "Column \"{column}\" is an identity column defined as GENERATED ALWAYS."
+                    ));
+                    return Err(self.binder.error_at(error, name_span(names[0])));
+                }
+                AssignmentTarget::ColumnName(_) => {
+                    let expr = self.assigned_value(&assignment.value, info, places[0])?;
+                    assigned.push((places[0], expr));
+                }
+                AssignmentTarget::Tuple(_) => {
+                    let values = self.assigned_row(&assignment.value, info, &places)?;
+                    assigned.extend(places.into_iter().zip(values));
+                }
+            }
+        }
+        Ok(assigned)
+    }
+
+    fn assigned_column(&self, name: &NameSyntax, info: &RelationInfo) -> Result<usize> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let first = idents.first().map(|i| folded(i)).unwrap_or_default();
+        let found = info.columns.position(&first);
+        match (idents.len(), found) {
+            (1, Some(place)) => Ok(place),
+            (1, None) => Err(self.binder.error_at(unknown_column(info, &first), name_span(name))),
+            (_, Some(_)) => {
+                let message = "fields of a column are not assigned one by one";
+                Err(self.binder.error_at(Error::unsupported(message), name_span(name)))
+            }
+            _ => {
+                let error = unknown_column(info, &first)
+                    .with_hint("SET target columns cannot be qualified with the relation name");
+                Err(self.binder.error_at(error, name_span(name)))
+            }
+        }
+    }
+
+    /// The value of one column: DEFAULT, or an expression.
+    pub(super) fn assigned_value(&mut self, ast: &'a Ast, info: &RelationInfo, at: usize) -> Result<Expr> {
+        let field = &info.columns.fields()[at];
+        if is_default(ast) {
+            return self.binder.default_of(info, at);
+        }
+        let bound = self.bind(ast)?;
+        super::check_depth(&bound.expr)?;
+        coerce::assign(bound, field.ty, &field.name, self.binder.text)
+    }
+
+    /// `(a, b) = (x, y)`, `(a, b) = ROW(x, y)` and `(a, b) = (SELECT x, y ...)`.
+    fn assigned_row(&mut self, ast: &'a Ast, info: &RelationInfo, places: &[usize]) -> Result<Vec<Expr>> {
+        let items: &'a [Ast] = match ast {
+            Ast::Tuple(items) => items,
+            Ast::Nested(_) if places.len() == 1 => std::slice::from_ref(ast),
+            Ast::Subquery(query) => return self.assigned_query(query, info, places),
+            Ast::Nested(inner) if matches!(strip(inner), Ast::Subquery(_)) => {
+                return self.assigned_row(strip(inner), info, places);
+            }
+            _ => {
+                let message =
+                    "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                return Err(Error::unsupported(message));
+            }
+        };
+        if items.len() != places.len() {
+            return Err(other_number());
+        }
+        items.iter().zip(places).map(|(item, at)| self.assigned_value(item, info, *at)).collect()
+    }
+
+    fn assigned_query(
+        &mut self,
+        query: &'a Query,
+        info: &RelationInfo,
+        places: &[usize],
+    ) -> Result<Vec<Expr>> {
+        let mut values = Vec::with_capacity(places.len());
+        for (column, at) in places.iter().enumerate() {
+            let bound = self.subquery_column(query, column, places.len())?.ok_or_else(other_number)?;
+            let field = &info.columns.fields()[*at];
+            values.push(coerce::assign(bound, field.ty, &field.name, self.binder.text)?);
+        }
+        Ok(values)
+    }
+}
+
+impl Binder<'_> {
+    /// The default of a table's column as the value it has now.
+    pub(super) fn default_of(&mut self, info: &RelationInfo, at: usize) -> Result<Expr> {
+        let field = &info.columns.fields()[at];
+        match info.defaults.get(at).and_then(Option::as_deref) {
+            Some(text) => self.default_value(text, field, Span::empty()),
+            None => Ok(super::null_of(field.ty)),
+        }
+    }
+}
+
+fn other_number() -> Error {
+    Error::new(SqlState::SyntaxError, "number of columns does not match number of values")
+}
+
+pub(crate) fn always_generated(info: &RelationInfo, at: usize) -> Error {
+    let column = &info.columns.fields()[at].name;
+    let message = format!("cannot insert a non-DEFAULT value into column \"{column}\"");
+    Error::new(SqlState::GeneratedAlways, message)
+        .with_detail(format!("Column \"{column}\" is an identity column defined as GENERATED ALWAYS."))
+        .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+}
+
+pub(super) fn name_span(name: &NameSyntax) -> Span {
+    Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
+}
+
+pub(crate) fn unknown_column(info: &RelationInfo, name: &str) -> Error {
+    let message = format!("column \"{name}\" of relation \"{}\" does not exist", info.name);
+    let error = Error::new(SqlState::UndefinedColumn, message);
+    match super::scope::nearest(name, info.columns.fields().iter().map(|f| f.name.as_str())) {
+        Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
+        None => error,
+    }
+}
+
+/// The first of the values whose condition holds, or the last.
+pub(super) fn case(branches: Vec<(Expr, Expr)>, otherwise: Expr) -> Expr {
+    if branches.is_empty() {
+        return otherwise;
+    }
+    let ty = otherwise.ty;
+    Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(otherwise)) }, ty)
+}
+
+pub(super) fn is_null(expr: Expr, negated: bool) -> Expr {
+    Expr::new(ExprKind::IsNull { input: Box::new(expr), negated }, Type::Boolean)
+}
+
+pub(super) fn action(action: RowAction) -> Expr {
+    Expr::literal(action.as_value(), Type::SmallInt)
+}
+
+/// Rows to which something is done.
+pub(super) fn something(plan: LogicalPlan, action: Expr) -> LogicalPlan {
+    let nothing = Expr::literal(Value::I16(RowAction::Nothing.number()), Type::SmallInt);
+    let predicate = Expr::compare(types::Comparison::NotEqual, action, nothing);
+    LogicalPlan::Filter { input: Box::new(plan), predicate }
+}

@@ -1,0 +1,215 @@
+//! UPDATE, DELETE, MERGE, TRUNCATE, and the INSERTs that do more than insert.
+
+use plan::Statement;
+use plan::statement::ObjectName;
+use sqlparser::ast::{
+    CascadeOption, Delete, FromTable, Insert, Merge, ObjectName as NameSyntax, OnInsert, OutputClause, Query,
+    SelectItem, SetExpr, Statement as Syntax, TableAlias, TableFactor, TableWithJoins, Truncate,
+    TruncateIdentityOption, Update, UpdateTableFromKind, With,
+};
+use types::{Error, Result, SqlState};
+
+use super::Context;
+use crate::bind::conflict::InsertParts;
+use crate::bind::folded;
+use crate::bind::is_default;
+use crate::bind::merge::MergeParts;
+use crate::bind::modify::{DeleteParts, Named, UpdateParts, always_generated};
+use crate::overriding::Overriding;
+use crate::{RelationInfo, place};
+
+impl Context<'_> {
+    /// `WITH ... UPDATE` and its kin, which the parser takes for queries.
+    pub(super) fn modifying_query(&self, query: &Query) -> Option<Result<Statement>> {
+        let with = query.with.as_ref();
+        let statement = match query.body.as_ref() {
+            SetExpr::Insert(statement)
+            | SetExpr::Update(statement)
+            | SetExpr::Delete(statement)
+            | SetExpr::Merge(statement) => statement,
+            _ => return None,
+        };
+        Some(match statement {
+            Syntax::Insert(insert) => self.insert_with(insert, with),
+            Syntax::Update(update) => self.update(update, with),
+            Syntax::Delete(delete) => self.delete(delete, with),
+            Syntax::Merge(merge) => self.merge(merge, with),
+            _ => Err(Error::unsupported("this form of query is not supported").at(place::START)),
+        })
+    }
+
+    /// The table that a statement changes.
+    fn changed_table(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
+        let (named, span) = self.object_name(name)?;
+        if self.relations.view(named.schema.as_deref(), &named.name).is_some() {
+            let message = format!("cannot change the rows of view \"{}\"", named.name);
+            let error = Error::new(SqlState::WrongObjectType, message)
+                .with_hint("change those of the tables that it reads");
+            return Err(self.at(error, span));
+        }
+        self.table(name)
+    }
+
+    /// A table with its alias, as UPDATE, DELETE and MERGE name it.
+    fn target(&self, factor: &TableFactor) -> Result<(ObjectName, RelationInfo, Option<String>)> {
+        match factor {
+            TableFactor::Table { name, alias, args: None, sample: None, .. } => {
+                let (name, info) = self.changed_table(name)?;
+                Ok((name, info, alias_of(alias.as_ref())?))
+            }
+            _ => Err(Error::unsupported("only rows of tables are changed").at(place::START)),
+        }
+    }
+
+    pub(super) fn update(&self, update: &Update, with: Option<&With>) -> Result<Statement> {
+        let odd = update.or.is_some()
+            || update.output.is_some()
+            || !update.order_by.is_empty()
+            || update.limit.is_some();
+        let from: &[TableWithJoins] = match &update.from {
+            None => &[],
+            Some(UpdateTableFromKind::AfterSet(list)) => list,
+            Some(UpdateTableFromKind::BeforeSet(_)) => return Err(odd_form("UPDATE")),
+        };
+        if odd || !update.table.joins.is_empty() {
+            return Err(odd_form("UPDATE"));
+        }
+        let (name, info, alias) = self.target(&update.table.relation)?;
+        let parts = UpdateParts {
+            assignments: &update.assignments,
+            from,
+            selection: update.selection.as_ref(),
+            returning: update.returning.as_deref(),
+        };
+        let named = Named { name, info: &info, alias };
+        let modification = self.binder().with_queries(with)?.update(named, parts)?;
+        Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    pub(super) fn delete(&self, delete: &Delete, with: Option<&With>) -> Result<Statement> {
+        let odd = !delete.tables.is_empty()
+            || delete.output.is_some()
+            || !delete.order_by.is_empty()
+            || delete.limit.is_some();
+        let FromTable::WithFromKeyword(tables) = &delete.from else { return Err(odd_form("DELETE")) };
+        let [table] = tables.as_slice() else { return Err(odd_form("DELETE")) };
+        if odd || !table.joins.is_empty() {
+            return Err(odd_form("DELETE"));
+        }
+        let (name, info, alias) = self.target(&table.relation)?;
+        let parts = DeleteParts {
+            using: delete.using.as_deref().unwrap_or_default(),
+            selection: delete.selection.as_ref(),
+            returning: delete.returning.as_deref(),
+        };
+        let named = Named { name, info: &info, alias };
+        let modification = self.binder().with_queries(with)?.delete(named, parts)?;
+        Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    pub(super) fn merge(&self, merge: &Merge, with: Option<&With>) -> Result<Statement> {
+        let returning: Option<&[SelectItem]> = match &merge.output {
+            None => None,
+            Some(OutputClause::Returning { select_items, .. }) => Some(select_items),
+            Some(OutputClause::Output { .. }) => return Err(odd_form("MERGE")),
+        };
+        if merge.clauses.is_empty() {
+            return Err(Error::new(SqlState::SyntaxError, "MERGE needs a WHEN clause").at(place::START));
+        }
+        let (name, info, alias) = self.target(&merge.table)?;
+        let parts = MergeParts {
+            source: &merge.source,
+            on: &merge.on,
+            clauses: &merge.clauses,
+            returning,
+            nothing: &self.parsed.nothing,
+            overriding: self.parsed.overriding != Overriding::Nothing,
+        };
+        let named = Named { name, info: &info, alias };
+        let modification = self.binder().with_queries(with)?.merge(named, parts)?;
+        Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    /// INSERT with RETURNING, ON CONFLICT or WITH in front.
+    pub(super) fn insert_and_more(
+        &self,
+        insert: &Insert,
+        with: Option<&With>,
+        (name, info): (ObjectName, RelationInfo),
+        targets: Vec<usize>,
+    ) -> Result<Statement> {
+        let conflict = match &insert.on {
+            None => None,
+            Some(OnInsert::OnConflict(conflict)) => Some(conflict),
+            Some(_) => {
+                return Err(odd_form("INSERT").with_hint("write ON CONFLICT (column) DO UPDATE SET ..."));
+            }
+        };
+        let parts = InsertParts {
+            source: insert.source.as_deref(),
+            targets,
+            conflict,
+            returning: insert.returning.as_deref(),
+        };
+        let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
+        let named = Named { name, info: &info, alias };
+        let modification = self.binder().with_queries(with)?.insert(named, parts)?;
+        Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    /// The columns that an INSERT gives values for: none that is GENERATED ALWAYS, unless the statement overrides that.
+    pub(super) fn given(
+        &self,
+        insert: &Insert,
+        info: &RelationInfo,
+        targets: Vec<usize>,
+    ) -> Result<Vec<usize>> {
+        if self.parsed.overriding != Overriding::Nothing {
+            return Ok(targets);
+        }
+        let values = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
+            SetExpr::Values(values) => Some(values),
+            _ => None,
+        });
+        for (place, target) in targets.iter().enumerate() {
+            let mut rows = values.iter().flat_map(|values| &values.rows);
+            let defaults = values.is_some() && rows.all(|row| row.content.get(place).is_none_or(is_default));
+            if info.is_always_generated(*target) && insert.source.is_some() && !defaults {
+                return Err(always_generated(info, *target));
+            }
+        }
+        Ok(targets)
+    }
+
+    pub(super) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
+        if truncate.partitions.is_some() || truncate.on_cluster.is_some() || truncate.if_exists {
+            return Err(odd_form("TRUNCATE"));
+        }
+        let mut tables = Vec::with_capacity(truncate.table_names.len());
+        for target in &truncate.table_names {
+            let (name, info) = self.changed_table(&target.name)?;
+            tables.push((info.id, name));
+        }
+        Ok(Statement::Truncate {
+            tables,
+            cascade: matches!(truncate.cascade, Some(CascadeOption::Cascade)),
+            restart_identity: matches!(truncate.identity, Some(TruncateIdentityOption::Restart)),
+        })
+    }
+
+    pub(super) fn changed_or_made(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
+        self.changed_table(name)
+    }
+}
+
+fn odd_form(statement: &str) -> Error {
+    Error::unsupported(format!("this form of {statement} is not supported")).at(place::START)
+}
+
+fn alias_of(alias: Option<&TableAlias>) -> Result<Option<String>> {
+    match alias {
+        None => Ok(None),
+        Some(alias) if alias.columns.is_empty() => Ok(Some(folded(&alias.name))),
+        Some(_) => Err(Error::new(SqlState::SyntaxError, "the table to change has no column aliases")),
+    }
+}
