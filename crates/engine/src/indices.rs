@@ -38,7 +38,7 @@ impl Session {
         let id = catalog::TableId(new.table_id.0);
         let kind = index_kind(new.method.as_deref().unwrap_or("csbtree"))?;
         let done = ResultSet::done("CREATE INDEX");
-        let snapshot = self.snapshot();
+        let snapshot = self.newest_seen();
         let table = snapshot.table(new.table.schema.as_deref(), &new.table.name)?.clone();
         if let Some(name) = &new.name {
             if holder(&snapshot, Some(&table.schema), name).is_some() {
@@ -58,7 +58,7 @@ impl Session {
         }
         let [column] = new.columns.as_slice() else { return Ok(done) };
         let column = *column;
-        let added = self.commit(|draft| {
+        let added = self.change_at_once(|draft| {
             let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
             let name = new.name.clone().unwrap_or_else(|| {
                 free_name(&table.name, &table.columns.fields()[column].name, taken)
@@ -87,7 +87,7 @@ impl Session {
 
     pub(crate) fn drop_indices(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
         for name in names {
-            let snapshot = self.snapshot();
+            let snapshot = self.newest_seen();
             let Some(table) = holder(&snapshot, name.schema.as_deref(), &name.name) else {
                 if if_exists {
                     continue;
@@ -99,7 +99,7 @@ impl Session {
             let others = |indices: &[TableIndex]| {
                 indices.iter().any(|i| i.name != index.name && (i.kind, i.column) == (index.kind, index.column))
             };
-            self.commit(|draft| {
+            self.change_at_once(|draft| {
                 draft.redefine(table.id, |changed| {
                     changed.indices.retain(|i| i.name != index.name);
                     Ok(())
@@ -123,7 +123,7 @@ impl Session {
         id: catalog::TableId,
         remake: impl Fn(&Block) -> Result<Option<Arc<Block>>> + Sync,
     ) -> Result<()> {
-        let snapshot = self.snapshot();
+        let snapshot = self.newest_seen();
         let Some(table) = snapshot.table_by_id(id) else { return Ok(()) };
         let mut remade: Vec<(StoredBlock, Arc<Block>)> = Vec::new();
         for stored in table.data.stored() {
@@ -132,7 +132,7 @@ impl Session {
                 remade.push((stored.clone(), block));
             }
         }
-        self.commit(|draft| {
+        self.change_at_once(|draft| {
             for (before, block) in remade {
                 draft.index_block(id, &before, block)?;
             }

@@ -128,7 +128,7 @@ struct Changes<'a> {
 impl<'a> Changes<'a> {
     fn new(session: &Session, kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>) -> Self {
         let pool = session.database.shared.pool.clone();
-        let writer = BlockWriter::new(pool, table.declarations(), table.options.writer_options());
+        let writer = BlockWriter::new(pool, table.declarations(), table.writer_options());
         let keys = conflict.iter().flat_map(|c| &c.keys).map(|_| HashSet::new()).collect();
         let (doomed, added) = (BTreeMap::new(), Vec::new());
         Changes { kind, table, conflict, keys, doomed, writer, added, count: 0 }

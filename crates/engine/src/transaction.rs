@@ -107,6 +107,23 @@ impl Session {
         self.pinned.clone().unwrap_or_else(|| self.database.shared.catalog.snapshot())
     }
 
+    /// The newest state that changes of `change_at_once` are made on.
+    pub(crate) fn newest_seen(&self) -> Arc<Snapshot> {
+        match &*self.current() {
+            Current::Block(block) => block.own.seen.clone(),
+            _ => self.database.shared.catalog.snapshot(),
+        }
+    }
+
+    /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole. In
+    /// a block it is a change like any other.
+    pub(crate) fn change_at_once<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        match &mut *self.current() {
+            Current::Block(block) => block.own.change(change),
+            _ => self.database.shared.catalog.commit(change),
+        }
+    }
+
     /// Changes the transaction that runs; others see it when that commits.
     pub(crate) fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
         match &mut *self.current() {
