@@ -19,7 +19,7 @@ use crate::result::ResultSet;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
 use crate::stream::OpenStream;
-use crate::transaction::{Current, Modes};
+use crate::transaction::Transactions;
 
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
@@ -38,9 +38,7 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
-    pub(crate) current: Mutex<Current>,
-    /// Of transactions to come.
-    pub(crate) modes: Mutex<Modes>,
+    pub(crate) transactions: Transactions,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
     /// Memory is to be given back when the transaction ends.
@@ -61,8 +59,7 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
-            current: Mutex::default(),
-            modes: Mutex::default(),
+            transactions: Transactions::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
