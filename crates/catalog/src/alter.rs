@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use types::{Error, Field, Result, Schema, SqlState};
 
-use crate::{ColumnAttributes, ForeignKey, Key, Table, TableData, TableIndex, TableOptions};
+use crate::{ColumnAttributes, ForeignKey, Key, Table, TableData};
 
 /// A copy of a table, on its way to replace it.
 #[derive(Clone, Debug)]
@@ -313,15 +313,6 @@ impl AlteredTable {
 
     pub fn attributes_mut(&mut self, column: usize) -> &mut ColumnAttributes {
         &mut self.table.attributes[column]
-    }
-
-    /// How blocks are made from now on.
-    pub fn set_options(
-        &mut self,
-        change: impl FnOnce(&[Field], &mut TableOptions, &mut Vec<TableIndex>) -> Result<()>,
-    ) -> Result<()> {
-        let fields = self.fields();
-        change(&fields, &mut self.table.options, &mut self.table.indices)
     }
 
     pub fn set_comment(&mut self, comment: Option<String>) {

@@ -50,13 +50,13 @@ impl StoredBlock {
         (self.block.rows() - self.deleted.as_ref().map_or(0, |d| d.rows)) as u64
     }
     /// All rows that are there.
-    pub(crate) fn batch(&self) -> Batch {
+    pub fn batch(&self) -> Result<Batch> {
         let (block, rows) = (&self.block, self.block.rows());
         let whole = Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows);
-        match &self.deleted {
+        Ok(match &self.deleted {
             None => whole,
             Some(deleted) => whole.gather(&deleted.live.to_indices()),
-        }
+        })
     }
 }
 
@@ -207,7 +207,7 @@ impl TableData {
             return Err(Error::internal("there is no last block to merge"));
         };
         let parts = || std::iter::once(tail).chain(behind);
-        let rows: Vec<Batch> = parts().map(StoredBlock::batch).collect();
+        let rows: Vec<Batch> = parts().map(StoredBlock::batch).collect::<Result<_>>()?;
         let sealed = encoding.pool.seal(block::encode(encoding.columns, &rows, &encoding.options)?)?;
         let mut data = (**before).clone();
         data.moves = self.moves.clone();

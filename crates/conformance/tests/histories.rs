@@ -248,7 +248,10 @@ impl Client {
                 // A statement alone always succeeds: it is run again when others were faster.
                 *next += 1;
                 append(&self.session, random, key, *next).unwrap();
-                return Some(Transaction { operations: vec![Operation::Append(key, *next)], committed: true });
+                return Some(Transaction {
+                    operations: vec![Operation::Append(key, *next)],
+                    committed: true,
+                });
             }
             self.session.query(&format!("BEGIN ISOLATION LEVEL {level}")).unwrap();
             self.open = Some(Transaction { operations: vec![], committed: false });
@@ -400,20 +403,15 @@ fn planted_anomalies_are_found() {
     assert!(midway.contains(&Anomaly::G1b));
     let dirty_write = of(&[(&[A(0, 1), A(1, 2)], true), (&[A(0, 3), A(1, 4)], true)], &[&[1, 3], &[4, 2]]);
     assert!(dirty_write.contains(&Anomaly::G0));
-    let circular =
-        of(&[(&[A(0, 1), R(1, vec![2])], true), (&[A(1, 2), R(0, vec![1])], true)], &[&[1], &[2]]);
+    let circular = of(&[(&[A(0, 1), R(1, vec![2])], true), (&[A(1, 2), R(0, vec![1])], true)], &[&[1], &[2]]);
     assert!(circular.contains(&Anomaly::G1c));
-    let read_skew =
-        of(&[(&[A(0, 1), A(1, 2)], true), (&[R(0, vec![]), R(1, vec![2])], true)], &[&[1], &[2]]);
+    let read_skew = of(&[(&[A(0, 1), A(1, 2)], true), (&[R(0, vec![]), R(1, vec![2])], true)], &[&[1], &[2]]);
     assert!(read_skew.contains(&Anomaly::GSingle));
-    let write_skew =
-        of(&[(&[R(0, vec![]), A(1, 1)], true), (&[R(1, vec![]), A(0, 2)], true)], &[&[2], &[1]]);
+    let write_skew = of(&[(&[R(0, vec![]), A(1, 1)], true), (&[R(1, vec![]), A(0, 2)], true)], &[&[2], &[1]]);
     assert_eq!(write_skew.into_iter().collect::<Vec<_>>(), [Anomaly::G2]);
-    let lost =
-        of(&[(&[R(0, vec![]), A(0, 1)], true), (&[R(0, vec![]), A(0, 2)], true)], &[&[2]]);
+    let lost = of(&[(&[R(0, vec![]), A(0, 1)], true), (&[R(0, vec![]), A(0, 2)], true)], &[&[2]]);
     assert!(lost.contains(&Anomaly::LostUpdate));
-    let between =
-        of(&[(&[R(0, vec![]), A(0, 1)], true), (&[R(0, vec![]), A(0, 2)], true)], &[&[1, 2]]);
+    let between = of(&[(&[R(0, vec![]), A(0, 1)], true), (&[R(0, vec![]), A(0, 2)], true)], &[&[1, 2]]);
     assert!(between.contains(&Anomaly::LostUpdate));
     let changed = of(&[(&[A(0, 1)], true), (&[R(0, vec![]), R(0, vec![1])], true)], &[&[1]]);
     assert!(changed.contains(&Anomaly::Unrepeatable));
@@ -425,8 +423,10 @@ fn write_skew_passes_only_below_serializable() {
     for (level, both) in [("REPEATABLE READ", true), ("SERIALIZABLE", false)] {
         let database = Database::in_memory(Options { workers: Some(1), memory_bytes: None }).unwrap();
         let (a, b) = (database.session(), database.session());
-        a.execute("CREATE TABLE account (id INTEGER, sum INTEGER); INSERT INTO account VALUES (1, 50), (2, 50)")
-            .unwrap();
+        a.execute(
+            "CREATE TABLE account (id INTEGER, sum INTEGER); INSERT INTO account VALUES (1, 50), (2, 50)",
+        )
+        .unwrap();
         for session in [&a, &b] {
             session.query(&format!("BEGIN ISOLATION LEVEL {level}")).unwrap();
             let total = session.query("SELECT sum(sum) FROM account").unwrap();

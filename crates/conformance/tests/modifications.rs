@@ -43,7 +43,9 @@ fn condition(random: &mut Random) -> Condition {
             format!("t.a BETWEEN {n} AND {} OR t.b IS NULL", n + 10),
             Box::new(move |r| r.a.is_some_and(|a| (n..=n + 10).contains(&a)) || r.b.is_none()),
         ),
-        7 => at_random("t.b LIKE 'b%'".into(), Box::new(|r| r.b.as_ref().is_some_and(|b| b.starts_with('b')))),
+        7 => {
+            at_random("t.b LIKE 'b%'".into(), Box::new(|r| r.b.as_ref().is_some_and(|b| b.starts_with('b'))))
+        }
         _ => at_random("true".into(), Box::new(|_| true)),
     }
 }
@@ -102,11 +104,8 @@ fn insert(random: &mut Random, rows: &Rows) -> (String, Expected) {
             2 if twice => failure = failure.or(Some(SqlState::CardinalityViolation)),
             2 if there => {
                 let old = &rows[&row.k];
-                let merged = Row {
-                    k: row.k,
-                    a: old.a.zip(row.a).map(|(old, new)| old + new),
-                    b: row.b.clone(),
-                };
+                let merged =
+                    Row { k: row.k, a: old.a.zip(row.a).map(|(old, new)| old + new), b: row.b.clone() };
                 after.insert(row.k, merged.clone());
                 returned.push(merged);
             }
@@ -133,10 +132,18 @@ fn update(random: &mut Random, rows: &Rows) -> (String, Expected) {
     type Change = Box<dyn Fn(&Row) -> Row>;
     let (set, change): (String, Change) = match random.below(5) {
         0 => (format!("a = a + {n}"), Box::new(move |r| Row { a: r.a.map(|a| a + n), ..r.clone() })),
-        1 => ("a = k, b = DEFAULT".into(), Box::new(|r| Row { a: Some(r.k), b: Some("unset".into()), k: r.k })),
-        2 => (format!("b = 'b' || {n}, a = NULL"), Box::new(move |r| Row { a: None, b: Some(format!("b{n}")), k: r.k })),
+        1 => {
+            ("a = k, b = DEFAULT".into(), Box::new(|r| Row { a: Some(r.k), b: Some("unset".into()), k: r.k }))
+        }
+        2 => (
+            format!("b = 'b' || {n}, a = NULL"),
+            Box::new(move |r| Row { a: None, b: Some(format!("b{n}")), k: r.k }),
+        ),
         3 => (format!("k = k + {n}"), Box::new(move |r| Row { k: r.k + n, ..r.clone() })),
-        _ => ("(a, b) = (coalesce(t.a, 0), t.b)".into(), Box::new(|r| Row { a: Some(r.a.unwrap_or(0)), ..r.clone() })),
+        _ => (
+            "(a, b) = (coalesce(t.a, 0), t.b)".into(),
+            Box::new(|r| Row { a: Some(r.a.unwrap_or(0)), ..r.clone() }),
+        ),
     };
     let (mut after, mut returned) = (Rows::new(), Vec::new());
     for row in rows.values().filter(|row| !holds(row)) {
@@ -161,7 +168,8 @@ fn delete(random: &mut Random, rows: &Rows) -> (String, Expected) {
         let gone: Vec<Row> = rows.values().filter(|r| keys.contains(&r.k)).cloned().collect();
         let mut after = rows.clone();
         after.retain(|k, _| !keys.contains(k));
-        let sql = format!("DELETE FROM t USING (VALUES {}) AS v(k) WHERE v.k = t.k RETURNING t.*", list.join(", "));
+        let sql =
+            format!("DELETE FROM t USING (VALUES {}) AS v(k) WHERE v.k = t.k RETURNING t.*", list.join(", "));
         return (sql, Ok((after, gone.len(), gone)));
     }
     let gone: Vec<Row> = rows.values().filter(|row| holds(row)).cloned().collect();
@@ -264,9 +272,13 @@ fn run(configuration: &Configuration, seed: u64, steps: usize) -> (usize, usize)
     if random.chance(50) {
         let many = random.between(1, 20_000);
         session
-            .query(&format!("INSERT INTO t SELECT i + 100, i % 50, 'b' || i % 5 FROM generate_series(1, {many}) AS s(i)"))
+            .query(&format!(
+                "INSERT INTO t SELECT i + 100, i % 50, 'b' || i % 5 FROM generate_series(1, {many}) AS s(i)"
+            ))
             .unwrap();
-        rows = (1..=many).map(|i| (i + 100, Row { k: i + 100, a: Some(i % 50), b: Some(format!("b{}", i % 5)) })).collect();
+        rows = (1..=many)
+            .map(|i| (i + 100, Row { k: i + 100, a: Some(i % 50), b: Some(format!("b{}", i % 5)) }))
+            .collect();
     }
     let mut open: Option<Undo> = None;
     let (mut done, mut refused) = (0, 0);
@@ -367,15 +379,14 @@ fn merge_returns_rows_and_looks_at_lone_targets() {
     session
         .execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT DEFAULT 'new'); INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
         .unwrap();
-    let result = session
-        .query(
-            "MERGE INTO t USING (VALUES (1, 'x'), (9, 'y')) AS s(id, w) ON t.k = s.id \
+    let result = session.query(
+        "MERGE INTO t USING (VALUES (1, 'x'), (9, 'y')) AS s(id, w) ON t.k = s.id \
              WHEN MATCHED THEN UPDATE SET v = s.w \
              WHEN NOT MATCHED BY SOURCE AND t.k = 2 THEN DELETE \
              WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'alone' \
              WHEN NOT MATCHED BY TARGET THEN INSERT DEFAULT VALUES \
              RETURNING merge_action(), s.id, t.*, old.v AS before",
-        );
+    );
     // A key has no default.
     assert_eq!(result.unwrap_err().state(), SqlState::NotNullViolation);
     let result = session
@@ -398,7 +409,10 @@ fn merge_returns_rows_and_looks_at_lone_targets() {
         })
         .collect();
     shown.sort();
-    assert_eq!(shown, ["DELETE NULL 2 b b", "INSERT 9 9 new NULL", "UPDATE 1 1 x a", "UPDATE NULL 3 alone c"]);
+    assert_eq!(
+        shown,
+        ["DELETE NULL 2 b b", "INSERT 9 9 new NULL", "UPDATE 1 1 x a", "UPDATE NULL 3 alone c"]
+    );
     assert_eq!(result.tag(), "MERGE 4");
     let names: Vec<&str> = result.schema().fields().iter().map(|f| f.name.as_str()).collect();
     assert_eq!(names, ["merge_action", "id", "k", "v", "before"]);

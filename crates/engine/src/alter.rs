@@ -99,9 +99,6 @@ impl Session {
                 altered.attributes_mut(column).default.clone_from(default);
                 Ok(())
             }
-            AlterAction::SetOptions(options) => altered.set_options(|fields, own, indices| {
-                crate::storage_options::apply(&name.name, fields, options, own, indices)
-            }),
             AlterAction::AddConstraint { name: constraint, key } => {
                 self.add_constraint(name, altered, constraint.as_deref(), key)
             }

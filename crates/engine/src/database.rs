@@ -31,6 +31,7 @@ pub(crate) struct Shared {
     pub pool: Pool,
     pub budget: Budget,
     pub scheduler: Scheduler,
+    pub background: crate::reorganize::Background,
 }
 
 impl Database {
@@ -47,6 +48,7 @@ impl Database {
                 pool: Pool::new(budget.clone()),
                 budget,
                 scheduler: Scheduler::new(workers),
+                background: Default::default(),
             }),
         })
     }
@@ -95,6 +97,11 @@ impl Database {
     /// many bytes. Happens by itself where the limit would be exceeded.
     pub fn release_idle_memory(&self) -> u64 {
         self.shared.budget.reclaim()
+    }
+
+    /// Whether blocks are being made anew, as ALTER TABLE ... SET asked for.
+    pub fn is_reorganizing(&self) -> bool {
+        self.shared.background.is_busy()
     }
 
     /// Where names are looked up and tables live.

@@ -50,11 +50,12 @@ impl Session {
             }
         }
         if new.unique {
-            // The promise is a key's, which every statement verifies; the index only makes finding quick.
+            // The promise is a key's, which every statement verifies.
             let fields = table.columns.fields();
             let names = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
             let key = AlterAction::AddConstraint { name: new.name.clone(), key: AddedKey::Unique(names) };
             self.alter_table(&new.table, Some(new.table_id), &[key])?;
+            return Ok(done);
         }
         let [column] = new.columns.as_slice() else { return Ok(done) };
         let column = *column;
@@ -93,7 +94,8 @@ impl Session {
                     continue;
                 }
                 let message = format!("index \"{}\" does not exist", shown(name));
-                return Err(Error::new(SqlState::UndefinedObject, message));
+                return Err(Error::new(SqlState::UndefinedObject, message)
+                    .with_hint("a unique index is a constraint: ALTER TABLE ... DROP CONSTRAINT"));
             };
             let Some(index) = table.indices.iter().find(|i| i.name == name.name).cloned() else { continue };
             let others = |indices: &[TableIndex]| {

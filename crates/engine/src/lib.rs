@@ -51,6 +51,7 @@ mod copy_to;
 mod database;
 mod define;
 mod definitions;
+mod reorganize;
 mod indices;
 mod storage_options;
 mod explain;

@@ -20,7 +20,7 @@ use crate::result::ResultSet;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
 use crate::stream::OpenStream;
-use crate::transaction::{Current, Modes};
+use crate::transaction::Transactions;
 
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
@@ -39,9 +39,7 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
-    pub(crate) current: Mutex<Current>,
-    /// Of transactions to come.
-    pub(crate) modes: Mutex<Modes>,
+    pub(crate) transactions: Transactions,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
     /// Memory is to be given back when the transaction ends.
@@ -62,8 +60,7 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
-            current: Mutex::default(),
-            modes: Mutex::default(),
+            transactions: Transactions::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
@@ -268,6 +265,9 @@ impl Session {
             Statement::Comment { on, text } => self.comment_on(&on, text),
             Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => self
                 .create_index(NewIndex { name, table, table_id, method, columns, unique, if_not_exists }),
+            Statement::Reorganize { name, table, options, rows } => {
+                self.reorganize(&name, table, &options, rows.map(|rows| *rows), relations)
+            }
             Statement::DropIndex { names, if_exists } => self.drop_indices(&names, if_exists),
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
             Statement::DropTable { names, if_exists, cascade } => {

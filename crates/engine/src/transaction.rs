@@ -15,9 +15,10 @@
 //! others have changed a table that it read; H. T. Kung, J. T. Robinson, "On Optimistic Methods for Concurrency
 //! Control", TODS 1981, with tables as what is read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use catalog::{Draft, Savepoint, Snapshot, TableId, Transaction};
 use plan::modification::{IsolationLevel, TransactionCommand, TransactionModes};
@@ -29,17 +30,24 @@ use crate::result::ResultSet;
 /// Times that a statement outside a block is run because others were faster.
 const ATTEMPTS_MAX: usize = 1000;
 
-/// What the session is in.
+/// What a session is in the midst of.
 #[derive(Default)]
-pub(crate) enum Current {
-    #[default]
-    None,
-    /// One statement: what it sees, and its changes once it has made some.
-    Statement {
-        base: Arc<Snapshot>,
-        own: Option<Own>,
-    },
-    Block(Block),
+pub(crate) struct Transactions {
+    /// The one that BEGIN has opened.
+    block: Mutex<Option<Block>>,
+    /// Held by the statement that runs in the block.
+    turn: Mutex<()>,
+    /// Statements outside of it, by the thread that runs them: threads may share a session, and the host program's
+    /// functions may run statements inside of statements.
+    statements: Mutex<HashMap<ThreadId, Statement>>,
+    /// Of transactions to come.
+    modes: Mutex<Modes>,
+}
+
+/// One statement: what it sees, and its changes once it has made some.
+struct Statement {
+    base: Arc<Snapshot>,
+    own: Option<Own>,
 }
 
 /// Changes, and what is seen with them.
@@ -87,19 +95,22 @@ impl Own {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Session {
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn block(&self) -> MutexGuard<'_, Option<Block>> {
+        locked(&self.transactions.block)
     }
 
     /// What the next statement sees, and the running one.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        match &*self.current() {
-            Current::Block(block) => block.own.seen.clone(),
-            Current::Statement { own: Some(own), .. } => own.seen.clone(),
-            Current::Statement { base, .. } => base.clone(),
-            Current::None => self.newest(),
+        if let Some(statement) = locked(&self.transactions.statements).get(&thread::current().id()) {
+            return statement.own.as_ref().map_or(&statement.base, |own| &own.seen).clone();
         }
+        let block = self.block();
+        block.as_ref().map_or_else(|| self.newest(), |block| block.own.seen.clone())
     }
 
     /// What a new transaction sees.
@@ -107,62 +118,57 @@ impl Session {
         self.pinned.clone().unwrap_or_else(|| self.database.shared.catalog.snapshot())
     }
 
+    /// Between BEGIN and its end.
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.block().is_some()
+    }
+
     /// The newest state that changes of `change_at_once` are made on.
     pub(crate) fn newest_seen(&self) -> Arc<Snapshot> {
-        match &*self.current() {
-            Current::Block(block) => block.own.seen.clone(),
-            _ => self.database.shared.catalog.snapshot(),
+        match &*self.block() {
+            Some(block) => block.own.seen.clone(),
+            None => self.database.shared.catalog.snapshot(),
         }
     }
 
     /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole. In
     /// a block it is a change like any other.
     pub(crate) fn change_at_once<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
-        match &mut *self.current() {
-            Current::Block(block) => block.own.change(change),
-            _ => self.database.shared.catalog.commit(change),
+        match &mut *self.block() {
+            Some(block) => block.own.change(change),
+            None => self.database.shared.catalog.commit(change),
         }
     }
 
     /// Changes the transaction that runs; others see it when that commits.
     pub(crate) fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
-        match &mut *self.current() {
-            Current::Block(block) => block.own.change(change),
-            Current::Statement { base, own } => {
-                own.get_or_insert_with(|| Own::new(Transaction::on(base.clone()))).change(change)
-            }
-            Current::None => self.database.shared.catalog.commit(change),
+        let mut statements = locked(&self.transactions.statements);
+        if let Some(Statement { base, own }) = statements.get_mut(&thread::current().id()) {
+            return own.get_or_insert_with(|| Own::new(Transaction::on(base.clone()))).change(change);
+        }
+        drop(statements);
+        match &mut *self.block() {
+            Some(block) => block.own.change(change),
+            None => self.database.shared.catalog.commit(change),
         }
     }
 
     /// Runs one statement in the block that is open, or as a transaction of its own.
     pub(crate) fn as_transaction<R>(&self, ends_block: bool, work: impl Fn() -> Result<R>) -> Result<R> {
-        {
-            let mut current = self.current();
-            match &mut *current {
-                Current::Block(block) if block.failed && !ends_block => return Err(failed()),
-                Current::Block(_) => {
-                    drop(current);
-                    let outcome = work();
-                    if let (Current::Block(block), Err(_)) = (&mut *self.current(), &outcome) {
-                        block.failed = true;
-                    }
-                    return outcome;
-                }
-                // The host program's function runs a statement inside of a statement, which it is a part of.
-                Current::Statement { .. } => {
-                    drop(current);
-                    return work();
-                }
-                Current::None => {}
-            }
+        let id = thread::current().id();
+        if locked(&self.transactions.statements).contains_key(&id) {
+            // The host program runs it inside of the statement that this thread runs, of which it is a part.
+            return work();
         }
-        let mut attempt = 1;
-        loop {
-            *self.current() = Current::Statement { base: self.newest(), own: None };
-            let outcome = Ended(self).run(&work);
-            let left = self.current_if_statement();
-            let Some(own) = left else { return outcome };
+        if let Some(outcome) = self.in_open_block(ends_block, &work) {
+            return outcome;
+        }
+        for attempt in 1.. {
+            let statement = Statement { base: self.newest(), own: None };
+            locked(&self.transactions.statements).insert(id, statement);
+            let ended = Ended(self, id);
+            let outcome = work();
+            let own = ended.own();
             let value = outcome?;
             let Some(own) = own else {
                 self.reclaim_if_asked();
@@ -170,25 +176,27 @@ impl Session {
             };
             match self.commit_own(own, None) {
                 Ok(()) => return Ok(value),
-                Err(error) if attempt < ATTEMPTS_MAX && is_overtaken(&error) => {
-                    attempt += 1;
-                    self.go_on()?;
-                }
+                Err(error) if attempt < ATTEMPTS_MAX && is_overtaken(&error) => self.go_on()?,
                 Err(error) => return Err(error),
             }
         }
+        Err(Error::internal("a statement without an end"))
     }
 
-    /// Ends the statement's transaction; `None` when there is none, because the statement was BEGIN.
-    fn current_if_statement(&self) -> Option<Option<Own>> {
-        let mut current = self.current();
-        match std::mem::take(&mut *current) {
-            Current::Statement { own, .. } => Some(own),
-            other => {
-                *current = other;
-                None
-            }
+    /// Runs a statement in the block; `None` when there is none.
+    fn in_open_block<R>(&self, ends_block: bool, work: &impl Fn() -> Result<R>) -> Option<Result<R>> {
+        // Inside of a work order a statement of the block is waiting for this one already.
+        let inside = self.database.shared.scheduler.is_inside_order();
+        let _turn = (!inside).then(|| locked(&self.transactions.turn));
+        let failed_before = self.block().as_ref()?.failed;
+        if failed_before && !ends_block {
+            return Some(Err(failed()));
         }
+        let outcome = work();
+        if let (Some(block), Err(_)) = (&mut *self.block(), &outcome) {
+            block.failed = true;
+        }
+        Some(outcome)
     }
 
     fn commit_own(&self, own: Own, read: Option<&HashSet<TableId>>) -> Result<()> {
@@ -218,7 +226,7 @@ impl Session {
 
     /// Notes the tables that a query reads.
     pub(crate) fn note_read(&self, tables: impl Iterator<Item = TableId>) {
-        if let Current::Block(block) = &mut *self.current() {
+        if let Some(block) = &mut *self.block() {
             if block.modes.isolation == Some(IsolationLevel::Serializable) {
                 block.read.extend(tables);
             }
@@ -227,11 +235,8 @@ impl Session {
 
     /// Fails when the transaction may not change anything.
     pub(crate) fn refuse_read_only(&self, verb: &str) -> Result<()> {
-        let read_only = match &*self.current() {
-            Current::Block(block) => block.modes.read_only,
-            _ => self.modes().read_only,
-        };
-        match read_only {
+        let modes = self.block().as_ref().map(|block| block.modes);
+        match modes.unwrap_or_else(|| self.modes()).read_only {
             true => {
                 let message = format!("cannot execute {verb} in a read-only transaction");
                 Err(Error::new(SqlState::ReadOnly, message))
@@ -242,25 +247,22 @@ impl Session {
 
     /// Whether BEGIN has been said and neither COMMIT nor ROLLBACK.
     pub fn in_transaction(&self) -> bool {
-        matches!(&*self.current(), Current::Block(_))
+        self.block().is_some()
     }
 
     /// Whether the open transaction has met an error, so that all that is left is to roll back.
     pub fn transaction_failed(&self) -> bool {
-        matches!(&*self.current(), Current::Block(block) if block.failed)
+        self.block().as_ref().is_some_and(|block| block.failed)
     }
 
     /// The modes of transactions to come.
     fn modes(&self) -> Modes {
-        *self.modes.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.transactions.modes)
     }
 
     pub(crate) fn isolation_name(&self) -> &'static str {
-        let modes = match &*self.current() {
-            Current::Block(block) => block.modes,
-            _ => self.modes(),
-        };
-        match modes.isolation {
+        let modes = self.block().as_ref().map(|block| block.modes);
+        match modes.unwrap_or_else(|| self.modes()).isolation {
             Some(IsolationLevel::Serializable) => "serializable",
             _ => "repeatable read",
         }
@@ -271,7 +273,7 @@ impl Session {
         match command {
             C::Begin { modes, start } => {
                 let done = ResultSet::done(if start { "START TRANSACTION" } else { "BEGIN" });
-                if let Current::Block(block) = &mut *self.current() {
+                if let Some(block) = &mut *self.block() {
                     block.modes = block.modes.with(modes);
                     return Ok(done.with_warning("there is already a transaction in progress"));
                 }
@@ -308,7 +310,7 @@ impl Session {
                 Ok(ResultSet::done("ROLLBACK"))
             }
             C::Set { modes, session: true } => {
-                let mut own = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut own = locked(&self.transactions.modes);
                 *own = own.with(modes);
                 Ok(ResultSet::done("SET"))
             }
@@ -318,27 +320,21 @@ impl Session {
 
     fn begin(&self, modes: Modes) {
         let own = Own::new(Transaction::on(self.newest()));
-        *self.current() = Current::Block(Block {
-            own,
-            failed: false,
-            used: false,
-            modes,
-            savepoints: vec![],
-            read: HashSet::new(),
-        });
+        *self.block() =
+            Some(Block { own, failed: false, used: false, modes, savepoints: vec![], read: HashSet::new() });
     }
 
     /// Marks the block as used by a statement other than those about it.
     pub(crate) fn use_block(&self) {
-        if let Current::Block(block) = &mut *self.current() {
+        if let Some(block) = &mut *self.block() {
             block.used = true;
         }
     }
 
     fn set_transaction(&self, modes: TransactionModes) -> Result<ResultSet> {
         let done = ResultSet::done("SET");
-        let mut current = self.current();
-        let Current::Block(block) = &mut *current else {
+        let mut current = self.block();
+        let Some(block) = &mut *current else {
             return Ok(done.with_warning("SET TRANSACTION can only be used in transaction blocks"));
         };
         if block.used && modes.isolation.is_some() {
@@ -354,9 +350,9 @@ impl Session {
     }
 
     fn in_block<R>(&self, verb: &str, change: impl FnOnce(&mut Block) -> Result<R>) -> Result<R> {
-        match &mut *self.current() {
-            Current::Block(block) => change(block),
-            _ => {
+        match &mut *self.block() {
+            Some(block) => change(block),
+            None => {
                 let message = format!("{verb} can only be used in transaction blocks");
                 Err(Error::new(SqlState::NoActiveTransaction, message))
             }
@@ -365,19 +361,12 @@ impl Session {
 
     fn end_block(&self, chain: bool, commit: bool) -> Result<ResultSet> {
         let word = if commit { "COMMIT" } else { "ROLLBACK" };
-        let block = {
-            let mut current = self.current();
-            match std::mem::take(&mut *current) {
-                Current::Block(block) => block,
-                other => {
-                    *current = other;
-                    if chain {
-                        let message = format!("{word} AND CHAIN can only be used in transaction blocks");
-                        return Err(Error::new(SqlState::NoActiveTransaction, message));
-                    }
-                    return Ok(ResultSet::done(word).with_warning("there is no transaction in progress"));
-                }
+        let Some(block) = self.block().take() else {
+            if chain {
+                let message = format!("{word} AND CHAIN can only be used in transaction blocks");
+                return Err(Error::new(SqlState::NoActiveTransaction, message));
             }
+            return Ok(ResultSet::done(word).with_warning("there is no transaction in progress"));
         };
         let Block { mut own, failed, modes, savepoints, read, .. } = block;
         drop(savepoints);
@@ -413,20 +402,19 @@ impl Block {
     }
 }
 
-/// Ends a statement's transaction when the statement panics.
-struct Ended<'a>(&'a Session);
+/// Ends a statement's transaction, also when the statement panics.
+struct Ended<'a>(&'a Session, ThreadId);
 
 impl Ended<'_> {
-    fn run<R>(self, work: &impl Fn() -> Result<R>) -> Result<R> {
-        let outcome = work();
-        std::mem::forget(self);
-        outcome
+    /// The statement's changes.
+    fn own(self) -> Option<Own> {
+        locked(&self.0.transactions.statements).remove(&self.1)?.own
     }
 }
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.0.current_if_statement();
+        locked(&self.0.transactions.statements).remove(&self.1);
     }
 }
 

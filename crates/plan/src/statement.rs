@@ -84,8 +84,6 @@ pub enum AlterAction {
         name: Option<String>,
         key: AddedKey,
     },
-    /// SET (name = value): how blocks are made from now on, and those that are there in the background.
-    SetOptions(Vec<(String, String)>),
     DropConstraint {
         name: String,
         if_exists: bool,
@@ -137,6 +135,15 @@ pub enum Statement {
         columns: Vec<usize>,
         unique: bool,
         if_not_exists: bool,
+    },
+    /// ALTER TABLE ... SET (name = value): how blocks are made, from now on and, in the background, those that are there.
+    /// With a condition only those that are there and hold a row that satisfies it.
+    Reorganize {
+        name: ObjectName,
+        table: TableId,
+        options: Vec<(String, String)>,
+        /// A DELETE of those rows, which is not carried out.
+        rows: Option<Box<Modification>>,
     },
     DropIndex {
         names: Vec<ObjectName>,

@@ -31,6 +31,8 @@ pub(crate) struct Parsed {
     pub summarize: bool,
     /// ALTER VIEW ... RENAME, which is parsed as ALTER TABLE.
     pub alter_view: bool,
+    /// `ALTER TABLE t SET (...) WHERE condition`: a DELETE with that condition, at the same place of its text.
+    pub alter_condition: Option<String>,
     /// MERGE's clauses that do nothing, by the place of what was parsed in their stead.
     pub nothing: Vec<Location>,
     pub overriding: Overriding,
@@ -51,6 +53,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::refuse_deep(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
+    let alter_condition = take_alter_condition(text, &mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
     nested_syntax::take_types(text, &mut tokens);
@@ -77,6 +80,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             samples,
             summarize,
             alter_view,
+            alter_condition,
             nothing,
             overriding,
         });
@@ -164,6 +168,40 @@ fn take_alter_view(tokens: &mut [TokenWithSpan]) -> bool {
     }
     second.token = Token::make_keyword("TABLE");
     true
+}
+
+/// Takes the condition away from `ALTER TABLE t SET (...) WHERE condition`, which the parser does not know, and makes a
+/// DELETE of it. The condition stays where it was, so that errors point at it.
+fn take_alter_condition(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Option<String> {
+    let solid: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let words = |from: usize, wanted: &[&str]| {
+        wanted.iter().enumerate().all(|(i, w)| solid.get(from + i).is_some_and(|at| is_word(&tokens[*at], w)))
+    };
+    if !words(0, &["alter", "table"]) {
+        return None;
+    }
+    let set = (2..solid.len().min(8)).find(|at| words(*at, &["set"]))?;
+    let open = *solid.get(set + 1).filter(|at| tokens[**at].token == Token::LParen)?;
+    let close = closing(tokens, open)?;
+    let after = solid.iter().position(|at| *at == close)? + 1;
+    if !words(after, &["where"]) {
+        return None;
+    }
+    let place = |at: usize| place::location(text, tokens[at].span.start).map(|p| p.offset as usize);
+    let (name, end, condition) = (place(*solid.get(2)?)?, place(solid[set])?, place(solid[after])?);
+    let mut delete = format!("DELETE FROM {}", text.get(name..end)?);
+    // As many lines and bytes before the condition as in the statement.
+    let before = text.get(..condition)?;
+    delete = delete.replace('\n', " ");
+    let room = before.len().checked_sub(delete.len())?;
+    delete.extend(std::iter::repeat_n(' ', room));
+    delete.push_str(text.get(condition..)?);
+    let rest = solid[after];
+    let (span, kept) = (tokens[rest].span, tokens.last().filter(|t| t.token == Token::EOF).cloned());
+    tokens.truncate(rest);
+    tokens.push(kept.unwrap_or(TokenWithSpan { token: Token::EOF, span }));
+    Some(delete)
 }
 
 pub(crate) fn is_word(token: &TokenWithSpan, word: &str) -> bool {

@@ -21,7 +21,7 @@ fn append(draft: &mut Draft, table: TableId, values: &[i64]) {
 /// All rows of a table, in order.
 fn rows(snapshot: &Snapshot, table: TableId) -> Vec<i64> {
     let data = &snapshot.table_by_id(table).unwrap().data;
-    let batches = data.stored().iter().map(StoredBlock::batch);
+    let batches = data.stored().iter().map(|stored| stored.batch().unwrap());
     let rows: Vec<i64> = batches
         .flat_map(|b| (0..b.rows).map(|r| b.columns[0].value(r).as_i64().unwrap()).collect::<Vec<_>>())
         .collect();

@@ -340,7 +340,8 @@ impl Scan<'_> {
     fn defer(self, rows: f64, fates: &[Fate], output: &mut Vec<OutputColumn>) -> Layout {
         let gain = |at: usize| {
             let (fate, ty) = (&fates[at], output[at].ty);
-            if fate.rows >= rows {
+            // A row's reference, which a statement that changes rows asks for, is no column to be fetched by one.
+            if fate.rows >= rows || self.columns[self.projection[at]] == ROW_REFERENCE {
                 return 0.0;
             }
             copy(ty) * (rows + fate.copies) - LATE_FETCH * copy(ty).max(1.0) * fate.rows

@@ -313,11 +313,20 @@ class Connection:
         """Cancels the running statement and the queries whose rows are being read, from another thread."""
         self._native.interrupt()
 
+    def begin(self) -> Connection:
+        """Opens a transaction: what follows is seen by others once `commit` has been called, or never."""
+        self.execute("BEGIN")
+        return self
+
     def commit(self) -> None:
-        """Every statement commits by itself; there is nothing left to commit."""
+        """Ends the transaction that `begin` has opened; without one every statement has committed by itself."""
+        if not self._closed:
+            self.execute("COMMIT")
 
     def rollback(self) -> None:
-        """There is never anything to take back."""
+        """Takes back what the open transaction has done; without one there is nothing to take back."""
+        if not self._closed:
+            self.execute("ROLLBACK")
 
     def close(self) -> None:
         """The database ends with its last connection."""

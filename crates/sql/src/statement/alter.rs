@@ -1,9 +1,10 @@
 //! ALTER TABLE, ALTER VIEW and COMMENT ON.
 
-use plan::statement::{AlterAction, CommentTarget, Statement};
+use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, CommentObject, DataType,
     DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind,
+    SqlOption,
 };
 use types::{Error, Field, Result, SqlState, Type, Value};
 
@@ -31,6 +32,9 @@ impl Context<'_> {
                 return Err(self.at(self.binder().unknown_table(name.schema.as_deref(), &name.name), span));
             }
         };
+        if let [Operation::SetOptionsParens { options }] = alter.operations.as_slice() {
+            return self.reorganize(name, &info, options);
+        }
         let retyped: Vec<Retype<'_>> = alter.operations.iter().filter_map(retype).collect();
         if retyped.len() == alter.operations.len() {
             return self.alter_types(name, info, &retyped);
@@ -45,6 +49,18 @@ impl Context<'_> {
             self.alter_action(operation, &info, &mut actions)?;
         }
         Ok(Statement::AlterTable { name, table: Some(info.id), actions })
+    }
+
+    fn reorganize(&self, name: ObjectName, info: &RelationInfo, options: &[SqlOption]) -> Result<Statement> {
+        let options = self.option_values(options)?;
+        let rows = match &self.parsed.alter_condition {
+            None => None,
+            Some(delete) => match crate::plan_one(delete, self.relations)? {
+                Statement::Modify(rows) => Some(rows),
+                _ => return Err(Error::internal("a condition of ALTER TABLE is no condition")),
+            },
+        };
+        Ok(Statement::Reorganize { name, table: info.id, options, rows })
     }
 
     fn alter_action(
@@ -64,9 +80,6 @@ impl Context<'_> {
                     if_exists: *if_exists,
                     cascade,
                 }));
-            }
-            Operation::SetOptionsParens { options } => {
-                actions.push(AlterAction::SetOptions(self.option_values(options)?));
             }
             Operation::RenameColumn { old_column_name, new_column_name } => {
                 let (from, to) = (folded(old_column_name), folded(new_column_name));

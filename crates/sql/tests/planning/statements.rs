@@ -1,5 +1,6 @@
 //! Statements other than queries, and how their parts arrive.
 
+use plan::modification::{IsolationLevel, TransactionCommand, TransactionModes};
 use plan::statement::{ExplainFormat, IfExists, Statement};
 use plan::{FileFormat, LogicalPlan, ScanSource};
 use types::{Type, Value};
@@ -171,11 +172,22 @@ fn settings_and_the_rest() {
     assert_eq!(arguments[0].0.as_deref(), Some("scale"));
     assert_eq!(arguments[0].1.display(arguments[0].2), "0.1");
     assert_eq!(arguments[1], (None, Value::I32(3), Type::Integer));
-    for (text, wanted) in
-        [("begin", "begin"), ("start transaction", "begin"), ("commit", "commit"), ("rollback", "rollback")]
-    {
-        assert!(matches!(plan(text), Statement::Transaction { keyword } if keyword == wanted), "{text}");
-    }
+    let command = |text: &str| match plan(text) {
+        Statement::Transaction(command) => command,
+        other => panic!("{text}: {other:?}"),
+    };
+    let modes = TransactionModes { isolation: Some(IsolationLevel::Serializable), read_only: Some(true) };
+    assert_eq!(
+        command("begin isolation level serializable, read only"),
+        TransactionCommand::Begin { modes, start: false }
+    );
+    let none = TransactionModes::default();
+    assert_eq!(command("start transaction"), TransactionCommand::Begin { modes: none, start: true });
+    assert_eq!(command("commit and chain"), TransactionCommand::Commit { chain: true });
+    assert_eq!(command("end"), TransactionCommand::Commit { chain: false });
+    assert_eq!(command("rollback work"), TransactionCommand::Rollback { chain: false });
+    assert_eq!(command("rollback to savepoint S"), TransactionCommand::RollbackTo { name: "s".into() });
+    assert_eq!(command("release \"S\""), TransactionCommand::Release { name: "S".into() });
     assert!(matches!(
         plan("explain select 1"),
         Statement::Explain { analyze: false, format: ExplainFormat::Text, .. }
