@@ -9,8 +9,8 @@
 //! ```
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{Buffer, NullBuffer};
 use simd::Bitmap;
@@ -46,9 +46,11 @@ impl AccessCounters {
     }
 }
 
-/// Bytes of one encoding, and their store.
+/// Bytes of one encoding, and their store. Blocks of a table that gained or lost columns share parts.
 #[derive(Debug)]
-struct Part {
+pub struct Part {
+    /// What whoever keeps blocks calls this run of bytes.
+    identity: OnceLock<u64>,
     bytes: Buffer,
     length: usize,
     store: Box<dyn TupleStore>,
@@ -58,6 +60,14 @@ struct Part {
 }
 
 impl Part {
+    /// The bytes as they were encoded, and as they would be written to a file.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes.as_slice()[..self.length]
+    }
+    /// The name that these bytes go by where they are kept: `name()` gives it when they have none yet.
+    pub fn identity(&self, name: impl FnOnce() -> u64) -> u64 {
+        *self.identity.get_or_init(name)
+    }
     fn extents(&self, column: usize) -> &[(Extent, usize)] {
         &self.checked[column * crate::layout::EXTENTS..(column + 1) * crate::layout::EXTENTS]
     }
@@ -112,7 +122,8 @@ impl Block {
         checksums_at: usize,
     ) -> Block {
         let places = (0..store.columns() as u32).map(|column| (0, column)).collect();
-        let parts = vec![Arc::new(Part { bytes, length, store, checked, checksums_at })];
+        let identity = OnceLock::new();
+        let parts = vec![Arc::new(Part { identity, bytes, length, store, checked, checksums_at })];
         Block { parts, places, layout, rows, counters: AccessCounters::default() }
     }
 
@@ -148,6 +159,32 @@ impl Block {
             rows: self.rows,
             counters: AccessCounters::default(),
         }
+    }
+
+    /// The runs of bytes that the columns lie in.
+    pub fn parts(&self) -> &[Arc<Part>] {
+        &self.parts
+    }
+    /// Part, and column of its store, of each column.
+    pub fn places(&self) -> &[(u32, u32)] {
+        &self.places
+    }
+
+    /// A block of columns of other blocks' parts, as `parts` and `places` tell them. None when there is no such column,
+    /// or the parts' rows differ.
+    pub fn assembled(blocks: &[Arc<Block>], places: &[(u32, u32)]) -> Option<Block> {
+        let first = blocks.first()?;
+        let whole = |block: &Arc<Block>| block.parts.len() == 1 && block.rows == first.rows;
+        let there = |(part, column): &(u32, u32)| {
+            blocks.get(*part as usize).is_some_and(|b| (*column as usize) < b.parts[0].store.columns())
+        };
+        (blocks.iter().all(whole) && places.iter().all(there)).then(|| Block {
+            parts: blocks.iter().map(|block| block.parts[0].clone()).collect(),
+            places: places.to_vec(),
+            layout: first.layout,
+            rows: first.rows,
+            counters: AccessCounters::default(),
+        })
     }
 
     fn place(&self, column: usize) -> (&Part, usize) {

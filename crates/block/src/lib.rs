@@ -29,7 +29,7 @@ mod stripe;
 #[cfg(test)]
 mod tests;
 
-pub use block::{AccessCounters, Block};
+pub use block::{AccessCounters, Block, Part};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes};
 pub use predicate::PreparedPredicate;

@@ -2,18 +2,108 @@
 
 use std::sync::Arc;
 
-use block::{Block, LayoutKind, Sketch};
+use block::{Bitmap, Block, LayoutKind, Sketch};
 use pool::{Pool, SealedBlock};
-use types::{ColumnPredicate, ColumnStatistics, Result, Type};
+use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
 use vector::Batch;
 
-use crate::ZoneMap;
+use crate::{BlockId, ZoneMap};
+
+/// Rows of a block that are no longer there. A block's bytes never change: these lie beside it, and a snapshot that
+/// sees fewer rows has others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    /// One bit a row of the block, set where the row is there.
+    pub live: Bitmap,
+    /// Rows that are not there; never 0.
+    pub rows: usize,
+}
+
+impl Deleted {
+    /// Deletions of a block with these rows left; `None` when that is all of them.
+    pub fn from_live(live: Bitmap) -> Option<Self> {
+        let rows = live.len() - live.count();
+        (rows > 0).then_some(Deleted { live, rows })
+    }
+}
+
+/// A block with its name, and everything that a list of blocks keeps of it.
+#[derive(Clone, Debug)]
+pub struct StoredBlock {
+    pub id: BlockId,
+    pub block: Arc<Block>,
+    /// One a column.
+    pub sketches: Arc<[Sketch]>,
+    pub deleted: Option<Arc<Deleted>>,
+    /// The blocks that this one was merged of, with their deletions then; in the snapshot that merged them and the next
+    /// ones, until it is merged itself.
+    pub merged_of: Option<Arc<[StoredBlock]>>,
+}
+
+impl StoredBlock {
+    /// A sealed block under a new name.
+    pub fn new(sealed: SealedBlock) -> Self {
+        let SealedBlock { block, sketches } = sealed;
+        StoredBlock { id: BlockId::next(), block, sketches: sketches.into(), deleted: None, merged_of: None }
+    }
+    pub fn live_rows(&self) -> u64 {
+        (self.block.rows() - self.deleted.as_ref().map_or(0, |d| d.rows)) as u64
+    }
+    /// All rows that are there.
+    pub(crate) fn batch(&self) -> Batch {
+        let (block, rows) = (&self.block, self.block.rows());
+        let whole = Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows);
+        match &self.deleted {
+            None => whole,
+            Some(deleted) => whole.gather(&deleted.live.to_indices()),
+        }
+    }
+}
+
+/// How blocks of a table are made.
+pub struct Encoding<'a> {
+    pub pool: &'a Pool,
+    /// Type, and whether NULLs are allowed.
+    pub columns: &'a [(Type, bool)],
+    pub layout: LayoutKind,
+}
+
+/// What may be done to the last block of a table when rows are added.
+#[derive(Clone, Copy, Debug)]
+pub struct Merging {
+    /// Older than all blocks of the change that the addition is a part of.
+    pub began: BlockId,
+    /// Others' changes may overtake this one: older blocks stay as they are.
+    pub private: bool,
+    /// `StoredBlock::merged_of` will be asked for.
+    pub remembering: bool,
+}
+
+/// Where the rows of a block went that is no longer in the list: they are those of another from `offset` on, without
+/// the ones that were deleted when they moved.
+#[derive(Clone, Debug)]
+struct Move {
+    from: BlockId,
+    deleted: Option<Arc<Deleted>>,
+    rows: usize,
+    into: BlockId,
+    offset: usize,
+}
+
+/// Moves that are remembered: a transaction that began earlier than that many merges ago may have to be run again.
+const MOVES_MAX: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub struct TableData {
     types: Vec<Type>,
     blocks: Vec<Arc<Block>>,
-    /// Rows before each block; one more entry than blocks, the last is the row count.
+    /// What else is kept of each block.
+    stored: Vec<StoredBlock>,
+    /// Rows of all blocks that are deleted.
+    deleted_rows: u64,
+    /// The oldest first.
+    moves: Vec<Move>,
+    /// Rows before each block, deleted ones counted; one more entry than blocks.
     offsets: Vec<u64>,
     statistics: Vec<ColumnStatistics>,
     sketches: Vec<Sketch>,
@@ -38,6 +128,9 @@ impl TableData {
         TableData {
             types: types.to_vec(),
             blocks: Vec::new(),
+            stored: Vec::new(),
+            deleted_rows: 0,
+            moves: Vec::new(),
             offsets: vec![0],
             statistics: vec![ColumnStatistics::empty(); types.len()],
             sketches: vec![Sketch::default(); types.len()],
@@ -51,44 +144,143 @@ impl TableData {
     }
 
     pub fn from_blocks(types: &[Type], blocks: Vec<SealedBlock>) -> Self {
-        let mut data = TableData::empty(types);
-        data.extend(blocks);
-        data
+        TableData::empty(types).append(blocks)
     }
 
     /// This data with more blocks at the end. Blocks are shared, not copied.
     #[must_use]
     pub fn append(&self, blocks: Vec<SealedBlock>) -> TableData {
+        self.append_stored(blocks.into_iter().map(StoredBlock::new).collect())
+    }
+
+    /// As `append`, for blocks that have names already.
+    #[must_use]
+    pub fn append_stored(&self, blocks: Vec<StoredBlock>) -> TableData {
         let mut data = self.clone();
         data.extend(blocks);
         data
     }
 
-    /// As `append`; but when the last block and the new ones are small together, they become one block, which is
-    /// encoded into `pool` anew.
+    /// As `append_stored`; but when the last block and the new ones are small together, they become one block, which is
+    /// encoded anew.
     pub fn append_merging(
         &self,
-        blocks: Vec<SealedBlock>,
-        pool: &Pool,
-        columns: &[(Type, bool)],
-        layout: LayoutKind,
+        blocks: Vec<StoredBlock>,
+        encoding: &Encoding<'_>,
+        merging: Merging,
     ) -> Result<TableData> {
-        let added: u64 = blocks.iter().map(|s| s.block.rows() as u64).sum();
-        let (Some(before), Some(tail)) = (&self.before_tail, self.blocks.last()) else {
-            return Ok(self.append(blocks));
+        let added: u64 = blocks.iter().map(StoredBlock::live_rows).sum();
+        let (Some(_), Some(tail)) = (&self.before_tail, self.stored.last()) else {
+            return Ok(self.append_stored(blocks));
         };
-        if added == 0 || tail.rows() as u64 + added > TAIL_ROWS_MAX {
-            return Ok(self.append(blocks));
+        if added == 0
+            || tail.live_rows() + added > TAIL_ROWS_MAX
+            || (merging.private && tail.id < merging.began)
+        {
+            return Ok(self.append_stored(blocks));
         }
-        let all = std::iter::once(tail).chain(blocks.iter().map(|s| &s.block));
-        let parts: Vec<Batch> = all
-            .map(|block| {
-                let rows = block.rows();
-                Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows)
-            })
-            .collect();
-        let merged = pool.seal(block::encode(columns, &parts, layout)?)?;
-        Ok(before.append(vec![merged]))
+        let mut data = self.merged(&blocks, BlockId::next(), encoding)?;
+        if merging.private || !merging.remembering {
+            return Ok(data);
+        }
+        // Remembered is what those blocks were made of that others know.
+        let known = match &tail.merged_of {
+            Some(parts) if tail.id > merging.began => parts.to_vec(),
+            _ => vec![StoredBlock { merged_of: None, ..tail.clone() }],
+        };
+        if let Some(whole) = data.stored.last_mut() {
+            whole.merged_of = Some(known.into_iter().chain(blocks).collect());
+        }
+        Ok(data)
+    }
+
+    /// The last block and those behind it as one, of the name `id`.
+    pub(crate) fn merged(
+        &self,
+        behind: &[StoredBlock],
+        id: BlockId,
+        encoding: &Encoding<'_>,
+    ) -> Result<TableData> {
+        let (Some(before), Some(tail)) = (&self.before_tail, self.stored.last()) else {
+            return Err(Error::internal("there is no last block to merge"));
+        };
+        let parts = || std::iter::once(tail).chain(behind);
+        let rows: Vec<Batch> = parts().map(StoredBlock::batch).collect();
+        let sealed = encoding.pool.seal(block::encode(encoding.columns, &rows, encoding.layout)?)?;
+        let mut data = (**before).clone();
+        data.moves = self.moves.clone();
+        let mut offset = 0;
+        for part in parts() {
+            let (from, deleted, rows) = (part.id, part.deleted.clone(), part.block.rows());
+            data.moves.push(Move { from, deleted, rows, into: id, offset });
+            offset += part.live_rows() as usize;
+        }
+        let surplus = data.moves.len().saturating_sub(MOVES_MAX);
+        data.moves.drain(..surplus);
+        data.extend(vec![StoredBlock { id, ..StoredBlock::new(sealed) }]);
+        Ok(data)
+    }
+
+    /// This data without some rows: per block, one bit a row, set for those to be deleted. Rows of blocks that were
+    /// merged meanwhile are found in the merged ones. A row that somebody else has deleted, or whose block is gone, is
+    /// an error of SQLSTATE 40001.
+    pub fn delete(&self, rows: &[(BlockId, Arc<Bitmap>)]) -> Result<TableData> {
+        let mut data = self.clone();
+        for (id, doomed) in rows {
+            let mut doomed = doomed.clone();
+            let mut id = *id;
+            let ordinal = loop {
+                if let Some(ordinal) = data.stored.iter().rposition(|s| s.id == id) {
+                    break ordinal;
+                }
+                let moved = data.moves.iter().rev().find(|m| m.from == id);
+                let Some(moved) = moved.filter(|m| m.rows == doomed.len()) else {
+                    return Err(concurrently());
+                };
+                let Some(into) = data.length_of(moved.into) else { return Err(concurrently()) };
+                doomed = Arc::new(moved.translate(&doomed, into)?);
+                id = moved.into;
+            };
+            data.delete_in(ordinal, &doomed)?;
+            if let Some(before) = &data.before_tail {
+                if ordinal < before.blocks.len() {
+                    let mut changed = (**before).clone();
+                    changed.delete_in(ordinal, &doomed)?;
+                    data.before_tail = Some(Arc::new(changed));
+                }
+            }
+        }
+        Ok(data)
+    }
+
+    /// Goes on remembering what another version of the table did.
+    pub(crate) fn remember_moves_of(&mut self, other: &TableData) {
+        self.moves.clone_from(&other.moves);
+    }
+
+    /// Rows of a block that is in the list, or was and moved on.
+    fn length_of(&self, id: BlockId) -> Option<usize> {
+        let there = self.stored.iter().rev().find(|s| s.id == id).map(|s| s.block.rows());
+        there.or_else(|| self.moves.iter().rev().find(|m| m.from == id).map(|m| m.rows))
+    }
+
+    fn delete_in(&mut self, ordinal: usize, doomed: &Bitmap) -> Result<()> {
+        let stored = &mut self.stored[ordinal];
+        if doomed.len() != stored.block.rows() {
+            return Err(Error::internal("deleted rows and their block do not go together"));
+        }
+        let mut live = match &stored.deleted {
+            Some(deleted) => deleted.live.clone(),
+            None => Bitmap::full(doomed.len()),
+        };
+        let (before, count) = (live.count(), doomed.count());
+        live.and_not(doomed);
+        if before - live.count() != count {
+            return Err(concurrently());
+        }
+        self.deleted_rows += count as u64;
+        stored.deleted = Deleted::from_live(live).map(Arc::new);
+        Ok(())
     }
 
     /// The same rows with only these columns, in this order. Blocks share their bytes with those before.
@@ -96,9 +288,21 @@ impl TableData {
     pub fn of_columns(&self, columns: &[usize]) -> TableData {
         let place = |column: &usize| columns.iter().position(|c| c == column);
         let kept = |set: &Vec<usize>| set.iter().map(place).collect::<Option<Vec<usize>>>();
+        let blocks: Vec<Arc<Block>> = self.blocks.iter().map(|b| Arc::new(b.of_columns(columns))).collect();
         TableData {
             types: columns.iter().map(|c| self.types[*c]).collect(),
-            blocks: self.blocks.iter().map(|b| Arc::new(b.of_columns(columns))).collect(),
+            blocks: blocks.clone(),
+            stored: self
+                .stored
+                .iter()
+                .zip(blocks)
+                .map(|(stored, block)| {
+                    let sketches = columns.iter().map(|c| stored.sketches[*c].clone()).collect();
+                    StoredBlock { block, sketches, merged_of: None, ..stored.clone() }
+                })
+                .collect(),
+            deleted_rows: self.deleted_rows,
+            moves: self.moves.clone(),
             offsets: self.offsets.clone(),
             statistics: columns.iter().map(|c| self.statistics[*c].clone()).collect(),
             sketches: columns.iter().map(|c| self.sketches[*c].clone()).collect(),
@@ -118,10 +322,25 @@ impl TableData {
         }
         let shift = self.types.len();
         let moved = |set: &Vec<usize>| set.iter().map(|c| c + shift).collect();
-        let blocks = self.blocks.iter().zip(&right.blocks).map(|(l, r)| Arc::new(l.beside(r)));
+        let blocks: Vec<Arc<Block>> =
+            self.blocks.iter().zip(&right.blocks).map(|(l, r)| Arc::new(l.beside(r))).collect();
         Ok(TableData {
             types: [self.types.as_slice(), &right.types].concat(),
-            blocks: blocks.collect(),
+            stored: self
+                .stored
+                .iter()
+                .zip(&right.stored)
+                .zip(&blocks)
+                .map(|((left, right), block)| StoredBlock {
+                    block: block.clone(),
+                    sketches: left.sketches.iter().chain(right.sketches.iter()).cloned().collect(),
+                    merged_of: None,
+                    ..left.clone()
+                })
+                .collect(),
+            blocks,
+            deleted_rows: self.deleted_rows,
+            moves: self.moves.clone(),
             offsets: self.offsets.clone(),
             statistics: [self.statistics.as_slice(), &right.statistics].concat(),
             sketches: [self.sketches.as_slice(), &right.sketches].concat(),
@@ -140,11 +359,11 @@ impl TableData {
         })
     }
 
-    fn extend(&mut self, blocks: Vec<SealedBlock>) {
-        let mut blocks: Vec<SealedBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
+    fn extend(&mut self, blocks: Vec<StoredBlock>) {
+        let mut blocks: Vec<StoredBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
         let Some(last) = blocks.pop() else { return };
         let some = !blocks.is_empty();
-        blocks.into_iter().for_each(|sealed| self.push(sealed));
+        blocks.into_iter().for_each(|stored| self.push(stored));
         self.before_tail = None;
         if last.block.rows() as u64 <= TAIL_ROWS_MAX / 2 {
             if some {
@@ -158,7 +377,7 @@ impl TableData {
 
     /// Distinct counts, once for all blocks that were added: an estimate looks at a whole sketch.
     fn count_distinct(&mut self) {
-        let rows = self.rows();
+        let rows = self.physical_rows();
         for (column, total) in self.statistics.iter_mut().enumerate() {
             let present = rows - total.null_count;
             total.distinct = match self.blocks.as_slice() {
@@ -169,12 +388,12 @@ impl TableData {
         }
     }
 
-    fn push(&mut self, sealed: SealedBlock) {
-        let SealedBlock { block, sketches } = sealed;
+    fn push(&mut self, stored: StoredBlock) {
+        let block = stored.block.clone();
         debug_assert_eq!(block.columns(), self.types.len());
-        let rows_before = self.rows();
+        let rows_before = self.physical_rows();
         for column in 0..self.types.len() {
-            self.sketches[column].merge(&sketches[column]);
+            self.sketches[column].merge(&stored.sketches[column]);
             let known = block.statistics(column);
             let total = &mut self.statistics[column];
             let first = rows_before == 0;
@@ -197,7 +416,18 @@ impl TableData {
         self.zones.push(&block);
         self.bytes += block.bytes() as u64;
         self.offsets.push(rows_before + block.rows() as u64);
+        self.deleted_rows += stored.deleted.as_ref().map_or(0, |d| d.rows as u64);
         self.blocks.push(block);
+        self.stored.push(stored);
+    }
+
+    /// The blocks with their names and deletions.
+    pub fn stored(&self) -> &[StoredBlock] {
+        &self.stored
+    }
+    /// Deletions of a block; `None` when all its rows are there.
+    pub fn deleted(&self, ordinal: usize) -> Option<&Arc<Deleted>> {
+        self.stored[ordinal].deleted.as_ref()
     }
 
     pub fn blocks(&self) -> &[Arc<Block>] {
@@ -206,20 +436,25 @@ impl TableData {
     pub fn block(&self, ordinal: usize) -> &Arc<Block> {
         &self.blocks[ordinal]
     }
+    /// Rows that are there.
     pub fn rows(&self) -> u64 {
+        self.physical_rows() - self.deleted_rows
+    }
+    /// Rows of all blocks, those that are deleted counted.
+    pub fn physical_rows(&self) -> u64 {
         self.offsets.last().copied().unwrap_or(0)
     }
     /// Bytes of all blocks.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Rows before each block, and at the end the row count.
+    /// Rows before each block, deleted ones counted, and at the end `physical_rows`.
     pub fn row_offsets(&self) -> &[u64] {
         &self.offsets
     }
     /// Block ordinal and row in it, of a row of the table.
     pub fn locate(&self, row: u64) -> Option<(usize, usize)> {
-        if row >= self.rows() {
+        if row >= self.physical_rows() {
             return None;
         }
         let ordinal = self.offsets.partition_point(|o| *o <= row) - 1;
@@ -261,12 +496,17 @@ impl TableData {
     pub fn unique_sets(&self) -> &[Vec<usize>] {
         &self.unique_sets
     }
+    /// Columns and sets of columns that were found to be unique by looking.
+    pub fn proven(&self) -> Vec<Vec<usize>> {
+        let single = (0..self.types.len()).filter(|c| self.proven[*c]).map(|c| vec![c]);
+        single.chain(self.unique_sets.iter().cloned()).collect()
+    }
     /// Records that no two rows agree on all of `columns`: whoever says so has looked at every row of this data.
     pub fn add_unique(&mut self, columns: Vec<usize>) {
         match columns.as_slice() {
             [] => {}
             [column] => {
-                let present = self.rows() - self.statistics[*column].null_count;
+                let present = self.physical_rows() - self.statistics[*column].null_count;
                 self.proven[*column] = true;
                 self.statistics[*column].unique = true;
                 self.statistics[*column].distinct = present;
@@ -282,4 +522,32 @@ impl TableData {
             }
         }
     }
+}
+
+impl Move {
+    /// Rows of the block that moved, as rows of the one that they moved into, which has `into` rows.
+    fn translate(&self, rows: &Bitmap, into: usize) -> Result<Bitmap> {
+        let mut moved = Bitmap::empty(into);
+        let (mut place, mut next) = (self.offset, 0);
+        for row in rows.to_indices() {
+            let row = row as usize;
+            match &self.deleted {
+                Some(deleted) if !deleted.live.get(row) => return Err(concurrently()),
+                Some(deleted) => place += deleted.live.count_range(next..row),
+                None => place += row - next,
+            }
+            next = row;
+            if place >= into {
+                return Err(Error::internal("a moved row lies behind its block's end"));
+            }
+            moved.set(place);
+        }
+        Ok(moved)
+    }
+}
+
+/// The error for a row that another transaction has changed since this one began.
+pub(crate) fn concurrently() -> Error {
+    Error::new(SqlState::SerializationFailure, "could not serialize access due to concurrent update")
+        .with_hint("run the transaction again")
 }

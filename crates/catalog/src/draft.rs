@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use block::Bitmap;
 use pool::Pool;
 use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::{
-    AlteredTable, ColumnAttributes, DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA, Table,
-    TableData, TableId, TableOptions,
+    AlteredTable, BlockId, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro, Merging,
+    SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableOptions, View,
 };
 
 /// What to do when the table to be created exists.
@@ -64,14 +65,40 @@ pub enum Append {
     Changed(Arc<Table>),
 }
 
+#[derive(Clone, Debug)]
 pub struct Draft {
-    snapshot: Snapshot,
-    changed: bool,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) changed: bool,
+    /// Older than every block that is made for it.
+    began: BlockId,
+    /// Others' changes may overtake it.
+    private: bool,
+    /// A log will ask what blocks were merged of.
+    remembering: bool,
+}
+
+/// What changes are applied to.
+#[derive(Clone, Copy)]
+pub(crate) enum Rebase<'a> {
+    /// The state that they were made on.
+    Replay,
+    /// They were made on `base`, and others have made `newest` of it.
+    Onto { base: &'a Snapshot, newest: &'a Snapshot },
 }
 
 impl Draft {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Draft { snapshot, changed: false }
+        Draft { snapshot, changed: false, began: BlockId::next(), private: false, remembering: false }
+    }
+    pub(crate) fn private(snapshot: Snapshot) -> Self {
+        Draft { private: true, ..Draft::new(snapshot) }
+    }
+    /// A draft of which a log will be told.
+    pub(crate) fn remembering(snapshot: Snapshot, remembering: bool) -> Self {
+        Draft { remembering, ..Draft::new(snapshot) }
+    }
+    pub(crate) fn is_changed(&self) -> bool {
+        self.changed
     }
     pub(crate) fn into_changed(mut self) -> Option<Snapshot> {
         self.snapshot.version += 1;
@@ -82,7 +109,7 @@ impl Draft {
         &self.snapshot
     }
 
-    fn schema_mut(&mut self, name: &str) -> Result<&mut SchemaEntry> {
+    pub(crate) fn schema_mut(&mut self, name: &str) -> Result<&mut SchemaEntry> {
         self.snapshot.schema(name)?;
         self.changed = true;
         Ok(self.snapshot.schemas.entry(Snapshot::canonical_schema(name).to_owned()).or_default())
@@ -115,7 +142,7 @@ impl Draft {
             }
             (None, _) => {}
         }
-        let id = TableId(self.snapshot.next_table);
+        let id = TableId::next();
         check_columns(&new)?;
         let mut foreign_keys = new.foreign_keys.clone();
         for key in &mut foreign_keys {
@@ -143,7 +170,6 @@ impl Draft {
             writers: Arc::new(Mutex::new(())),
         });
         self.schema_mut(&schema)?.tables.insert(new.name, table.clone());
-        self.snapshot.next_table += 1;
         Ok(Some(table))
     }
 
@@ -219,7 +245,7 @@ impl Draft {
         Ok(true)
     }
 
-    fn replace(&mut self, table: Table) -> Result<()> {
+    pub(crate) fn replace(&mut self, table: Table) -> Result<()> {
         let schema = table.schema.clone();
         self.schema_mut(&schema)?.tables.insert(table.name.clone(), Arc::new(table));
         Ok(())
@@ -302,12 +328,61 @@ impl Draft {
             .with_detail(format!("table \"{first}\" is in it"))
             .with_hint("use DROP SCHEMA ... CASCADE to drop its tables too"));
         }
+        if let (Some(first), false) = (self.snapshot.schema(name)?.views.keys().next(), cascade) {
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!("cannot drop schema {name} because it holds views"),
+            )
+            .with_detail(format!("view \"{first}\" is in it"))
+            .with_hint("use DROP SCHEMA ... CASCADE"));
+        }
         for table in tables {
             self.drop_table(Some(&canonical), &table, true, true)?;
         }
         self.changed = true;
         self.snapshot.schemas.remove(&canonical);
         Ok(true)
+    }
+
+    /// Puts a view under a name, or takes it away. Whether another view may be replaced is the caller's affair; a table
+    /// may not.
+    pub fn set_view(&mut self, schema: Option<&str>, name: &str, view: Option<View>) -> Result<()> {
+        let schema = Snapshot::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)).to_owned();
+        let entry = self.schema_mut(&schema)?;
+        match view {
+            Some(_) if entry.tables.contains_key(name) => {
+                let message = format!("relation \"{name}\" already exists");
+                return Err(Error::new(SqlState::DuplicateTable, message).with_hint("it is a table"));
+            }
+            Some(view) => entry.views.insert(name.to_owned(), Arc::new(view)),
+            None => entry.views.remove(name),
+        };
+        Ok(())
+    }
+
+    /// Puts a sequence under a name, or takes it away.
+    pub fn set_sequence(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        sequence: Option<Sequence>,
+    ) -> Result<()> {
+        let schema = Snapshot::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)).to_owned();
+        let sequences = &mut self.schema_mut(&schema)?.sequences;
+        match sequence {
+            Some(sequence) => sequences.insert(name.to_owned(), Arc::new(sequence)),
+            None => sequences.remove(name),
+        };
+        Ok(())
+    }
+
+    /// Puts a macro under a name, or takes it away.
+    pub fn set_macro(&mut self, name: &str, text: Option<Macro>) {
+        self.changed = true;
+        match text {
+            Some(text) => self.snapshot.macros.insert(name.to_owned(), Arc::new(text)),
+            None => self.snapshot.macros.remove(name),
+        };
     }
 
     /// Adds blocks to a table. With `expected`, only if the table still has that version; without, to whatever
@@ -334,9 +409,29 @@ impl Draft {
         if expected.is_some_and(|version| version != table.version) {
             return Ok(Append::Changed(table));
         }
-        let data = table.data.append_merging(blocks, pool, &table.declarations(), table.options.layout)?;
-        self.set_data(id, data)?;
+        self.append_stored(&table, blocks.into_iter().map(StoredBlock::new).collect(), pool)?;
         Ok(Append::Done)
+    }
+
+    /// Adds blocks that have names to the table as it is.
+    pub(crate) fn append_stored(
+        &mut self,
+        table: &Table,
+        blocks: Vec<StoredBlock>,
+        pool: &Pool,
+    ) -> Result<()> {
+        let columns = table.declarations();
+        let encoding = Encoding { pool, columns: &columns, layout: table.options.layout };
+        let extent = Merging { began: self.began, private: self.private, remembering: self.remembering };
+        let data = table.data.append_merging(blocks, &encoding, extent)?;
+        self.set_data(table.id, data)
+    }
+
+    /// Deletes rows: per block, one bit a row. SQLSTATE 40001 when one of them is gone already.
+    pub fn delete(&mut self, id: TableId, rows: &[(BlockId, Arc<Bitmap>)]) -> Result<()> {
+        let table = self.newest(id)?;
+        let data = table.data.delete(rows)?;
+        self.set_data(id, data)
     }
 
     /// Replaces a table's data: uniqueness was discovered, or rows were reorganised.
@@ -348,7 +443,7 @@ impl Draft {
         self.replace(changed)
     }
 
-    fn newest(&self, id: TableId) -> Result<Arc<Table>> {
+    pub(crate) fn newest(&self, id: TableId) -> Result<Arc<Table>> {
         self.snapshot.table_by_id(id).cloned().ok_or_else(|| {
             Error::new(SqlState::UndefinedTable, "the table was dropped while the statement ran")
         })

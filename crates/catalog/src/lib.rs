@@ -9,8 +9,13 @@
 #![forbid(unsafe_code)]
 
 mod alter;
+mod apply;
+mod catalog;
+mod change;
 mod data;
 mod draft;
+mod identity;
+mod objects;
 mod snapshot;
 mod table;
 #[cfg(test)]
@@ -20,10 +25,14 @@ mod zones;
 
 pub use alter::AlteredTable;
 pub use block::{Block, LayoutKind};
-pub use data::TableData;
+pub use catalog::{Catalog, CommitLog, Savepoint, Transaction, Verification, replay};
+pub use change::{Change, difference, permanent_difference};
+pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
+pub use identity::{BlockId, PartId};
+pub use objects::{Macro, Sequence, View};
 pub use pool::SealedBlock;
-pub use snapshot::{Catalog, SchemaEntry, Snapshot};
+pub use snapshot::{SchemaEntry, Snapshot};
 pub use table::{ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
 pub use types::names::{did_you_mean, nearest};
 pub use zones::ZoneMap;

@@ -1,23 +1,19 @@
-//! Snapshots, and the catalog that publishes them.
-//!
-//! ```text
-//!  reader:  snapshot()  -> Arc<Snapshot> (one pointer copied under a short read lock)
-//!  writer:  commit(f)   -> commit lock -> Draft of the newest -> f(&mut draft)
-//!                          Ok:  publish the draft as the next version     Err: drop it, nothing happened
-//! ```
-//! The commit lock serialises writers; the closure does no work beyond changing maps and appending block lists.
+//! All relations at one moment.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use types::{Error, Result, SqlState};
 
-use crate::{DEFAULT_SCHEMA, Draft, TEMPORARY_SCHEMA, Table, TableId};
+use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use types::names::did_you_mean;
 
+/// What a schema holds, by name. Tables, views and sequences share their names.
 #[derive(Clone, Debug, Default)]
 pub struct SchemaEntry {
     pub tables: BTreeMap<String, Arc<Table>>,
+    pub views: BTreeMap<String, Arc<View>>,
+    pub sequences: BTreeMap<String, Arc<Sequence>>,
 }
 
 /// All relations at one moment.
@@ -25,13 +21,13 @@ pub struct SchemaEntry {
 pub struct Snapshot {
     pub(crate) version: u64,
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
-    pub(crate) next_table: u64,
+    pub(crate) macros: BTreeMap<String, Arc<Macro>>,
 }
 
 impl Snapshot {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
-        Snapshot { version: 0, schemas: schemas.into(), next_table: 1 }
+        Snapshot { version: 0, schemas: schemas.into(), macros: BTreeMap::new() }
     }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
@@ -80,6 +76,20 @@ impl Snapshot {
             None => error,
         })
     }
+    /// A view; without a schema, of the default one.
+    pub fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
+        self.entry(schema)?.views.get(name)
+    }
+    /// A sequence; without a schema, of the default one.
+    pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<&Arc<Sequence>> {
+        self.entry(schema)?.sequences.get(name)
+    }
+    pub fn macros(&self) -> &BTreeMap<String, Arc<Macro>> {
+        &self.macros
+    }
+    fn entry(&self, schema: Option<&str>) -> Option<&SchemaEntry> {
+        self.schemas.get(Self::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)))
+    }
     pub fn schema(&self, name: &str) -> Result<&SchemaEntry> {
         self.schemas.get(Self::canonical_schema(name)).ok_or_else(|| {
             let error = Error::new(SqlState::UndefinedSchema, format!("schema \"{name}\" does not exist"));
@@ -92,42 +102,5 @@ impl Snapshot {
     /// Tables with a foreign key to this one, itself aside.
     pub fn dependents(&self, id: TableId) -> Vec<&Arc<Table>> {
         self.tables().filter(|t| t.id != id && t.foreign_keys.iter().any(|f| f.parent == id)).collect()
-    }
-}
-
-/// The catalog of one database.
-#[derive(Debug)]
-pub struct Catalog {
-    current: RwLock<Arc<Snapshot>>,
-    commits: Mutex<()>,
-}
-
-impl Default for Catalog {
-    fn default() -> Self {
-        Catalog::new()
-    }
-}
-
-impl Catalog {
-    pub fn new() -> Self {
-        Catalog { current: RwLock::new(Arc::new(Snapshot::new())), commits: Mutex::new(()) }
-    }
-
-    /// The newest state.
-    pub fn snapshot(&self) -> Arc<Snapshot> {
-        // Only a pointer is ever written under the lock, so a poisoned one holds a whole snapshot.
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Lets `change` alter a draft of the newest snapshot, and publishes it; on an error nothing changes. The closure
-    /// should be short: commits wait for one another.
-    pub fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
-        let _turn = self.commits.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut draft = Draft::new((*self.snapshot()).clone());
-        let outcome = change(&mut draft)?;
-        if let Some(next) = draft.into_changed() {
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
-        }
-        Ok(outcome)
     }
 }

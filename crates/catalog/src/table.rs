@@ -109,6 +109,22 @@ impl Table {
     pub fn statistics(&self, column: usize) -> &ColumnStatistics {
         self.data.statistics(column)
     }
+    /// The same table with no rows.
+    pub(crate) fn without_rows(&self) -> Table {
+        let types: Vec<_> = self.columns.fields().iter().map(|f| f.ty).collect();
+        Table { data: Arc::new(TableData::empty(&types)), ..self.clone() }
+    }
+    /// True when only rows differ.
+    pub(crate) fn same_definition(&self, other: &Table) -> bool {
+        self.schema == other.schema
+            && self.name == other.name
+            && self.columns == other.columns
+            && self.attributes == other.attributes
+            && self.comment == other.comment
+            && self.keys == other.keys
+            && self.foreign_keys == other.foreign_keys
+            && self.options == other.options
+    }
     /// Types and nullability, as encoders want them.
     pub fn declarations(&self) -> Vec<(types::Type, bool)> {
         self.columns.fields().iter().map(|f| (f.ty, f.nullable)).collect()

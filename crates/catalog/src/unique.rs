@@ -3,10 +3,9 @@
 //! Only asked of integer columns whose sketch says that nearly every row is distinct and whose range is not much wider
 //! than the row count, so that one bit per possible value answers exactly, in a pass of a few nanoseconds a row.
 
-use block::Block;
 use vector::Data;
 
-use crate::TableData;
+use crate::{StoredBlock, TableData};
 
 /// Bits per row that the test may use. TPC-H's order keys use a quarter of their range; eight leaves room for more.
 const BITS_PER_ROW_MAX: u64 = 8;
@@ -15,7 +14,7 @@ const DISTINCT_SHARE: f64 = 0.9;
 
 pub(crate) fn is_unique(data: &TableData, column: usize) -> bool {
     let statistics = data.statistics(column);
-    let present = data.rows() - statistics.null_count;
+    let present = data.physical_rows() - statistics.null_count;
     if statistics.unique || present == 0 || (statistics.distinct as f64) < present as f64 * DISTINCT_SHARE {
         return false;
     }
@@ -25,17 +24,18 @@ pub(crate) fn is_unique(data: &TableData, column: usize) -> bool {
         return false;
     }
     let mut seen = vec![0u64; (range / 64 + 1) as usize];
-    data.blocks().iter().all(|block| mark(block, column, min, &mut seen))
+    data.stored().iter().all(|stored| mark(stored, column, min, &mut seen))
 }
 
 /// Marks the values of a block; false when one was marked before, or lies outside the bounds.
-fn mark(block: &Block, column: usize, min: i64, seen: &mut [u64]) -> bool {
+fn mark(stored: &StoredBlock, column: usize, min: i64, seen: &mut [u64]) -> bool {
     const ROWS: usize = 4096;
+    let (block, deleted) = (&stored.block, &stored.deleted);
     (0..block.rows()).step_by(ROWS).all(|from| {
         let vector = block.fetch(column, from..(from + ROWS).min(block.rows())).flatten();
         let mut fresh = true;
         let mut visit = |row: usize, value: i64| {
-            if vector.is_null(row) {
+            if vector.is_null(row) || deleted.as_ref().is_some_and(|d| !d.live.get(from + row)) {
                 return;
             }
             let offset = value.wrapping_sub(min) as u64;

@@ -10,6 +10,8 @@ use vector::{Batch, Vector};
 
 use crate::*;
 
+mod transactions;
+
 fn schema(names: &[&str]) -> Schema {
     Schema::new(names.iter().map(|n| Field::new(*n, Type::BigInt, false)).collect())
 }

@@ -1,0 +1,188 @@
+//! The catalog of one database: its newest snapshot, and the order of its commits.
+//!
+//! ```text
+//!  reader:       snapshot()  -> Arc<Snapshot> (one pointer copied under a short read lock)
+//!  writer:       commit(f)   -> commit lock -> Draft of the newest -> f(&mut draft)
+//!  transaction:  begin()     -> Transaction, a private Draft that statements change one after the other
+//!                commit_transaction -> commit lock -> its changes, made again on the newest
+//!  both:         the log has the changes (durable databases) -> the next snapshot is published
+//! ```
+//! The commit lock serialises writers and is not held while the log reaches the disk: `head` is the newest snapshot that
+//! others build on, `current` the newest that is durable, and the one that readers see.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pool::Pool;
+use types::{Error, Result};
+
+use crate::change::{difference, permanent_difference};
+use crate::draft::Rebase;
+use crate::{Change, Draft, Snapshot};
+
+/// Where commits are made durable. A catalog without one lives as long as the process.
+pub trait CommitLog: Debug + Send + Sync {
+    /// Takes a commit's changes, in the order of commits; `after` is the state with them. On an error nothing is kept of
+    /// them. The number goes to `wait`.
+    fn append(&self, changes: &[Change], after: &Arc<Snapshot>) -> Result<u64>;
+    /// Returns when everything up to that number is durable. After an error here the log takes no more.
+    fn wait(&self, number: u64) -> Result<()>;
+}
+
+#[derive(Debug)]
+pub struct Catalog {
+    current: RwLock<Arc<Snapshot>>,
+    /// The commit lock.
+    head: Mutex<Arc<Snapshot>>,
+    log: Option<Arc<dyn CommitLog>>,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Catalog::new()
+    }
+}
+
+/// What `commit_transaction` asks about: are the keys right when these changes come to that state?
+pub struct Verification<'a> {
+    /// What the transaction began with.
+    pub base: &'a Snapshot,
+    /// What others have made of it.
+    pub newest: &'a Snapshot,
+    /// `newest` with the changes.
+    pub next: &'a Snapshot,
+    pub changes: &'a [Change],
+}
+
+impl Catalog {
+    pub fn new() -> Self {
+        Catalog::starting_with(Snapshot::new(), None)
+    }
+
+    /// The catalog of a database that was opened.
+    pub fn starting_with(snapshot: Snapshot, log: Option<Arc<dyn CommitLog>>) -> Self {
+        let snapshot = Arc::new(snapshot);
+        Catalog { current: RwLock::new(snapshot.clone()), head: Mutex::new(snapshot), log }
+    }
+
+    /// The newest state.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        // Only a pointer is ever written under the lock, so a poisoned one holds a whole snapshot.
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets `change` alter a draft of the newest snapshot, and publishes it; on an error nothing changes. The closure
+    /// should be short: commits wait for one another.
+    pub fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = Draft::remembering((**head).clone(), self.log.is_some());
+        let outcome = change(&mut draft)?;
+        let Some(next) = draft.into_changed() else { return Ok(outcome) };
+        let (next, number) = self.logged(&mut head, next)?;
+        drop(head);
+        self.publish(next, number)?;
+        Ok(outcome)
+    }
+
+    /// A transaction that sees the newest state, and its own changes.
+    pub fn begin(&self) -> Transaction {
+        let base = self.snapshot();
+        Transaction { draft: Draft::private((*base).clone()), base }
+    }
+
+    /// Makes a transaction's changes on the newest state and publishes it. SQLSTATE 40001 when others changed the same
+    /// things first; on any error nothing is changed. `verify` is asked whether keys hold beside what others added.
+    pub fn commit_transaction(
+        &self,
+        transaction: Transaction,
+        pool: &Pool,
+        verify: impl FnOnce(&Verification<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Transaction { base, draft } = transaction;
+        let Some(private) = draft.into_changed() else { return Ok(()) };
+        let changes = difference(&base, &private);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let newest = head.clone();
+        let mut draft = Draft::remembering((*newest).clone(), self.log.is_some());
+        draft.apply(&changes, pool, Rebase::Onto { base: &base, newest: &newest })?;
+        let Some(next) = draft.into_changed() else { return Ok(()) };
+        verify(&Verification { base: &base, newest: &newest, next: &next, changes: &changes })?;
+        let (next, number) = self.logged(&mut head, next)?;
+        drop(head);
+        self.publish(next, number)
+    }
+
+    /// Writes to the log what leads to `next`, and makes it the state that the next commit builds on.
+    fn logged(&self, head: &mut Arc<Snapshot>, next: Snapshot) -> Result<(Arc<Snapshot>, Option<u64>)> {
+        let next = Arc::new(next);
+        let mut number = None;
+        if let Some(log) = &self.log {
+            let changes = permanent_difference(head, &next);
+            if !changes.is_empty() {
+                number = Some(log.append(&changes, &next)?);
+            }
+        }
+        *head = next.clone();
+        Ok((next, number))
+    }
+
+    fn publish(&self, next: Arc<Snapshot>, number: Option<u64>) -> Result<()> {
+        if let (Some(log), Some(number)) = (&self.log, number) {
+            log.wait(number)?;
+        }
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        // A later commit that became durable together with this one may have been faster.
+        if current.version() < next.version() {
+            *current = next;
+        }
+        Ok(())
+    }
+}
+
+/// Changes that nobody else sees yet.
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    base: Arc<Snapshot>,
+    draft: Draft,
+}
+
+/// A state of a transaction to come back to.
+#[derive(Clone, Debug)]
+pub struct Savepoint(Draft);
+
+impl Transaction {
+    /// What it began with.
+    pub fn base(&self) -> &Arc<Snapshot> {
+        &self.base
+    }
+    /// What it sees: what it began with, and its own changes.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(self.draft.snapshot().clone())
+    }
+    /// Lets `change` alter it; on an error it is as before.
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
+        let mut draft = self.draft.clone();
+        let outcome = change(&mut draft)?;
+        self.draft = draft;
+        Ok(outcome)
+    }
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(self.draft.clone())
+    }
+    pub fn roll_back_to(&mut self, savepoint: &Savepoint) {
+        self.draft = savepoint.0.clone();
+    }
+    pub fn has_changes(&self) -> bool {
+        self.draft.is_changed()
+    }
+}
+
+/// The state that a log's changes lead to, for recovery: each commit's changes in turn.
+pub fn replay(snapshot: Snapshot, changes: &[Change], pool: &Pool) -> Result<Snapshot> {
+    let mut draft = Draft::new(snapshot);
+    draft.apply(changes, pool, Rebase::Replay)?;
+    draft.into_changed().ok_or_else(|| Error::internal("a logged commit changes nothing"))
+}

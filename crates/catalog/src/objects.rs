@@ -1,0 +1,44 @@
+//! What a catalog holds beside tables: texts under a name, and sequences.
+
+use std::sync::atomic::AtomicI64;
+
+/// A view: the text of its query. It does not hold on to what it uses: one whose table is gone says so when it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Names of its first columns, where they were given.
+    pub columns: Vec<String>,
+    pub text: String,
+    pub comment: Option<String>,
+}
+
+/// A macro: an expression, or with `table` a query, over its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Macro {
+    pub parameters: Vec<String>,
+    pub text: String,
+    pub table: bool,
+}
+
+/// A source of numbers. Its definition belongs to snapshots; the numbers given are given for all of them, and stay
+/// given when a transaction is rolled back.
+#[derive(Debug)]
+pub struct Sequence {
+    pub start: i64,
+    pub increment: i64,
+    pub minimum: i64,
+    pub maximum: i64,
+    pub cycle: bool,
+    /// Numbers before this one in the sequence's direction may have been given: after a crash it goes on here.
+    pub reserved: i64,
+    /// The next number; shared by all versions of the sequence.
+    pub next: std::sync::Arc<AtomicI64>,
+    /// Table and column that it numbers, and with which it is dropped.
+    pub owner: Option<(crate::TableId, usize)>,
+}
+
+impl PartialEq for Sequence {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |s: &Self| (s.start, s.increment, s.minimum, s.maximum, s.cycle, s.reserved, s.owner);
+        parts(self) == parts(other)
+    }
+}
