@@ -16,6 +16,7 @@
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
 pub mod block;
+mod check;
 pub mod coding;
 pub mod encode;
 mod fetch;
@@ -30,6 +31,7 @@ mod stripe;
 mod tests;
 
 pub use block::{AccessCounters, Block, Part};
+pub use check::{DamagedExtent, damaged_extents};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes};
 pub use predicate::PreparedPredicate;
