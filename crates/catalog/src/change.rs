@@ -211,7 +211,8 @@ fn of_rows(table: TableId, old: &TableData, new: &TableData) -> Option<Vec<Chang
             let (merged, others) = rest.split_first()?;
             let parts = merged.merged_of.as_deref()?;
             let (first, fresh) = parts.split_first()?;
-            if first.id != last.id {
+            // A block of the same name may have lost or gained columns before it was merged.
+            if first.id != last.id || !Arc::ptr_eq(&first.block, &last.block) {
                 return None;
             }
             deleted.extend(deletions_since(last, first)?);

@@ -94,7 +94,7 @@ pub(crate) fn record(number: u64, durable: u64, payload: &[u8]) -> Option<Vec<u8
 pub(crate) struct Record {
     pub(crate) number: u64,
     pub(crate) kind: u32,
-    durable: u64,
+    pub(crate) durable: u64,
     pub(crate) payload: Range<usize>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use pool::Pool;
-use pool::files::{FileLock, FileManager, FileWriter, Owner, write_whole};
+use pool::files::{FileLock, FileManager, FileWriter, Owner, read_all, write_whole};
 use types::{Error, Result, SqlState};
 
 use super::block_files::BlockFiles;
@@ -15,7 +15,7 @@ use super::names::{
     IDENTITY, LOCK, Listing, block_file_name, catalog_name, log_name, new_id, no_database, read_identity,
     write_identity,
 };
-use super::recovery::{FoundLog, Recovered, recover};
+use super::recovery::{Recovered, recover};
 use super::{State, Store, catalog_file};
 use crate::{Catalog, DamagedTable, Snapshot};
 
@@ -177,21 +177,28 @@ pub(super) fn begin_log(
     Ok(writer)
 }
 
-/// The log to be written on. Torn tails are cut first, and what was read is made durable: it has been seen.
+/// The log to be written on, torn tails gone, and all that was read on stable storage: it has been seen. Syncing the files
+/// would not do. When the process before met a failing sync, what it wrote may be in the machine's memory alone, and
+/// count as written: so it is written anew.
 fn continued(files: &dyn FileManager, id: &DatabaseId, recovered: &Recovered) -> Result<Log> {
     let mut last = None;
-    for FoundLog { number, end, torn: _ } in &recovered.logs {
-        let mut writer = match end {
-            Some(end) => files.continue_at(&log_name(*number), *end as u64)?,
-            None => begin_log(files, id, *number)?,
-        };
-        debug_assert!(writer.position() >= HEADER_BYTES as u64);
-        writer.sync()?;
-        last = Some(writer);
+    for log in &recovered.logs {
+        let name = log_name(log.number);
+        last = Some(match log.end {
+            Some(end) => {
+                if !log.is_durable(&recovered.logs) {
+                    let bytes = read_all(files, &name)?;
+                    write_whole(files, &name, bytes.get(..end).unwrap_or(&bytes))?;
+                }
+                files.continue_at(&name, end as u64)?
+            }
+            None => begin_log(files, id, log.number)?,
+        });
     }
     // Names that a process wrote before it was killed may not be durable either.
     files.sync_directory("")?;
     let writer = last.ok_or_else(|| Error::internal("a database without a log"))?;
+    debug_assert!(writer.position() >= HEADER_BYTES as u64);
     Log::new(writer, recovered.last_record)
 }
 

@@ -30,6 +30,17 @@ pub(crate) struct FoundLog {
     /// Where its last whole record ends; `None` when not even its header was finished.
     pub(crate) end: Option<usize>,
     pub(crate) torn: usize,
+    /// Of its last record, or of the one before it.
+    last_record: u64,
+    /// Everything up to this record was on stable storage, as its last record says.
+    durable: u64,
+}
+
+impl FoundLog {
+    /// Whether all of it is known to be on stable storage.
+    pub(crate) fn is_durable(&self, logs: &[FoundLog]) -> bool {
+        self.torn == 0 && logs.iter().any(|log| log.durable >= self.last_record)
+    }
 }
 
 /// A database as it was found.
@@ -154,7 +165,13 @@ fn read_logs(
             if bytes.len() > super::log_format::HEADER_BYTES {
                 return Err(error);
             }
-            logs.push(FoundLog { number, end: None, torn: bytes.len() });
+            logs.push(FoundLog {
+                number,
+                end: None,
+                torn: bytes.len(),
+                last_record: expected - 1,
+                durable: 0,
+            });
             break;
         }
         let scan = scan(&bytes, &name, expected)?;
@@ -164,7 +181,9 @@ fn read_logs(
             return Err(damaged(&log_name(before.number), end, "a record cannot be read"));
         }
         payloads.extend(scan.records.iter().map(|r| bytes[r.payload.clone()].to_vec()));
-        logs.push(FoundLog { number, end: Some(scan.end), torn: scan.torn });
+        let durable = scan.records.last().map_or(first - 1, |r| r.durable);
+        let last_record = first + payloads.len() as u64 - 1;
+        logs.push(FoundLog { number, end: Some(scan.end), torn: scan.torn, last_record, durable });
     }
     Ok((logs, payloads))
 }

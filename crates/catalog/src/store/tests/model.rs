@@ -129,7 +129,12 @@ impl Model {
                     8 => Step::Comment(name, format!("comment {}", random.below(1000))),
                     9 | 10 => Step::Delete(name, random.below(7) as i64),
                     _ => {
-                        let count = if random.below(8) == 0 { 5000 } else { 1 + random.below(5) };
+                        // Seldom so many that they stay a block of their own.
+                        let count = match random.below(60) {
+                            0 if table.rows.len() < 5000 => 4500,
+                            1..8 => 200,
+                            _ => 1 + random.below(5),
+                        };
                         let row = |random: &mut Random| {
                             let mut value = |_| (random.below(9) > 0).then(|| random.below(1_000_000) as i64);
                             table.columns.iter().map(&mut value).collect()
