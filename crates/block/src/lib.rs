@@ -17,6 +17,7 @@
 
 pub mod access;
 pub mod block;
+mod check;
 pub mod coding;
 pub mod encode;
 mod fetch;
@@ -36,6 +37,7 @@ mod tests;
 
 pub use access::{AccessPath, ScanCost};
 pub use block::{AccessCounters, Block, Part};
+pub use check::{DamagedExtent, damaged_extents};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes, sort_parts};
 pub use index::{EncodedIndices, ZoneAggregate};

@@ -6,7 +6,7 @@
 
 /// log2 of the number of registers.
 const INDEX_BITS: u32 = 10;
-const REGISTERS: usize = 1 << INDEX_BITS;
+pub const REGISTERS: usize = 1 << INDEX_BITS;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sketch {
@@ -81,6 +81,13 @@ impl Sketch {
         let rank = ((hash << INDEX_BITS) | (1 << (INDEX_BITS - 1))).leading_zeros() as u8 + 1;
         let register = &mut self.registers[index];
         *register = (*register).max(rank);
+    }
+    /// As they are kept beside a block: nothing else is in a sketch.
+    pub fn registers(&self) -> &[u8; REGISTERS] {
+        &self.registers
+    }
+    pub fn from_registers(registers: [u8; REGISTERS]) -> Self {
+        Sketch { registers: Box::new(registers) }
     }
     pub fn merge(&mut self, other: &Sketch) {
         for (mine, theirs) in self.registers.iter_mut().zip(other.registers.iter()) {

@@ -203,7 +203,7 @@ fn conflict(rebase: Rebase<'_>, what: &str) -> Error {
 }
 
 /// Whether a block may be a part of a table.
-fn fits(table: &Table, stored: &StoredBlock) -> bool {
+pub(crate) fn fits(table: &Table, stored: &StoredBlock) -> bool {
     let (fields, block) = (table.columns.fields(), &stored.block);
     fields.len() == block.columns() && fields.iter().enumerate().all(|(at, field)| block.ty(at) == field.ty)
 }

@@ -22,6 +22,12 @@ use crate::{Change, Draft, Snapshot};
 
 /// Where commits are made durable. A catalog without one lives as long as the process.
 pub trait CommitLog: Debug + Send + Sync {
+    /// Brings what is large about changes to come to the disk, before their commit makes others wait. The changes need
+    /// not follow.
+    fn prepare(&self, changes: &[Change]) -> Result<()> {
+        let _ = changes;
+        Ok(())
+    }
     /// Takes a commit's changes, in the order of commits; `after` is the state with them. On an error nothing is kept of
     /// them. The number goes to `wait`.
     fn append(&self, changes: &[Change], after: &Arc<Snapshot>) -> Result<u64>;
@@ -33,8 +39,15 @@ pub trait CommitLog: Debug + Send + Sync {
 pub struct Catalog {
     current: RwLock<Arc<Snapshot>>,
     /// The commit lock.
-    head: Mutex<Arc<Snapshot>>,
+    head: Mutex<Head>,
     log: Option<Arc<dyn CommitLog>>,
+}
+
+#[derive(Debug)]
+struct Head {
+    snapshot: Arc<Snapshot>,
+    /// Of the last record that it rests on; 0 is none.
+    number: u64,
 }
 
 impl Default for Catalog {
@@ -62,7 +75,8 @@ impl Catalog {
     /// The catalog of a database that was opened.
     pub fn starting_with(snapshot: Snapshot, log: Option<Arc<dyn CommitLog>>) -> Self {
         let snapshot = Arc::new(snapshot);
-        Catalog { current: RwLock::new(snapshot.clone()), head: Mutex::new(snapshot), log }
+        let head = Head { snapshot: snapshot.clone(), number: 0 };
+        Catalog { current: RwLock::new(snapshot), head: Mutex::new(head), log }
     }
 
     /// The newest state.
@@ -75,7 +89,7 @@ impl Catalog {
     /// should be short: commits wait for one another.
     pub fn commit<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
         let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut draft = Draft::remembering((**head).clone(), self.log.is_some());
+        let mut draft = Draft::remembering((*head.snapshot).clone(), self.log.is_some());
         let outcome = change(&mut draft)?;
         let Some(next) = draft.into_changed() else { return Ok(outcome) };
         let (next, number) = self.logged(&mut head, next)?;
@@ -103,8 +117,14 @@ impl Catalog {
         if changes.is_empty() {
             return Ok(());
         }
+        if let Some(log) = &self.log {
+            let permanent = permanent_difference(&base, &private);
+            if !permanent.is_empty() {
+                log.prepare(&permanent)?;
+            }
+        }
         let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        let newest = head.clone();
+        let newest = head.snapshot.clone();
         let mut draft = Draft::remembering((*newest).clone(), self.log.is_some());
         draft.apply(&changes, pool, Rebase::Onto { base: &base, newest: &newest })?;
         let Some(next) = draft.into_changed() else { return Ok(()) };
@@ -115,22 +135,25 @@ impl Catalog {
     }
 
     /// Writes to the log what leads to `next`, and makes it the state that the next commit builds on.
-    fn logged(&self, head: &mut Arc<Snapshot>, next: Snapshot) -> Result<(Arc<Snapshot>, Option<u64>)> {
+    fn logged(&self, head: &mut Head, next: Snapshot) -> Result<(Arc<Snapshot>, u64)> {
         let next = Arc::new(next);
-        let mut number = None;
         if let Some(log) = &self.log {
-            let changes = permanent_difference(head, &next);
+            let changes = permanent_difference(&head.snapshot, &next);
             if !changes.is_empty() {
-                number = Some(log.append(&changes, &next)?);
+                head.number = log.append(&changes, &next)?;
             }
         }
-        *head = next.clone();
-        Ok((next, number))
+        head.snapshot = next.clone();
+        Ok((next, head.number))
     }
 
-    fn publish(&self, next: Arc<Snapshot>, number: Option<u64>) -> Result<()> {
-        if let (Some(log), Some(number)) = (&self.log, number) {
-            log.wait(number)?;
+    /// Shows a state to readers when all that it rests on is durable; `number` is the last record of that.
+    fn publish(&self, next: Arc<Snapshot>, number: u64) -> Result<()> {
+        if let (Some(log), 1..) = (&self.log, number) {
+            if let Err(error) = log.wait(number) {
+                self.go_back(number);
+                return Err(error);
+            }
         }
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         // A later commit that became durable together with this one may have been faster.
@@ -138,6 +161,14 @@ impl Catalog {
             *current = next;
         }
         Ok(())
+    }
+
+    /// The log has failed at `number`: nothing may rest on it.
+    fn go_back(&self, number: u64) {
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        if head.number >= number {
+            *head = Head { snapshot: self.snapshot(), number: 0 };
+        }
     }
 }
 

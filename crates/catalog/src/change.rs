@@ -211,7 +211,8 @@ fn of_rows(table: TableId, old: &TableData, new: &TableData) -> Option<Vec<Chang
             let (merged, others) = rest.split_first()?;
             let parts = merged.merged_of.as_deref()?;
             let (first, fresh) = parts.split_first()?;
-            if first.id != last.id {
+            // A block of the same name may have lost or gained columns before it was merged.
+            if first.id != last.id || !Arc::ptr_eq(&first.block, &last.block) {
                 return None;
             }
             deleted.extend(deletions_since(last, first)?);
@@ -275,7 +276,10 @@ pub(crate) fn does_not_fit(what: &str) -> Error {
 
 /// Blocks by name, for `Replace`: those that are there keep what the table knows of them.
 pub(crate) fn replaced(data: &TableData, types: &[types::Type], blocks: &[StoredBlock]) -> Result<TableData> {
-    if blocks.iter().any(|b| b.block.columns() != types.len()) {
+    let fits = |b: &StoredBlock| {
+        b.block.columns() == types.len() && types.iter().enumerate().all(|(at, ty)| b.block.ty(at) == *ty)
+    };
+    if !blocks.iter().all(fits) {
         return Err(does_not_fit("a block has other columns than its table"));
     }
     let mut replaced = TableData::empty(types).append_stored(blocks.to_vec());

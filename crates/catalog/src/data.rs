@@ -181,6 +181,11 @@ impl TableData {
         {
             return Ok(self.append_stored(blocks));
         }
+        // Its parts do not tell which of its rows were deleted after they were merged.
+        let merged_before = tail.merged_of.is_some() && tail.id > merging.began;
+        if merging.remembering && merged_before && tail.deleted.is_some() {
+            return Ok(self.append_stored(blocks));
+        }
         let mut data = self.merged(&blocks, BlockId::next(), encoding)?;
         if merging.private || !merging.remembering {
             return Ok(data);

@@ -17,6 +17,7 @@ mod draft;
 mod identity;
 mod objects;
 mod snapshot;
+pub mod store;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,8 @@ pub use draft::{Append, Draft, Existing, NewTable};
 pub use identity::{BlockId, PartId};
 pub use objects::{Macro, Sequence, View};
 pub use pool::SealedBlock;
-pub use snapshot::{SchemaEntry, Snapshot};
+pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
+pub use store::{Access, Store};
 pub use table::{
     ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
 };

@@ -22,12 +22,23 @@ pub struct Snapshot {
     pub(crate) version: u64,
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) macros: BTreeMap<String, Arc<Macro>>,
+    /// Tables that could not be read when the database was opened.
+    pub(crate) damaged: Arc<[DamagedTable]>,
+}
+
+/// A table whose bytes are damaged: all that is left of it is why.
+#[derive(Clone, Debug)]
+pub struct DamagedTable {
+    pub id: TableId,
+    pub schema: String,
+    pub name: String,
+    pub error: Error,
 }
 
 impl Snapshot {
     pub(crate) fn new() -> Self {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
-        Snapshot { version: 0, schemas: schemas.into(), macros: BTreeMap::new() }
+        Snapshot { version: 0, schemas: schemas.into(), macros: BTreeMap::new(), damaged: [].into() }
     }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
@@ -62,6 +73,10 @@ impl Snapshot {
         if let Some(schema) = schema {
             self.schema(schema)?;
         }
+        let within = Self::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA));
+        if let Some(damaged) = self.damaged.iter().find(|d| d.schema == within && d.name == name) {
+            return Err(damaged.error.clone());
+        }
         let shown = schema.map_or_else(|| name.to_owned(), |s| format!("{s}.{name}"));
         let error = Error::new(SqlState::UndefinedTable, format!("relation \"{shown}\" does not exist"));
         let hint = match schema {
@@ -83,6 +98,10 @@ impl Snapshot {
     /// A sequence; without a schema, of the default one.
     pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<&Arc<Sequence>> {
         self.entry(schema)?.sequences.get(name)
+    }
+    /// Tables that could not be read when the database was opened.
+    pub fn damaged(&self) -> &[DamagedTable] {
+        &self.damaged
     }
     pub fn macros(&self) -> &BTreeMap<String, Arc<Macro>> {
         &self.macros

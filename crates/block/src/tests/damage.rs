@@ -298,3 +298,46 @@ fn bytes_that_are_no_block() {
     let empty = encoded(&[], &[], LayoutKind::ColumnStore);
     assert_eq!(Block::open(empty).unwrap().columns(), 0);
 }
+
+#[test]
+fn damage_is_found_where_it_is() {
+    let mut random = Random(5);
+    let batch = rows(30_000, &mut random);
+    for layout in LAYOUTS {
+        let bytes = encoded(&COLUMNS, &[batch.clone()], layout);
+        let bytes = bytes.as_slice();
+        assert_eq!(crate::damaged_extents(bytes), []);
+        let block = Block::open(Block::aligned(bytes)).unwrap();
+        let (mut extents, mut gaps) = (0, 0);
+        for _ in 0..200 {
+            let at = random.below(bytes.len() as u64) as usize;
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 1 << random.below(8);
+            let found = crate::damaged_extents(&damaged);
+            let inside = |d: &crate::DamagedExtent| (d.offset..d.offset + d.length).contains(&(at as u64));
+            match found.as_slice() {
+                [only] => {
+                    assert!(inside(only), "{at}: {only:?}");
+                    assert!(only.column.is_none_or(|c| block.extent_covers(c, at)));
+                    extents += usize::from(only.column.is_some());
+                }
+                [] => {
+                    let covered = (0..COLUMNS.len()).any(|c| block.extent_covers(c, at));
+                    assert!(!covered, "{at} is damaged");
+                    gaps += 1;
+                }
+                several => panic!("one byte, {} extents", several.len()),
+            }
+        }
+        assert!(extents > 100 && gaps < 50, "{extents} {gaps}");
+        // Two faults are two lines.
+        let mut damaged = bytes.to_vec();
+        let places: Vec<usize> =
+            [0, 2].iter().filter_map(|c| (0..bytes.len()).find(|at| block.extent_covers(*c, *at))).collect();
+        places.iter().for_each(|at| damaged[*at] ^= 1);
+        assert_eq!(crate::damaged_extents(&damaged).len(), 2);
+        for length in [0, 50, 300, bytes.len() - 1] {
+            assert!(!crate::damaged_extents(&bytes[..length]).is_empty());
+        }
+    }
+}

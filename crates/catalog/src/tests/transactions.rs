@@ -255,3 +255,46 @@ fn rows_are_found_in_a_block_that_was_sorted_anew() {
     commit(&catalog, ours).unwrap();
     assert_eq!(rows(&catalog.snapshot(), table), [1, 5]);
 }
+
+#[test]
+fn rows_added_after_a_column_went_are_not_merged_in_the_log() {
+    let catalog = Catalog::new();
+    let two = NewTable::new("t", schema(&["a", "b"]));
+    let table = catalog.commit(|d| d.create_table(two, Existing::Refuse)).unwrap().unwrap().id;
+    let pairs = |values: &[i64]| {
+        let rows: Vec<SealedBlock> = blocks(values);
+        let beside = |s: SealedBlock| SealedBlock {
+            block: Arc::new(s.block.beside(&s.block)),
+            sketches: [s.sketches.clone(), s.sketches].concat(),
+        };
+        rows.into_iter().map(beside).collect::<Vec<_>>()
+    };
+    catalog.commit(|d| d.append(table, None, pairs(&[1, 2, 3]))).unwrap();
+    let before = (*catalog.snapshot()).clone();
+    let mut draft = Draft::remembering(before.clone(), true);
+    let mut altered = AlteredTable::new(before.table_by_id(table).unwrap());
+    altered.drop_column(1, false).unwrap();
+    assert!(draft.replace_altered(altered).unwrap());
+    append(&mut draft, table, &[4]);
+    let after = draft.into_changed().unwrap();
+    let changes = permanent_difference(&before, &after);
+    let again = replay(before, &changes, &pool()).unwrap();
+    assert_eq!(rows(&again, table), [1, 2, 3, 4]);
+}
+
+#[test]
+fn rows_deleted_between_two_merges_of_one_commit_stay_deleted() {
+    let catalog = Catalog::new();
+    let table = create(&catalog, "t").id;
+    catalog.commit(|d| d.append(table, None, blocks(&[1, 2, 3]))).unwrap();
+    let before = (*catalog.snapshot()).clone();
+    let mut draft = Draft::remembering(before.clone(), true);
+    append(&mut draft, table, &[4, 5]);
+    let seen = draft.snapshot().clone();
+    delete(&seen, &mut draft, table, &[2, 4]).unwrap();
+    append(&mut draft, table, &[6]);
+    let after = draft.into_changed().unwrap();
+    assert_eq!(rows(&after, table), [1, 3, 5, 6]);
+    let again = replay(before.clone(), &permanent_difference(&before, &after), &pool()).unwrap();
+    assert_eq!(rows(&again, table), [1, 3, 5, 6]);
+}

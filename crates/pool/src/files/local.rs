@@ -1,6 +1,6 @@
 //! A directory of this machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use types::{Error, Result, SqlState};
 
-use super::{FileEntry, FileManager, FileReader, FileWriter};
+use super::lock::held_by;
+use super::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Owner};
 
 /// Files below one directory of the local file system.
 #[derive(Clone, Debug)]
@@ -105,6 +106,25 @@ impl FileManager for LocalFiles {
         File::open(&path).and_then(|f| f.sync_all()).map_err(|e| failed("sync", &path, &e))
     }
 
+    fn lock(&self, name: &str, owner: &Owner) -> Result<FileLock> {
+        let path = self.path(name);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|e| failed("open", &path, &e))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let owner = fs::read_to_string(&path).ok().and_then(|text| Owner::from_text(&text));
+                return Err(held_by(&self.describe(), owner.as_ref()));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+        }
+        // Who holds it is for messages only: it need not be on stable storage.
+        file.set_len(0)
+            .and_then(|()| file.write_all(owner.to_text().as_bytes()))
+            .map_err(|e| failed("write", &path, &e))?;
+        Ok(FileLock::new(file))
+    }
+
     fn describe(&self) -> String {
         self.root.display().to_string()
     }
@@ -158,6 +178,22 @@ impl FileWriter for LocalWriter {
     fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|e| failed("sync", &self.path, &e))
     }
+    fn syncer(&self) -> Result<Arc<dyn FileSync>> {
+        let file = self.file.try_clone().map_err(|e| failed("open", &self.path, &e))?;
+        Ok(Arc::new(LocalSync { file, path: self.path.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct LocalSync {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileSync for LocalSync {
+    fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| failed("sync", &self.path, &e))
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +224,21 @@ mod tests {
         assert_eq!(files.list("").unwrap(), [FileEntry { name: "two".into(), bytes: 2 }]);
         files.remove("two").unwrap();
         assert_eq!(files.open("two").unwrap_err().state(), SqlState::UndefinedFile);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_lock_names_its_owner_and_goes_with_it() {
+        let folder = std::env::temp_dir().join(format!("quickstep-lock-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let files = LocalFiles::new(&folder);
+        let owner = Owner { process: 4711, host: "machine".into() };
+        let held = files.lock("lock", &owner).unwrap();
+        let refused = files.lock("lock", &owner).unwrap_err();
+        assert_eq!(refused.state(), SqlState::LockNotAvailable);
+        assert!(refused.message().contains("process 4711 on machine"), "{refused}");
+        drop(held);
+        files.lock("lock", &owner).unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,8 +6,12 @@
 //! 53100 when the disk is full, 58030 otherwise, 58P01 when there is no such file.
 
 mod local;
+mod lock;
+mod simulated;
 
 pub use local::LocalFiles;
+pub use lock::{FileLock, Owner};
+pub use simulated::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -23,18 +27,23 @@ pub struct FileEntry {
 
 /// The files of one directory.
 pub trait FileManager: Debug + Send + Sync {
-    /// A new file to write; one that exists already is an error.
+    /// A new file to write; one that exists already is an error. The folder is made where it is missing; its name is
+    /// permanent when its parent was synced.
     fn create(&self, name: &str) -> Result<Box<dyn FileWriter>>;
     /// An existing file, cut to `length` bytes (it has at least as many), to write on from there.
     fn continue_at(&self, name: &str, length: u64) -> Result<Box<dyn FileWriter>>;
     fn open(&self, name: &str) -> Result<Arc<dyn FileReader>>;
     /// Replaces a file of the new name, in one step.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
+    /// Those who have the file open can go on reading.
     fn remove(&self, name: &str) -> Result<()>;
     /// All files below `folder` (`""` is the directory itself), by name.
     fn list(&self, folder: &str) -> Result<Vec<FileEntry>>;
     /// Makes names permanent: those created, renamed and removed in `folder`.
     fn sync_directory(&self, folder: &str) -> Result<()>;
+    /// Keeps everybody else from locking the same name until the lock is dropped or the process ends. When somebody
+    /// holds it, the error is 55P03 and names the owner. The file stays; only who holds it counts.
+    fn lock(&self, name: &str, owner: &Owner) -> Result<FileLock>;
     /// Where the files are, for messages.
     fn describe(&self) -> String;
 }
@@ -56,4 +65,48 @@ pub trait FileWriter: Debug + Send {
     fn cut(&mut self, length: u64) -> Result<()>;
     /// Returns when everything written is on stable storage.
     fn sync(&mut self) -> Result<()>;
+    /// Syncs the same file from another thread while this one writes on.
+    fn syncer(&self) -> Result<Arc<dyn FileSync>>;
+}
+
+/// The other end of a file being written.
+pub trait FileSync: Debug + Send + Sync {
+    /// Returns when everything that was written before the call is on stable storage.
+    fn sync(&self) -> Result<()>;
+}
+
+/// Reads a whole file.
+pub fn read_all(files: &dyn FileManager, name: &str) -> Result<Vec<u8>> {
+    let reader = files.open(name)?;
+    let mut bytes = vec![0; reader.bytes() as usize];
+    reader.read_at(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a file whole: under another name first, synced, then renamed, so that nobody ever finds a part of it. A file
+/// that could not be finished is removed again as far as possible.
+pub fn write_whole(files: &dyn FileManager, name: &str, bytes: &[u8]) -> Result<()> {
+    let unfinished = format!("{name}{UNFINISHED}");
+    let written = write_and_rename(files, &unfinished, name, bytes);
+    if written.is_err() {
+        // What is left is removed when the directory is opened next.
+        let _ = files.remove(&unfinished);
+    }
+    written
+}
+
+/// The end of the names of files that are not finished.
+pub const UNFINISHED: &str = ".new";
+
+fn write_and_rename(files: &dyn FileManager, unfinished: &str, name: &str, bytes: &[u8]) -> Result<()> {
+    let mut writer = match files.create(unfinished) {
+        // Left by a crash.
+        Err(_) if files.open(unfinished).is_ok() => files.continue_at(unfinished, 0)?,
+        other => other?,
+    };
+    writer.write(bytes)?;
+    writer.sync()?;
+    drop(writer);
+    files.rename(unfinished, name)?;
+    files.sync_directory(name.rsplit_once('/').map_or("", |(folder, _)| folder))
 }

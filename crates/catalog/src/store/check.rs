@@ -1,0 +1,187 @@
+//! CHECK DATABASE: every checksum of every file, and every fault by the table, block and column that it hits.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use block::damaged_extents;
+use pool::files::read_all;
+use types::Result;
+
+use super::Store;
+use super::catalog_file::{self, permanent_tables};
+use super::changes::Place;
+use super::log_format::{check_header, scan};
+use super::names::{Listing, block_file_name, catalog_name, log_name, read_identity};
+use crate::{PartId, Snapshot, Table};
+
+/// Bytes that are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub file: String,
+    pub offset: u64,
+    pub bytes: u64,
+    /// Schema and name; `None` when it is not one table's.
+    pub table: Option<(String, String)>,
+    /// Ordinal of the block in its table.
+    pub block: Option<usize>,
+    pub column: Option<String>,
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\", byte {}, {} bytes", self.file, self.offset, self.bytes)?;
+        if let Some((schema, table)) = &self.table {
+            write!(f, ": table {schema}.{table}")?;
+        }
+        if let Some(block) = self.block {
+            write!(f, ", block {block}")?;
+        }
+        if let Some(column) = &self.column {
+            write!(f, ", column {column}")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl Damage {
+    fn of_file(file: String, bytes: u64, what: String) -> Damage {
+        Damage { file, offset: 0, bytes, table: None, block: None, column: None, what }
+    }
+}
+
+impl Store {
+    /// Reads everything that the newest state rests on, and lists what is damaged. Commits and checkpoints go on, but for
+    /// checkpoints, which wait.
+    pub fn check(&self) -> Result<Vec<Damage>> {
+        let _still = self.checkpoints.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut found = Vec::new();
+        if let Err(error) = read_identity(&*self.files) {
+            found.push(Damage::of_file("QUICKSTEP".into(), 0, error.message().to_owned()));
+        }
+        let (snapshot, places, catalog_number) = {
+            let state = self.state();
+            let places: HashMap<PartId, Place> = state.places.iter().map(|(id, (p, _))| (*id, *p)).collect();
+            (state.latest.clone(), places, state.catalog_number)
+        };
+        self.check_catalog_and_logs(catalog_number, &mut found)?;
+        for table in permanent_tables(&snapshot) {
+            self.check_table(table, &places, &mut found);
+        }
+        self.check_damaged_tables(&snapshot, catalog_number, &mut found)?;
+        Ok(found)
+    }
+
+    fn check_catalog_and_logs(&self, number: u64, found: &mut Vec<Damage>) -> Result<()> {
+        let name = catalog_name(number);
+        let bytes = read_all(&*self.files, &name)?;
+        let length = bytes.len() as u64;
+        let mut next_record = None;
+        match catalog_file::read(bytes, &name, &self.id, number) {
+            Ok(catalog) => {
+                next_record = Some(catalog.last_record + 1);
+                for (position, named) in catalog.tables.iter().enumerate() {
+                    if let Err(error) = catalog.section(position) {
+                        let table = Some((named.schema.clone(), named.name.clone()));
+                        let what = error.message().to_owned();
+                        found.push(Damage { table, ..Damage::of_file(name.clone(), length, what) });
+                    }
+                }
+            }
+            Err(error) => found.push(Damage::of_file(name, length, error.message().to_owned())),
+        }
+        let listing = Listing::of(&*self.files)?;
+        for number in listing.logs.into_iter().filter(|n| *n >= number) {
+            let name = log_name(number);
+            let bytes = read_all(&*self.files, &name)?;
+            let Some(first) = next_record else { continue };
+            let scanned =
+                check_header(&bytes, &name, &self.id, number).and_then(|()| scan(&bytes, &name, first));
+            match scanned {
+                // A tail that is not whole is being written.
+                Ok(scan) => next_record = Some(first + scan.records.len() as u64),
+                Err(error) => {
+                    let what = error.message().to_owned();
+                    found.push(Damage::of_file(name, bytes.len() as u64, what));
+                    next_record = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_table(&self, table: &Table, places: &HashMap<PartId, Place>, found: &mut Vec<Damage>) {
+        for (ordinal, stored) in table.data.stored().iter().enumerate() {
+            for (at, part) in stored.block.parts().iter().enumerate() {
+                let Some(place) = places.get(&PartId::of(part)) else { continue };
+                // The columns of the table that lie in this part.
+                let names: HashMap<u32, String> = (stored.block.places().iter().zip(table.columns.fields()))
+                    .filter(|((part, _), _)| *part as usize == at)
+                    .map(|((_, column), field)| (*column, field.name.clone()))
+                    .collect();
+                let of = (table.schema.clone(), table.name.clone());
+                self.check_part(*place, Some(of), Some(ordinal), &names, found);
+            }
+        }
+    }
+
+    fn check_part(
+        &self,
+        place: Place,
+        table: Option<(String, String)>,
+        block: Option<usize>,
+        columns: &HashMap<u32, String>,
+        found: &mut Vec<Damage>,
+    ) {
+        let file = block_file_name(place.file);
+        let whole = Damage {
+            file,
+            offset: place.offset,
+            bytes: place.length,
+            table,
+            block,
+            column: None,
+            what: String::new(),
+        };
+        match self.blocks.read(place) {
+            Err(error) => found.push(Damage { what: error.message().to_owned(), ..whole }),
+            Ok(bytes) => found.extend(damaged_extents(&bytes).into_iter().map(|extent| Damage {
+                offset: place.offset + extent.offset,
+                bytes: extent.length,
+                column: extent.column.map(|column| match columns.get(&(column as u32)) {
+                    Some(name) => name.clone(),
+                    None => format!("number {}, which was dropped", column + 1),
+                }),
+                what: extent.what,
+                ..whole.clone()
+            })),
+        }
+    }
+
+    /// Tables that were set aside when the database was opened: their blocks, as the checkpoint names them.
+    fn check_damaged_tables(&self, snapshot: &Snapshot, number: u64, found: &mut Vec<Damage>) -> Result<()> {
+        if snapshot.damaged().is_empty() {
+            return Ok(());
+        }
+        let name = catalog_name(number);
+        let Ok(catalog) = catalog_file::read(read_all(&*self.files, &name)?, &name, &self.id, number) else {
+            return Ok(());
+        };
+        for damaged in snapshot.damaged() {
+            let Some(position) = catalog.tables.iter().position(|named| named.id == damaged.id) else {
+                continue;
+            };
+            let Ok(section) = catalog.section(position) else { continue };
+            for (block, parts) in section.parts_of_blocks()?.into_iter().enumerate() {
+                for (id, names) in parts {
+                    let place = section.places.iter().find(|(part, _)| *part == id);
+                    if let Some((_, place)) = place {
+                        let of = (damaged.schema.clone(), damaged.name.clone());
+                        self.check_part(*place, Some(of), Some(block), &names, found);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

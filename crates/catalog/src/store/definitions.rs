@@ -1,0 +1,383 @@
+//! Definitions as bytes: types, tables without their rows, views, sequences, macros.
+
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex};
+
+use block::{IndexKind, LayoutKind};
+use types::nested::NESTING_MAX;
+use types::{Field, Result, Schema, Type};
+
+use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
+use crate::{
+    ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex, TableOptions,
+    View,
+};
+
+pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
+    let plain = |w: &mut ByteWriter, tag| w.u8(tag);
+    match ty {
+        Type::Null => plain(w, 0),
+        Type::Boolean => plain(w, 1),
+        Type::SmallInt => plain(w, 2),
+        Type::Integer => plain(w, 3),
+        Type::BigInt => plain(w, 4),
+        Type::Real => plain(w, 5),
+        Type::Double => plain(w, 6),
+        Type::Decimal { precision, scale } => w.raw(&[7, precision, scale]),
+        Type::Char(length) => {
+            w.u8(8);
+            w.u32(length);
+        }
+        Type::Varchar(length) => {
+            w.u8(9);
+            w.u32(length);
+        }
+        Type::Text => plain(w, 10),
+        Type::Date => plain(w, 11),
+        Type::Time => plain(w, 12),
+        Type::Timestamp => plain(w, 13),
+        Type::TimestampTz => plain(w, 14),
+        Type::IntervalYearMonth => plain(w, 15),
+        Type::IntervalDayTime => plain(w, 16),
+        Type::Bytea => plain(w, 17),
+        Type::Uuid => plain(w, 18),
+        Type::Json => plain(w, 19),
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => write_nested(w, ty),
+    }
+}
+
+fn write_nested(w: &mut ByteWriter, ty: Type) {
+    if let Some(element) = ty.element() {
+        w.u8(20);
+        write_type(w, element);
+    } else if let Some(fields) = ty.fields() {
+        w.u8(21);
+        w.list(fields.iter(), |w, (name, ty)| {
+            w.text(name);
+            write_type(w, *ty);
+        });
+    } else if let Some((key, value)) = ty.entry() {
+        w.u8(22);
+        write_type(w, key);
+        write_type(w, value);
+    }
+}
+
+pub(crate) fn read_type(r: &mut ByteReader<'_>) -> Result<Type> {
+    type_within(r, NESTING_MAX)
+}
+
+fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
+    let depth = depth.checked_sub(1).ok_or_else(|| malformed("a type is nested too deep"))?;
+    Ok(match r.u8()? {
+        0 => Type::Null,
+        1 => Type::Boolean,
+        2 => Type::SmallInt,
+        3 => Type::Integer,
+        4 => Type::BigInt,
+        5 => Type::Real,
+        6 => Type::Double,
+        7 => {
+            let [precision, scale] = r.array()?;
+            if !(1..=types::logical::DECIMAL_PRECISION_MAX).contains(&precision) || scale > precision {
+                return Err(malformed("a decimal type of impossible digits"));
+            }
+            Type::Decimal { precision, scale }
+        }
+        8 => Type::Char(r.u32()?),
+        9 => Type::Varchar(r.u32()?),
+        10 => Type::Text,
+        11 => Type::Date,
+        12 => Type::Time,
+        13 => Type::Timestamp,
+        14 => Type::TimestampTz,
+        15 => Type::IntervalYearMonth,
+        16 => Type::IntervalDayTime,
+        17 => Type::Bytea,
+        18 => Type::Uuid,
+        19 => Type::Json,
+        20 => Type::list(type_within(r, depth)?)?,
+        21 => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
+        22 => Type::map(type_within(r, depth)?, type_within(r, depth)?)?,
+        tag => return Err(malformed(&format!("type {tag} is not known"))),
+    })
+}
+
+/// Everything of a table but its rows and its version.
+pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
+    let Table {
+        id,
+        schema,
+        name,
+        columns,
+        attributes,
+        comment,
+        keys,
+        foreign_keys,
+        options,
+        indices,
+        data: _,
+        version: _,
+        writers: _,
+    } = table;
+    w.field(1, |w| w.u64(id.0));
+    w.field(2, |w| w.text(schema));
+    w.field(3, |w| w.text(name));
+    w.field(4, |w| {
+        w.list(columns.fields().iter().zip(attributes), |w, (field, attributes)| {
+            write_column(w, field, attributes);
+        });
+    });
+    if let Some(comment) = comment {
+        w.field(5, |w| w.text(comment));
+    }
+    if !keys.is_empty() {
+        w.field(6, |w| w.list(keys.iter(), write_key));
+    }
+    if !foreign_keys.is_empty() {
+        w.field(7, |w| w.list(foreign_keys.iter(), write_foreign_key));
+    }
+    w.field(8, |w| write_options(w, options));
+    if !indices.is_empty() {
+        w.field(9, |w| w.list(indices.iter(), write_index));
+    }
+    w.end_of_fields();
+}
+
+pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
+    let (mut id, mut schema, mut name, mut columns) = (None, None, None, None);
+    let (mut comment, mut keys, mut foreign_keys) = (None, Vec::new(), Vec::new());
+    let mut options = TableOptions::default();
+    let mut indices: Vec<TableIndex> = Vec::new();
+    r.fields(|number, r| {
+        match number {
+            1 => id = Some(TableId(r.u64()?)),
+            2 => schema = Some(r.text()?),
+            3 => name = Some(r.text()?),
+            4 => columns = Some(r.list(read_column)?),
+            5 => comment = Some(r.text()?),
+            6 => keys = r.list(read_key)?,
+            7 => foreign_keys = r.list(read_foreign_key)?,
+            8 => options = read_options(r)?,
+            9 => indices = r.list(read_index)?,
+            other => return Err(unknown_field("table", other)),
+        }
+        Ok(())
+    })?;
+    let (Some(id), Some(schema), Some(name), Some(columns)) = (id, schema, name, columns) else {
+        return Err(malformed("a table lacks its name or columns"));
+    };
+    let (fields, attributes): (Vec<Field>, Vec<ColumnAttributes>) = columns.into_iter().unzip();
+    let used = keys.iter().flat_map(|k: &Key| &k.columns);
+    let used = used.chain(foreign_keys.iter().flat_map(|k: &ForeignKey| &k.columns));
+    if used.into_iter().any(|column| *column >= fields.len()) {
+        return Err(malformed("a key names a column that its table does not have"));
+    }
+    let columns = indices.iter().map(|i| i.column).chain(options.sorted_by);
+    if columns.into_iter().any(|column| column >= fields.len()) {
+        return Err(malformed("an index is on a column that its table does not have"));
+    }
+    let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
+    Ok(Table {
+        id,
+        schema,
+        name,
+        columns: Schema::new(fields),
+        attributes,
+        comment,
+        keys,
+        foreign_keys,
+        options,
+        indices,
+        data: Arc::new(TableData::empty(&types)),
+        version: 1,
+        writers: Arc::new(Mutex::new(())),
+    })
+}
+
+fn write_column(w: &mut ByteWriter, field: &Field, attributes: &ColumnAttributes) {
+    let Field { name, ty, nullable } = field;
+    let ColumnAttributes { default, comment } = attributes;
+    w.field(1, |w| w.text(name));
+    w.field(2, |w| write_type(w, *ty));
+    w.field(3, |w| w.flag(*nullable));
+    if let Some(default) = default {
+        w.field(4, |w| w.text(default));
+    }
+    if let Some(comment) = comment {
+        w.field(5, |w| w.text(comment));
+    }
+    w.end_of_fields();
+}
+
+fn read_column(r: &mut ByteReader<'_>) -> Result<(Field, ColumnAttributes)> {
+    let (mut name, mut ty, mut nullable) = (None, None, true);
+    let mut attributes = ColumnAttributes::default();
+    r.fields(|number, r| {
+        match number {
+            1 => name = Some(r.text()?),
+            2 => ty = Some(read_type(r)?),
+            3 => nullable = r.flag()?,
+            4 => attributes.default = Some(r.text()?),
+            5 => attributes.comment = Some(r.text()?),
+            other => return Err(unknown_field("column", other)),
+        }
+        Ok(())
+    })?;
+    let (Some(name), Some(ty)) = (name, ty) else { return Err(malformed("a column lacks name or type")) };
+    Ok((Field::new(name, ty, nullable), attributes))
+}
+
+fn write_key(w: &mut ByteWriter, key: &Key) {
+    let Key { name, columns, primary } = key;
+    w.option(name.as_deref(), ByteWriter::text);
+    w.positions(columns);
+    w.flag(*primary);
+}
+
+fn read_key(r: &mut ByteReader<'_>) -> Result<Key> {
+    Ok(Key { name: r.option(ByteReader::text)?, columns: r.positions()?, primary: r.flag()? })
+}
+
+fn write_foreign_key(w: &mut ByteWriter, key: &ForeignKey) {
+    let ForeignKey { name, columns, parent, parent_columns } = key;
+    w.option(name.as_deref(), ByteWriter::text);
+    w.positions(columns);
+    w.u64(parent.0);
+    w.positions(parent_columns);
+}
+
+fn read_foreign_key(r: &mut ByteReader<'_>) -> Result<ForeignKey> {
+    let key = ForeignKey {
+        name: r.option(ByteReader::text)?,
+        columns: r.positions()?,
+        parent: TableId(r.u64()?),
+        parent_columns: r.positions()?,
+    };
+    match key.columns.len() == key.parent_columns.len() {
+        true => Ok(key),
+        false => Err(malformed("a foreign key's columns do not pair up")),
+    }
+}
+
+fn write_options(w: &mut ByteWriter, options: &TableOptions) {
+    let TableOptions { layout, sorted_by, block_bytes } = options;
+    w.field(1, |w| w.text(layout.name()));
+    w.field(2, |w| w.u64(*block_bytes as u64));
+    if let Some(column) = sorted_by {
+        w.field(3, |w| w.u32(*column as u32));
+    }
+    w.end_of_fields();
+}
+
+fn write_index(w: &mut ByteWriter, index: &TableIndex) {
+    let TableIndex { name, kind, column } = index;
+    w.text(name);
+    w.text(kind.name());
+    w.u32(*column as u32);
+}
+
+fn read_index(r: &mut ByteReader<'_>) -> Result<TableIndex> {
+    let (name, kind) = (r.text()?, r.text()?);
+    let kind = IndexKind::from_name(&kind).ok_or_else(|| malformed(&format!("index of kind \"{kind}\"")))?;
+    Ok(TableIndex { name, kind, column: r.u32()? as usize })
+}
+
+fn read_options(r: &mut ByteReader<'_>) -> Result<TableOptions> {
+    let mut options = TableOptions::default();
+    r.fields(|number, r| {
+        match number {
+            1 => {
+                let name = r.text()?;
+                let layout = LayoutKind::from_name(&name);
+                options.layout = layout.ok_or_else(|| malformed(&format!("layout \"{name}\"")))?;
+            }
+            2 => {
+                let bytes = usize::try_from(r.u64()?).unwrap_or(usize::MAX);
+                options.block_bytes = bytes.clamp(pool::BLOCK_BYTES_MIN, pool::BLOCK_BYTES_MAX);
+            }
+            3 => options.sorted_by = Some(r.u32()? as usize),
+            other => return Err(unknown_field("table's options", other)),
+        }
+        Ok(())
+    })?;
+    Ok(options)
+}
+
+pub(crate) fn write_view(w: &mut ByteWriter, view: &View) {
+    let View { columns, text, comment } = view;
+    w.field(1, |w| w.list(columns.iter(), |w, name| w.text(name)));
+    w.field(2, |w| w.text(text));
+    if let Some(comment) = comment {
+        w.field(3, |w| w.text(comment));
+    }
+    w.end_of_fields();
+}
+
+pub(crate) fn read_view(r: &mut ByteReader<'_>) -> Result<View> {
+    let mut view = View { columns: Vec::new(), text: String::new(), comment: None };
+    r.fields(|number, r| {
+        match number {
+            1 => view.columns = r.list(ByteReader::text)?,
+            2 => view.text = r.text()?,
+            3 => view.comment = Some(r.text()?),
+            other => return Err(unknown_field("view", other)),
+        }
+        Ok(())
+    })?;
+    Ok(view)
+}
+
+pub(crate) fn write_macro(w: &mut ByteWriter, text: &Macro) {
+    let Macro { parameters, text, table } = text;
+    w.field(1, |w| w.list(parameters.iter(), |w, name| w.text(name)));
+    w.field(2, |w| w.text(text));
+    w.field(3, |w| w.flag(*table));
+    w.end_of_fields();
+}
+
+pub(crate) fn read_macro(r: &mut ByteReader<'_>) -> Result<Macro> {
+    let mut read = Macro { parameters: Vec::new(), text: String::new(), table: false };
+    r.fields(|number, r| {
+        match number {
+            1 => read.parameters = r.list(ByteReader::text)?,
+            2 => read.text = r.text()?,
+            3 => read.table = r.flag()?,
+            other => return Err(unknown_field("macro", other)),
+        }
+        Ok(())
+    })?;
+    Ok(read)
+}
+
+/// A sequence goes on behind what was reserved: numbers before may have been given.
+pub(crate) fn write_sequence(w: &mut ByteWriter, sequence: &Sequence) {
+    let Sequence { start, increment, minimum, maximum, cycle, reserved, next: _, owner } = sequence;
+    w.field(1, |w| [start, increment, minimum, maximum, reserved].into_iter().for_each(|v| w.i64(*v)));
+    w.field(2, |w| w.flag(*cycle));
+    if let Some((table, column)) = owner {
+        w.field(3, |w| {
+            w.u64(table.0);
+            w.u32(*column as u32);
+        });
+    }
+    w.end_of_fields();
+}
+
+pub(crate) fn read_sequence(r: &mut ByteReader<'_>) -> Result<Sequence> {
+    let (mut numbers, mut cycle, mut owner) = (None, false, None);
+    r.fields(|number, r| {
+        match number {
+            1 => numbers = Some([r.i64()?, r.i64()?, r.i64()?, r.i64()?, r.i64()?]),
+            2 => cycle = r.flag()?,
+            3 => owner = Some((TableId(r.u64()?), r.u32()? as usize)),
+            other => return Err(unknown_field("sequence", other)),
+        }
+        Ok(())
+    })?;
+    let Some([start, increment, minimum, maximum, reserved]) = numbers else {
+        return Err(malformed("a sequence lacks its numbers"));
+    };
+    let next = Arc::new(AtomicI64::new(reserved));
+    Ok(Sequence { start, increment, minimum, maximum, cycle, reserved, next, owner })
+}

@@ -1,0 +1,250 @@
+//! Random transactions on a disk that fails, and after every crash a look whether the acknowledged ones are there: all of
+//! them, nothing else, and of the one that was under way all or nothing.
+//!
+//! `QUICKSTEP_SEEDS=0..10000` says which seeds to run; without it a few hundred are.
+
+use pool::files::{Fault, FaultKind, FileManager, Loss, SimulatedFiles};
+
+use super::model::{Model, Step, commit};
+use super::*;
+
+/// What happened in one run, so that a test that never gets to a crash is found out.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) commits: u64,
+    pub(super) crashes: u64,
+    pub(super) failed: u64,
+    pub(super) kept_in_flight: u64,
+    pub(super) lost_in_flight: u64,
+    pub(super) checkpoints: u64,
+    pub(super) torn: u64,
+    pub(super) crashed_recoveries: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.commits += other.commits;
+        self.crashes += other.crashes;
+        self.failed += other.failed;
+        self.kept_in_flight += other.kept_in_flight;
+        self.lost_in_flight += other.lost_in_flight;
+        self.checkpoints += other.checkpoints;
+        self.torn += other.torn;
+        self.crashed_recoveries += other.crashed_recoveries;
+    }
+}
+
+/// One run: several lives of one database, each ended by a crash.
+pub(super) fn run(seed: u64) -> std::result::Result<Tally, String> {
+    let mut random = Random(seed ^ 0x51_7C_C1_B7_27_22_0A_95);
+    let mut files = SimulatedFiles::new(seed);
+    let mut tally = Tally::default();
+    // What the next life may find.
+    let mut possible = vec![Model::default()];
+    for life in 0..4 {
+        inject(&files, &mut random);
+        // The disk may go while the database is opened, any number of times.
+        let mut tries = 0;
+        let opened = loop {
+            match open(&files) {
+                Ok(opened) => break opened,
+                Err(error) => {
+                    tally.crashed_recoveries += 1;
+                    let next = files.restart(if files.is_lost() { Loss::Power } else { Loss::Process });
+                    tries += 1;
+                    let broken = !files.is_lost() && error.state() == SqlState::DataCorrupted;
+                    if broken || tries > 20 {
+                        return Err(format!("seed {seed}, life {life}: opening: {error}"));
+                    }
+                    files = next;
+                    if random.below(2) == 0 {
+                        inject(&files, &mut random);
+                    }
+                }
+            }
+        };
+        tally.torn += opened.report.torn.len() as u64;
+        opened.store.inline_bytes_max.store([300, 4000, INLINE_BYTES_MAX][random.below(3) as usize], Relaxed);
+        let found = Model::of(&opened.catalog.snapshot());
+        let Some(at) = possible.iter().position(|model| *model == found) else {
+            return Err(format!(
+                "seed {seed}, life {life}: found {found:?}\npossible {possible:?}\nreport {:?}",
+                opened.report
+            ));
+        };
+        if possible.len() > 1 {
+            let count = if at == 0 { &mut tally.lost_in_flight } else { &mut tally.kept_in_flight };
+            *count += 1;
+        }
+        possible = live(&opened, &files, found, &mut random, &mut tally)
+            .map_err(|error| format!("seed {seed}, life {life}: {error}"))?;
+        tally.crashes += 1;
+        let loss = if files.is_lost() || random.below(3) > 0 { Loss::Power } else { Loss::Process };
+        files = files.restart(loss);
+    }
+    Ok(tally)
+}
+
+fn inject(files: &SimulatedFiles, random: &mut Random) {
+    let after = random.below(120);
+    let kind = match random.below(6) {
+        0 => FaultKind::DiskFull,
+        1 => FaultKind::Device,
+        _ => FaultKind::PowerLoss,
+    };
+    files.inject(Fault { operation: None, after, kind, lasting: false });
+}
+
+/// Commits until the disk is lost or enough was done. Returns what may be found afterwards, the surest first.
+fn live(
+    opened: &Opened,
+    files: &SimulatedFiles,
+    mut model: Model,
+    random: &mut Random,
+    tally: &mut Tally,
+) -> std::result::Result<Vec<Model>, String> {
+    for _ in 0..25 {
+        if random.below(8) == 0 {
+            match opened.store.checkpoint() {
+                Ok(_) => tally.checkpoints += 1,
+                Err(_) if files.is_lost() => return Ok(vec![model]),
+                Err(_) => tally.failed += 1,
+            }
+            if opened.store.failure().is_some() {
+                return Ok(vec![model]);
+            }
+        }
+        let explicit = random.below(2) == 0;
+        let mut after = model.clone();
+        let mut steps: Vec<Step> = Vec::new();
+        for _ in 0..=random.below(3) {
+            let step = after.any_step(random);
+            after.apply(&step);
+            steps.push(step);
+        }
+        let outcome = commit(&opened.catalog, &steps, explicit);
+        tally.commits += u64::from(outcome.is_ok());
+        let seen = Model::of(&opened.catalog.snapshot());
+        match outcome {
+            Ok(()) => model = after,
+            Err(error) => {
+                if seen != model {
+                    return Err(format!("{error} left something of {steps:?}"));
+                }
+                let failure = opened.store.failure().is_some();
+                match error.state() {
+                    SqlState::DiskFull | SqlState::IoError if files.is_lost() || failure => {
+                        return Ok(vec![model, after]);
+                    }
+                    SqlState::DiskFull | SqlState::IoError => tally.failed += 1,
+                    _ => return Err(format!("{error} from {steps:?}")),
+                }
+            }
+        }
+        if seen != Model::of(&opened.catalog.snapshot()) || (seen != model) {
+            return Err(format!("after {steps:?} the catalog shows {seen:?}, not {model:?}"));
+        }
+    }
+    Ok(vec![model])
+}
+
+/// The seeds that the environment asks for.
+pub(super) fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let asked = std::env::var("QUICKSTEP_SEEDS").ok();
+    let range = asked.and_then(|text| {
+        let (from, to) = text.split_once("..")?;
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    range.unwrap_or(default)
+}
+
+#[test]
+fn acknowledged_transactions_survive_a_loss_of_power() {
+    let mut tally = Tally::default();
+    let seeds = seeds(0..150);
+    let began = std::time::Instant::now();
+    for seed in seeds.clone() {
+        match run(seed) {
+            Ok(one) => tally.add(&one),
+            Err(what) => panic!("{what}"),
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{} seeds in {seconds:.1} s: {tally:?}", seeds.end - seeds.start);
+    // Everything that can happen has happened.
+    let least = (seeds.end - seeds.start) / 30;
+    assert!(tally.kept_in_flight > least && tally.lost_in_flight > least, "{tally:?}");
+    assert!(tally.torn > least && tally.failed > least && tally.checkpoints > least, "{tally:?}");
+    assert!(tally.crashed_recoveries > least, "{tally:?}");
+}
+
+/// A disk that lies about syncs must be found out, or the test above proves nothing.
+#[test]
+fn a_disk_that_does_not_sync_is_found_out() {
+    #[derive(Debug)]
+    struct Lying(SimulatedFiles);
+    #[derive(Debug)]
+    struct Nothing;
+    #[derive(Debug)]
+    struct Writer(Box<dyn pool::files::FileWriter>);
+    impl pool::files::FileSync for Nothing {
+        fn sync(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+    impl pool::files::FileWriter for Writer {
+        fn write(&mut self, bytes: &[u8]) -> Result<()> {
+            self.0.write(bytes)
+        }
+        fn position(&self) -> u64 {
+            self.0.position()
+        }
+        fn cut(&mut self, length: u64) -> Result<()> {
+            self.0.cut(length)
+        }
+        fn sync(&mut self) -> Result<()> {
+            self.0.sync()
+        }
+        fn syncer(&self) -> Result<Arc<dyn pool::files::FileSync>> {
+            Ok(Arc::new(Nothing))
+        }
+    }
+    impl FileManager for Lying {
+        fn create(&self, name: &str) -> Result<Box<dyn pool::files::FileWriter>> {
+            Ok(Box::new(Writer(self.0.create(name)?)))
+        }
+        fn continue_at(&self, name: &str, length: u64) -> Result<Box<dyn pool::files::FileWriter>> {
+            Ok(Box::new(Writer(self.0.continue_at(name, length)?)))
+        }
+        fn open(&self, name: &str) -> Result<Arc<dyn pool::files::FileReader>> {
+            self.0.open(name)
+        }
+        fn rename(&self, from: &str, to: &str) -> Result<()> {
+            self.0.rename(from, to)
+        }
+        fn remove(&self, name: &str) -> Result<()> {
+            self.0.remove(name)
+        }
+        fn list(&self, folder: &str) -> Result<Vec<pool::files::FileEntry>> {
+            self.0.list(folder)
+        }
+        fn sync_directory(&self, folder: &str) -> Result<()> {
+            self.0.sync_directory(folder)
+        }
+        fn lock(&self, name: &str, owner: &pool::files::Owner) -> Result<FileLock> {
+            self.0.lock(name, owner)
+        }
+        fn describe(&self) -> String {
+            self.0.describe()
+        }
+    }
+    let lost = (0..100).filter(|seed| {
+        let files = SimulatedFiles::new(*seed);
+        let opened = Store::open(Arc::new(Lying(files.clone())), pool(), Access::Write).unwrap();
+        commit(&opened.catalog, &[Step::Create("t".into())], false).unwrap();
+        commit(&opened.catalog, &[Step::Append("t".into(), vec![vec![Some(1)]])], false).unwrap();
+        let after = open(&files.restart(Loss::Power));
+        after.map_or(true, |opened| Model::of(&opened.catalog.snapshot()).tables.is_empty())
+    });
+    assert!(lost.count() > 10);
+}
