@@ -98,6 +98,19 @@ impl Catalog {
         Ok(outcome)
     }
 
+    /// Takes over everything permanent of another database, in one commit; this one must be empty.
+    pub fn adopt(&self, other: &Snapshot) -> Result<()> {
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        if head.snapshot.tables().next().is_some() {
+            return Err(Error::internal("a database that holds tables takes over no others"));
+        }
+        let mut next = other.permanent();
+        next.version = head.snapshot.version() + 1;
+        let (next, number) = self.logged(&mut head, next)?;
+        drop(head);
+        self.publish(next, number)
+    }
+
     /// A transaction that sees the newest state, and its own changes.
     pub fn begin(&self) -> Transaction {
         Transaction::on(self.snapshot())

@@ -44,6 +44,9 @@ pub struct EngineArguments {
     /// Memory for tables, hash tables, sorts and results together, such as 8GB
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
+    /// Open the database as it is, and change nothing
+    #[arg(long)]
+    pub read_only: bool,
 }
 
 impl EngineArguments {
@@ -57,7 +60,7 @@ impl EngineArguments {
                 Failed::Reported
             })?),
         };
-        Ok(engine::Options { workers: self.workers, memory_bytes })
+        Ok(engine::Options { workers: self.workers, memory_bytes, read_only: self.read_only })
     }
 }
 

@@ -71,7 +71,15 @@ impl From<Error> for Failed {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failed> {
-    let database = Database::open(arguments.database.as_deref(), arguments.engine.options()?)?;
+    let options = arguments.engine.options()?;
+    let database = match arguments.database.as_deref() {
+        None | Some("" | ":memory:") => Database::in_memory(options)?,
+        Some(path) => {
+            let (database, report) = Database::on_disk(path, options)?;
+            tell(&report);
+            database
+        }
+    };
     let session = database.session();
     let cancel = session.cancel_token();
     // Without the handler an interrupt ends the process, which is a fair second best; so does a second one that comes
@@ -105,6 +113,19 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
         Failed::Reported
     })?;
     execute(&session, &text, arguments.format, arguments.timing)
+}
+
+/// What the user should know of how the database was found.
+fn tell(report: &engine::OpenReport) {
+    for (log, at, bytes) in &report.torn {
+        eprintln!(
+            "note: {log} ended in a record that was not finished; {bytes} bytes from byte {at} on were cut off"
+        );
+    }
+    for damaged in &report.damaged {
+        let (schema, table) = (&damaged.schema, &damaged.name);
+        eprintln!("warning: table {schema}.{table} cannot be read: {}", damaged.error.message());
+    }
 }
 
 /// Runs a script and prints each result as it comes.

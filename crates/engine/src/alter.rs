@@ -196,8 +196,7 @@ impl Session {
             }
         }
         let columns = types::Schema::new(fields.clone());
-        let blocks =
-            self.blocks_of(&shown(name), &columns, before.writer_options(), query, relations)?;
+        let blocks = self.blocks_of(&shown(name), &columns, before.writer_options(), query, relations)?;
         let all: Vec<LiveBlock> = blocks.iter().map(|b| b.block.clone().into()).collect();
         let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
         let mut data = TableData::from_blocks(&types, blocks);

@@ -18,7 +18,11 @@ impl Session {
         procedure: &str,
         arguments: &[(Option<String>, Value, Type)],
     ) -> Result<ResultSet> {
-        let Some(suite) = Suite::named(&procedure.to_ascii_lowercase()) else {
+        let procedure = procedure.to_ascii_lowercase();
+        if let Some(done) = self.call_upkeep(&procedure, arguments) {
+            return done;
+        }
+        let Some(suite) = Suite::named(&procedure) else {
             return Err(Error::new(
                 SqlState::UndefinedFunction,
                 format!("procedure {procedure} does not exist"),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use catalog::Catalog;
+use catalog::{Access, Catalog, OpenReport, Store};
 use memory::Budget;
 use pool::Pool;
 use scheduler::Scheduler;
 use types::{Error, Result, SqlState};
 
 use crate::Session;
+use crate::background::Background;
 
 /// What a database is opened with.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +18,11 @@ pub struct Options {
     pub workers: Option<usize>,
     /// Bytes that tables, hash tables, sorts and results may use together; 80 % of the machine's when not given.
     pub memory_bytes: Option<u64>,
+    /// A database on disk is opened as it is now, and not changed; others may write to it meanwhile.
+    pub read_only: bool,
 }
 
-/// A database in memory. Clones are handles to the same one; it ends with the last handle.
+/// A database, in memory or in a directory. Clones are handles to the same one; it ends with the last handle.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) shared: Arc<Shared>,
@@ -31,38 +34,67 @@ pub(crate) struct Shared {
     pub pool: Pool,
     pub budget: Budget,
     pub scheduler: Scheduler,
-    pub background: crate::reorganize::Background,
+    pub background: Background,
+    /// The files of a database on disk.
+    pub store: Option<Arc<Store>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.background.end();
+        // What this does not write is in the log.
+        if let Some(store) = self.store.as_ref().filter(|store| !store.is_read_only()) {
+            let _ = store.checkpoint();
+        }
+    }
 }
 
 impl Database {
     pub fn in_memory(options: Options) -> Result<Database> {
+        let pool = Self::pool(&options);
+        Self::with(options, pool, Catalog::new(), None)
+    }
+
+    fn pool(options: &Options) -> Pool {
+        Pool::new(Budget::process_wide(options.memory_bytes.unwrap_or_else(memory::default_limit_bytes)))
+    }
+
+    fn with(options: Options, pool: Pool, catalog: Catalog, store: Option<Arc<Store>>) -> Result<Database> {
         let workers = match options.workers {
             Some(workers) => checked_workers(workers)?,
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        let budget = Budget::process_wide(options.memory_bytes.unwrap_or_else(memory::default_limit_bytes));
-        Ok(Database {
-            shared: Arc::new(Shared {
-                definitions: Default::default(),
-                catalog: Catalog::new(),
-                pool: Pool::new(budget.clone()),
-                budget,
-                scheduler: Scheduler::new(workers),
-                background: Default::default(),
-            }),
-        })
+        let budget = pool.budget().clone();
+        let shared = Shared {
+            definitions: Default::default(),
+            catalog,
+            pool,
+            budget,
+            scheduler: Scheduler::new(workers),
+            background: Background::default(),
+            store,
+        };
+        Ok(Database { shared: Arc::new(shared) })
     }
 
-    /// Opens what `path` names: nothing or `:memory:` is a new database in memory. A database on disk is refused:
-    /// pretending to keep data would lose it.
+    /// Opens what `path` names: nothing or `:memory:` is a new database in memory, anything else a directory with a
+    /// database, which is made where there is none.
     pub fn open(path: Option<&str>, options: Options) -> Result<Database> {
         match path {
             None | Some("" | ":memory:") => Self::in_memory(options),
-            Some(path) => Err(Error::unsupported(format!("cannot open \"{path}\": databases on disk are not supported yet"))
-                .with_hint(
-                    "leave the path out to work in memory; load files with CREATE TABLE t AS SELECT * FROM 'file.parquet'",
-                )),
+            Some(path) => Self::on_disk(path, options).map(|(database, _)| database),
         }
+    }
+
+    /// Opens a database on disk, and tells what was found on the way.
+    pub fn on_disk(path: &str, options: Options) -> Result<(Database, OpenReport)> {
+        let access = if options.read_only { Access::Read } else { Access::Write };
+        let files = crate::upkeep::directory(path, access)?;
+        let pool = Self::pool(&options);
+        let opened = Store::open(files, &pool, access)?;
+        let database = Self::with(options, pool, opened.catalog, Some(opened.store))?;
+        database.keep_up()?;
+        Ok((database, opened.report))
     }
 
     pub fn session(&self) -> Session {
@@ -101,7 +133,7 @@ impl Database {
 
     /// Whether blocks are being made anew, as ALTER TABLE ... SET asked for.
     pub fn is_reorganizing(&self) -> bool {
-        self.shared.background.is_busy()
+        self.shared.background.is_busy("reorganize")
     }
 
     /// Where names are looked up and tables live.

@@ -11,6 +11,7 @@ use plan::statement::{AddedKey, AlterAction, ObjectName};
 use types::{Error, Result, SqlState};
 
 use crate::Session;
+use crate::reorganize::Job;
 use crate::result::ResultSet;
 use crate::session::shown;
 use crate::storage_options::{check_index, free_name, index_kind};
@@ -61,9 +62,10 @@ impl Session {
         let column = *column;
         let added = self.change_at_once(|draft| {
             let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
-            let name = new.name.clone().unwrap_or_else(|| {
-                free_name(&table.name, &table.columns.fields()[column].name, taken)
-            });
+            let name = new
+                .name
+                .clone()
+                .unwrap_or_else(|| free_name(&table.name, &table.columns.fields()[column].name, taken));
             let index = TableIndex { name, kind, column };
             check_index(&index, &table.columns.fields()[column])?;
             draft.redefine(id, |changed| {
@@ -75,13 +77,29 @@ impl Session {
             })?;
             Ok(index)
         })?;
+        if self.database.shared.store.is_some() && !self.is_in_block() {
+            // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
+            let snapshot = self.newest_seen();
+            if let Some(table) = snapshot.table_by_id(id) {
+                let wanted = table.writer_options().encoding;
+                let mut job = Job { indices_only: true, ..Job::new(id, wanted, table.columns.len()) };
+                while job.step(&self.database.shared) {
+                    self.go_on()?;
+                }
+            }
+            return Ok(done);
+        }
         let wanted = IndexSpecification { kind, column: added.column };
         self.remake_indices(id, |block| {
             if block.indices().any(|(there, _)| there == wanted) {
                 return Ok(None);
             }
             let encoded = block.encode_indices(&[wanted]);
-            if encoded.is_empty() { Ok(None) } else { self.database.shared.pool.index(block, &encoded).map(Some) }
+            if encoded.is_empty() {
+                Ok(None)
+            } else {
+                self.database.shared.pool.index(block, &encoded).map(Some)
+            }
         })?;
         Ok(done)
     }
@@ -99,7 +117,9 @@ impl Session {
             };
             let Some(index) = table.indices.iter().find(|i| i.name == name.name).cloned() else { continue };
             let others = |indices: &[TableIndex]| {
-                indices.iter().any(|i| i.name != index.name && (i.kind, i.column) == (index.kind, index.column))
+                indices
+                    .iter()
+                    .any(|i| i.name != index.name && (i.kind, i.column) == (index.kind, index.column))
             };
             self.change_at_once(|draft| {
                 draft.redefine(table.id, |changed| {

@@ -115,8 +115,13 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<u64> {
         let mut new: NewTable = self.new_table(name, fields, options)?;
-        let blocks =
-            self.blocks_of(&shown(name), &new.columns, catalog::writer_options(&new.options, &new.indices), query, relations)?;
+        let blocks = self.blocks_of(
+            &shown(name),
+            &new.columns,
+            catalog::writer_options(&new.options, &new.indices),
+            query,
+            relations,
+        )?;
         let all: Vec<LiveBlock> = blocks.iter().map(|b| b.block.clone().into()).collect();
         for key in &new.keys {
             let name = key.constraint_name(&new.name, &new.columns);

@@ -45,34 +45,37 @@
 #![forbid(unsafe_code)]
 
 mod alter;
+mod background;
 mod benchmark_data;
 mod constraints;
 mod copy_to;
 mod database;
 mod define;
 mod definitions;
-mod reorganize;
-mod indices;
-mod storage_options;
 mod explain;
+mod export;
 mod functions;
+mod indices;
 mod insert;
 mod modify;
 mod progress;
 mod recursion;
 mod relations;
+mod reorganize;
 mod result;
 mod run;
 mod sequences;
 mod session;
 pub mod settings;
 mod statistics;
+mod storage_options;
 mod stream;
 mod system;
 mod transaction;
+mod upkeep;
 mod verify;
 
-pub use catalog::{DEFAULT_SCHEMA, nearest};
+pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use database::{Database, Options};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use progress::ProgressWatch;

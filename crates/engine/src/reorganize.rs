@@ -4,9 +4,7 @@
 //! One table may hold blocks of different layouts, while this goes on and for good.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use block::EncodeOptions;
 use catalog::{BlockId, StoredBlock, TableId};
@@ -16,63 +14,11 @@ use types::{Error, Result, SqlState};
 use vector::Batch;
 
 use crate::Session;
+use crate::background::Next;
 use crate::database::Shared;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Purpose, conform, result_schema};
-
-/// Work that goes on when the statement that asked for it has returned. It ends with the database.
-#[derive(Default)]
-pub(crate) struct Background {
-    stop: Arc<AtomicBool>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-impl Background {
-    /// Runs `step` again and again on a thread of its own, until it says that nothing is left or the database ends. The
-    /// database is held only while a step runs.
-    fn spawn(
-        &self,
-        database: &Arc<Shared>,
-        name: &str,
-        mut step: impl FnMut(&Arc<Shared>) -> bool + Send + 'static,
-    ) -> Result<()> {
-        let (stop, database): (_, Weak<Shared>) = (self.stop.clone(), Arc::downgrade(database));
-        let work = move || {
-            while !stop.load(Relaxed) {
-                let Some(database) = database.upgrade() else { return };
-                if !step(&database) {
-                    return;
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-        let thread = thread.map_err(|e| Error::new(SqlState::OutOfMemory, format!("no thread to work in: {e}")))?;
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|thread| !thread.is_finished());
-        threads.push(thread);
-        Ok(())
-    }
-
-    /// Whether something is going on.
-    pub fn is_busy(&self) -> bool {
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.iter().any(|thread| !thread.is_finished())
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        let own = std::thread::current().id();
-        // The last handle to the database may be the one that a step holds.
-        for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
-            // A step that panicked has ended that work, and nothing else.
-            let _ = thread.join();
-        }
-    }
-}
 
 impl Session {
     pub(crate) fn reorganize(
@@ -110,9 +56,12 @@ impl Session {
             })?;
         }
         let wanted = catalog::writer_options(&own, &indices).encoding;
-        let mut job = Job { table: id, wanted, only, done: HashSet::new(), columns: fields.len() };
+        let mut job = Job { only, ..Job::new(id, wanted, fields.len()) };
         let shared = &self.database.shared;
-        shared.background.spawn(shared, "reorganize", move |database| job.step(database))?;
+        shared.background.spawn(shared, "reorganize", move |database| match job.step(database) {
+            true => Next::Now,
+            false => Next::Never,
+        })?;
         Ok(ResultSet::done("ALTER TABLE"))
     }
 
@@ -135,9 +84,11 @@ impl Session {
 }
 
 /// A table's blocks, on their way to another form.
-struct Job {
+pub(crate) struct Job {
     table: TableId,
     wanted: EncodeOptions,
+    /// Blocks keep their layout and order, and get indices.
+    pub indices_only: bool,
     only: Option<HashSet<BlockId>>,
     /// Blocks that were made, or cannot be made otherwise.
     done: HashSet<BlockId>,
@@ -145,8 +96,21 @@ struct Job {
 }
 
 impl Job {
+    pub fn new(table: TableId, wanted: EncodeOptions, columns: usize) -> Self {
+        Job { table, wanted, indices_only: false, only: None, done: HashSet::new(), columns }
+    }
+
+    /// How a block is to be.
+    fn form(&self, stored: &StoredBlock) -> EncodeOptions {
+        let mut form = self.wanted.clone();
+        if self.indices_only {
+            (form.layout, form.sorted_by) = (stored.block.layout(), stored.block.sorted_by());
+        }
+        form
+    }
+
     /// Makes one block anew; false when none is left.
-    fn step(&mut self, database: &Arc<Shared>) -> bool {
+    pub fn step(&mut self, database: &Shared) -> bool {
         let snapshot = database.catalog.snapshot();
         let Some(table) = snapshot.table_by_id(self.table) else { return false };
         if table.columns.len() != self.columns {
@@ -177,10 +141,10 @@ impl Job {
     }
 
     fn is_as_wanted(&self, stored: &StoredBlock) -> bool {
-        let block = &stored.block;
-        block.layout() == self.wanted.layout
-            && block.sorted_by() == self.wanted.sorted_by
-            && self.wanted.indices.iter().all(|wanted| block.indices().any(|(there, _)| there == *wanted))
+        let (block, form) = (&stored.block, self.form(stored));
+        block.layout() == form.layout
+            && block.sorted_by() == form.sorted_by
+            && form.indices.iter().all(|wanted| block.indices().any(|(there, _)| there == *wanted))
     }
 
     /// The block's rows in the wanted form, and where each of them is now, if not where it was.
@@ -188,11 +152,12 @@ impl Job {
         &self,
         stored: &StoredBlock,
         columns: &[(types::Type, bool)],
-        database: &Arc<Shared>,
+        database: &Shared,
     ) -> Result<(catalog::SealedBlock, Option<Arc<[u32]>>)> {
+        let form = self.form(stored);
         let mut parts = vec![stored.batch()?];
         let mut places = None;
-        if let Some(column) = self.wanted.sorted_by {
+        if let Some(column) = form.sorted_by {
             let rows = parts[0].rows;
             let numbers = vector::Vector::from_i64(types::Type::BigInt, (0..rows as i64).collect());
             let numbered = Batch::new([parts[0].columns.clone(), vec![numbers]].concat(), rows);
@@ -200,7 +165,8 @@ impl Job {
                 let mut now = vec![0; rows];
                 let mut next = 0;
                 for part in sorted {
-                    let (numbers, kept) = part.columns.split_last().ok_or_else(|| Error::internal("no rows"))?;
+                    let (numbers, kept) =
+                        part.columns.split_last().ok_or_else(|| Error::internal("no rows"))?;
                     let before = (0..part.rows).filter_map(|row| numbers.value(row).as_i64());
                     for row in before {
                         now[row as usize] = next;
@@ -211,6 +177,6 @@ impl Job {
                 places = Some(now.into());
             }
         }
-        Ok((database.pool.seal(block::encode(columns, &parts, &self.wanted)?)?, places))
+        Ok((database.pool.seal(block::encode(columns, &parts, &form)?)?, places))
     }
 }

@@ -263,8 +263,9 @@ impl Session {
             }
             Statement::RenameView { name, to } => self.rename_view(&name, to),
             Statement::Comment { on, text } => self.comment_on(&on, text),
-            Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => self
-                .create_index(NewIndex { name, table, table_id, method, columns, unique, if_not_exists }),
+            Statement::CreateIndex { name, table, table_id, method, columns, unique, if_not_exists } => {
+                self.create_index(NewIndex { name, table, table_id, method, columns, unique, if_not_exists })
+            }
             Statement::Reorganize { name, table, options, rows } => {
                 self.reorganize(&name, table, &options, rows.map(|rows| *rows), relations)
             }

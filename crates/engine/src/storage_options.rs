@@ -104,7 +104,8 @@ pub(crate) fn check_index(index: &TableIndex, field: &Field) -> Result<()> {
     if index.kind.suits(field.ty) {
         return Ok(());
     }
-    let message = format!("column \"{}\" of type {} takes no {} index", field.name, field.ty, index.kind.name());
+    let message =
+        format!("column \"{}\" of type {} takes no {} index", field.name, field.ty, index.kind.name());
     Err(Error::new(SqlState::InvalidParameterValue, message))
 }
 

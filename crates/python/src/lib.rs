@@ -70,17 +70,19 @@ pub(crate) fn unlocked<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Opens a database. Without a path it lives in memory.
+/// Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
 ///
 /// workers: threads that execute work orders; all cores when not given.
 /// memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
+/// read_only: opens a database on disk as it is now and changes nothing.
 #[pyfunction]
-#[pyo3(signature = (path=None, workers=None, memory=None))]
+#[pyo3(signature = (path=None, workers=None, memory=None, read_only=false))]
 fn connect(
     py: Python<'_>,
     path: Option<&str>,
     workers: Option<usize>,
     memory: Option<&Bound<'_, PyAny>>,
+    read_only: bool,
 ) -> PyResult<Connection> {
     let memory_bytes = match memory {
         None => None,
@@ -94,7 +96,8 @@ fn connect(
             }
         }),
     };
-    let database = Database::open(path, Options { workers, memory_bytes }).map_err(|e| raise(py, &e, ""))?;
+    let database =
+        Database::open(path, Options { workers, memory_bytes, read_only }).map_err(|e| raise(py, &e, ""))?;
     Ok(Connection::open(&database))
 }
 

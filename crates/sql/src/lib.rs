@@ -29,6 +29,7 @@ mod script;
 mod stack;
 mod statement;
 mod texts;
+mod upkeep_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};

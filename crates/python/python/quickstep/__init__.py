@@ -45,15 +45,17 @@ def connect(
     workers: int | None = None,
     memory: int | str | None = None,
     progress: bool | None = None,
+    read_only: bool = False,
 ) -> Connection:
-    """Opens a database. Without a path it lives in memory.
+    """Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
 
     workers: threads that execute work orders; all cores when not given.
     memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
     progress: whether long statements show a bar; in notebooks and interactive sessions when not given.
+    read_only: opens a database on disk as it is now and changes nothing; another process may write to it.
     """
     with classified():
-        return Connection(_native.connect(path, workers, memory), progress)
+        return Connection(_native.connect(path, workers, memory, read_only), progress)
 
 
 _default: Connection | None = None

@@ -3,8 +3,7 @@
 use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
 use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, CommentObject, DataType,
-    DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind,
-    SqlOption,
+    DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind, SqlOption,
 };
 use types::{Error, Field, Result, SqlState, Type, Value};
 

@@ -1,0 +1,246 @@
+//! EXPORT DATABASE and IMPORT DATABASE: a folder with the definitions as SQL (`schema.sql`), a file a table, and the
+//! statements that load them (`load.sql`). Any version, and with little change any other engine, reads it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use catalog::{ForeignKey, Snapshot, Table, TableId};
+use types::{Error, Result, SqlState};
+
+use crate::Session;
+use crate::result::ResultSet;
+
+const SCHEMA_FILE: &str = "schema.sql";
+const LOAD_FILE: &str = "load.sql";
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", quoted(schema), quoted(name))
+}
+
+/// Names of columns by position.
+fn listed(table: &Table, columns: &[usize]) -> String {
+    let fields = table.columns.fields();
+    columns.iter().map(|c| quoted(&fields[*c].name)).collect::<Vec<_>>().join(", ")
+}
+
+/// A table's CREATE TABLE, without foreign keys to other tables: they come when all tables are there.
+fn create_table(table: &Table) -> String {
+    let mut lines = Vec::new();
+    for (field, attributes) in table.columns.fields().iter().zip(&table.attributes) {
+        let mut line = format!("{} {}", quoted(&field.name), field.ty);
+        if !field.nullable {
+            line.push_str(" NOT NULL");
+        }
+        if let Some(default) = &attributes.default {
+            let _ = write!(line, " DEFAULT {default}");
+        }
+        lines.push(line);
+    }
+    for key in &table.keys {
+        let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
+        lines.push(format!("{kind} ({})", listed(table, &key.columns)));
+    }
+    let options = &table.options;
+    let mut with = format!("layout = '{}', block_size = {}", options.layout.name(), options.block_bytes);
+    if let Some(column) = options.sorted_by {
+        let _ = write!(with, ", sort = {}", literal(&table.columns.fields()[column].name));
+    }
+    let name = qualified(&table.schema, &table.name);
+    format!("CREATE TABLE {name} (\n    {}\n) WITH ({with});\n", lines.join(",\n    "))
+}
+
+fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
+    format!(
+        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({});\n",
+        qualified(&table.schema, &table.name),
+        quoted(&key.constraint_name(&table.name, &table.columns)),
+        listed(table, &key.columns),
+        qualified(&parent.schema, &parent.name),
+        listed(parent, &key.parent_columns)
+    )
+}
+
+fn comments(table: &Table) -> String {
+    let name = qualified(&table.schema, &table.name);
+    let mut text = String::new();
+    if let Some(comment) = &table.comment {
+        let _ = writeln!(text, "COMMENT ON TABLE {name} IS {};", literal(comment));
+    }
+    for (field, attributes) in table.columns.fields().iter().zip(&table.attributes) {
+        if let Some(comment) = &attributes.comment {
+            let _ =
+                writeln!(text, "COMMENT ON COLUMN {name}.{} IS {};", quoted(&field.name), literal(comment));
+        }
+    }
+    text
+}
+
+/// All definitions of a database, in an order in which they can be made.
+pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
+    let mut text = String::new();
+    let permanent = |name: &String| name != catalog::TEMPORARY_SCHEMA;
+    for schema in snapshot.schemas().keys().filter(|name| permanent(name)) {
+        if schema != catalog::DEFAULT_SCHEMA {
+            let _ = writeln!(text, "CREATE SCHEMA {};", quoted(schema));
+        }
+    }
+    let entries = || snapshot.schemas().iter().filter(|(name, _)| permanent(name));
+    // Defaults name sequences.
+    for (schema, entry) in entries() {
+        for (name, s) in &entry.sequences {
+            let next = s.next.load(std::sync::atomic::Ordering::Relaxed);
+            let _ = writeln!(
+                text,
+                "CREATE SEQUENCE {} INCREMENT BY {} MINVALUE {} MAXVALUE {} START WITH {}{};",
+                qualified(schema, name),
+                s.increment,
+                s.minimum,
+                s.maximum,
+                next.clamp(s.minimum, s.maximum),
+                if s.cycle { " CYCLE" } else { "" }
+            );
+        }
+    }
+    let macros = snapshot.macros();
+    for (name, called) in macros {
+        let table = if called.table { "TABLE " } else { "" };
+        let parameters = called.parameters.join(", ");
+        let _ = writeln!(text, "CREATE MACRO {}({parameters}) AS {table}{};", quoted(name), called.text);
+    }
+    let mut tables: Vec<&Table> = entries().flat_map(|(_, e)| e.tables.values().map(|t| &**t)).collect();
+    tables.sort_by_key(|t| t.id);
+    tables.iter().for_each(|table| text.push_str(&create_table(table)));
+    for (schema, entry) in entries() {
+        for (name, view) in &entry.views {
+            let columns: Vec<String> = view.columns.iter().map(|c| quoted(c)).collect();
+            let columns =
+                if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
+            let name = qualified(schema, name);
+            let _ = writeln!(text, "CREATE VIEW {name}{columns} AS {};", view.text);
+            if let Some(comment) = &view.comment {
+                let _ = writeln!(text, "COMMENT ON VIEW {name} IS {};", literal(comment));
+            }
+        }
+    }
+    tables.iter().for_each(|table| text.push_str(&comments(table)));
+    Ok(text)
+}
+
+/// What comes when the rows are there: keys to other tables, and indices.
+fn afterwards(snapshot: &Snapshot) -> Result<String> {
+    let mut text = String::new();
+    let mut tables: Vec<&Table> = snapshot.tables().filter(|t| !t.is_temporary()).map(|t| &**t).collect();
+    tables.sort_by_key(|t| t.id);
+    for table in &tables {
+        for key in &table.foreign_keys {
+            let find = |id: TableId| snapshot.table_by_id(id);
+            let parent =
+                find(key.parent).ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
+            text.push_str(&add_foreign_key(table, key, parent));
+        }
+        for index in &table.indices {
+            let column = &table.columns.fields()[index.column].name;
+            let _ = writeln!(
+                text,
+                "CREATE INDEX {} ON {} USING {} ({});",
+                quoted(&index.name),
+                qualified(&table.schema, &table.name),
+                index.kind.name(),
+                quoted(column)
+            );
+        }
+    }
+    Ok(text)
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    let state = match error.kind() {
+        std::io::ErrorKind::NotFound => SqlState::UndefinedFile,
+        std::io::ErrorKind::StorageFull => SqlState::DiskFull,
+        _ => SqlState::IoError,
+    };
+    Error::new(state, format!("cannot {what} \"{}\": {error}", path.display()))
+}
+
+impl Session {
+    pub(crate) fn export_database(&self, path: &str, format: &str) -> Result<ResultSet> {
+        let format = format.to_lowercase();
+        if !["parquet", "csv", "json", "arrow"].contains(&format.as_str()) {
+            let message = format!("invalid format \"{format}\" of EXPORT DATABASE");
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("expected parquet, csv, json or arrow"));
+        }
+        let folder = Path::new(path);
+        if folder.is_file() || folder.read_dir().is_ok_and(|mut there| there.next().is_some()) {
+            let message = format!("\"{path}\" exists and is not empty");
+            return Err(Error::new(SqlState::DuplicateObject, message).with_hint("name a new directory"));
+        }
+        std::fs::create_dir_all(folder).map_err(|e| failed("make the directory", folder, &e))?;
+        let snapshot = self.snapshot();
+        let mut load = String::new();
+        let mut tables: Vec<_> = snapshot.tables().filter(|t| !t.is_temporary()).cloned().collect();
+        tables.sort_by_key(|t| t.id);
+        for (number, table) in tables.iter().enumerate() {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+            let file = format!("{number:03}_{}.{format}", table.name.chars().map(plain).collect::<String>());
+            let whole = folder.join(&file);
+            let name = qualified(&table.schema, &table.name);
+            let target = literal(&whole.to_string_lossy());
+            self.run_text(&format!("COPY {name} TO {target} (FORMAT {format})"))?;
+            // The folder may be moved: names in it are relative to it.
+            let _ = writeln!(load, "COPY {name} FROM {} (FORMAT {format});", literal(&file));
+        }
+        load.push_str(&afterwards(&snapshot)?);
+        for (file, text) in [(SCHEMA_FILE, definitions(&snapshot)?), (LOAD_FILE, load)] {
+            let whole = folder.join(file);
+            std::fs::write(&whole, text).map_err(|e| failed("write", &whole, &e))?;
+        }
+        Ok(ResultSet::done(format!("EXPORT {}", tables.len())))
+    }
+
+    /// Runs what EXPORT DATABASE wrote, as one statement: all of it or nothing.
+    pub(crate) fn import_database(&self, path: &str) -> Result<ResultSet> {
+        let folder = Path::new(path);
+        let read = |file: &str| {
+            let whole = folder.join(file);
+            std::fs::read_to_string(&whole).map_err(|e| {
+                failed("read", &whole, &e).with_hint("name a directory that EXPORT DATABASE has made")
+            })
+        };
+        let (schema, load) = (read(SCHEMA_FILE)?, read(LOAD_FILE)?);
+        for statement in sql::split(&schema)? {
+            self.go_on()?;
+            self.run_text(statement.of(&schema))?;
+        }
+        for statement in sql::split(&load)? {
+            self.go_on()?;
+            let text = statement.of(&load);
+            // File names are relative to the folder.
+            let text = match text.split_once(" FROM '") {
+                Some((copy, file)) if text.starts_with("COPY ") => {
+                    let (file, rest) = file.split_once('\'').unwrap_or((file, ""));
+                    let whole = literal(&folder.join(file).to_string_lossy());
+                    format!("{copy} FROM {whole}{rest}")
+                }
+                _ => text.to_owned(),
+            };
+            self.run_text(&text)?;
+        }
+        Ok(ResultSet::done("IMPORT"))
+    }
+
+    /// Runs one statement as a part of the one that runs.
+    fn run_text(&self, text: &str) -> Result<ResultSet> {
+        let relations = self.relations();
+        let planned = sql::plan_one(text, &relations)?;
+        self.run_statement(planned, &relations)
+    }
+}

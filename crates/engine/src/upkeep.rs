@@ -1,0 +1,153 @@
+//! Databases on disk: their directory, checkpoints by themselves and by statement, checks, backups.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::{Access, Store};
+use pool::files::{FileManager, LocalFiles};
+use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+use vector::{Batch, Vector};
+
+use crate::background::Next;
+use crate::result::ResultSet;
+use crate::{Database, Session};
+
+/// How often a log is looked at that may have become long.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The files of a database's directory, which is made for writing when it is not there. A file, or a directory that
+/// holds something else, is refused.
+pub(crate) fn directory(path: &str, access: Access) -> Result<Arc<dyn FileManager>> {
+    let folder = Path::new(path);
+    let invalid = |what: &str| Error::new(SqlState::InvalidParameterValue, format!("\"{path}\" {what}"));
+    if folder.is_file() {
+        return Err(invalid("is a file, and a database is a directory").with_hint(
+            "name a directory that is not there yet; a data file is read with SELECT * FROM 'file'",
+        ));
+    }
+    if !folder.exists() {
+        if access == Access::Read {
+            let message = format!("there is no database \"{path}\"");
+            return Err(
+                Error::new(SqlState::UndefinedFile, message).with_hint("open it for writing to make one")
+            );
+        }
+        std::fs::create_dir(folder).map_err(|e| {
+            Error::new(SqlState::IoError, format!("cannot make the directory \"{path}\": {e}"))
+        })?;
+    }
+    let files = LocalFiles::new(folder);
+    let there = files.list("")?;
+    let is_database = there.iter().any(|file| file.name == "QUICKSTEP" || file.name == "lock");
+    if !there.is_empty() && !is_database {
+        return Err(
+            invalid("holds other files, and no database").with_hint("name an empty or a new directory")
+        );
+    }
+    Ok(Arc::new(files))
+}
+
+impl Database {
+    /// Makes a checkpoint whenever the log has become long.
+    pub(crate) fn keep_up(&self) -> Result<()> {
+        if self.shared.store.as_ref().is_none_or(|store| store.is_read_only()) {
+            return Ok(());
+        }
+        self.shared.background.spawn(&self.shared, "checkpoint", |database| {
+            if let Some(store) = database.store.as_ref().filter(|store| store.wants_checkpoint()) {
+                // What could not be written now is in the log still, and tried again.
+                let _ = store.checkpoint();
+            }
+            Next::After(LOOK_EVERY)
+        })
+    }
+
+    /// Where the database is; `None` in memory.
+    pub fn directory(&self) -> Option<String> {
+        self.shared.store.as_ref().map(|store| store.describe())
+    }
+}
+
+impl Session {
+    fn store(&self, verb: &str) -> Result<&Arc<Store>> {
+        self.database.shared.store.as_ref().ok_or_else(|| {
+            Error::new(SqlState::FeatureNotSupported, format!("{verb}: the database is in memory"))
+                .with_hint("BACKUP DATABASE TO 'directory' keeps it; quickstep directory opens it")
+        })
+    }
+
+    /// The procedures that statements about the whole database are parsed as; `None` for others.
+    pub(crate) fn call_upkeep(
+        &self,
+        procedure: &str,
+        arguments: &[(Option<String>, Value, Type)],
+    ) -> Option<Result<ResultSet>> {
+        let texts: Vec<&str> = arguments.iter().filter_map(|(_, value, _)| value.as_text()).collect();
+        Some(match (procedure, texts.as_slice()) {
+            ("checkpoint", []) => self.checkpoint(),
+            ("check_database", []) => self.check_database(),
+            ("backup_database", [path]) => self.backup_database(path),
+            ("export_database", [path]) => self.export_database(path, "parquet"),
+            ("export_database", [path, format]) => self.export_database(path, format),
+            ("import_database", [path]) => self.import_database(path),
+            _ => return None,
+        })
+    }
+
+    /// CHECKPOINT. Nothing in memory.
+    pub(crate) fn checkpoint(&self) -> Result<ResultSet> {
+        if let Some(store) = &self.database.shared.store {
+            store.checkpoint()?;
+        }
+        Ok(ResultSet::done("CHECKPOINT"))
+    }
+
+    /// CHECK DATABASE: a row for each damage.
+    pub(crate) fn check_database(&self) -> Result<ResultSet> {
+        let damages = self.store("CHECK DATABASE")?.check()?;
+        let text = |text: &str| Value::text(text);
+        let maybe = |text: Option<&str>| text.map_or(Value::Null, Value::text);
+        let rows: Vec<Vec<Value>> = damages
+            .iter()
+            .map(|d| {
+                let (schema, table) = d.table.as_ref().map(|(s, t)| (s.as_str(), t.as_str())).unzip();
+                let block = d.block.map_or(Value::Null, |block| Value::I64(block as i64));
+                let (offset, bytes) = (Value::I64(d.offset as i64), Value::I64(d.bytes as i64));
+                let column = maybe(d.column.as_deref());
+                vec![text(&d.file), offset, bytes, maybe(schema), maybe(table), block, column, text(&d.what)]
+            })
+            .collect();
+        let (t, n) = (Type::Text, Type::BigInt);
+        let fields = [
+            ("file", t, false),
+            ("byte", n, false),
+            ("bytes", n, false),
+            ("schema_name", t, true),
+            ("table_name", t, true),
+            ("block", n, true),
+            ("column_name", t, true),
+            ("damage", t, false),
+        ];
+        let schema = Schema::new(fields.map(|(name, ty, nullable)| Field::new(name, ty, nullable)).to_vec());
+        let column = |at: usize| {
+            let values: Vec<Value> = rows.iter().map(|row| row[at].clone()).collect();
+            Vector::from_values(fields[at].1, &values)
+        };
+        let batch = Batch::new((0..fields.len()).map(column).collect(), rows.len());
+        Ok(ResultSet::new(schema, vec![batch]))
+    }
+
+    /// BACKUP DATABASE TO: everything that this session sees now, as a database of its own.
+    pub(crate) fn backup_database(&self, path: &str) -> Result<ResultSet> {
+        let files = directory(path, Access::Write)?;
+        if !files.list("")?.is_empty() {
+            let message = format!("\"{path}\" holds a database already");
+            return Err(Error::new(SqlState::DuplicateObject, message).with_hint("name a new directory"));
+        }
+        let opened = Store::open(files, &self.database.shared.pool, Access::Write)?;
+        opened.catalog.adopt(&self.snapshot())?;
+        opened.store.checkpoint()?;
+        Ok(ResultSet::done("BACKUP DATABASE"))
+    }
+}
