@@ -82,7 +82,8 @@ impl Session {
             let snapshot = self.newest_seen();
             if let Some(table) = snapshot.table_by_id(id) {
                 let wanted = table.writer_options().encoding;
-                let mut job = Job { indices_only: true, ..Job::new(id, wanted, table.columns.len()) };
+                let mut job = Job::new(id, wanted, table.columns.len());
+                job.indices_only = true;
                 while job.step(&self.database.shared) {
                     self.go_on()?;
                 }
