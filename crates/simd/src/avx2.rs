@@ -218,11 +218,6 @@ impl crate::slices::Lanes for Pair {
         unsafe { Pair(_mm256_or_si256(self.0, other.0), _mm256_or_si256(self.1, other.1)) }
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: see `load`.
-        unsafe { Pair(_mm256_xor_si256(self.0, other.0), _mm256_xor_si256(self.1, other.1)) }
-    }
-    #[inline(always)]
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe {

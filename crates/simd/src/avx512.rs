@@ -292,11 +292,6 @@ impl crate::slices::Lanes for __m512i {
         unsafe { _mm512_or_si512(self, other) }
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: see `load`.
-        unsafe { _mm512_xor_si512(self, other) }
-    }
-    #[inline(always)]
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self) == 0 }

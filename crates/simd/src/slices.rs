@@ -43,9 +43,6 @@ pub(crate) trait Lanes: Copy {
     unsafe fn or(self, other: Self) -> Self;
     /// # Safety
     /// See `load`.
-    unsafe fn xor(self, other: Self) -> Self;
-    /// # Safety
-    /// See `load`.
     unsafe fn is_zero(self) -> bool;
 }
 
@@ -90,10 +87,6 @@ impl Lanes for Words {
     #[inline(always)]
     unsafe fn or(self, other: Self) -> Self {
         self.zip(other, |a, b| a | b)
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        self.zip(other, |a, b| a ^ b)
     }
     #[inline(always)]
     unsafe fn is_zero(self) -> bool {
@@ -178,7 +171,8 @@ pub(crate) unsafe fn scan<L: Lanes>(
 ) -> usize {
     let CodeRange { low, high, negate } = range;
     let last = u64::MAX >> (64 - slices.bits);
-    let plan = Plan { slices, low: end_masks(low, slices.bits), high: end_masks(high, slices.bits), negate };
+    let plan =
+        Plan { slices, low: bits_from_top(low, slices.bits), high: bits_from_top(high, slices.bits), negate };
     // SAFETY: the caller's promises are passed on.
     unsafe {
         match (low > 0, high < last) {
@@ -190,20 +184,20 @@ pub(crate) unsafe fn scan<L: Lanes>(
     }
 }
 
-/// All ones where the code has a one, the most significant bit first.
+/// The bits of a code, the most significant first.
 #[inline(always)]
-fn end_masks(code: u64, bits: u32) -> [u64; 64] {
-    let mut masks = [0; 64];
-    for (slice, mask) in masks.iter_mut().enumerate().take(bits as usize) {
-        *mask = 0u64.wrapping_sub(code >> (bits as usize - 1 - slice) & 1);
+fn bits_from_top(code: u64, bits: u32) -> [bool; 64] {
+    let mut out = [false; 64];
+    for (slice, bit) in out.iter_mut().enumerate().take(bits as usize) {
+        *bit = code >> (bits as usize - 1 - slice) & 1 == 1;
     }
-    masks
+    out
 }
 
 struct Plan<'a> {
     slices: Slices<'a>,
-    low: [u64; 64],
-    high: [u64; 64],
+    low: [bool; 64],
+    high: [bool; 64],
     negate: bool,
 }
 
@@ -366,18 +360,26 @@ impl Plan<'_> {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
+            // The ends' bits are the same for every segment, so that these branches are foreseen; masks instead of them
+            // are a load more each, and loads are what there is most of.
             if LOW || !HIGH {
-                // A one where the end has a zero is above it; a zero where it has a one is below.
-                let end = L::splat(self.low[slice]);
-                if LOW {
-                    state.above_low = state.above_low.or(state.at_low.and(value).and_not(end));
+                if self.low[slice] {
+                    state.at_low = state.at_low.and(value);
+                } else {
+                    // A one where the end has a zero is above it.
+                    if LOW {
+                        state.above_low = state.above_low.or(state.at_low.and(value));
+                    }
+                    state.at_low = state.at_low.and_not(value);
                 }
-                state.at_low = state.at_low.and_not(value.xor(end));
             }
             if HIGH {
-                let end = L::splat(self.high[slice]);
-                state.below_high = state.below_high.or(state.at_high.and(end).and_not(value));
-                state.at_high = state.at_high.and_not(value.xor(end));
+                if self.high[slice] {
+                    state.below_high = state.below_high.or(state.at_high.and_not(value));
+                    state.at_high = state.at_high.and(value);
+                } else {
+                    state.at_high = state.at_high.and_not(value);
+                }
             }
         }
     }
