@@ -285,6 +285,49 @@ impl Candidate {
     }
 }
 
+/// The cheapest way for `rows` rows of which `selected` are selected: one that is offered, or looking at values; and
+/// what it costs.
+fn cheapest<'a>(
+    store: &dyn TupleStore,
+    column: usize,
+    predicate: &'a PreparedPredicate,
+    rows: usize,
+    selected: usize,
+) -> (Option<&'a Candidate>, AccessPath, f64) {
+    let scan = store.scan_cost(column);
+    let scan_ns = rows as f64 * scan.row_ns + selected as f64 * scan.selected_ns;
+    let probe_ns = selected as f64 * scan.probe_ns;
+    let mut best = if probe_ns < scan_ns {
+        (None, AccessPath::Probe, probe_ns)
+    } else {
+        (None, AccessPath::Scan, scan_ns)
+    };
+    if predicate.access.forced {
+        best.2 = f64::INFINITY;
+    }
+    for candidate in &predicate.access.candidates {
+        let cost = candidate.cost(rows, selected, scan);
+        if cost < best.2 {
+            best = (Some(candidate), candidate.path, cost);
+        }
+    }
+    best
+}
+
+/// Nanoseconds for a predicate on a block of which so many rows are selected.
+pub(crate) fn cost(
+    store: &dyn TupleStore,
+    column: usize,
+    predicate: &PreparedPredicate,
+    rows: usize,
+    selected: usize,
+) -> f64 {
+    if !predicate.reads_values() {
+        return 0.0;
+    }
+    cheapest(store, column, predicate, rows, selected).2
+}
+
 /// Evaluates a predicate in the cheapest way; tells which.
 pub(crate) fn select(
     store: &dyn TupleStore,
@@ -302,25 +345,13 @@ pub(crate) fn select(
     if selected == 0 {
         return AccessPath::Bounds;
     }
-    let scan = store.scan_cost(column);
-    let cost = |c: &Candidate| c.cost(rows.len(), selected, scan);
-    let cheapest = predicate.access.candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-    let scan_ns = rows.len() as f64 * scan.row_ns + selected as f64 * scan.selected_ns;
-    let probe_ns = selected as f64 * scan.probe_ns;
-    match cheapest.filter(|c| predicate.access.forced || cost(c) < scan_ns.min(probe_ns)) {
-        Some(candidate) => {
-            candidate.select(store, column, predicate, rows, selection, counters);
-            candidate.path
-        }
-        None if probe_ns < scan_ns => {
-            store.probe(column, predicate, rows, selection, counters);
-            AccessPath::Probe
-        }
-        None => {
-            store.select(column, predicate, rows, selection, counters);
-            AccessPath::Scan
-        }
+    let (candidate, path, _) = cheapest(store, column, predicate, rows.len(), selected);
+    match candidate {
+        Some(candidate) => candidate.select(store, column, predicate, rows, selection, counters),
+        None if path == AccessPath::Probe => store.probe(column, predicate, rows, selection, counters),
+        None => store.select(column, predicate, rows, selection, counters),
     }
+    path
 }
 
 impl Candidate {
