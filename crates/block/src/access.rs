@@ -81,30 +81,30 @@ pub struct ScanCost {
     pub probe_ns: f64,
 }
 
-/// Measured by `examples/access.rs` on an AMD EPYC with AVX-512, in memory; they need to be right about one another,
-/// not about the clock.
+/// Measured by `examples/access.rs` on an AMD EPYC with AVX-512, out of memory and not of a cache; they need to be right
+/// about one another, not about the clock.
 ///
 /// A byte of codes or values under a range test.
-pub(crate) const SCAN_BYTE_NS: f64 = 0.025;
+pub(crate) const SCAN_BYTE_NS: f64 = 0.04;
 /// A value that is looked at by its row number.
 pub(crate) const PROBE_NS: f64 = 1.5;
 /// A string compared.
 pub(crate) const STRING_NS: f64 = 5.0;
 /// A field gathered from its row, and a byte of the rows passed over.
 pub(crate) const FIELD_NS: f64 = 0.7;
-pub(crate) const ROW_BYTE_NS: f64 = 0.03;
+pub(crate) const ROW_BYTE_NS: f64 = 0.06;
 /// A matching row of a tree: its number read, its bit set.
-const TREE_ROW_NS: f64 = 1.2;
+const TREE_ROW_NS: f64 = 4.5;
 /// A word of a bitmap cleared and and-ed.
 const WORD_NS: f64 = 0.2;
 /// A word of a bit slice.
-const SLICE_WORD_NS: f64 = 0.18;
+const SLICE_WORD_NS: f64 = 0.45;
 /// Slices beyond the binary logarithm of the rows still undecided that a segment reads on average before it is decided.
 const SLICES_EXTRA: f64 = 3.0;
 /// A word of packed fields compared.
-const FIELD_WORD_NS: f64 = 0.9;
+const FIELD_WORD_NS: f64 = 0.35;
 /// A zone's verdict applied.
-const ZONE_NS: f64 = 4.0;
+const ZONE_NS: f64 = 15.0;
 /// Trees are not descended for more ranges than this: IN lists of that length are better scanned.
 const TREE_RANGES_MAX: usize = 4096;
 /// Passes over bit slices beyond which a scan of the values is as good.
@@ -285,6 +285,49 @@ impl Candidate {
     }
 }
 
+/// The cheapest way for `rows` rows of which `selected` are selected: one that is offered, or looking at values; and
+/// what it costs.
+fn cheapest<'a>(
+    store: &dyn TupleStore,
+    column: usize,
+    predicate: &'a PreparedPredicate,
+    rows: usize,
+    selected: usize,
+) -> (Option<&'a Candidate>, AccessPath, f64) {
+    let scan = store.scan_cost(column);
+    let scan_ns = rows as f64 * scan.row_ns + selected as f64 * scan.selected_ns;
+    let probe_ns = selected as f64 * scan.probe_ns;
+    let mut best = if probe_ns < scan_ns {
+        (None, AccessPath::Probe, probe_ns)
+    } else {
+        (None, AccessPath::Scan, scan_ns)
+    };
+    if predicate.access.forced {
+        best.2 = f64::INFINITY;
+    }
+    for candidate in &predicate.access.candidates {
+        let cost = candidate.cost(rows, selected, scan);
+        if cost < best.2 {
+            best = (Some(candidate), candidate.path, cost);
+        }
+    }
+    best
+}
+
+/// Nanoseconds for a predicate on a block of which so many rows are selected.
+pub(crate) fn cost(
+    store: &dyn TupleStore,
+    column: usize,
+    predicate: &PreparedPredicate,
+    rows: usize,
+    selected: usize,
+) -> f64 {
+    if !predicate.reads_values() {
+        return 0.0;
+    }
+    cheapest(store, column, predicate, rows, selected).2
+}
+
 /// Evaluates a predicate in the cheapest way; tells which.
 pub(crate) fn select(
     store: &dyn TupleStore,
@@ -302,25 +345,13 @@ pub(crate) fn select(
     if selected == 0 {
         return AccessPath::Bounds;
     }
-    let scan = store.scan_cost(column);
-    let cost = |c: &Candidate| c.cost(rows.len(), selected, scan);
-    let cheapest = predicate.access.candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-    let scan_ns = rows.len() as f64 * scan.row_ns + selected as f64 * scan.selected_ns;
-    let probe_ns = selected as f64 * scan.probe_ns;
-    match cheapest.filter(|c| predicate.access.forced || cost(c) < scan_ns.min(probe_ns)) {
-        Some(candidate) => {
-            candidate.select(store, column, predicate, rows, selection, counters);
-            candidate.path
-        }
-        None if probe_ns < scan_ns => {
-            store.probe(column, predicate, rows, selection, counters);
-            AccessPath::Probe
-        }
-        None => {
-            store.select(column, predicate, rows, selection, counters);
-            AccessPath::Scan
-        }
+    let (candidate, path, _) = cheapest(store, column, predicate, rows.len(), selected);
+    match candidate {
+        Some(candidate) => candidate.select(store, column, predicate, rows, selection, counters),
+        None if path == AccessPath::Probe => store.probe(column, predicate, rows, selection, counters),
+        None => store.select(column, predicate, rows, selection, counters),
     }
+    path
 }
 
 impl Candidate {
@@ -337,15 +368,16 @@ impl Candidate {
             Answer::Runs(runs) => keep_runs(runs, rows, selection),
             Answer::Places { index, places, exact, .. } => {
                 let Body::Tree(tree) = &index.body else { unreachable!("places are a tree's") };
-                let mut found = Bitmap::empty(selection.len());
-                let words = found.words_mut();
-                for row in places.iter().flat_map(|run| tree.rows(run.clone())) {
-                    let at = (*row as usize).wrapping_sub(rows.start);
-                    if at < rows.len() {
-                        words[at / 64] |= 1 << (at % 64);
-                    }
-                }
-                selection.and(&found);
+                // Few rows match, so that they are looked up in the selection and put down again: one pass over its
+                // words instead of three.
+                let matching = places.iter().flat_map(|run| tree.rows(run.clone()));
+                let found: Vec<usize> = matching
+                    .map(|row| (*row as usize).wrapping_sub(rows.start))
+                    .filter(|at| *at < rows.len() && selection.get(*at))
+                    .collect();
+                selection.clear_all();
+                let words = selection.words_mut();
+                found.iter().for_each(|at| words[at / 64] |= 1 << (at % 64));
                 if !exact {
                     store.probe(column, predicate, rows, selection, counters);
                 }
@@ -405,12 +437,16 @@ fn select_vertical(
     let skipped = rows.start - first * SEGMENT_ROWS;
     let segments = rows.end.div_ceil(SEGMENT_ROWS) - first;
     if skipped == 0 {
-        // The selection is the filter: what it has lost need not be decided.
-        let mut words = selection.words().to_vec();
-        words.resize(segments * SEGMENT_WORDS, 0);
-        slices.select(ranges, first, &mut words);
-        let length = selection.words().len();
-        selection.words_mut().copy_from_slice(&words[..length]);
+        // The selection is the filter: what it has lost need not be decided. Its last words may be a part of a segment.
+        let words = selection.words_mut();
+        let (whole, rest) = words.split_at_mut(words.len() / SEGMENT_WORDS * SEGMENT_WORDS);
+        slices.select(ranges, first, whole);
+        if !rest.is_empty() {
+            let mut segment = [0; SEGMENT_WORDS];
+            segment[..rest.len()].copy_from_slice(rest);
+            slices.select(ranges, first + whole.len() / SEGMENT_WORDS, &mut segment);
+            rest.copy_from_slice(&segment[..rest.len()]);
+        }
     } else {
         let mut words = vec![u64::MAX; segments * SEGMENT_WORDS];
         slices.select(ranges, first, &mut words);

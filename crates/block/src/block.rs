@@ -457,6 +457,11 @@ impl Block {
         self.counters.paths[path as usize].fetch_add(1, Relaxed);
         path
     }
+    /// Nanoseconds that the cheapest way costs when so many rows are selected.
+    pub(crate) fn cost_of(&self, predicate: &PreparedPredicate, selected: usize) -> f64 {
+        let (part, column) = self.place(predicate.column());
+        access::cost(part.store.as_ref(), column, predicate, self.rows, selected)
+    }
     /// Drops the rows whose code is not accepted (`accept[code]`), and NULLs, of a dictionary-coded column, or of a
     /// truncated one with codes of 1 or 2 bytes.
     pub fn select_codes(&self, column: usize, accept: &[bool], rows: Range<usize>, selection: &mut Bitmap) {

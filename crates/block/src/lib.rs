@@ -10,9 +10,11 @@
 //!
 //! | step | here |
 //! | --- | --- |
-//! | vectors -> bytes | `encode(columns, parts, layout)` -> `EncodedBlock::{len, write_into}` |
+//! | vectors -> bytes | `encode(columns, parts, options)` -> `EncodedBlock::{len, write_into}` |
+//! | rows in an order | `sort_parts`, then `EncodeOptions::sorted_by` |
+//! | indices | `EncodeOptions::indices`; of a block that exists `Block::encode_indices`, `Block::with_indices` |
 //! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us) |
-//! | which rows | `Block::prepare`, `Block::select` |
+//! | which rows | `Block::prepare`, `Block::select`, `Block::select_tree`; `access` decides how |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
 pub mod access;
@@ -28,6 +30,7 @@ pub mod options;
 pub mod predicate;
 mod row_store;
 mod search;
+mod select_tree;
 pub mod sketch;
 mod sorted;
 pub mod store;
@@ -43,6 +46,7 @@ pub use encode::{EncodedBlock, encode, estimate_row_bytes, sort_parts};
 pub use index::{EncodedIndices, ZoneAggregate};
 pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
+pub use select_tree::PredicateTree;
 pub use simd::Bitmap;
 pub use sketch::Sketch;
 pub use store::{Rows, TupleStore};

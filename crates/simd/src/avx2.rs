@@ -178,3 +178,64 @@ pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
     }
     written
 }
+
+/// A segment of bit slices in two registers.
+#[derive(Clone, Copy)]
+struct Pair(__m256i, __m256i);
+
+impl crate::slices::Lanes for Pair {
+    #[inline(always)]
+    unsafe fn load(from: *const u64) -> Self {
+        // SAFETY: the caller promises eight words and the level, as for all functions below.
+        unsafe { Pair(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(4).cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u64) {
+        // SAFETY: see `load`.
+        unsafe {
+            _mm256_storeu_si256(to.cast(), self.0);
+            _mm256_storeu_si256(to.add(4).cast(), self.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        // SAFETY: see `load`.
+        unsafe { Pair(_mm256_set1_epi64x(word as i64), _mm256_set1_epi64x(word as i64)) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { Pair(_mm256_and_si256(self.0, other.0), _mm256_and_si256(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn and_not(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { Pair(_mm256_andnot_si256(other.0, self.0), _mm256_andnot_si256(other.1, self.1)) }
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { Pair(_mm256_or_si256(self.0, other.0), _mm256_or_si256(self.1, other.1)) }
+    }
+    #[inline(always)]
+    unsafe fn is_zero(self) -> bool {
+        // SAFETY: see `load`.
+        unsafe {
+            let any = _mm256_or_si256(self.0, self.1);
+            _mm256_testz_si256(any, any) == 1
+        }
+    }
+}
+
+/// # Safety
+/// The processor has AVX2; as `slices::scan` otherwise.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+pub(crate) unsafe fn and_slices(
+    slices: crate::slices::Slices<'_>,
+    range: crate::slices::CodeRange,
+    first: usize,
+    words: &mut [u64],
+) -> usize {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { crate::slices::scan::<Pair>(slices, range, first, words) }
+}

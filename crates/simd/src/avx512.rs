@@ -258,3 +258,57 @@ pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64
     }
     descents == 0
 }
+
+/// A segment of bit slices in one register.
+impl crate::slices::Lanes for __m512i {
+    #[inline(always)]
+    unsafe fn load(from: *const u64) -> Self {
+        // SAFETY: the caller promises eight words and the level, as for all functions below.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u64) {
+        // SAFETY: see `load`.
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        // SAFETY: see `load`.
+        unsafe { _mm512_set1_epi64(word as i64) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn and_not(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { _mm512_andnot_si512(other, self) }
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: see `load`.
+        unsafe { _mm512_or_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn is_zero(self) -> bool {
+        // SAFETY: see `load`.
+        unsafe { _mm512_test_epi64_mask(self, self) == 0 }
+    }
+}
+
+/// # Safety
+/// The processor has AVX-512; as `slices::scan` otherwise.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) unsafe fn and_slices(
+    slices: crate::slices::Slices<'_>,
+    range: crate::slices::CodeRange,
+    first: usize,
+    words: &mut [u64],
+) -> usize {
+    // SAFETY: the caller's promises are passed on.
+    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words) }
+}

@@ -251,7 +251,7 @@ fn mask(count: usize) -> u64 {
 }
 
 crate::dispatch! {
-    fn count_ones(words: &[u64]) -> usize {
+    pub(crate) fn count_ones(words: &[u64]) -> usize {
         words.iter().map(|w| w.count_ones() as usize).sum()
     }
 }

@@ -12,7 +12,8 @@ pub fn append_indices_at(wanted: Level, words: &[u64], base: u32, out: &mut Vec<
     match wanted.min(level()) {
         #[cfg(target_arch = "x86_64")]
         usable @ (Level::Avx512 | Level::Avx2) => {
-            let count: usize = words.iter().map(|w| w.count_ones() as usize).sum();
+            // Counted with the level's instructions: without them it takes longer than the rest, where few bits are set.
+            let count = crate::bitmap::count_ones(words);
             // The kernels write whole registers, up to 16 rows past the last.
             out.reserve(count + 16);
             let length = out.len();

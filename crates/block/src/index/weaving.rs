@@ -1,8 +1,8 @@
 //! BitWeaving (Li and Patel, SIGMOD 2013): codes as bits side by side, scanned many rows at a time.
 //!
-//! **Vertical** (/V): slice `b` holds bit `b` of every row, the most significant first, row 0 in the lowest bit of the
-//! first word; a slice is whole cache lines of 512 rows. The scan reads slices until all rows of a line are decided
-//! (`simd::and_slices`).
+//! **Vertical** (/V): a slice holds one bit of every row, row 0 in the lowest bit of the first word, in whole cache lines
+//! of 512 rows; slices lie in groups, the most significant first. The scan reads slices until all rows of a line
+//! are decided (`simd::slices`, where the places are drawn).
 //!
 //! **Horizontal** (/H): a code of `k` bits stands in a field of `k + 1` bits, `n = 64 / (k + 1)` fields a word. A segment
 //! is `k + 1` words with `n * (k + 1)` codes; word `i` of a segment holds its codes `i`, `i + (k + 1)`, .... A comparison
@@ -66,7 +66,9 @@ pub(crate) fn build_vertical(codes: &[u64], bits: u32) -> Vec<u8> {
             for (row, code) in chunk.iter().enumerate() {
                 slice |= (code >> bit & 1) << row;
             }
-            slices[(bits - 1 - bit) as usize * stride + word] = slice;
+            let segment = word / SEGMENT_WORDS * SEGMENT_WORDS;
+            let at = simd::slice_at(bits, stride, bits - 1 - bit, segment);
+            slices[at + word % SEGMENT_WORDS] = slice;
         }
     }
     simd::as_bytes(&slices).to_vec()
@@ -89,7 +91,8 @@ impl Vertical {
         let last = u64::MAX >> (64 - self.bits);
         let mut read = 0;
         let mut one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
-            read += simd::and_slices(&self.slices, self.stride, self.bits, low, high, negate, first, words);
+            let slices = simd::Slices { words: &self.slices, stride: self.stride, bits: self.bits };
+            read += simd::and_slices(slices, simd::CodeRange { low, high, negate }, first, words);
         };
         let ranges: Vec<(u64, u64)> =
             ranges.iter().filter(|r| r.0 <= last).map(|r| (r.0, r.1.min(last))).collect();

@@ -5,6 +5,7 @@ mod damage;
 mod encoding;
 mod indices;
 mod order;
+mod trees;
 
 use arrow_buffer::Buffer;
 use types::{Type, Value};
