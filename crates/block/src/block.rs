@@ -7,6 +7,8 @@
 //!  places    column of the block -> part, column of its store
 //!  parts     bytes, one run each, with the tuple store over them
 //! ```
+//!
+//! A part may be absent: its metadata is known, and a `Source` brings columns when they are pinned (`residency.rs`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
 use vector::Vector;
 
 use crate::layout::Extent;
+use crate::open::Directory;
+use crate::residency::Source;
 use crate::sketch::Sketch;
 use crate::store::{Rows, TupleStore};
 use crate::{CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate, open};
@@ -46,15 +50,18 @@ impl AccessCounters {
     }
 }
 
-/// Bytes of one encoding, and their store.
+/// Bytes of one encoding, or of some of its columns, and their store.
 #[derive(Debug)]
-struct Part {
-    bytes: Buffer,
-    length: usize,
-    store: Box<dyn TupleStore>,
+pub(crate) struct Part {
+    pub(crate) bytes: Buffer,
+    /// Of the encoding.
+    pub(crate) length: usize,
+    pub(crate) store: Box<dyn TupleStore>,
     /// Extents with the position of their first checksum, for `verify`.
-    checked: Vec<(Extent, usize)>,
-    checksums_at: usize,
+    pub(crate) checked: Vec<(Extent, usize)>,
+    pub(crate) checksums_at: usize,
+    /// Who brings the columns, where `bytes` are not there.
+    pub(crate) source: Option<Arc<dyn Source>>,
 }
 
 impl Part {
@@ -66,12 +73,13 @@ impl Part {
 /// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
 #[derive(Debug)]
 pub struct Block {
-    parts: Vec<Arc<Part>>,
+    pub(crate) parts: Vec<Arc<Part>>,
     /// Part, and column of its store, of each column.
-    places: Vec<(u32, u32)>,
-    layout: LayoutKind,
-    rows: usize,
-    counters: AccessCounters,
+    pub(crate) places: Vec<(u32, u32)>,
+    pub(crate) layout: LayoutKind,
+    pub(crate) rows: usize,
+    /// Shared with what was pinned of the block.
+    pub(crate) counters: Arc<AccessCounters>,
 }
 
 impl Block {
@@ -102,18 +110,15 @@ impl Block {
         part.extents(column).iter().any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
     }
 
-    pub(crate) fn from_parts(
-        bytes: Buffer,
-        length: usize,
-        layout: LayoutKind,
-        rows: usize,
-        store: Box<dyn TupleStore>,
-        checked: Vec<(Extent, usize)>,
-        checksums_at: usize,
-    ) -> Block {
-        let places = (0..store.columns() as u32).map(|column| (0, column)).collect();
-        let parts = vec![Arc::new(Part { bytes, length, store, checked, checksums_at })];
-        Block { parts, places, layout, rows, counters: AccessCounters::default() }
+    pub(crate) fn from_parts(bytes: Buffer, directory: Directory, store: Box<dyn TupleStore>) -> Block {
+        let Directory { kind, rows, length, checked, header, .. } = directory;
+        let checksums_at = header.checksums_at as usize;
+        Block::of_part(Part { bytes, length, store, checked, checksums_at, source: None }, kind, rows)
+    }
+
+    pub(crate) fn of_part(part: Part, layout: LayoutKind, rows: usize) -> Block {
+        let places = (0..part.store.columns() as u32).map(|column| (0, column)).collect();
+        Block { parts: vec![Arc::new(part)], places, layout, rows, counters: Arc::default() }
     }
 
     /// The same rows with only these columns, in this order; the bytes stay.
@@ -131,7 +136,7 @@ impl Block {
             });
             places.push((part, at));
         }
-        Block { parts, places, layout: self.layout, rows: self.rows, counters: AccessCounters::default() }
+        Block { parts, places, layout: self.layout, rows: self.rows, counters: Arc::default() }
     }
 
     /// The columns of this block and behind them those of another with as many rows; the bytes stay where they are.
@@ -146,7 +151,7 @@ impl Block {
             parts: self.parts.iter().chain(&right.parts).cloned().collect(),
             layout: self.layout,
             rows: self.rows,
-            counters: AccessCounters::default(),
+            counters: Arc::default(),
         }
     }
 
@@ -160,25 +165,23 @@ impl Block {
         Buffer::from_slice_ref::<u8, _>(bytes)
     }
 
-    /// Recomputes every checksum of its columns.
+    /// Recomputes every checksum of its columns; those that are not there are read.
     pub fn verify(&self) -> Result<()> {
-        for column in 0..self.columns() {
-            let (part, at) = self.place(column);
-            let bytes = part.bytes.as_slice();
-            for (extent, first) in part.extents(at) {
-                let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
-                for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
-                    let stored = crate::layout::take_u64(bytes, part.checksums_at + (first + i) * 8);
-                    if stored != Some(simd::checksum(chunk)) {
-                        let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
-                        return Err(corrupted(format!(
-                            "the checksum of the 64 KiB at byte {at} does not match"
-                        )));
-                    }
-                }
+        for part in &self.parts {
+            if let Some(source) = &part.source {
+                source.verify()?;
             }
         }
-        self.parts.iter().try_for_each(|part| open::verify_metadata(part.bytes.as_slice())).map_err(corrupted)
+        for column in 0..self.columns() {
+            let (part, at) = self.place(column);
+            if part.source.is_none() {
+                let bytes = part.bytes.as_slice();
+                open::verify_extents(part.extents(at), bytes, 0, &bytes[part.checksums_at..])
+                    .map_err(|e| corrupted(format!("column {column}: {e}")))?;
+            }
+        }
+        let resident = self.parts.iter().filter(|part| part.source.is_none());
+        resident.map(|part| open::verify_metadata(part.bytes.as_slice()).map_err(corrupted)).collect()
     }
 
     pub fn rows(&self) -> usize {
@@ -191,9 +194,18 @@ impl Block {
     pub fn bytes(&self) -> usize {
         self.parts.iter().map(|part| part.length).sum()
     }
-    /// The bytes of a block as it was encoded, as they would be written to a file.
+    /// The bytes of a block that is there as a whole, as they would be written to a file. Of a block that may be
+    /// elsewhere, `to_bytes` has them.
     pub fn as_bytes(&self) -> &[u8] {
+        assert!(self.parts[0].source.is_none(), "the block's bytes are not there: use to_bytes");
         &self.parts[0].bytes.as_slice()[..self.parts[0].length]
+    }
+    /// The bytes of a block as it was encoded, columns that were dropped included; read where they are not there.
+    pub fn to_bytes(&self) -> Result<Buffer> {
+        match &self.parts[0].source {
+            Some(source) => source.to_bytes(),
+            None => Ok(self.parts[0].bytes.slice_with_length(0, self.parts[0].length)),
+        }
     }
     pub fn layout(&self) -> LayoutKind {
         self.layout
@@ -294,6 +306,6 @@ impl Block {
     }
 }
 
-fn corrupted(what: String) -> Error {
+pub(crate) fn corrupted(what: String) -> Error {
     Error::new(SqlState::DataCorrupted, format!("block is damaged: {what}"))
 }

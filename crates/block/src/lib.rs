@@ -11,7 +11,7 @@
 //! | step | here |
 //! | --- | --- |
 //! | vectors -> bytes | `encode(columns, parts, layout)` -> `EncodedBlock::{len, write_into}` |
-//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us) |
+//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us); `Block::absent` and `pin`, column by column |
 //! | which rows | `Block::prepare`, `Block::select` |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
@@ -22,6 +22,7 @@ mod fetch;
 pub mod layout;
 mod open;
 pub mod predicate;
+pub mod residency;
 mod search;
 pub mod sketch;
 pub mod store;
@@ -33,6 +34,7 @@ pub use block::{AccessCounters, Block};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes};
 pub use predicate::PreparedPredicate;
+pub use residency::{Loaded, Metadata, Piece, Pinned, Source, Unit};
 pub use simd::Bitmap;
 pub use sketch::Sketch;
 pub use store::{Rows, TupleStore};

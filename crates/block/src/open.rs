@@ -4,6 +4,7 @@
 //! the dictionary's size, string offsets, UTF-8, order of dictionaries, the range of truncated values. What is only
 //! a claim (bounds, counts, flags) cannot lead an access astray; the checksums vouch for it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
@@ -25,64 +26,121 @@ pub(crate) enum Trust {
 
 type Checked<T> = Result<T, String>;
 
-pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
-    let header = Header::read(bytes.as_slice())?;
-    if bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) != 0 {
-        return Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT));
-    }
-    let kind = LayoutKind::from_tag(header.layout).ok_or_else(|| format!("layout {}", header.layout))?;
-    let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
-    if length > bytes.len() || length > u32::MAX as usize {
-        return Err(format!("{length} bytes are claimed, {} are there", bytes.len()));
-    }
-    let rows = usize::try_from(header.rows).ok().filter(|r| *r <= u32::MAX as usize);
-    let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
-    let data = &bytes.as_slice()[..length];
-    let metadata_bytes = within(header.metadata_bytes, 0, length).ok_or("the metadata is too long")?;
-    let directory_end = (header.columns as usize)
-        .checked_mul(ENTRY_BYTES)
-        .and_then(|n| n.checked_add(HEADER_BYTES))
-        .filter(|end| *end <= metadata_bytes)
-        .ok_or_else(|| format!("{} columns do not fit", header.columns))?;
-    let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
-    within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
-    within(header.bounds_at, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
-    let bounds = &data[header.bounds_at as usize..bounds_end as usize];
-    let checksums_end = header.checksum_count.checked_mul(8).and_then(|n| n.checked_add(header.checksums_at));
-    within(checksums_end.unwrap_or(u64::MAX), directory_end, metadata_bytes)
-        .ok_or("the checksums lie outside the metadata")?;
+/// A block's metadata, with every place and length in it checked against the block's own.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) header: Header,
+    pub(crate) kind: LayoutKind,
+    pub(crate) length: usize,
+    pub(crate) rows: usize,
+    pub(crate) entries: Vec<Entry>,
+    /// Extents with the position of their first checksum.
+    pub(crate) checked: Vec<(Extent, usize)>,
+}
 
-    let mut stripes = Vec::with_capacity(header.columns as usize);
-    let mut checked = Vec::new();
-    let mut checksum = 0usize;
-    for column in 0..header.columns as usize {
-        let at = HEADER_BYTES + column * ENTRY_BYTES;
-        let mut entry = Entry::read(&data[at..at + ENTRY_BYTES])
-            .ok_or_else(|| format!("column {column} has an unknown type"))?;
-        for extent in &mut entry.extents {
-            let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
-            let placed = within(extent.offset, metadata_bytes, length).is_some()
-                && within(end, metadata_bytes, length).is_some()
-                && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
-            if extent.length > 0 && !placed {
-                return Err(format!("column {column} lies outside the block"));
-            }
-            // An empty extent has no place; it must not be read from one.
-            if extent.length == 0 {
-                *extent = Extent::default();
-            }
-            checked.push((*extent, checksum));
-            checksum += extent.checksums();
+impl Directory {
+    /// Reads the metadata at the beginning of `data`, of a block of which there are `available` bytes.
+    pub(crate) fn read(data: &[u8], available: usize) -> Checked<Directory> {
+        let header = Header::read(data)?;
+        let kind = LayoutKind::from_tag(header.layout).ok_or_else(|| format!("layout {}", header.layout))?;
+        let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
+        if length > available || length > u32::MAX as usize {
+            return Err(format!("{length} bytes are claimed, {available} are there"));
         }
-        let reader = Reader { bytes: &bytes, rows, entry: &entry, trust };
-        stripes.push(reader.stripe(bounds).map_err(|e| format!("column {column}: {e}"))?);
+        let rows = usize::try_from(header.rows).ok().filter(|r| *r <= u32::MAX as usize);
+        let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
+        let most = length.min(data.len());
+        let metadata_bytes = within(header.metadata_bytes, 0, most).ok_or("the metadata is too long")?;
+        let directory_end = (header.columns as usize)
+            .checked_mul(ENTRY_BYTES)
+            .and_then(|n| n.checked_add(HEADER_BYTES))
+            .filter(|end| *end <= metadata_bytes)
+            .ok_or_else(|| format!("{} columns do not fit", header.columns))?;
+        let bounds_end = header.bounds_at.checked_add(header.bounds_bytes).unwrap_or(u64::MAX);
+        within(bounds_end, directory_end, metadata_bytes).ok_or("the bounds lie outside the metadata")?;
+        within(header.bounds_at, directory_end, metadata_bytes)
+            .ok_or("the bounds lie outside the metadata")?;
+        let checksums_end =
+            header.checksum_count.checked_mul(8).and_then(|n| n.checked_add(header.checksums_at));
+        within(checksums_end.unwrap_or(u64::MAX), directory_end, metadata_bytes)
+            .ok_or("the checksums lie outside the metadata")?;
+
+        let mut entries = Vec::with_capacity(header.columns as usize);
+        let mut checked = Vec::new();
+        let mut checksum = 0usize;
+        for column in 0..header.columns as usize {
+            let at = HEADER_BYTES + column * ENTRY_BYTES;
+            let mut entry = Entry::read(&data[at..at + ENTRY_BYTES])
+                .ok_or_else(|| format!("column {column} has an unknown type"))?;
+            for extent in &mut entry.extents {
+                let end = extent.offset.checked_add(extent.length).unwrap_or(u64::MAX);
+                let placed = within(extent.offset, metadata_bytes, length).is_some()
+                    && within(end, metadata_bytes, length).is_some()
+                    && extent.offset % layout::EXTENT_ALIGNMENT as u64 == 0;
+                if extent.length > 0 && !placed {
+                    return Err(format!("column {column} lies outside the block"));
+                }
+                // An empty extent has no place; it must not be read from one.
+                if extent.length == 0 {
+                    *extent = Extent::default();
+                }
+                checked.push((*extent, checksum));
+                checksum += extent.checksums();
+            }
+            entries.push(entry);
+        }
+        if checksum as u64 != header.checksum_count {
+            return Err(format!("{} checksums, {checksum} are needed", header.checksum_count));
+        }
+        Ok(Directory { header, kind, length, rows, entries, checked })
     }
-    if checksum as u64 != header.checksum_count {
-        return Err(format!("{} checksums, {checksum} are needed", header.checksum_count));
+
+    /// The bytes of string bounds, in the metadata that was read.
+    pub(crate) fn bounds<'a>(&self, metadata: &'a [u8]) -> &'a [u8] {
+        let at = self.header.bounds_at as usize;
+        &metadata[at..at + self.header.bounds_bytes as usize]
     }
-    let store = Box::new(StripeStore { rows, stripes });
-    let checksums_at = header.checksums_at as usize;
-    Ok(Block::from_parts(bytes, length, kind, rows, store, checked, checksums_at))
+
+    /// What metadata says of a column.
+    pub(crate) fn statistics(&self, column: usize, metadata: &[u8]) -> Checked<ColumnStatistics> {
+        let nothing = Buffer::default();
+        let entry = &self.entries[column];
+        let reader = Reader { bytes: &nothing, first: 0, rows: self.rows, entry, trust: Trust::Nothing };
+        reader.statistics(self.bounds(metadata)).map_err(|e| format!("column {column}: {e}"))
+    }
+
+    /// Some columns, of which `bytes` holds the extents; its first byte is the block's byte `first`.
+    pub(crate) fn stripes(
+        &self,
+        columns: Range<usize>,
+        bytes: &Buffer,
+        first: usize,
+        metadata: &[u8],
+        trust: Trust,
+    ) -> Checked<Box<StripeStore>> {
+        let bounds = self.bounds(metadata);
+        let stripe = |column: usize| {
+            let reader = Reader { bytes, first, rows: self.rows, entry: &self.entries[column], trust };
+            reader.stripe(bounds).map_err(|e| format!("column {column}: {e}"))
+        };
+        Ok(Box::new(StripeStore { rows: self.rows, stripes: columns.map(stripe).collect::<Checked<_>>()? }))
+    }
+}
+
+/// Whether extents in this memory are aligned.
+pub(crate) fn check_alignment(bytes: &Buffer) -> Checked<()> {
+    match bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) {
+        0 => Ok(()),
+        _ => Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT)),
+    }
+}
+
+pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
+    let data = bytes.as_slice();
+    let directory = Directory::read(data, data.len())?;
+    check_alignment(&bytes)?;
+    let store = directory.stripes(0..directory.entries.len(), &bytes, 0, data, trust)?;
+    Ok(Block::from_parts(bytes, directory, store))
 }
 
 /// Recomputes the checksum of the metadata of bytes that `open` accepted.
@@ -96,6 +154,27 @@ pub(crate) fn verify_metadata(bytes: &[u8]) -> Checked<()> {
     Ok(())
 }
 
+/// Recomputes the checksums of some extents; `first` is where in the block `bytes` begins, `checksums` all of its own.
+pub(crate) fn verify_extents(
+    extents: &[(Extent, usize)],
+    bytes: &[u8],
+    first: usize,
+    checksums: &[u8],
+) -> Checked<()> {
+    for (extent, checksum) in extents.iter().filter(|(extent, _)| extent.length > 0) {
+        let from = extent.offset as usize - first;
+        let data = &bytes[from..from + extent.length as usize];
+        for (i, chunk) in data.chunks(layout::CHECKSUM_CHUNK).enumerate() {
+            let stored = layout::take_u64(checksums, (checksum + i) * 8);
+            if stored != Some(simd::checksum(chunk)) {
+                let at = extent.offset as usize + i * layout::CHECKSUM_CHUNK;
+                return Err(format!("the checksum of the 64 KiB at byte {at} does not match"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// `value` as an index, when it is in `low..=high`.
 fn within(value: u64, low: usize, high: usize) -> Option<usize> {
     usize::try_from(value).ok().filter(|v| (low..=high).contains(v))
@@ -103,6 +182,8 @@ fn within(value: u64, low: usize, high: usize) -> Option<usize> {
 
 struct Reader<'a> {
     bytes: &'a Buffer,
+    /// Where in the block its first byte lies.
+    first: usize,
     rows: usize,
     entry: &'a Entry,
     trust: Trust,
@@ -162,8 +243,8 @@ impl Reader<'_> {
         if count == 0 {
             return Ok(Vec::<T>::new().into());
         }
-        // In bounds and aligned: `open` has checked both.
-        Ok(ScalarBuffer::new(self.bytes.slice_with_length(offset as usize, wanted), 0, count))
+        // In bounds and aligned: `Directory::read` and `check_alignment` have seen to both.
+        Ok(ScalarBuffer::new(self.bytes.slice_with_length(offset as usize - self.first, wanted), 0, count))
     }
 
     fn validity(&self) -> Checked<(Option<NullBuffer>, Option<ScalarBuffer<u64>>)> {
@@ -195,7 +276,10 @@ impl Reader<'_> {
     fn strings(&self, extent: usize, count: usize) -> Checked<StringStripe> {
         let offsets: ScalarBuffer<u32> = self.slice(extent, count + 1)?;
         let Extent { offset, length } = self.entry.extents[HEAP];
-        let heap = self.bytes.slice_with_length(offset as usize, length as usize);
+        let heap = match length {
+            0 => Buffer::default(),
+            _ => self.bytes.slice_with_length(offset as usize - self.first, length as usize),
+        };
         if self.trust == Trust::Nothing {
             let monotone = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
             let end = offsets.last().copied().unwrap_or(0);

@@ -29,7 +29,7 @@ impl LocalFiles {
     }
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     let state = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlState::DiskFull,
         io::ErrorKind::NotFound => SqlState::UndefinedFile,
@@ -124,6 +124,9 @@ impl FileReader for LocalReader {
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
         self.file.read_exact_at(into, at).map_err(|e| failed("read", &self.path, &e))
     }
+    fn describe(&self) -> String {
+        format!("\"{}\"", self.path.display())
+    }
 }
 
 #[derive(Debug)]
@@ -146,7 +149,8 @@ impl FileWriter for LocalWriter {
         use std::io::Seek;
         let there = self.file.metadata().map_err(|e| failed("read", &self.path, &e))?.len();
         if length > there {
-            let message = format!("\"{}\" has {there} bytes, and {length} were expected", self.path.display());
+            let message =
+                format!("\"{}\" has {there} bytes, and {length} were expected", self.path.display());
             return Err(Error::new(SqlState::DataCorrupted, message));
         }
         self.file.set_len(length).map_err(|e| failed("cut", &self.path, &e))?;

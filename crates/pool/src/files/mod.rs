@@ -8,6 +8,7 @@
 mod local;
 
 pub use local::LocalFiles;
+pub(crate) use local::failed;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub trait FileReader: Debug + Send + Sync {
     fn bytes(&self) -> u64;
     /// Fills `into` with the bytes from `at` on; a file that ends before is an error.
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()>;
+    /// The file, for messages.
+    fn describe(&self) -> String;
 }
 
 /// A file being written at its end.
