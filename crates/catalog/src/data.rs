@@ -83,10 +83,10 @@ impl TableData {
         let all = std::iter::once(tail).chain(blocks.iter().map(|s| &s.block));
         let parts: Vec<Batch> = all
             .map(|block| {
-                let rows = block.rows();
-                Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows)
+                let (block, rows) = (block.pin_all()?, block.rows());
+                Ok(Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows))
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let merged = pool.seal(block::encode(columns, &parts, layout)?)?;
         Ok(before.append(vec![merged]))
     }

@@ -68,6 +68,7 @@ mod system;
 pub use catalog::{DEFAULT_SCHEMA, nearest};
 pub use database::{Database, Options};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
+pub use pool::PoolStatistics;
 pub use progress::ProgressWatch;
 pub use result::ResultSet;
 pub use scheduler::Progress;

@@ -67,6 +67,7 @@ impl Statistics for SnapshotStatistics<'_> {
             // Evenly spread, in the middle of each share.
             let block = &blocks[(2 * at + 1) * blocks.len() / (2 * taken)];
             let stride = (block.rows() * taken).div_ceil(SAMPLE_ROWS).max(1);
+            let block = block.pin(columns).ok()?;
             let rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
             let batch = Batch::new(columns.iter().map(|c| block.fetch(*c, &rows)).collect(), rows.len());
             let mut all = Bitmap::full(rows.len());

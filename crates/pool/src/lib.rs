@@ -16,7 +16,7 @@ mod writer;
 pub use block::{EncodedBlock, LayoutKind};
 pub use pool::{Pool, SealedBlock, out_of_memory};
 pub use residency::{
-    HISTORY, LeastRecentlyUsed, PoolStatistics, Random, Rank, Replacement, ScratchFile, replacement,
+    HISTORY, LeastRecentlyUsed, PoolStatistics, Random, Rank, Replacement, TemporaryFile, replacement,
 };
 pub use writer::{BlockWriter, WriterOptions};
 

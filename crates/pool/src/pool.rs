@@ -9,7 +9,7 @@ use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
 
 use crate::files::FileReader;
-use crate::residency::{Holding, PoolStatistics, Replacement, Residency, ScratchFile};
+use crate::residency::{Holding, PoolStatistics, Replacement, Residency, TemporaryFile};
 
 /// A block in pool memory, with the sketches made while it was encoded, one a column.
 #[derive(Clone, Debug)]
@@ -34,8 +34,8 @@ impl Pool {
     pub fn with_arena(arena: Arena) -> Self {
         Pool { residency: Residency::new(arena), evicts: false }
     }
-    /// A pool whose sealed blocks are written to a temporary file when memory is wanted, once `set_scratch_folder` or
-    /// `set_scratch_file` has said where.
+    /// A pool whose sealed blocks are written to a temporary file when memory is wanted, once `set_temporary_folder` or
+    /// `set_temporary_file` has said where.
     pub fn evicting(budget: Budget) -> Self {
         Pool { evicts: true, ..Pool::new(budget) }
     }
@@ -98,15 +98,15 @@ impl Pool {
 
     /// The folder of the temporary file that sealed blocks are evicted to; without one they stay. Blocks that were
     /// evicted before stay where they are.
-    pub fn set_scratch_folder(&self, folder: Option<&Path>) {
-        self.residency.set_scratch_folder(folder);
+    pub fn set_temporary_folder(&self, folder: Option<&Path>) {
+        self.residency.set_temporary_folder(folder);
     }
-    pub fn scratch_folder(&self) -> Option<PathBuf> {
-        self.residency.scratch_folder()
+    pub fn temporary_folder(&self) -> Option<PathBuf> {
+        self.residency.temporary_folder()
     }
-    /// As `set_scratch_folder`, with a file that is there already.
-    pub fn set_scratch_file(&self, file: Arc<dyn ScratchFile>) {
-        self.residency.set_scratch_file(file);
+    /// As `set_temporary_folder`, with a file that is there already.
+    pub fn set_temporary_file(&self, file: Arc<dyn TemporaryFile>) {
+        self.residency.set_temporary_file(file);
     }
     pub fn set_replacement(&self, policy: Arc<dyn Replacement>) {
         self.residency.set_replacement(policy);

@@ -1,7 +1,7 @@
 //! One block's bytes, wherever they are.
 //!
 //! ```text
-//!            seal                  evicted: written to the scratch file, then let go
+//!            seal                  evicted: written to the temporary file, then let go
 //!  (new) ----------->  sealed  ------------------------------------------>  stored
 //!                      all of it in slots of the arena                      in a file; each unit absent or loaded
 //!                                    open_stored  ------------------------->
@@ -31,7 +31,7 @@ struct Stored {
     reader: Arc<dyn FileReader>,
     /// Of the block's first byte.
     at: u64,
-    /// In the scratch file: given back with the block.
+    /// In the temporary file: given back with the block.
     range: Option<SpaceRange>,
 }
 

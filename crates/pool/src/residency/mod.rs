@@ -3,7 +3,7 @@
 //! The pool knows every block that it may evict (a `Holding`) through a weak reference; a block's last user ends it.
 //! When the budget wants memory, it asks the pool, which ranks what nobody reads by the replacement policy and lets go of
 //! the lowest, at least a batch at a time. A unit of a stored block is simply dropped; a sealed block is written to the
-//! scratch file first, and is a stored one from then on.
+//! temporary file first, and is a stored one from then on.
 //!
 //! Locks, in the order in which they may be taken: a unit's, then `evicting`, then any of the others. The evictor only
 //! tries units' locks, so it may run in a thread that holds one: a pin that needs memory does.
@@ -16,7 +16,7 @@ mod temporary;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) use holding::Holding;
 use holding::{Candidate, Counters};
 use read_ahead::ReadAhead;
 pub use replacement::{HISTORY, LeastRecentlyUsed, Random, Rank, Replacement, replacement};
-pub use temporary::ScratchFile;
+pub use temporary::TemporaryFile;
 use temporary::{Space, SpaceRange, UnnamedFile};
 
 /// What the pool has done so far, and what it holds.
@@ -42,16 +42,16 @@ pub struct PoolStatistics {
     pub read_ahead: u64,
     pub evictions: u64,
     pub evicted_bytes: u64,
-    /// Bytes of sealed blocks written to the scratch file.
+    /// Bytes of sealed blocks written to the temporary file.
     pub written_bytes: u64,
-    /// Length of the scratch file.
-    pub scratch_bytes: u64,
+    /// Length of the temporary file.
+    pub file_bytes: u64,
     /// Bytes of memory in use for blocks and columns.
     pub resident_bytes: u64,
 }
 
 #[derive(Debug, Default)]
-struct Scratch {
+struct Temporary {
     folder: Option<PathBuf>,
     space: Option<Arc<Space>>,
     /// Why the last write failed; nothing is written until the folder is set anew or a write succeeds.
@@ -66,8 +66,11 @@ pub(crate) struct Residency {
     pub(crate) pages: Arena,
     holdings: Mutex<Vec<Weak<Holding>>>,
     replacement: RwLock<Arc<dyn Replacement>>,
-    scratch: Mutex<Scratch>,
-    evicting: Mutex<()>,
+    temporary: Mutex<Temporary>,
+    /// Taken by the one who evicts: what the last batch let go of.
+    evicting: Mutex<u64>,
+    /// Batches of evictions so far.
+    batches: AtomicU64,
     started: Instant,
     counters: Counters,
     read_ahead: ReadAhead,
@@ -86,8 +89,9 @@ impl Residency {
             blocks,
             holdings: Mutex::default(),
             replacement: RwLock::new(Arc::new(LeastRecentlyUsed::default())),
-            scratch: Mutex::default(),
+            temporary: Mutex::default(),
             evicting: Mutex::default(),
+            batches: AtomicU64::new(0),
             started: Instant::now(),
             counters: Counters::default(),
             read_ahead: ReadAhead::default(),
@@ -131,58 +135,59 @@ impl Residency {
         self.replacement.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_scratch_folder(&self, folder: Option<&Path>) {
-        *lock(&self.scratch) = Scratch { folder: folder.map(Path::to_owned), ..Scratch::default() };
+    pub(crate) fn set_temporary_folder(&self, folder: Option<&Path>) {
+        *lock(&self.temporary) = Temporary { folder: folder.map(Path::to_owned), ..Temporary::default() };
     }
-    pub(crate) fn scratch_folder(&self) -> Option<PathBuf> {
-        lock(&self.scratch).folder.clone()
+    pub(crate) fn temporary_folder(&self) -> Option<PathBuf> {
+        lock(&self.temporary).folder.clone()
     }
-    pub(crate) fn set_scratch_file(&self, file: Arc<dyn ScratchFile>) {
-        *lock(&self.scratch) = Scratch { space: Some(Space::new(file)), ..Scratch::default() };
+    pub(crate) fn set_temporary_file(&self, file: Arc<dyn TemporaryFile>) {
+        *lock(&self.temporary) = Temporary { space: Some(Space::new(file)), ..Temporary::default() };
     }
 
     /// Whether sealed blocks can be written anywhere.
     fn can_write(&self) -> bool {
-        let scratch = lock(&self.scratch);
-        scratch.failure.is_none() && (scratch.space.is_some() || scratch.folder.is_some())
+        let temporary = lock(&self.temporary);
+        temporary.failure.is_none() && (temporary.space.is_some() || temporary.folder.is_some())
     }
 
     fn write(&self, bytes: &[u8]) -> Result<(Arc<dyn FileReader>, SpaceRange)> {
         let space = self.space()?;
         let written = space.write(bytes);
         if let Err(error) = &written {
-            lock(&self.scratch).failure = Some(error.clone());
+            lock(&self.temporary).failure = Some(error.clone());
         }
         let range = written?;
         self.counters.written_bytes.fetch_add(bytes.len() as u64, Relaxed);
         Ok((space.reader(), range))
     }
 
-    /// The scratch file, made at its first use.
+    /// The temporary file, made at its first use.
     fn space(&self) -> Result<Arc<Space>> {
-        let mut scratch = lock(&self.scratch);
-        if let Some(space) = &scratch.space {
+        let mut temporary = lock(&self.temporary);
+        if let Some(space) = &temporary.space {
             return Ok(space.clone());
         }
-        let folder = scratch.folder.as_ref().ok_or_else(|| Error::internal("no scratch folder is set"))?;
+        let folder =
+            temporary.folder.as_ref().ok_or_else(|| Error::internal("no temporary folder is set"))?;
         match UnnamedFile::create(folder) {
             Ok(file) => {
                 let space = Space::new(Arc::new(file));
-                scratch.space = Some(space.clone());
+                temporary.space = Some(space.clone());
                 Ok(space)
             }
             Err(error) => {
-                scratch.failure = Some(error.clone());
+                temporary.failure = Some(error.clone());
                 Err(error)
             }
         }
     }
 
-    /// The user's error for memory that is not there, which may be so because the scratch file is not.
+    /// The user's error for memory that is not there, which may be so because the temporary file is not.
     pub(crate) fn refused(&self, error: AllocationError) -> Error {
         let refused = crate::pool::out_of_memory(error);
-        let mut scratch = lock(&self.scratch);
-        match scratch.failure.take() {
+        let mut temporary = lock(&self.temporary);
+        match temporary.failure.take() {
             // Tried again with the next statement: the disk may have room by then.
             Some(failure) => {
                 refused.with_detail(format!("blocks could not be evicted: {}", failure.message()))
@@ -201,7 +206,7 @@ impl Residency {
             evictions: counters.evictions.load(Relaxed),
             evicted_bytes: counters.evicted_bytes.load(Relaxed),
             written_bytes: counters.written_bytes.load(Relaxed),
-            scratch_bytes: lock(&self.scratch).space.as_ref().map_or(0, |space| space.bytes()),
+            file_bytes: lock(&self.temporary).space.as_ref().map_or(0, |space| space.bytes()),
             resident_bytes: self.blocks.used_bytes() + self.pages.used_bytes(),
         }
     }
@@ -214,7 +219,12 @@ const BATCH_BYTES_MAX: u64 = 64 << 20;
 
 impl Reclaimer for Residency {
     fn reclaim(&self, bytes: u64) -> u64 {
-        let _only = lock(&self.evicting);
+        let before = self.batches.load(Relaxed);
+        let mut last = lock(&self.evicting);
+        if self.batches.load(Relaxed) != before && *last > 0 {
+            // Another thread has made room meanwhile, maybe enough: whoever asks sees.
+            return *last;
+        }
         let wanted = bytes.max((self.budget().limit() / BATCH_SHARE).min(BATCH_BYTES_MAX));
         let holdings: Vec<Arc<Holding>> = lock(&self.holdings).iter().filter_map(Weak::upgrade).collect();
         let policy = self.replacement();
@@ -238,6 +248,8 @@ impl Reclaimer for Residency {
                 Err(_) => writable = false,
             }
         }
+        *last = freed;
+        self.batches.fetch_add(1, Relaxed);
         freed
     }
 }

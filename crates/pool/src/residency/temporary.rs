@@ -17,7 +17,7 @@ use types::Result;
 use crate::files::{FileReader, failed};
 
 /// A file that can be written anywhere.
-pub trait ScratchFile: FileReader {
+pub trait TemporaryFile: FileReader {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
     /// Gives everything from `length` on back to the disk, if that is possible.
     fn cut(&self, length: u64);
@@ -54,7 +54,7 @@ impl FileReader for UnnamedFile {
     }
 }
 
-impl ScratchFile for UnnamedFile {
+impl TemporaryFile for UnnamedFile {
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_all_at(bytes, at).map_err(|e| failed("write a temporary file in", &self.folder, &e))
     }
@@ -64,10 +64,10 @@ impl ScratchFile for UnnamedFile {
     }
 }
 
-/// A scratch file and its free ranges.
+/// A temporary file and its free ranges.
 #[derive(Debug)]
 pub(crate) struct Space {
-    file: Arc<dyn ScratchFile>,
+    file: Arc<dyn TemporaryFile>,
     free: Mutex<Free>,
 }
 
@@ -112,7 +112,7 @@ impl Free {
     }
 }
 
-/// A range of a scratch file, free again when dropped.
+/// A range of a temporary file, free again when dropped.
 #[derive(Debug)]
 pub(crate) struct SpaceRange {
     space: Arc<Space>,
@@ -121,7 +121,7 @@ pub(crate) struct SpaceRange {
 }
 
 impl Space {
-    pub(crate) fn new(file: Arc<dyn ScratchFile>) -> Arc<Space> {
+    pub(crate) fn new(file: Arc<dyn TemporaryFile>) -> Arc<Space> {
         Arc::new(Space { file, free: Mutex::default() })
     }
     fn free(&self) -> MutexGuard<'_, Free> {

@@ -48,7 +48,7 @@ impl FileReader for TestFile {
     }
 }
 
-impl ScratchFile for TestFile {
+impl TemporaryFile for TestFile {
     fn write_at(&self, at: u64, from: &[u8]) -> Result<()> {
         self.failure("write")?;
         let mut bytes = self.bytes.lock().unwrap();
@@ -230,7 +230,7 @@ fn evict_all(pool: &Pool) {
 #[test]
 fn vectors_keep_their_bytes_whatever_is_evicted() {
     let pool = Pool::evicting(Budget::unlimited());
-    pool.set_scratch_file(TestFile::of(vec![]));
+    pool.set_temporary_file(TestFile::of(vec![]));
     let sealed = seal(&pool, 5, 20_000).unwrap().block;
     let texts = sealed.pin(&[1]).unwrap().fetch(1, 100..200);
     let names = sealed.pin(&[2]).unwrap().fetch(2, 100..200);
@@ -254,13 +254,13 @@ fn vectors_keep_their_bytes_whatever_is_evicted() {
     evict_all(&pool);
     assert_eq!((pool.statistics().resident_bytes, pool.budget().used()), (0, 0));
     drop(sealed);
-    assert_eq!(pool.statistics().scratch_bytes, 0, "the range is given back");
+    assert_eq!(pool.statistics().file_bytes, 0, "the range is given back");
 }
 
 #[test]
 fn blocks_put_together_of_others_come_and_go_with_them() {
     let pool = Pool::evicting(Budget::unlimited());
-    pool.set_scratch_file(TestFile::of(vec![]));
+    pool.set_temporary_file(TestFile::of(vec![]));
     let left = seal(&pool, 1, 9_000).unwrap().block;
     let right = seal(&pool, 2, 9_000).unwrap().block;
     let resident = Pool::new(Budget::unlimited());
@@ -285,7 +285,7 @@ fn random_pins(policy: Arc<dyn Replacement>, on_disk: bool) -> PoolStatistics {
     const ROWS: usize = 12_000;
     let limit = 8 << 20;
     let pool = Pool::evicting(Budget::new(limit));
-    pool.set_scratch_file(TestFile::of(vec![]));
+    pool.set_temporary_file(TestFile::of(vec![]));
     pool.set_replacement(policy);
     let blocks: Vec<Arc<Block>> = (0..BLOCKS)
         .map(|number| match on_disk {
@@ -348,7 +348,7 @@ fn a_disk_that_takes_no_more_is_an_error_that_says_so() {
     let pool = Pool::evicting(Budget::new(4 << 20));
     let file = TestFile::of(vec![]);
     file.fails.store(true, SeqCst);
-    pool.set_scratch_file(file.clone());
+    pool.set_temporary_file(file.clone());
     let mut blocks = Vec::new();
     let error = loop {
         match seal(&pool, blocks.len(), 12_000) {
