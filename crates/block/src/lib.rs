@@ -34,7 +34,7 @@ pub use block::{AccessCounters, Block};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes};
 pub use predicate::PreparedPredicate;
-pub use residency::{Loaded, Metadata, Piece, Pinned, Source, Unit};
+pub use residency::{Loaded, Metadata, Piece, Pinned, Portion, Source};
 pub use simd::Bitmap;
 pub use sketch::Sketch;
 pub use store::{Rows, TupleStore};

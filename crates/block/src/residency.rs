@@ -14,7 +14,7 @@
 //! Who evicts lets go of its own piece; the memory itself goes with the last that shares it. So eviction can never
 //! change bytes under a reader, and access to a column that is not pinned has no bytes to read: it panics, always.
 //!
-//! Columns are read in *units*: a column with all its extents, small columns together with their neighbours, and a
+//! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and a
 //! block as a whole when it is small or when its bytes do not come apart by columns.
 
 use std::fmt::Debug;
@@ -194,11 +194,11 @@ impl Block {
 
 /// Columns of less than this together are read together: a page fault, a system call and a reference count each would
 /// cost more than their bytes.
-const UNIT_BYTES: u64 = 64 << 10;
+const PORTION_BYTES: u64 = 64 << 10;
 
 /// Neighbouring columns that are read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct Portion {
     /// Bytes of the block.
     pub bytes: Range<u64>,
     pub columns: Range<usize>,
@@ -211,8 +211,8 @@ pub struct Metadata {
     statistics: Vec<ColumnStatistics>,
     /// As in the block, up to the first extent.
     bytes: Box<[u8]>,
-    units: Vec<Unit>,
-    unit_of: Vec<u32>,
+    portions: Vec<Portion>,
+    portion_of: Vec<u32>,
 }
 
 impl Metadata {
@@ -238,19 +238,19 @@ impl Metadata {
         let columns = 0..directory.entries.len();
         let statistics = columns.map(|column| directory.statistics(column, bytes));
         let statistics = statistics.collect::<std::result::Result<_, String>>().map_err(corrupted)?;
-        let units = units(&directory);
-        let mut unit_of = vec![0; directory.entries.len()];
-        for (number, unit) in units.iter().enumerate() {
-            unit_of[unit.columns.clone()].fill(number as u32);
+        let portions = portions(&directory);
+        let mut portion_of = vec![0; directory.entries.len()];
+        for (number, portion) in portions.iter().enumerate() {
+            portion_of[portion.columns.clone()].fill(number as u32);
         }
-        Ok(Metadata { directory, statistics, bytes: bytes.into(), units, unit_of })
+        Ok(Metadata { directory, statistics, bytes: bytes.into(), portions, portion_of })
     }
 
     pub fn rows(&self) -> usize {
         self.directory.rows
     }
     pub fn columns(&self) -> usize {
-        self.unit_of.len()
+        self.portion_of.len()
     }
     pub fn layout(&self) -> LayoutKind {
         self.directory.kind
@@ -259,19 +259,19 @@ impl Metadata {
     pub fn block_bytes(&self) -> u64 {
         self.directory.length as u64
     }
-    pub fn units(&self) -> &[Unit] {
-        &self.units
+    pub fn portions(&self) -> &[Portion] {
+        &self.portions
     }
-    pub fn unit_of(&self, column: usize) -> usize {
-        self.unit_of[column] as usize
+    pub fn portion_of(&self, column: usize) -> usize {
+        self.portion_of[column] as usize
     }
 
-    /// Opens the bytes of a unit: its first column, as a piece that leads to the others. Checksums are verified, and
+    /// Opens the bytes of a portion: its first column, as a piece that leads to the others. Checksums are verified, and
     /// the contents validated unless `written_here`: this process wrote them, so that right checksums suffice. The
     /// first byte must be aligned to `BLOCK_ALIGNMENT`.
-    pub fn open_unit(&self, unit: usize, bytes: Buffer, written_here: bool) -> Result<Piece> {
+    pub fn open_portion(&self, portion: usize, bytes: Buffer, written_here: bool) -> Result<Piece> {
         let trust = if written_here { Trust::Contents } else { Trust::Nothing };
-        let Unit { bytes: place, columns } = self.units[unit].clone();
+        let Portion { bytes: place, columns } = self.portions[portion].clone();
         if bytes.len() as u64 != place.end - place.start {
             return Err(corrupted(format!("{} bytes came of {place:?}", bytes.len())));
         }
@@ -299,28 +299,28 @@ impl Metadata {
     }
 }
 
-/// Cuts a block into units.
-fn units(directory: &Directory) -> Vec<Unit> {
+/// Cuts a block into portions.
+fn portions(directory: &Directory) -> Vec<Portion> {
     let columns = directory.entries.len();
-    let mut units: Vec<Unit> = Vec::new();
+    let mut portions: Vec<Portion> = Vec::new();
     for column in 0..columns {
         let extents = &directory.entries[column].extents;
         let present = || extents.iter().filter(|extent| extent.length > 0);
         let from = present().map(|e| e.offset).min();
         let to = present().map(|e| e.offset + e.length).max();
         // A column without bytes goes with the one before it.
-        let at = units.last().map_or(0, |unit| unit.bytes.end);
+        let at = portions.last().map_or(0, |portion| portion.bytes.end);
         let bytes = from.unwrap_or(at)..to.unwrap_or(at);
-        if let Some(last) = units.last_mut() {
+        if let Some(last) = portions.last_mut() {
             let both = last.bytes.start.min(bytes.start)..last.bytes.end.max(bytes.end);
-            if bytes.is_empty() || both.end - both.start <= UNIT_BYTES {
-                *last = Unit { bytes: both, columns: last.columns.start..column + 1 };
+            if bytes.is_empty() || both.end - both.start <= PORTION_BYTES {
+                *last = Portion { bytes: both, columns: last.columns.start..column + 1 };
                 continue;
             }
         }
-        units.push(Unit { bytes, columns: column..column + 1 });
+        portions.push(Portion { bytes, columns: column..column + 1 });
     }
-    units
+    portions
 }
 
 /// The tuple store of columns that are elsewhere: metadata, and no more.

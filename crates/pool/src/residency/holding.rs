@@ -3,14 +3,14 @@
 //! ```text
 //!            seal                  evicted: written to the temporary file, then let go
 //!  (new) ----------->  sealed  ------------------------------------------>  stored
-//!                      all of it in slots of the arena                      in a file; each unit absent or loaded
+//!                      all of it in slots of the arena                      in a file; each portion absent or loaded
 //!                                    open_stored  ------------------------->
 //!
-//!  a unit    absent --- pin, read-ahead: read, verified, opened ---> loaded --- evicted ---> absent
+//!  a portion    absent --- pin, read-ahead: read, verified, opened ---> loaded --- evicted ---> absent
 //! ```
 //!
-//! A sealed block stays readable while it is being written. `sealed` and each unit have a mutex: pins clone the piece
-//! under it, and eviction takes the piece away under it when nobody else has one. A unit's mutex is held while the unit
+//! A sealed block stays readable while it is being written. `sealed` and each portion have a mutex: pins clone the piece
+//! under it, and eviction takes the piece away under it when nobody else has one. A portion's mutex is held while the portion
 //! is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -36,7 +36,7 @@ struct Stored {
 }
 
 #[derive(Debug, Default)]
-struct UnitState {
+struct PortionState {
     piece: Mutex<Option<Piece>>,
     uses: Uses,
 }
@@ -49,16 +49,16 @@ pub(crate) struct Holding {
     /// Of the sealed block.
     uses: Uses,
     stored: OnceLock<Stored>,
-    units: Box<[UnitState]>,
-    /// The last checksum error or the like is not remembered: who asks again reads again.
+    portions: Box<[PortionState]>,
+    /// For announcements, which must not keep the block.
     own: Weak<Holding>,
 }
 
-/// What could be evicted: a unit of a stored block, or a sealed block.
+/// What could be evicted: a portion of a stored block, or a sealed block.
 pub(crate) struct Candidate {
     pub(crate) rank: Rank,
     pub(crate) holding: u32,
-    pub(crate) unit: Option<u32>,
+    pub(crate) portion: Option<u32>,
 }
 
 /// The guarded values are replaced in one step.
@@ -96,7 +96,7 @@ impl Holding {
     ) -> Arc<Holding> {
         let holding = Arc::new_cyclic(|own| Holding {
             residency: residency.clone(),
-            units: metadata.units().iter().map(|_| UnitState::default()).collect(),
+            portions: metadata.portions().iter().map(|_| PortionState::default()).collect(),
             metadata,
             sealed: Mutex::new(piece),
             uses: Uses::default(),
@@ -112,9 +112,9 @@ impl Holding {
         self.stored.get().ok_or_else(|| Error::internal("a block is neither in memory nor in a file"))
     }
 
-    /// The unit's piece, and what was read for it.
-    fn unit(&self, unit: usize, ahead: bool) -> Result<(Piece, u64)> {
-        let state = &self.units[unit];
+    /// The portion's piece, and what was read for it.
+    fn portion(&self, portion: usize, ahead: bool) -> Result<(Piece, u64)> {
+        let state = &self.portions[portion];
         let counters = &self.residency.counters;
         let mut slot = lock(&state.piece);
         state.uses.touch(self.residency.now());
@@ -123,7 +123,7 @@ impl Holding {
             return Ok((piece.clone(), 0));
         }
         let place = self.place()?;
-        let piece = self.read(place, unit).map_err(|e| self.located(&e, place))?;
+        let piece = self.read(place, portion).map_err(|e| self.located(&e, place))?;
         let bytes = piece.bytes().len() as u64;
         counters.reads.fetch_add(1, Relaxed);
         counters.read_bytes.fetch_add(bytes, Relaxed);
@@ -132,13 +132,13 @@ impl Holding {
         Ok((piece, bytes))
     }
 
-    fn read(&self, place: &Stored, unit: usize) -> Result<Piece> {
-        let range = self.metadata.units()[unit].bytes.clone();
+    fn read(&self, place: &Stored, portion: usize) -> Result<Piece> {
+        let range = self.metadata.portions()[portion].bytes.clone();
         let length = (range.end - range.start) as usize;
         let mut slots = self.residency.pages.allocate(length).map_err(|e| self.residency.refused(e))?;
         place.reader.read_at(place.at + range.start, &mut slots[..length])?;
         let bytes = shared(slots).slice_with_length(0, length);
-        self.metadata.open_unit(unit, bytes, place.range.is_some())
+        self.metadata.open_portion(portion, bytes, place.range.is_some())
     }
 
     /// The error with the block's place in it.
@@ -155,39 +155,39 @@ impl Holding {
         }
     }
 
-    /// Reads a unit that was announced; whoever pins it hears of errors.
-    pub(crate) fn read_ahead(&self, unit: usize) {
-        let _ = self.unit(unit, true);
+    /// Reads a portion that was announced; whoever pins it hears of errors.
+    pub(crate) fn read_ahead(&self, portion: usize) {
+        let _ = self.portion(portion, true);
     }
 
     pub(crate) fn candidates(&self, holding: u32, policy: &dyn Replacement, into: &mut Vec<Candidate>) {
         let round = self.residency.counters.evictions.load(Relaxed);
-        let number = |unit: usize| (u64::from(holding) << 24 ^ unit as u64).wrapping_add(round << 40);
+        let number = |portion: usize| (u64::from(holding) << 24 ^ portion as u64).wrapping_add(round << 40);
         if let Some(sealed) = try_lock(&self.sealed) {
             if let Some(piece) = &*sealed {
                 let can_go = self.stored.get().is_some() || self.residency.can_write();
                 if piece.holders() == 1 && can_go {
                     let rank = policy.rank(&self.uses.get(), number(0));
-                    into.push(Candidate { rank, holding, unit: None });
+                    into.push(Candidate { rank, holding, portion: None });
                 }
                 return;
             }
         }
-        for (at, unit) in self.units.iter().enumerate() {
+        for (at, portion) in self.portions.iter().enumerate() {
             let evictable =
-                try_lock(&unit.piece).is_some_and(|p| p.as_ref().is_some_and(|p| p.holders() == 1));
+                try_lock(&portion.piece).is_some_and(|p| p.as_ref().is_some_and(|p| p.holders() == 1));
             if evictable {
-                let rank = policy.rank(&unit.uses.get(), number(at));
-                into.push(Candidate { rank, holding, unit: Some(at as u32) });
+                let rank = policy.rank(&portion.uses.get(), number(at));
+                into.push(Candidate { rank, holding, portion: Some(at as u32) });
             }
         }
     }
 
-    /// Lets go of a unit, or of the sealed block, unless somebody reads it; the bytes that this frees.
-    pub(crate) fn evict(&self, unit: Option<u32>) -> Result<u64> {
-        let freed = match unit {
-            Some(unit) => {
-                let Some(mut slot) = try_lock(&self.units[unit as usize].piece) else { return Ok(0) };
+    /// Lets go of a portion, or of the sealed block, unless somebody reads it; the bytes that this frees.
+    pub(crate) fn evict(&self, portion: Option<u32>) -> Result<u64> {
+        let freed = match portion {
+            Some(portion) => {
+                let Some(mut slot) = try_lock(&self.portions[portion as usize].piece) else { return Ok(0) };
                 let Some(piece) = slot.take_if(|piece| piece.holders() == 1) else { return Ok(0) };
                 piece.bytes().len() as u64
             }
@@ -232,17 +232,17 @@ impl Source for Holding {
         let mut pieces: Vec<Piece> = Vec::with_capacity(columns.len());
         let (mut last, mut bytes_read) = (usize::MAX, 0);
         for column in columns {
-            let unit = self.metadata.unit_of(*column);
-            let in_unit = column - self.metadata.units()[unit].columns.start;
-            let piece = match pieces.last().filter(|_| unit == last) {
-                Some(piece) => piece.column(in_unit),
+            let portion = self.metadata.portion_of(*column);
+            let in_portion = column - self.metadata.portions()[portion].columns.start;
+            let piece = match pieces.last().filter(|_| portion == last) {
+                Some(piece) => piece.column(in_portion),
                 None => {
-                    let (piece, bytes) = self.unit(unit, false)?;
+                    let (piece, bytes) = self.portion(portion, false)?;
                     bytes_read += bytes;
-                    piece.column(in_unit)
+                    piece.column(in_portion)
                 }
             };
-            last = unit;
+            last = portion;
             pieces.push(piece);
         }
         Ok(Loaded { pieces, bytes_read })
@@ -254,11 +254,11 @@ impl Source for Holding {
         }
         let mut last = usize::MAX;
         for column in columns {
-            let unit = self.metadata.unit_of(*column);
-            let absent = || try_lock(&self.units[unit].piece).is_some_and(|piece| piece.is_none());
-            if std::mem::replace(&mut last, unit) != unit && absent() {
-                let range = &self.metadata.units()[unit].bytes;
-                self.residency.announce(self.own.clone(), unit, range.end - range.start);
+            let portion = self.metadata.portion_of(*column);
+            let absent = || try_lock(&self.portions[portion].piece).is_some_and(|piece| piece.is_none());
+            if std::mem::replace(&mut last, portion) != portion && absent() {
+                let range = &self.metadata.portions()[portion].bytes;
+                self.residency.announce(self.own.clone(), portion, range.end - range.start);
             }
         }
     }

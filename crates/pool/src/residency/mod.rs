@@ -2,11 +2,11 @@
 //!
 //! The pool knows every block that it may evict (a `Holding`) through a weak reference; a block's last user ends it.
 //! When the budget wants memory, it asks the pool, which ranks what nobody reads by the replacement policy and lets go of
-//! the lowest, at least a batch at a time. A unit of a stored block is simply dropped; a sealed block is written to the
+//! the lowest, at least a batch at a time. A portion of a stored block is simply dropped; a sealed block is written to the
 //! temporary file first, and is a stored one from then on.
 //!
-//! Locks, in the order in which they may be taken: a unit's, then `evicting`, then any of the others. The evictor only
-//! tries units' locks, so it may run in a thread that holds one: a pin that needs memory does.
+//! Locks, in the order in which they may be taken: a portion's, then `evicting`, then any of the others. The evictor only
+//! tries portions' locks, so it may run in a thread that holds one: a pin that needs memory does.
 
 mod holding;
 mod read_ahead;
@@ -34,7 +34,7 @@ use temporary::{Space, SpaceRange, UnnamedFile};
 /// What the pool has done so far, and what it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatistics {
-    /// Pins of units, or of whole sealed blocks, that were there.
+    /// Pins of portions, or of whole sealed blocks, that were there.
     pub hits: u64,
     /// Units read, those read ahead included.
     pub reads: u64,
@@ -62,7 +62,7 @@ struct Temporary {
 pub(crate) struct Residency {
     /// For whole blocks.
     pub(crate) blocks: Arena,
-    /// For units of stored ones.
+    /// For portions of stored ones.
     pub(crate) pages: Arena,
     holdings: Mutex<Vec<Weak<Holding>>>,
     replacement: RwLock<Arc<dyn Replacement>>,
@@ -121,10 +121,10 @@ impl Residency {
         holdings.push(Arc::downgrade(holding));
     }
 
-    fn announce(&self, holding: Weak<Holding>, unit: usize, bytes: u64) {
+    fn announce(&self, holding: Weak<Holding>, portion: usize, bytes: u64) {
         // What is read ahead must not drive out what is being read.
         if bytes < self.budget().limit() / 64 {
-            self.read_ahead.announce(holding, unit);
+            self.read_ahead.announce(holding, portion);
         }
     }
 
@@ -212,7 +212,7 @@ impl Residency {
     }
 }
 
-/// Evictions come in batches of this share of the limit: ranking looks at every unit, and what is given back to the
+/// Evictions come in batches of this share of the limit: ranking looks at every portion, and what is given back to the
 /// machine has to be faulted in again.
 const BATCH_SHARE: u64 = 64;
 const BATCH_BYTES_MAX: u64 = 64 << 20;
@@ -239,10 +239,10 @@ impl Reclaimer for Residency {
             if freed >= wanted {
                 break;
             }
-            if candidate.unit.is_none() && !writable {
+            if candidate.portion.is_none() && !writable {
                 continue;
             }
-            match holdings[candidate.holding as usize].evict(candidate.unit) {
+            match holdings[candidate.holding as usize].evict(candidate.portion) {
                 Ok(bytes) => freed += bytes,
                 // Remembered by `write`; what needs no writing can still go.
                 Err(_) => writable = false,

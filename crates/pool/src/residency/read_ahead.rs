@@ -1,7 +1,7 @@
 //! Threads of the pool's own that read what was announced.
 //!
 //! They start with the first announcement and end with the pool. The queue is short: an announcement that finds it full
-//! is dropped, since it is a hint, and whoever pins the unit reads it then.
+//! is dropped, since it is a hint, and whoever pins the portion reads it then.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -20,7 +20,7 @@ struct Queue {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    units: VecDeque<(Weak<Holding>, usize)>,
+    portions: VecDeque<(Weak<Holding>, usize)>,
     threads: usize,
     closed: bool,
 }
@@ -36,8 +36,8 @@ impl Queue {
             if waiting.closed {
                 return None;
             }
-            if let Some(unit) = waiting.units.pop_front() {
-                return Some(unit);
+            if let Some(portion) = waiting.portions.pop_front() {
+                return Some(portion);
             }
             waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
@@ -49,19 +49,19 @@ impl Queue {
 pub(crate) struct ReadAhead(Arc<Queue>);
 
 impl ReadAhead {
-    pub(crate) fn announce(&self, holding: Weak<Holding>, unit: usize) {
+    pub(crate) fn announce(&self, holding: Weak<Holding>, portion: usize) {
         let mut waiting = self.0.lock();
-        let known = waiting.units.iter().any(|(other, at)| *at == unit && other.ptr_eq(&holding));
-        if waiting.units.len() >= QUEUE_MAX || known {
+        let known = waiting.portions.iter().any(|(other, at)| *at == portion && other.ptr_eq(&holding));
+        if waiting.portions.len() >= QUEUE_MAX || known {
             return;
         }
-        waiting.units.push_back((holding, unit));
-        if waiting.threads < THREADS && waiting.units.len() > waiting.threads {
+        waiting.portions.push_back((holding, portion));
+        if waiting.threads < THREADS && waiting.portions.len() > waiting.threads {
             let queue = self.0.clone();
             let thread = std::thread::Builder::new().name("read ahead".into()).spawn(move || {
-                while let Some((holding, unit)) = queue.next() {
+                while let Some((holding, portion)) = queue.next() {
                     if let Some(holding) = holding.upgrade() {
-                        holding.read_ahead(unit);
+                        holding.read_ahead(portion);
                     }
                 }
             });

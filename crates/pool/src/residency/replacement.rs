@@ -1,6 +1,6 @@
-//! Which units leave memory first.
+//! Which portions leave memory first.
 //!
-//! Every unit remembers when it was last used, `HISTORY` times back. A policy makes a rank of that; the units of the
+//! Every portion remembers when it was last used, `HISTORY` times back. A policy makes a rank of that; the portions of the
 //! lowest rank go. LRU-K is that of O'Neil, O'Neil and Weikum (SIGMOD 1993): what counts is the K-th last use, so that a
 //! scan that touches everything once does not drive out what is used again and again. Uses in quick succession are one
 //! (their "correlated reference period"): a scan, the late fetch behind it and the read-ahead before it belong together.
@@ -13,7 +13,7 @@ pub const HISTORY: usize = 4;
 /// Uses closer together than this count as one. About the length of a statement that fits memory.
 pub(crate) const CORRELATED_MS: u64 = 500;
 
-/// When a unit was used, in milliseconds of the pool's clock, latest first; 0 for never.
+/// When a portion was used, in milliseconds of the pool's clock, latest first; 0 for never.
 #[derive(Debug, Default)]
 pub(crate) struct Uses([AtomicU64; HISTORY]);
 
@@ -35,19 +35,19 @@ impl Uses {
     }
 }
 
-/// Order in which units leave; lower goes first.
+/// Order in which portions leave; lower goes first.
 pub type Rank = (u64, u64);
 
 /// A replacement policy.
 pub trait Replacement: Debug + Send + Sync {
     /// As `SET` spells it.
     fn name(&self) -> String;
-    /// The rank of a unit that was used at `uses` (latest first, 0 for never), asked when memory is wanted. `number`
-    /// differs from unit to unit and from time to time.
+    /// The rank of a portion that was used at `uses` (latest first, 0 for never), asked when memory is wanted. `number`
+    /// differs from portion to portion and from time to time.
     fn rank(&self, uses: &[u64; HISTORY], number: u64) -> Rank;
 }
 
-/// The unit whose K-th last use is longest ago.
+/// The portion whose K-th last use is longest ago.
 #[derive(Clone, Copy, Debug)]
 pub struct LeastRecentlyUsed {
     /// K, from 1 to `HISTORY`.
@@ -70,7 +70,7 @@ impl Replacement for LeastRecentlyUsed {
     }
 }
 
-/// Any unit: what the others are measured against.
+/// Any portion: what the others are measured against.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Random;
 
