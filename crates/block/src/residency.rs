@@ -17,6 +17,7 @@
 //! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and a
 //! block as a whole when it is small or when its bytes do not come apart by columns.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub trait Source: Debug + Send + Sync {
     fn verify(&self) -> Result<()>;
     /// All bytes of the encoding.
     fn to_bytes(&self) -> Result<Buffer>;
+    /// Itself, for whoever made it.
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// What a source made resident.
@@ -177,6 +180,14 @@ impl Block {
             if !stored.is_empty() {
                 source.announce(&stored);
             }
+        }
+    }
+
+    /// Who brings its columns, if the block is of one encoding and as it was made.
+    pub fn source(&self) -> Option<&dyn Source> {
+        match self.parts.as_slice() {
+            [only] => only.source.as_deref(),
+            _ => None,
         }
     }
 

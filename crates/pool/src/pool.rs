@@ -96,6 +96,14 @@ impl Pool {
         Ok(Arc::new(Block::absent(&metadata, holding)))
     }
 
+    /// Says that the bytes of a sealed block of this pool are in a file, too, from byte `at` on: when memory is wanted,
+    /// the block is let go of without being written. False for a block that is in a file already, or that the pool does
+    /// not evict.
+    pub fn stored_at(&self, block: &Block, reader: Arc<dyn FileReader>, at: u64) -> bool {
+        let holding = block.source().and_then(|source| source.as_any().downcast_ref::<Holding>());
+        holding.is_some_and(|holding| holding.stored_at(reader, at))
+    }
+
     /// The folder of the temporary file that sealed blocks are evicted to; without one they stay. Blocks that were
     /// evicted before stay where they are.
     pub fn set_temporary_folder(&self, folder: Option<&Path>) {

@@ -13,6 +13,7 @@
 //! under it, and eviction takes the piece away under it when nobody else has one. A portion's mutex is held while the portion
 //! is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 
@@ -112,6 +113,11 @@ impl Holding {
         self.stored.get().ok_or_else(|| Error::internal("a block is neither in memory nor in a file"))
     }
 
+    /// From now on the block's bytes are in a file, too: evicting it takes no writing. False when they were already.
+    pub(crate) fn stored_at(&self, reader: Arc<dyn FileReader>, at: u64) -> bool {
+        self.stored.set(Stored { reader, at, range: None }).is_ok()
+    }
+
     /// The portion's piece, and what was read for it.
     fn portion(&self, portion: usize, ahead: bool) -> Result<(Piece, u64)> {
         let state = &self.portions[portion];
@@ -207,7 +213,7 @@ impl Holding {
             let bytes = &piece.bytes().as_slice()[..self.metadata.block_bytes() as usize];
             let (reader, range) = self.residency.write(bytes)?;
             let at = range.at;
-            // Only the evictor sets it, and there is one at a time.
+            // Where a file of the database has come between, that one stays and the range is free again.
             let _ = self.stored.set(Stored { reader, at, range: Some(range) });
         }
         let Some(mut sealed) = try_lock(&self.sealed) else { return Ok(0) };
@@ -222,6 +228,10 @@ impl Holding {
 }
 
 impl Source for Holding {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn pin(&self, columns: &[usize]) -> Result<Loaded> {
         if let Some(piece) = &*lock(&self.sealed) {
             self.uses.touch(self.residency.now());

@@ -374,6 +374,21 @@ fn a_disk_that_takes_no_more_is_an_error_that_says_so() {
 }
 
 #[test]
+fn a_sealed_block_that_a_file_has_is_not_written_again() {
+    let pool = Pool::evicting(Budget::unlimited());
+    let block = seal(&pool, 4, 12_000).unwrap().block;
+    evict_all(&pool);
+    assert_eq!(pool.statistics().evictions, 0, "there is nowhere to go");
+    let file = TestFile::of([vec![0; 64], block.to_bytes().unwrap().to_vec()].concat());
+    assert!(pool.stored_at(&block, file.clone(), 64));
+    assert!(!pool.stored_at(&block, file, 64));
+    evict_all(&pool);
+    let counts = pool.statistics();
+    assert_eq!((counts.evictions, counts.written_bytes, counts.resident_bytes), (1, 0, 0));
+    check_column(&block.pin(&[1]).unwrap(), 4, 1, 7);
+}
+
+#[test]
 fn what_is_announced_is_there_when_it_is_pinned() {
     let pool = Pool::new(Budget::unlimited());
     let block = pool.open_stored(TestFile::of(encoded(1, 20_000)), 0, u64::MAX).unwrap();
