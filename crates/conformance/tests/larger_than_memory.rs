@@ -22,13 +22,18 @@ fn database(megabytes: u64) -> Session {
 }
 
 /// Values that no coding makes small, so that a row takes some forty bytes.
+fn definition() -> String {
+    format!(
+        "CREATE TABLE big AS SELECT id, md5(id::text) AS name, (id * 7919 % 1000003) AS mixed, \
+         CASE WHEN id % 11 = 0 THEN NULL ELSE id % 100 END AS few \
+         FROM (SELECT (j * 1000 + i)::bigint AS id FROM generate_series(1, 1000) AS g(i), \
+         generate_series(0, {}) AS h(j)) AS s",
+        ROWS / 1000 - 1
+    )
+}
+
 fn load(session: &Session) {
-    session
-        .query(&format!(
-            "CREATE TABLE big AS SELECT i AS id, md5(i::text) AS name, (i * 7919 % 1000003) AS mixed, \
-             CASE WHEN i % 11 = 0 THEN NULL ELSE i % 100 END AS few FROM generate_series(1, {ROWS}) AS g(i)"
-        ))
-        .expect("loads");
+    session.query(&definition()).expect("loads");
 }
 
 const QUERIES: [&str; 8] = [
@@ -45,9 +50,11 @@ const QUERIES: [&str; 8] = [
 fn text(session: &Session, query: &str) -> String {
     let result = session.query(query).unwrap_or_else(|e| panic!("{query}: {e}"));
     let columns = result.schema().fields().len();
-    let row = |row| {
-        (0..columns).map(|column| format!("{:?}", result.value(row, column))).collect::<Vec<_>>().join("|")
+    let value = |row, column| match result.value(row, column) {
+        value if value.as_text().is_some() => value.as_text().unwrap_or_default().to_owned(),
+        value => format!("{value:?}"),
     };
+    let row = |row| (0..columns).map(|column| value(row, column)).collect::<Vec<_>>().join("|");
     (0..result.rows()).map(row).collect::<Vec<_>>().join("\n")
 }
 
@@ -96,8 +103,7 @@ fn without_a_temporary_folder_the_limit_is_one() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let session = database(64);
     session.query("SET temp_directory = ''").expect("is a setting");
-    let statement =
-        format!("CREATE TABLE big AS SELECT i, md5(i::text) AS m FROM generate_series(1, {ROWS}) AS g(i)");
+    let statement = definition();
     let error = session.query(&statement).expect_err("it does not fit");
     assert_eq!(error.state(), SqlState::OutOfMemory);
     let error = session.query("SET temp_directory = '/no/such/folder'").expect_err("there is none");

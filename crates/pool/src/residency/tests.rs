@@ -402,3 +402,57 @@ fn what_is_announced_is_there_when_it_is_pinned() {
     assert_eq!((pinned.bytes_read(), pool.statistics().hits), (0, 2));
     check_column(&pinned, 1, 1, 11);
 }
+
+/// What pins and reads cost: `cargo test --release -p pool -- --ignored --nocapture cost`.
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    const BLOCKS: usize = 64;
+    const ROWS: usize = 60_000;
+    let folder = std::env::temp_dir().join(format!("quickstep-cost-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = crate::files::LocalFiles::new(&folder);
+    use crate::files::FileManager;
+    let mut writer = files.create("blocks").unwrap();
+    let mut places = Vec::new();
+    for number in 0..BLOCKS {
+        let bytes = encoded(number % 4, ROWS);
+        places.push((writer.position(), bytes.len() as u64));
+        writer.write(&bytes).unwrap();
+    }
+    let total = writer.position();
+    let file = files.open("blocks").unwrap();
+    let open = |pool: &Pool| -> Vec<Arc<Block>> {
+        places.iter().map(|(at, length)| pool.open_stored(file.clone(), *at, *length).unwrap()).collect()
+    };
+    let pool = Pool::evicting(Budget::unlimited());
+    let begun = Instant::now();
+    let blocks = open(&pool);
+    println!("open: {:?} a block of {} bytes", begun.elapsed() / BLOCKS as u32, places[0].1);
+    let read = |what: &str, blocks: &[Arc<Block>], bytes: u64| {
+        let begun = Instant::now();
+        blocks.iter().for_each(|block| assert_eq!(block.pin_all().unwrap().rows(), ROWS));
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{what}: {:.2} GB/s", bytes as f64 / seconds / 1e9);
+    };
+    read("first read, validated, fresh memory", &blocks, total);
+    let limit = pool.budget().used() / 4;
+    pool.budget().set_limit(limit);
+    read("reads that evict others", &blocks, total);
+    pool.budget().set_limit(u64::MAX);
+    let sealed = seal(&pool, 1, ROWS).unwrap().block;
+    let stored = &blocks[BLOCKS - 1];
+    for (what, block) in [("sealed", &sealed), ("stored", stored)] {
+        for columns in [&[0][..], &[0, 1, 2, 3, 4]] {
+            drop(block.pin(columns).unwrap());
+            let begun = Instant::now();
+            (0..1_000_000).for_each(|_| drop(std::hint::black_box(block.pin(columns).unwrap())));
+            println!(
+                "pin of {} columns, {what}: {} ns",
+                columns.len(),
+                begun.elapsed().as_nanos() / 1_000_000
+            );
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
