@@ -8,6 +8,8 @@
 //!  parts     bytes, one run each, with the tuple store over them
 //!  indices   of columns, in the bytes of a part or in bytes of their own (`with_indices`)
 //! ```
+//!
+//! A part may be absent: its metadata is known, and a `Source` brings columns when they are pinned (`residency.rs`).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +21,9 @@ use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
 use vector::Vector;
 
 use crate::index::{EncodedIndices, Index, ZoneAggregate};
-use crate::layout::Extent;
+use crate::layout::{Extent, Header};
+use crate::open::Directory;
+use crate::residency::Source;
 use crate::sketch::Sketch;
 use crate::store::{Rows, TupleStore};
 use crate::stripe::Stripe;
@@ -58,38 +62,28 @@ impl AccessCounters {
     }
 }
 
-/// Bytes of one encoding, and their store. Blocks of a table that gained or lost columns share parts.
+/// Bytes of one encoding, or of some of its columns, and their store. Blocks of a table that gained or lost columns share
+/// parts.
 #[derive(Debug)]
 pub struct Part {
     /// What whoever keeps blocks calls this run of bytes.
     identity: OnceLock<u64>,
-    bytes: Buffer,
-    length: usize,
-    store: Box<dyn TupleStore>,
-    /// Extents with the position of their first checksum, for `verify`.
-    checked: Vec<(Extent, usize)>,
-    checksums_at: usize,
-    /// By which indices beside it know it.
-    metadata_checksum: u64,
-}
-
-/// What `open` makes of bytes.
-pub(crate) struct Opened {
     pub(crate) bytes: Buffer,
+    /// Of the encoding.
     pub(crate) length: usize,
-    pub(crate) layout: LayoutKind,
-    pub(crate) rows: usize,
-    pub(crate) sorted_by: Option<usize>,
     pub(crate) store: Box<dyn TupleStore>,
-    pub(crate) indices: Vec<Index>,
+    /// Extents with the position of their first checksum, for `verify`.
     pub(crate) checked: Vec<(Extent, usize)>,
     pub(crate) checksums_at: usize,
+    /// By which indices beside it know it.
     pub(crate) metadata_checksum: u64,
+    /// Who brings the columns, where `bytes` are not there.
+    pub(crate) source: Option<Arc<dyn Source>>,
 }
 
 /// An index of one of the block's columns.
 #[derive(Clone, Debug)]
-struct BlockIndex {
+pub(crate) struct BlockIndex {
     column: usize,
     index: Arc<Index>,
     /// The part of its own that it lies in, if it does not lie with the rows.
@@ -97,9 +91,39 @@ struct BlockIndex {
 }
 
 impl Part {
-    /// The bytes as they were encoded, and as they would be written to a file.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes.as_slice()[..self.length]
+    pub(crate) fn new(
+        bytes: Buffer,
+        length: usize,
+        header: &Header,
+        store: Box<dyn TupleStore>,
+        checked: Vec<(Extent, usize)>,
+    ) -> Part {
+        Part {
+            identity: OnceLock::new(),
+            bytes,
+            length,
+            store,
+            checked,
+            checksums_at: header.checksums_at as usize,
+            metadata_checksum: header.metadata_checksum,
+            source: None,
+        }
+    }
+
+    /// Bytes of the encoding.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+    /// The bytes as they were encoded, and as they would be written to a file; read where they are not there.
+    pub fn to_bytes(&self) -> Result<Buffer> {
+        match &self.source {
+            Some(source) => source.to_bytes(),
+            None => Ok(self.bytes.slice_with_length(0, self.length)),
+        }
+    }
+    /// Who brings the columns, if they come and go.
+    pub fn source(&self) -> Option<&dyn Source> {
+        self.source.as_deref()
     }
     /// The name that these bytes go by where they are kept: `name()` gives it when they have none yet.
     pub fn identity(&self, name: impl FnOnce() -> u64) -> u64 {
@@ -111,31 +135,22 @@ impl Part {
     /// Recomputes the checksums of extents of its own.
     fn verify(&self, extents: &[(Extent, usize)]) -> Result<()> {
         let bytes = self.bytes.as_slice();
-        for (extent, first) in extents {
-            let data = &bytes[extent.offset as usize..(extent.offset + extent.length) as usize];
-            for (i, chunk) in data.chunks(crate::layout::CHECKSUM_CHUNK).enumerate() {
-                let stored = crate::layout::take_u64(bytes, self.checksums_at + (first + i) * 8);
-                if stored != Some(simd::checksum(chunk)) {
-                    let at = extent.offset as usize + i * crate::layout::CHECKSUM_CHUNK;
-                    return Err(corrupted(format!("the checksum of the 64 KiB at byte {at} does not match")));
-                }
-            }
-        }
-        Ok(())
+        open::verify_extents(extents, bytes, 0, &bytes[self.checksums_at..]).map_err(corrupted)
     }
 }
 
 /// An immutable run of rows. Vectors fetched from it share its memory and keep it alive.
 #[derive(Debug)]
 pub struct Block {
-    parts: Vec<Arc<Part>>,
+    pub(crate) parts: Vec<Arc<Part>>,
     /// Part, and column of its store, of each column.
-    places: Vec<(u32, u32)>,
-    layout: LayoutKind,
-    rows: usize,
-    sorted_by: Option<usize>,
-    indices: Vec<BlockIndex>,
-    counters: AccessCounters,
+    pub(crate) places: Vec<(u32, u32)>,
+    pub(crate) layout: LayoutKind,
+    pub(crate) rows: usize,
+    pub(crate) sorted_by: Option<usize>,
+    pub(crate) indices: Vec<BlockIndex>,
+    /// Shared with what was pinned of the block.
+    pub(crate) counters: Arc<AccessCounters>,
 }
 
 impl Block {
@@ -168,16 +183,31 @@ impl Block {
         extents.any(|(e, _)| (e.offset..e.offset + e.length).contains(&(at as u64)))
     }
 
-    pub(crate) fn from_opened(opened: Opened) -> Block {
-        let Opened { bytes, length, layout, rows, sorted_by, store, indices, .. } = opened;
-        let Opened { checked, checksums_at, metadata_checksum, .. } = opened;
-        let places = (0..store.columns() as u32).map(|column| (0, column)).collect();
-        let identity = OnceLock::new();
-        let part = Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum };
-        let parts = vec![Arc::new(part)];
+    pub(crate) fn from_parts(
+        bytes: Buffer,
+        directory: Directory,
+        store: Box<dyn TupleStore>,
+        indices: Vec<Index>,
+    ) -> Block {
+        let sorted_by = directory.sorted_by();
+        let Directory { header, kind, length, rows, checked, .. } = directory;
+        let part = Part::new(bytes, length, &header, store, checked);
         let own = |index: Index| BlockIndex { column: index.column, index: Arc::new(index), beside: None };
         let indices = indices.into_iter().map(own).collect();
-        Block { parts, places, layout, rows, sorted_by, indices, counters: AccessCounters::default() }
+        Block { sorted_by, indices, ..Block::of_part(part, kind, rows) }
+    }
+
+    pub(crate) fn of_part(part: Part, layout: LayoutKind, rows: usize) -> Block {
+        let places = (0..part.store.columns() as u32).map(|column| (0, column)).collect();
+        Block {
+            parts: vec![Arc::new(part)],
+            places,
+            layout,
+            rows,
+            sorted_by: None,
+            indices: Vec::new(),
+            counters: Arc::default(),
+        }
     }
 
     /// The same rows with only these columns, in this order; the bytes stay.
@@ -206,7 +236,7 @@ impl Block {
             rows: self.rows,
             sorted_by: self.sorted_by.and_then(|sorted| columns.iter().position(|c| *c == sorted)),
             indices: columns.iter().enumerate().flat_map(of).collect(),
-            counters: AccessCounters::default(),
+            counters: Arc::default(),
         }
     }
 
@@ -226,7 +256,7 @@ impl Block {
             rows: self.rows,
             sorted_by: self.sorted_by,
             indices: self.indices.iter().cloned().chain(shifted).collect(),
-            counters: AccessCounters::default(),
+            counters: Arc::default(),
         }
     }
 
@@ -275,7 +305,7 @@ impl Block {
             rows: first.rows,
             sorted_by: first.sorted_by.and_then(|column| column_at(0, column)),
             indices: indices.collect(),
-            counters: AccessCounters::default(),
+            counters: Arc::default(),
         })
     }
 
@@ -289,14 +319,21 @@ impl Block {
         Buffer::from_slice_ref::<u8, _>(bytes)
     }
 
-    /// Recomputes every checksum of its columns, indices and metadata.
+    /// Recomputes every checksum of its columns, indices and metadata; what is not there is read.
     pub fn verify(&self) -> Result<()> {
+        for part in &self.parts {
+            if let Some(source) = &part.source {
+                source.verify()?;
+            }
+        }
         for column in 0..self.columns() {
             let (part, at) = self.place(column);
-            part.verify(part.extents(at))?;
+            if part.source.is_none() {
+                part.verify(part.extents(at))?;
+            }
         }
         let beside = self.indices.iter().filter_map(|i| i.beside.as_ref());
-        for part in self.parts.iter().chain(beside) {
+        for part in self.parts.iter().chain(beside).filter(|part| part.source.is_none()) {
             part.verify(&part.checked[part.store.columns() * crate::layout::EXTENTS..])?;
             open::verify_metadata(part.bytes.as_slice()).map_err(corrupted)?;
         }
@@ -314,9 +351,18 @@ impl Block {
         let beside = self.index_parts();
         self.parts.iter().chain(beside).map(|part| part.length).sum()
     }
-    /// The bytes of a block as it was encoded, as they would be written to a file.
+    /// The bytes of a block that is there as a whole, as they would be written to a file. Of a block that may be
+    /// elsewhere, `to_bytes` has them.
     pub fn as_bytes(&self) -> &[u8] {
+        assert!(self.parts[0].source.is_none(), "the block's bytes are not there: use to_bytes");
         &self.parts[0].bytes.as_slice()[..self.parts[0].length]
+    }
+    /// The bytes of a block as it was encoded, columns that were dropped included; read where they are not there.
+    pub fn to_bytes(&self) -> Result<Buffer> {
+        match &self.parts[0].source {
+            Some(source) => source.to_bytes(),
+            None => Ok(self.parts[0].bytes.slice_with_length(0, self.parts[0].length)),
+        }
     }
     pub fn layout(&self) -> LayoutKind {
         self.layout
@@ -380,10 +426,7 @@ impl Block {
     }
     fn attach(&self, bytes: Buffer, trust: open::Trust) -> Result<Block> {
         let (opened, indices) = open::open_indices(bytes, self, trust).map_err(corrupted)?;
-        let Opened { bytes, length, store, checked, checksums_at, metadata_checksum, .. } = opened;
-        let identity = OnceLock::new();
-        let part =
-            Arc::new(Part { identity, bytes, length, store, checked, checksums_at, metadata_checksum });
+        let part = Arc::new(opened);
         let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
         block.indices.extend(indices.into_iter().map(|(column, index)| BlockIndex {
             column,
@@ -516,6 +559,6 @@ impl Block {
     }
 }
 
-fn corrupted(what: String) -> Error {
+pub(crate) fn corrupted(what: String) -> Error {
     Error::new(SqlState::DataCorrupted, format!("block is damaged: {what}"))
 }

@@ -48,6 +48,8 @@
 use types::Type;
 use types::nested::{NestedId, Shape};
 
+use crate::Coding;
+
 pub const MAGIC: [u8; 8] = *b"QSBLOCK1";
 pub const VERSION_PLAIN: u32 = 1;
 /// With row layouts, sort columns and sections.
@@ -333,6 +335,17 @@ impl Section {
 }
 
 impl Entry {
+    /// How the column is held; whoever reads values checks that this goes with its type.
+    pub fn coding(&self) -> Coding {
+        match self.coding {
+            CODING_DICTIONARY => Coding::Dictionary { width: self.code_width, size: self.dictionary_size },
+            CODING_TRUNCATED => {
+                Coding::Truncated { width: self.code_width, base: self.base, step: self.step }
+            }
+            CODING_BITS => Coding::Bits,
+            _ => Coding::Plain,
+        }
+    }
     /// Writes the entry; `bytes` has at least `ENTRY_BYTES`.
     pub fn write(&self, bytes: &mut [u8]) {
         bytes[..ENTRY_BYTES].fill(0);

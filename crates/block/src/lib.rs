@@ -15,6 +15,9 @@
 //! | indices | `EncodeOptions::indices`; of a block that exists `Block::encode_indices`, `Block::with_indices` |
 //! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us) |
 //! | which rows | `Block::prepare`, `Block::select`, `Block::select_tree`; `access` decides how |
+//! | vectors -> bytes | `encode(columns, parts, layout)` -> `EncodedBlock::{len, write_into}` |
+//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us); `Block::absent` and `pin`, column by column |
+//! | which rows | `Block::prepare`, `Block::select` |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
 pub mod access;
@@ -28,6 +31,7 @@ pub mod layout;
 mod open;
 pub mod options;
 pub mod predicate;
+pub mod residency;
 mod row_store;
 mod search;
 mod select_tree;
@@ -47,6 +51,7 @@ pub use index::{EncodedIndices, ZoneAggregate};
 pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
 pub use select_tree::PredicateTree;
+pub use residency::{Loaded, Metadata, Piece, Pinned, Portion, Source};
 pub use simd::Bitmap;
 pub use sketch::Sketch;
 pub use store::{Rows, TupleStore};

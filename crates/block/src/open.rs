@@ -4,12 +4,13 @@
 //! the dictionary's size, string offsets, UTF-8, order of dictionaries, the range of truncated values. What is only
 //! a claim (bounds, counts, flags) cannot lead an access astray; the checksums vouch for it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use types::{ColumnStatistics, Physical, Value};
 
-use crate::block::Opened;
+use crate::block::Part;
 use crate::layout::{
     self, DICTIONARY, ENTRY_BYTES, Entry, Extent, HEADER_BYTES, HEAP, Header, SECTION_BYTES, Section,
     VALIDITY, VALUES,
@@ -28,55 +29,133 @@ pub(crate) enum Trust {
 
 type Checked<T> = Result<T, String>;
 
-pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
-    let frame = Frame::read(&bytes)?;
-    if frame.header.layout == layout::LAYOUT_INDICES {
-        return Err("it holds indices of another block, no rows".into());
+/// A block's metadata, with every place and length in it checked against the block's own.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) header: Header,
+    pub(crate) kind: LayoutKind,
+    pub(crate) length: usize,
+    pub(crate) rows: usize,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) sections: Vec<Section>,
+    /// Every extent with the number of its first checksum: columns', then sections'.
+    pub(crate) checked: Vec<(Extent, usize)>,
+}
+
+impl Directory {
+    /// Reads the metadata at the beginning of `data`, of a block of which there are `available` bytes.
+    pub(crate) fn read(data: &[u8], available: usize) -> Checked<Directory> {
+        let frame = Frame::read(data, available)?;
+        if frame.header.layout == layout::LAYOUT_INDICES {
+            return Err("it holds indices of another block, no rows".into());
+        }
+        let kind = LayoutKind::from_tag(frame.header.layout);
+        let kind = kind.ok_or_else(|| format!("layout {} is not known", frame.header.layout))?;
+        let sorted_by = frame.header.sorted_by;
+        if sorted_by.is_some_and(|column| column >= frame.header.columns || kind.is_row_store()) {
+            return Err("its sort column is none of its columns".into());
+        }
+        let Places { entries, sections, checked } = frame.places(data)?;
+        let Frame { header, length, rows, .. } = frame;
+        Ok(Directory { header, kind, length, rows, entries, sections, checked })
     }
-    let kind = LayoutKind::from_tag(frame.header.layout);
-    let kind = kind.ok_or_else(|| format!("layout {} is not known", frame.header.layout))?;
-    let (rows, sorted_by) = (frame.rows, frame.header.sorted_by.map(|column| column as usize));
-    if sorted_by.is_some_and(|column| column >= frame.header.columns as usize || kind.is_row_store()) {
-        return Err("its sort column is none of its columns".into());
+
+    pub(crate) fn sorted_by(&self) -> Option<usize> {
+        self.header.sorted_by.map(|column| column as usize)
     }
-    let Places { entries, sections, checked } = frame.places(&bytes)?;
-    let bounds = frame.bounds(&bytes);
-    let reader = |entry, sorted| Reader { bytes: &bytes, rows, entry, trust, sorted };
-    let in_column = |column: usize| move |e| format!("column {column}: {e}");
-    let store: Box<dyn TupleStore> = if kind.is_row_store() {
-        let (stride, heap) = (row_stride(&entries)?, row_heap(&bytes, &sections)?);
-        let row_bytes = row_bytes(&bytes, &sections, rows, stride)?;
+
+    /// Whether the columns' bytes lie apart from each other, and nothing else belongs to them.
+    pub(crate) fn comes_apart(&self) -> bool {
+        !self.kind.is_row_store() && self.sections.is_empty()
+    }
+
+    /// The bytes of string bounds, in the metadata that was read.
+    pub(crate) fn bounds<'a>(&self, metadata: &'a [u8]) -> &'a [u8] {
+        let at = self.header.bounds_at as usize;
+        &metadata[at..at + self.header.bounds_bytes as usize]
+    }
+
+    /// What metadata says of a column.
+    pub(crate) fn statistics(&self, column: usize, metadata: &[u8]) -> Checked<ColumnStatistics> {
+        let nothing = Buffer::default();
+        let entry = &self.entries[column];
+        let (rows, trust) = (self.rows, Trust::Nothing);
+        let reader = Reader { bytes: &nothing, first: 0, rows, entry, trust, sorted: false };
+        reader.statistics(self.bounds(metadata)).map_err(|e| format!("column {column}: {e}"))
+    }
+
+    /// Some columns, of which `bytes` holds the extents; its first byte is the block's byte `first`.
+    pub(crate) fn stripes(
+        &self,
+        columns: Range<usize>,
+        bytes: &Buffer,
+        first: usize,
+        metadata: &[u8],
+        trust: Trust,
+    ) -> Checked<Box<StripeStore>> {
+        let bounds = self.bounds(metadata);
+        let stripe = |column: usize| {
+            let (rows, entry, sorted) = (self.rows, &self.entries[column], self.sorted_by() == Some(column));
+            let reader = Reader { bytes, first, rows, entry, trust, sorted };
+            reader.stripe(bounds).map_err(|e| format!("column {column}: {e}"))
+        };
+        Ok(Box::new(StripeStore { rows: self.rows, stripes: columns.map(stripe).collect::<Checked<_>>()? }))
+    }
+
+    fn row_store(&self, bytes: &Buffer, trust: Trust) -> Checked<Box<RowStore>> {
+        let (entries, sections, rows) = (&self.entries, &self.sections, self.rows);
+        let (stride, heap) = (row_stride(entries)?, row_heap(bytes, sections)?);
+        let row_bytes = row_bytes(bytes, sections, rows, stride)?;
+        let bounds = self.bounds(bytes.as_slice());
         let fields = Vec::with_capacity(entries.len());
         let mut store = RowStore { rows, stride, bytes: row_bytes, heap, fields };
         for (column, entry) in entries.iter().enumerate() {
-            let field = reader(entry, false).field(bounds, &store).map_err(in_column(column))?;
+            let reader = Reader { bytes, first: 0, rows, entry, trust, sorted: false };
+            let field = reader.field(bounds, &store).map_err(|e| format!("column {column}: {e}"))?;
             store.fields.push(field);
         }
-        Box::new(store)
-    } else {
-        let stripe = |(column, entry)| {
-            reader(entry, sorted_by == Some(column)).stripe(bounds).map_err(in_column(column))
-        };
-        let stripes = entries.iter().enumerate().map(stripe).collect::<Checked<Vec<Stripe>>>()?;
-        Box::new(StripeStore { rows, stripes })
-    };
-    let mut indices = Vec::new();
-    for section in &sections {
-        match section.kind {
-            layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if kind.is_row_store() => {}
-            other if index::is_index(other) => {
-                let column = section.column as usize;
-                if column >= store.columns() {
-                    return Err(format!("an index is on column {column}, which is not there"));
-                }
-                let stripe = store.bare_column(column).0;
-                let index = index::open(&bytes, section, &stripe, rows, trust == Trust::Nothing);
-                indices.push(index.map_err(|e| format!("an index of column {column}: {e}"))?);
-            }
-            other => return Err(format!("section kind {other} is not known")),
-        }
+        Ok(Box::new(store))
     }
-    Ok(Block::from_opened(Opened { indices, ..frame.opened(bytes, kind, store, checked) }))
+
+    fn indices(&self, bytes: &Buffer, store: &dyn TupleStore, trust: Trust) -> Checked<Vec<index::Index>> {
+        let mut indices = Vec::new();
+        for section in &self.sections {
+            match section.kind {
+                layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if self.kind.is_row_store() => {}
+                other if index::is_index(other) => {
+                    let column = section.column as usize;
+                    if column >= store.columns() {
+                        return Err(format!("an index is on column {column}, which is not there"));
+                    }
+                    let stripe = store.bare_column(column).0;
+                    let index = index::open(bytes, section, &stripe, self.rows, trust == Trust::Nothing);
+                    indices.push(index.map_err(|e| format!("an index of column {column}: {e}"))?);
+                }
+                other => return Err(format!("section kind {other} is not known")),
+            }
+        }
+        Ok(indices)
+    }
+}
+
+/// Whether extents in this memory are aligned.
+pub(crate) fn check_alignment(bytes: &Buffer) -> Checked<()> {
+    match bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) {
+        0 => Ok(()),
+        _ => Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT)),
+    }
+}
+
+pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
+    let data = bytes.as_slice();
+    let directory = Directory::read(data, data.len())?;
+    check_alignment(&bytes)?;
+    let store: Box<dyn TupleStore> = match directory.kind.is_row_store() {
+        true => directory.row_store(&bytes, trust)?,
+        false => directory.stripes(0..directory.entries.len(), &bytes, 0, data, trust)?,
+    };
+    let indices = directory.indices(&bytes, store.as_ref(), trust)?;
+    Ok(Block::from_parts(bytes, directory, store, indices))
 }
 
 /// Opens bytes that hold indices of `block`: (column of the block, index).
@@ -84,23 +163,24 @@ pub(crate) fn open_indices(
     bytes: Buffer,
     block: &Block,
     trust: Trust,
-) -> Checked<(Opened, Vec<(usize, index::Index)>)> {
-    let frame = Frame::read(&bytes)?;
+) -> Checked<(Part, Vec<(usize, index::Index)>)> {
+    let frame = Frame::read(bytes.as_slice(), bytes.len())?;
+    check_alignment(&bytes)?;
     if frame.header.layout != layout::LAYOUT_INDICES || frame.header.columns > 0 {
         return Err("it holds no indices to be put beside a block".into());
     }
     if frame.rows != block.rows() {
         return Err(format!("its indices are of {} rows, the block has {}", frame.rows, block.rows()));
     }
-    let Places { sections, checked, .. } = frame.places(&bytes)?;
+    let Places { sections, checked, .. } = frame.places(bytes.as_slice())?;
     let indices = index::open_beside(&bytes, &sections, block, trust == Trust::Nothing)?;
     let store = Box::new(StripeStore { rows: frame.rows, stripes: Vec::new() });
-    Ok((frame.opened(bytes, block.layout(), store, checked), indices))
+    Ok((Part::new(bytes, frame.length, &frame.header, store, checked), indices))
 }
 
 /// A column that has just been written to bytes of its own, for indices to be built on.
 pub(crate) fn stripe_of(bytes: &Buffer, entry: &Entry, rows: usize) -> Checked<Stripe> {
-    Reader { bytes, rows, entry, trust: Trust::Contents, sorted: false }.stripe(&[])
+    Reader { bytes, first: 0, rows, entry, trust: Trust::Contents, sorted: false }.stripe(&[])
 }
 
 /// The header, checked, and where the parts of the metadata lie.
@@ -120,18 +200,17 @@ struct Places {
 }
 
 impl Frame {
-    fn read(bytes: &Buffer) -> Checked<Frame> {
-        let header = Header::read(bytes.as_slice())?;
-        if bytes.as_ptr().align_offset(crate::BLOCK_ALIGNMENT) != 0 {
-            return Err(format!("its memory is not aligned to {} bytes", crate::BLOCK_ALIGNMENT));
-        }
+    /// Of the metadata at the beginning of `data`, of a block of which there are `available` bytes.
+    fn read(data: &[u8], available: usize) -> Checked<Frame> {
+        let header = Header::read(data)?;
         let length = usize::try_from(header.total_bytes).map_err(|_| "its length is absurd")?;
-        if length > bytes.len() || length > u32::MAX as usize {
-            return Err(format!("{length} bytes are claimed, {} are there", bytes.len()));
+        if length > available || length > u32::MAX as usize {
+            return Err(format!("{length} bytes are claimed, {available} are there"));
         }
         let rows = usize::try_from(header.rows).ok().filter(|r| *r <= u32::MAX as usize);
         let rows = rows.ok_or_else(|| format!("{} rows are claimed", header.rows))?;
-        let metadata_bytes = within(header.metadata_bytes, 0, length).ok_or("the metadata is too long")?;
+        let most = length.min(data.len());
+        let metadata_bytes = within(header.metadata_bytes, 0, most).ok_or("the metadata is too long")?;
         let sections_at = (header.columns as usize)
             .checked_mul(ENTRY_BYTES)
             .and_then(|n| n.checked_add(HEADER_BYTES))
@@ -153,14 +232,8 @@ impl Frame {
         Ok(Frame { header, length, rows, metadata_bytes, sections_at })
     }
 
-    fn bounds<'a>(&self, bytes: &'a Buffer) -> &'a [u8] {
-        let from = self.header.bounds_at as usize;
-        &bytes.as_slice()[from..from + self.header.bounds_bytes as usize]
-    }
-
     /// Directory entries whose extents lie where extents may lie.
-    fn places(&self, bytes: &Buffer) -> Checked<Places> {
-        let data = &bytes.as_slice()[..self.length];
+    fn places(&self, data: &[u8]) -> Checked<Places> {
         let (metadata_bytes, length) = (self.metadata_bytes, self.length);
         let mut placing = Placing { metadata_bytes, length, checked: Vec::new(), checksum: 0 };
         let mut entries = Vec::with_capacity(self.header.columns as usize);
@@ -189,28 +262,8 @@ impl Frame {
         }
         Ok(Places { entries, sections, checked })
     }
-
-    fn opened(
-        &self,
-        bytes: Buffer,
-        layout: LayoutKind,
-        store: Box<dyn TupleStore>,
-        checked: Vec<(Extent, usize)>,
-    ) -> Opened {
-        Opened {
-            bytes,
-            length: self.length,
-            layout,
-            rows: self.rows,
-            sorted_by: self.header.sorted_by.map(|column| column as usize),
-            store,
-            indices: Vec::new(),
-            checked,
-            checksums_at: self.header.checksums_at as usize,
-            metadata_checksum: self.header.metadata_checksum,
-        }
-    }
 }
+
 /// Checks places of extents, and counts their checksums.
 struct Placing {
     metadata_bytes: usize,
@@ -290,6 +343,27 @@ pub(crate) fn verify_metadata(bytes: &[u8]) -> Checked<()> {
     Ok(())
 }
 
+/// Recomputes the checksums of some extents; `first` is where in the block `bytes` begins, `checksums` all of its own.
+pub(crate) fn verify_extents(
+    extents: &[(Extent, usize)],
+    bytes: &[u8],
+    first: usize,
+    checksums: &[u8],
+) -> Checked<()> {
+    for (extent, checksum) in extents.iter().filter(|(extent, _)| extent.length > 0) {
+        let from = extent.offset as usize - first;
+        let data = &bytes[from..from + extent.length as usize];
+        for (i, chunk) in data.chunks(layout::CHECKSUM_CHUNK).enumerate() {
+            let stored = layout::take_u64(checksums, (checksum + i) * 8);
+            if stored != Some(simd::checksum(chunk)) {
+                let at = extent.offset as usize + i * layout::CHECKSUM_CHUNK;
+                return Err(format!("the checksum of the 64 KiB at byte {at} does not match"));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// `value` as an index, when it is in `low..=high`.
 fn within(value: u64, low: usize, high: usize) -> Option<usize> {
     usize::try_from(value).ok().filter(|v| (low..=high).contains(v))
@@ -297,6 +371,8 @@ fn within(value: u64, low: usize, high: usize) -> Option<usize> {
 
 struct Reader<'a> {
     bytes: &'a Buffer,
+    /// Where in the block its first byte lies.
+    first: usize,
     rows: usize,
     entry: &'a Entry,
     trust: Trust,
@@ -414,8 +490,8 @@ impl Reader<'_> {
         if count == 0 {
             return Ok(Vec::<T>::new().into());
         }
-        // In bounds and aligned: `open` has checked both.
-        Ok(ScalarBuffer::new(self.bytes.slice_with_length(offset as usize, wanted), 0, count))
+        // In bounds and aligned: `Directory::read` and `check_alignment` have seen to both.
+        Ok(ScalarBuffer::new(self.bytes.slice_with_length(offset as usize - self.first, wanted), 0, count))
     }
 
     fn validity(&self) -> Checked<(Option<NullBuffer>, Option<ScalarBuffer<u64>>)> {
@@ -447,7 +523,10 @@ impl Reader<'_> {
     fn strings(&self, extent: usize, count: usize) -> Checked<StringStripe> {
         let offsets: ScalarBuffer<u32> = self.slice(extent, count + 1)?;
         let Extent { offset, length } = self.entry.extents[HEAP];
-        let heap = self.bytes.slice_with_length(offset as usize, length as usize);
+        let heap = match length {
+            0 => Buffer::default(),
+            _ => self.bytes.slice_with_length(offset as usize - self.first, length as usize),
+        };
         if self.trust == Trust::Nothing {
             let monotone = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
             let end = offsets.last().copied().unwrap_or(0);

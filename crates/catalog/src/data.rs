@@ -51,7 +51,7 @@ impl StoredBlock {
     }
     /// All rows that are there.
     pub fn batch(&self) -> Result<Batch> {
-        let (block, rows) = (&self.block, self.block.rows());
+        let (block, rows) = (self.block.pin_all()?, self.block.rows());
         let whole = Batch::new((0..block.columns()).map(|c| block.fetch(c, 0..rows)).collect(), rows);
         Ok(match &self.deleted {
             None => whole,

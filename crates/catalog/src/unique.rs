@@ -31,6 +31,8 @@ pub(crate) fn is_unique(data: &TableData, column: usize) -> bool {
 fn mark(stored: &StoredBlock, column: usize, min: i64, seen: &mut [u64]) -> bool {
     const ROWS: usize = 4096;
     let (block, deleted) = (&stored.block, &stored.deleted);
+    // Nothing is found out of what cannot be read.
+    let Ok(block) = block.pin(&[column]) else { return false };
     (0..block.rows()).step_by(ROWS).all(|from| {
         let vector = block.fetch(column, from..(from + ROWS).min(block.rows())).flatten();
         let mut fresh = true;

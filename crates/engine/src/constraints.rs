@@ -117,15 +117,15 @@ fn find_duplicate(
                 let before = seen.get(at);
                 seen.set(at);
                 before
-            });
+            })?;
             if let Some(row) = found {
-                return Ok(Some(key_values(columns, block, row)));
+                return Ok(Some(key_values(columns, block, row)?));
             }
         }
         for block in near {
             go_on()?;
-            if let Some(row) = find_integer(*column, block, min, values, |at| seen.get(at)) {
-                return Ok(Some(key_values(columns, block, row)));
+            if let Some(row) = find_integer(*column, block, min, values, |at| seen.get(at))? {
+                return Ok(Some(key_values(columns, block, row)?));
             }
         }
         return Ok(None);
@@ -150,7 +150,7 @@ fn find_duplicate(
                 None
             })?;
             if let Some(row) = found {
-                return Ok(Some(key_values(columns, block, row)));
+                return Ok(Some(key_values(columns, block, row)?));
             }
         }
         let known = keys.table.len();
@@ -164,7 +164,7 @@ fn find_duplicate(
                 at.map(|at| candidates[at] as usize)
             })?;
             if let Some(row) = found {
-                return Ok(Some(key_values(columns, block, row)));
+                return Ok(Some(key_values(columns, block, row)?));
             }
         }
     }
@@ -239,6 +239,7 @@ fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> 
     }
     for block in blocks.iter().filter(|b| b.rows() > 0) {
         go_on()?;
+        let block = block.pin(columns)?;
         // The block's statistics may prove it without a look at its rows.
         let statistics = block.statistics(columns[0]);
         if statistics.sorted && statistics.unique && statistics.null_count == 0 {
@@ -274,7 +275,7 @@ fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> 
                 last = Some(first);
                 let same = |key: &[i64]| key.iter().zip(&values).all(|(k, v)| *k == v[row]);
                 if run.chunks_exact(width).any(same) {
-                    return Ok(Clustered::Duplicate(key_values(columns, block, range.start + row)));
+                    return Ok(Clustered::Duplicate(key_values(columns, &block, range.start + row)?));
                 }
                 if run.len() >= RUN_ROWS_MAX * width {
                     return Ok(Clustered::No);
@@ -286,8 +287,9 @@ fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> 
     Ok(Clustered::Unique)
 }
 
-fn key_values(columns: &[usize], block: &LiveBlock, row: usize) -> Vec<Value> {
-    columns.iter().map(|c| block.fetch(*c, &[row as u32][..]).value(0)).collect()
+fn key_values(columns: &[usize], block: &LiveBlock, row: usize) -> Result<Vec<Value>> {
+    let block = block.pin(columns)?;
+    Ok(columns.iter().map(|c| block.fetch(*c, &[row as u32][..]).value(0)).collect())
 }
 
 fn steps(rows: usize) -> impl Iterator<Item = Range<usize>> {
@@ -317,7 +319,8 @@ fn find_integer(
     min: i128,
     values: usize,
     mut visit: impl FnMut(usize) -> bool,
-) -> Option<usize> {
+) -> Result<Option<usize>> {
+    let block = block.pin(&[column])?;
     for range in steps(block.rows()) {
         let vector = block.fetch(column, range.clone()).flatten();
         let nulls = vector.validity().filter(|n| n.null_count() > 0);
@@ -357,10 +360,10 @@ fn find_integer(
             _ => None,
         };
         if let Some(row) = found {
-            return Some(range.start + row);
+            return Ok(Some(range.start + row));
         }
     }
-    None
+    Ok(None)
 }
 
 /// Packed keys of a pass: those whose hash falls to it.
@@ -400,6 +403,7 @@ impl KeySet {
         mut visit: impl FnMut(&mut KeySet, &[u32]) -> Option<usize>,
     ) -> Result<Option<usize>> {
         let mut present: Vec<u32> = Vec::new();
+        let block = block.pin(columns)?;
         for range in steps(block.rows()) {
             let mut vectors = Vec::with_capacity(columns.len());
             for (column, ty) in columns.iter().zip(&self.types) {
@@ -536,22 +540,22 @@ fn check_references(
             find_integer(*column, block, min, values, |at| {
                 wanted.set(at);
                 false
-            });
+            })?;
         }
         for block in near {
             go_on()?;
             find_integer(parent.columns[0], block, min, values, |at| {
                 wanted.clear(at);
                 false
-            });
+            })?;
         }
         let Some(orphan) = wanted.next_set(0) else { return Ok(()) };
         let orphan = min + orphan as i128;
         for block in child.blocks {
             go_on()?;
-            let distance = find_integer(*column, block, orphan, 1, |_| true);
+            let distance = find_integer(*column, block, orphan, 1, |_| true)?;
             if let Some(row) = distance {
-                return Err(missing(&key_values(child.columns, block, row)));
+                return Err(missing(&key_values(child.columns, block, row)?));
             }
         }
         return Err(Error::internal("an orphan that is in no block"));
@@ -600,7 +604,8 @@ fn check_references(
         found.negate();
         if let Some(orphan) = found.next_set(0) {
             let (ordinal, row) = places[orphan];
-            return Err(missing(&key_values(child.columns, &child.blocks[ordinal as usize], row as usize)));
+            let values = key_values(child.columns, &child.blocks[ordinal as usize], row as usize)?;
+            return Err(missing(&values));
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalog::{Access, Catalog, OpenReport, Store};
@@ -56,7 +57,10 @@ impl Database {
     }
 
     fn pool(options: &Options) -> Pool {
-        Pool::new(Budget::process_wide(options.memory_bytes.unwrap_or_else(memory::default_limit_bytes)))
+        let limit = options.memory_bytes.unwrap_or_else(memory::default_limit_bytes);
+        let pool = Pool::evicting(Budget::process_wide(limit));
+        pool.set_temporary_folder(Some(&std::env::temp_dir()));
+        pool
     }
 
     fn with(options: Options, pool: Pool, catalog: Catalog, store: Option<Arc<Store>>) -> Result<Database> {
@@ -117,6 +121,32 @@ impl Database {
 
     pub fn set_memory_limit(&self, bytes: u64) {
         self.shared.budget.set_limit(bytes);
+    }
+
+    /// The folder that blocks are evicted to when memory is short.
+    pub fn temp_directory(&self) -> Option<String> {
+        Some(self.shared.pool.temporary_folder()?.to_string_lossy().into_owned())
+    }
+
+    /// Evicts to another folder from now on: to the machine's own for such things without a value, to none for `''`.
+    pub fn set_temp_directory(&self, folder: Option<&str>) -> Result<()> {
+        let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
+        if folder.as_os_str().is_empty() {
+            self.shared.pool.set_temporary_folder(None);
+            return Ok(());
+        }
+        if !folder.is_dir() {
+            let message = format!("invalid value for setting \"temp_directory\": \"{}\"", folder.display());
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("expected a folder that exists and can be written"));
+        }
+        self.shared.pool.set_temporary_folder(Some(&folder));
+        Ok(())
+    }
+
+    /// What the pool of blocks has done so far.
+    pub fn pool_statistics(&self) -> pool::PoolStatistics {
+        self.shared.pool.statistics()
     }
 
     /// Bytes in use now, and the most that were. Memory kept for the next statements counts as used: see

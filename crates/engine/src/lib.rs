@@ -78,6 +78,7 @@ mod verify;
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use database::{Database, Options};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
+pub use pool::PoolStatistics;
 pub use progress::ProgressWatch;
 pub use result::ResultSet;
 pub use scheduler::Progress;

@@ -134,6 +134,10 @@ impl SessionRelations {
     pub fn externals(&self) -> Vec<(String, plan::External)> {
         self.database.as_ref().map(|d| d.shared.definitions.externals()).unwrap_or_default()
     }
+    /// What the pool of blocks has done.
+    pub fn pool_statistics(&self) -> pool::PoolStatistics {
+        self.database.as_ref().map(Database::pool_statistics).unwrap_or_default()
+    }
     /// Every setting: name, value, meaning.
     pub fn settings(&self) -> Vec<Vec<Value>> {
         self.database.as_ref().map(|d| system::settings(d, &self.settings)).unwrap_or_default()

@@ -346,6 +346,18 @@ impl Session {
                 };
                 self.database.set_memory_limit(bytes);
             }
+            "temp_directory" => self.database.set_temp_directory(value)?,
+            "replacement" => {
+                let name = value.unwrap_or("lru");
+                let policy = pool::replacement(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"replacement\": \"{name}\""),
+                    )
+                    .with_hint("expected lru-1, lru-2, lru-3, lru-4 or random")
+                })?;
+                self.database.shared.pool.set_replacement(policy);
+            }
             "simd" => {
                 let level = match value.map(str::trim) {
                     None | Some("auto") => None,
@@ -433,6 +445,8 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
     match name {
         "workers" => Some(database.workers().to_string()),
         "memory_limit" => Some(database.memory_limit().to_string()),
+        "temp_directory" => Some(database.temp_directory().unwrap_or_default()),
+        "replacement" => Some(database.shared.pool.replacement().name()),
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),
     }

@@ -63,9 +63,11 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 3] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 5] = [
     ("workers", "threads that execute work orders"),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
+    ("temp_directory", "folder that blocks of tables are evicted to when memory is short; '' for none"),
+    ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 

@@ -69,6 +69,8 @@ impl Statistics for SnapshotStatistics<'_> {
             let ordinal = (2 * at + 1) * blocks.len() / (2 * taken);
             let block = &blocks[ordinal];
             let stride = (block.rows() * taken).div_ceil(SAMPLE_ROWS).max(1);
+            let stored: Vec<usize> = columns.iter().copied().filter(|c| *c != ROW_REFERENCE).collect();
+            let block = block.pin(&stored).ok()?;
             let mut rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
             if let Some(deleted) = table.data.deleted(ordinal) {
                 rows.retain(|row| deleted.live.get(*row as usize));

@@ -17,7 +17,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::chunk::{Chunk, SLOT_BYTES};
+use crate::chunk::{BLOCKS, Chunk, Grain, PAGES, SLOT_BYTES};
 use crate::{Budget, BudgetExceeded, SlotRange, counting};
 
 /// Why there are no slots.
@@ -56,6 +56,7 @@ impl From<BudgetExceeded> for AllocationError {
 /// What the arena, its ranges and its budget share.
 pub(crate) struct Shared {
     budget: Budget,
+    grain: Grain,
     /// Positions are stable: ranges remember theirs. `None` where a chunk was unmapped.
     chunks: Mutex<Vec<Option<Chunk>>>,
 }
@@ -76,7 +77,17 @@ impl fmt::Debug for Arena {
 impl Arena {
     /// An arena that holds nothing yet.
     pub fn new(budget: Budget) -> Self {
-        let shared = Arc::new(Shared { budget: budget.clone(), chunks: Mutex::new(Vec::new()) });
+        Arena::with_grain(budget, BLOCKS)
+    }
+
+    /// An arena for memory that comes and goes in pieces of any length: requests are rounded up to 4 KiB, charged in
+    /// 64 KiB, and can be given back to the machine in these. Its pages are small.
+    pub fn of_pages(budget: Budget) -> Self {
+        Arena::with_grain(budget, PAGES)
+    }
+
+    fn with_grain(budget: Budget, grain: Grain) -> Self {
+        let shared = Arc::new(Shared { budget: budget.clone(), grain, chunks: Mutex::new(Vec::new()) });
         budget.attach(&shared);
         Arena(shared)
     }
@@ -90,15 +101,36 @@ impl Arena {
     /// on it begins on a slot. The content is arbitrary: zero or what was there before.
     pub fn allocate(&self, bytes: usize) -> Result<SlotRange, AllocationError> {
         let bytes = bytes.max(1);
-        match self.0.try_allocate(bytes) {
-            Err(AllocationError::Budget(_)) => {
-                // Some arena of this budget may sit on idle slots of the wrong shape.
-                self.0.budget.reclaim();
-                self.0.try_allocate(bytes)
+        let (chunk, range) = match self.0.try_allocate(bytes) {
+            Err(AllocationError::Budget(_)) => self.allocate_reclaiming(bytes)?,
+            other => other?,
+        };
+        Ok(SlotRange::new(Arc::clone(&self.0), chunk, range))
+    }
+
+    /// Asks for room in the order of what that costs: idle slots of other arenas, then what can be evicted, whose slots
+    /// are taken over as they are where they fit, then idle slots of any arena.
+    #[cold]
+    fn allocate_reclaiming(&self, bytes: usize) -> Result<(usize, NonNull<[u8]>), AllocationError> {
+        let budget = &self.0.budget;
+        budget.trim_arenas_but(&self.0);
+        loop {
+            let exceeded = match self.0.try_allocate(bytes) {
+                Err(AllocationError::Budget(exceeded)) => exceeded,
+                other => return other,
+            };
+            // What can never fit is not worth losing everything for.
+            let evicted = if exceeded.limit < bytes as u64 { 0 } else { budget.evict(bytes as u64) };
+            if evicted > 0 {
+                match self.0.try_allocate(bytes) {
+                    Err(AllocationError::Budget(_)) => {}
+                    other => return other,
+                }
             }
-            other => other,
+            if budget.reclaim() == 0 && evicted == 0 {
+                return Err(exceeded.into());
+            }
         }
-        .map(|(chunk, range)| SlotRange::new(Arc::clone(&self.0), chunk, range))
     }
 
     /// Memory for `slots` slots of 2 MiB.
@@ -168,7 +200,7 @@ impl Shared {
                     return Err(BudgetExceeded { wanted: bytes as u64, used, limit }.into());
                 }
                 let system = |source| AllocationError::System { wanted_bytes: bytes as u64, source };
-                let chunk = Chunk::map(bytes).map_err(system)?;
+                let chunk = Chunk::map(self.grain, bytes).map_err(system)?;
                 let fit = chunk.find(bytes).ok_or_else(|| system(io::ErrorKind::OutOfMemory.into()))?;
                 let position = chunks.iter().position(Option::is_none).unwrap_or(chunks.len());
                 if position == chunks.len() {

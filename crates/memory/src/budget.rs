@@ -21,7 +21,8 @@
 //! [`Budget::new`] makes a budget of the second kind in any case, for tests and for shares of the
 //! whole; [`Budget::process_wide`] one of the first kind where it can.
 //!
-//! Before a budget says no, it asks its arenas to give idle slots back to the machine.
+//! Before a budget says no, it asks its arenas to give idle slots back to the machine, and then those who hold what can
+//! be had again (`Reclaimer`: the pool, with the columns of blocks) to let some of it go.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,6 +63,13 @@ impl fmt::Display for Megabytes {
     }
 }
 
+/// Holds memory of the budget that it can do without.
+pub trait Reclaimer: Send + Sync {
+    /// Lets go of at least `bytes`, if there is so much to let go of; returns how many bytes became free or idle. May
+    /// write to files. Must not ask the budget for room, nor wait for a lock under which others do.
+    fn reclaim(&self, bytes: u64) -> u64;
+}
+
 struct State {
     limit: AtomicU64,
     /// Arena slots, and reservations that are counted.
@@ -69,6 +77,7 @@ struct State {
     peak: AtomicU64,
     with_allocator: bool,
     arenas: Mutex<Vec<Weak<Shared>>>,
+    reclaimers: Mutex<Vec<Weak<dyn Reclaimer>>>,
 }
 
 /// A shared limit in bytes; clones are the same budget.
@@ -105,6 +114,7 @@ impl Budget {
             peak: AtomicU64::new(0),
             with_allocator,
             arenas: Mutex::new(Vec::new()),
+            reclaimers: Mutex::new(Vec::new()),
         }))
     }
 
@@ -157,20 +167,58 @@ impl Budget {
 
     #[cold]
     fn check_again(&self) -> Result<(), BudgetExceeded> {
-        self.reclaim();
+        self.make_room(0);
         let (used, limit) = (self.used(), self.limit());
         if used <= limit { Ok(()) } else { Err(BudgetExceeded { wanted: 0, used, limit }) }
     }
 
     /// Gives idle slots of this budget's arenas back to the machine; returns how many bytes.
     pub fn reclaim(&self) -> u64 {
-        let arenas: Vec<Arc<Shared>> = {
-            let mut arenas = self.0.arenas.lock().unwrap_or_else(PoisonError::into_inner);
-            arenas.retain(|arena| arena.strong_count() > 0);
-            arenas.iter().filter_map(Weak::upgrade).collect()
-        };
         // Outside the lock: the last reference to an arena may end here.
-        arenas.iter().map(|arena| arena.trim()).sum()
+        self.arenas().iter().map(|arena| arena.trim()).sum()
+    }
+
+    /// As `reclaim`, and then evicts, until there is room for `bytes` more or nothing is left to evict.
+    fn make_room(&self, bytes: u64) {
+        loop {
+            self.reclaim();
+            let missing = self.used().saturating_add(bytes).saturating_sub(self.limit());
+            // What can never fit is not worth losing everything for.
+            if missing == 0 || bytes > self.limit() || self.evict(missing) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Asks the reclaimers for `bytes`; returns what they let go of, which is idle in some arena now.
+    pub(crate) fn evict(&self, bytes: u64) -> u64 {
+        let reclaimers: Vec<Arc<dyn Reclaimer>> = {
+            let mut reclaimers = self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner);
+            reclaimers.retain(|reclaimer| reclaimer.strong_count() > 0);
+            reclaimers.iter().filter_map(Weak::upgrade).collect()
+        };
+        let mut evicted = 0u64;
+        for reclaimer in reclaimers {
+            if evicted < bytes {
+                evicted += reclaimer.reclaim(bytes - evicted);
+            }
+        }
+        evicted
+    }
+
+    /// Has `reclaimer` asked for memory, until it is dropped, before the budget says no.
+    pub fn add_reclaimer(&self, reclaimer: Weak<dyn Reclaimer>) {
+        self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner).push(reclaimer);
+    }
+
+    pub(crate) fn trim_arenas_but(&self, own: &Arc<Shared>) {
+        self.arenas().iter().filter(|arena| !Arc::ptr_eq(arena, own)).for_each(|arena| _ = arena.trim());
+    }
+
+    fn arenas(&self) -> Vec<Arc<Shared>> {
+        let mut arenas = self.0.arenas.lock().unwrap_or_else(PoisonError::into_inner);
+        arenas.retain(|arena| arena.strong_count() > 0);
+        arenas.iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) fn attach(&self, arena: &Arc<Shared>) {
@@ -238,7 +286,7 @@ impl Reservation {
             false => budget.charge(more),
         };
         if ask(&self.budget).is_err() {
-            self.budget.reclaim();
+            self.budget.make_room(more);
             ask(&self.budget)?;
         }
         self.bytes += more;
@@ -320,5 +368,36 @@ mod tests {
         });
         assert_eq!(budget.used(), 0);
         assert!(budget.peak() <= 9_000);
+    }
+
+    /// Pretends to hold memory for which a reservation stands.
+    struct Cache(Mutex<Reservation>);
+
+    impl Reclaimer for Cache {
+        fn reclaim(&self, bytes: u64) -> u64 {
+            let mut held = self.0.lock().unwrap();
+            let less = bytes.min(held.bytes());
+            held.shrink(less);
+            less
+        }
+    }
+
+    #[test]
+    fn what_can_be_evicted_makes_room() {
+        let budget = Budget::new(1_000);
+        let cache = Arc::new(Cache(Mutex::new(budget.reserve(900).unwrap())));
+        let as_reclaimer: Arc<dyn Reclaimer> = cache.clone();
+        budget.add_reclaimer(Arc::downgrade(&as_reclaimer));
+        drop(as_reclaimer);
+        let first = budget.reserve(300).unwrap();
+        assert_eq!((cache.0.lock().unwrap().bytes(), budget.used()), (700, 1_000));
+        assert!(budget.reserve(1_001).is_err());
+        assert_eq!(cache.0.lock().unwrap().bytes(), 700, "nothing is evicted for what can never fit");
+        budget.set_limit(400);
+        assert!(budget.check().is_ok());
+        assert_eq!(cache.0.lock().unwrap().bytes(), 100);
+        assert!(budget.reserve(200).is_err());
+        drop((first, cache));
+        assert!(budget.reserve(400).is_ok());
     }
 }

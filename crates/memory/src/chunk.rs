@@ -1,14 +1,15 @@
 //! One mapping of the arena, cut into granules.
 //!
 //! ```text
-//!  chunk   64 MiB of address space, aligned to 2 MiB, advised to use huge pages
-//!  slot    2 MiB   the unit of huge pages and of "touched": charged, resident, trimmed
-//!  granule 64 KiB  the unit of allocation; one bit each in `used`
+//!           of blocks   of pages
+//!  chunk    64 MiB      64 MiB    of address space, aligned to 2 MiB, advised to use huge pages or not to
+//!  slot     2 MiB       64 KiB    the unit of "touched": charged, resident, trimmed
+//!  granule  64 KiB      4 KiB     the unit of allocation; one bit each in `used`
 //! ```
 //!
-//! A request of a slot or more begins on a slot; a smaller one begins on any granule, so test
-//! blocks and tails of tables share slots. First fit from the low end, which keeps the high slots
-//! untouched or idle, and so easy to give back.
+//! Of blocks, a request of a slot or more begins on a slot; a smaller one begins on any granule, so test
+//! blocks and tails of tables share slots. Of pages, requests of any size stand close
+//! together. First fit from the low end, which keeps the high slots untouched or idle, and so easy to give back.
 //!
 //! A slot is *touched* from its first use until it is trimmed: the first write makes the machine
 //! provide a whole huge page, so that is what is charged, however little of it is used.
@@ -26,14 +27,37 @@ pub const GRANULE_BYTES: usize = 64 << 10;
 /// 64 MiB: large enough that mapping is rare, small enough that a chunk falls idle some time.
 pub const CHUNK_BYTES: usize = 64 << 20;
 
-const GRANULES_PER_SLOT: usize = SLOT_BYTES / GRANULE_BYTES;
+/// How chunks are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grain {
+    slot_bytes: usize,
+    granule_bytes: usize,
+    huge_pages: bool,
+}
 
-const _: () = assert!(SLOT_BYTES % GRANULE_BYTES == 0 && CHUNK_BYTES % SLOT_BYTES == 0);
-/// A slot is half a bitmap word, so it never straddles two.
-const _: () = assert!(GRANULES_PER_SLOT == 32);
+/// For blocks: long, and read at random.
+pub(crate) const BLOCKS: Grain =
+    Grain { slot_bytes: SLOT_BYTES, granule_bytes: GRANULE_BYTES, huge_pages: true };
+/// For columns that come and go: of any length, and freed in small pieces.
+pub(crate) const PAGES: Grain = Grain { slot_bytes: 64 << 10, granule_bytes: 4 << 10, huge_pages: false };
+
+const fn is_sound(grain: Grain) -> bool {
+    // A slot fills a part of a bitmap word, so it never straddles two.
+    grain.slot_bytes % grain.granule_bytes == 0
+        && 64 % (grain.slot_bytes / grain.granule_bytes) == 0
+        && SLOT_BYTES % grain.slot_bytes == 0
+}
+const _: () = assert!(CHUNK_BYTES % SLOT_BYTES == 0 && is_sound(BLOCKS) && is_sound(PAGES));
+
+impl Grain {
+    fn granules_per_slot(self) -> usize {
+        self.slot_bytes / self.granule_bytes
+    }
+}
 
 /// A mapping and its bitmaps.
 pub(crate) struct Chunk {
+    grain: Grain,
     base: NonNull<u8>,
     bytes: usize,
     /// A bit per granule.
@@ -56,7 +80,7 @@ pub(crate) struct Fit {
 
 impl Chunk {
     /// Maps a chunk for a request of `bytes`.
-    pub(crate) fn map(bytes: usize) -> io::Result<Chunk> {
+    pub(crate) fn map(grain: Grain, bytes: usize) -> io::Result<Chunk> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let bytes = bytes.max(CHUNK_BYTES).checked_next_multiple_of(SLOT_BYTES).ok_or_else(too_large)?;
         let mapped = bytes.checked_add(SLOT_BYTES).ok_or_else(too_large)?;
@@ -87,18 +111,22 @@ impl Chunk {
             if tail > 0 {
                 libc::munmap(base.add(bytes).cast(), tail);
             }
-            // Advice: where the machine does not take it, pages are small and all else holds.
+            // Advice: where the machine does not take it, pages have the other size and all else holds.
             #[cfg(target_os = "linux")]
-            libc::madvise(base.cast(), bytes, libc::MADV_HUGEPAGE);
+            {
+                let advice = if grain.huge_pages { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+                libc::madvise(base.cast(), bytes, advice);
+            }
             base
         };
         let base = NonNull::new(base).ok_or_else(too_large)?;
         Ok(Chunk {
+            grain,
             base,
             bytes,
-            used: vec![0; bytes.div_ceil(GRANULE_BYTES * 64)],
+            used: vec![0; bytes.div_ceil(grain.granule_bytes * 64)],
             used_granules: 0,
-            touched: vec![false; bytes / SLOT_BYTES],
+            touched: vec![false; bytes / grain.slot_bytes],
         })
     }
 
@@ -109,29 +137,34 @@ impl Chunk {
 
     /// Bytes of the slots that were touched.
     pub(crate) fn touched_bytes(&self) -> u64 {
-        (self.touched.iter().filter(|&&touched| touched).count() * SLOT_BYTES) as u64
+        (self.touched.iter().filter(|&&touched| touched).count() * self.grain.slot_bytes) as u64
     }
 
     /// Bytes in use.
     pub(crate) fn used_bytes(&self) -> u64 {
-        (self.used_granules * GRANULE_BYTES) as u64
+        (self.used_granules * self.grain.granule_bytes) as u64
     }
 
     /// Looks for room for `bytes` (not 0).
     pub(crate) fn find(&self, bytes: usize) -> Option<Fit> {
-        let granules = bytes.div_ceil(GRANULE_BYTES);
-        let total = self.bytes / GRANULE_BYTES;
+        let granules = bytes.div_ceil(self.grain.granule_bytes);
+        let total = self.bytes / self.grain.granule_bytes;
         if granules > total - self.used_granules {
             return None;
         }
-        let step = if granules >= GRANULES_PER_SLOT { GRANULES_PER_SLOT } else { 1 };
+        let per_slot = self.grain.granules_per_slot();
+        let step = if self.grain.huge_pages && granules >= per_slot { per_slot } else { 1 };
         let mut start = 0;
         while start + granules <= total {
             match self.last_used(start, start + granules) {
                 None => {
-                    let slots = start / GRANULES_PER_SLOT..(start + granules).div_ceil(GRANULES_PER_SLOT);
+                    let slots = start / per_slot..(start + granules).div_ceil(per_slot);
                     let fresh = self.touched[slots].iter().filter(|&&touched| !touched).count();
-                    return Some(Fit { granule: start, granules, new_bytes: (fresh * SLOT_BYTES) as u64 });
+                    return Some(Fit {
+                        granule: start,
+                        granules,
+                        new_bytes: (fresh * self.grain.slot_bytes) as u64,
+                    });
                 }
                 Some(taken) => start = (taken + 1).next_multiple_of(step),
             }
@@ -144,18 +177,18 @@ impl Chunk {
         for granule in fit.granule..fit.granule + fit.granules {
             debug_assert!(!self.is_used(granule));
             self.used[granule / 64] |= 1 << (granule % 64);
-            self.touched[granule / GRANULES_PER_SLOT] = true;
+            self.touched[granule / self.grain.granules_per_slot()] = true;
         }
         self.used_granules += fit.granules;
         // SAFETY: `find` only returns runs of granules inside the mapping.
-        let start = unsafe { self.base.add(fit.granule * GRANULE_BYTES) };
-        NonNull::slice_from_raw_parts(start, fit.granules * GRANULE_BYTES)
+        let start = unsafe { self.base.add(fit.granule * self.grain.granule_bytes) };
+        NonNull::slice_from_raw_parts(start, fit.granules * self.grain.granule_bytes)
     }
 
     /// Takes a range back. Its slots stay touched.
     pub(crate) fn give_back(&mut self, range: NonNull<[u8]>) {
         let offset = range.cast::<u8>().addr().get() - self.base.addr().get();
-        let (first, granules) = (offset / GRANULE_BYTES, range.len() / GRANULE_BYTES);
+        let (first, granules) = (offset / self.grain.granule_bytes, range.len() / self.grain.granule_bytes);
         for granule in first..first + granules {
             debug_assert!(self.is_used(granule));
             self.used[granule / 64] &= !(1 << (granule % 64));
@@ -167,22 +200,24 @@ impl Chunk {
     pub(crate) fn trim(&mut self) -> u64 {
         let mut bytes = 0;
         for slot in 0..self.touched.len() {
-            let granule = slot * GRANULES_PER_SLOT;
-            if !self.touched[slot] || self.last_used(granule, granule + GRANULES_PER_SLOT).is_some() {
+            let granule = slot * self.grain.granules_per_slot();
+            if !self.touched[slot]
+                || self.last_used(granule, granule + self.grain.granules_per_slot()).is_some()
+            {
                 continue;
             }
             // SAFETY: the slot lies in our mapping and no range covers it. Its content is lost,
             // which is what an unused slot's content is for; later reads see zeros.
             let failed = unsafe {
                 libc::madvise(
-                    self.base.add(slot * SLOT_BYTES).as_ptr().cast(),
-                    SLOT_BYTES,
+                    self.base.add(slot * self.grain.slot_bytes).as_ptr().cast(),
+                    self.grain.slot_bytes,
                     libc::MADV_DONTNEED,
                 )
             };
             if failed == 0 {
                 self.touched[slot] = false;
-                bytes += SLOT_BYTES as u64;
+                bytes += self.grain.slot_bytes as u64;
             }
         }
         bytes
@@ -223,7 +258,7 @@ mod tests {
 
     #[test]
     fn small_requests_share_a_slot_and_large_ones_begin_on_one() {
-        let mut chunk = Chunk::map(1).unwrap();
+        let mut chunk = Chunk::map(BLOCKS, 1).unwrap();
         let small = chunk.find(1).unwrap();
         assert_eq!(small.new_bytes, SLOT_BYTES as u64);
         let small = chunk.take(&small);
@@ -252,18 +287,34 @@ mod tests {
 
     #[test]
     fn a_full_chunk_has_no_room_and_an_oversized_one_fits_exactly() {
-        let mut chunk = Chunk::map(CHUNK_BYTES + 1).unwrap();
+        let mut chunk = Chunk::map(BLOCKS, CHUNK_BYTES + 1).unwrap();
         let whole = chunk.find(CHUNK_BYTES + SLOT_BYTES).unwrap();
         let whole = chunk.take(&whole);
         assert!(chunk.find(1).is_none());
         chunk.give_back(whole);
-        assert!(Chunk::map(usize::MAX).is_err());
+        assert!(Chunk::map(BLOCKS, usize::MAX).is_err());
+    }
+
+    #[test]
+    fn pages_stand_close_together_and_are_charged_in_small_slots() {
+        let mut chunk = Chunk::map(PAGES, 1).unwrap();
+        let first = chunk.find(100_000).unwrap();
+        assert_eq!((first.granules, first.new_bytes), (25, 128 << 10));
+        let first = chunk.take(&first);
+        let second = chunk.find(200_000).unwrap();
+        // It begins in the second slot, which the first has paid for.
+        assert_eq!((second.granule, second.new_bytes), (25, 192 << 10));
+        let second = chunk.take(&second);
+        chunk.give_back(second);
+        assert_eq!(chunk.trim(), 192 << 10);
+        assert_eq!(chunk.touched_bytes(), 128 << 10);
+        chunk.give_back(first);
     }
 
     /// The word-wise search agrees with a bit-wise one.
     #[test]
     fn last_used_looks_at_exactly_the_range() {
-        let mut chunk = Chunk::map(1).unwrap();
+        let mut chunk = Chunk::map(BLOCKS, 1).unwrap();
         let mut seed = 1u64;
         for _ in 0..200 {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -5,8 +5,8 @@
 //! through explicit [`Reservation`]s when it does not. How the three add up without counting
 //! twice is drawn in `budget.rs`.
 //!
-//! Left to others: what to do when the budget is exceeded (end the query, later spill), when to
-//! trim, and how much a query may take.
+//! Left to others: what can be evicted (a [`Reclaimer`] knows), what to do when the budget is exceeded
+//! nevertheless (end the query, spill), when to trim, and how much a query may take.
 
 mod arena;
 mod budget;
@@ -16,7 +16,7 @@ mod machine;
 mod slots;
 
 pub use arena::{AllocationError, Arena};
-pub use budget::{Budget, BudgetExceeded, Reservation};
+pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};
 pub use counting::{
     CountingAllocator, allocated_bytes, arena_bytes, peak_allocated_bytes, peak_bytes, reset_peaks,

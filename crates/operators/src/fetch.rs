@@ -12,19 +12,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use block::Rows;
+use block::{Pinned, Rows};
 use plan::{FetchOutput, NodeId, PhysicalNode, PhysicalPlan, referenced_row};
 use types::{Error, Result, Type, Value};
 use vector::gather::NO_ROW;
 use vector::{Batch, Data, Vector};
 
 use crate::context::QueryContext;
+use crate::metrics::BYTES_READ;
 use crate::pipeline::{Flow, Local, Push, Transform, Work};
 
 pub struct Fetch {
     node: NodeId,
     /// Position in the input, and the table pointed into.
     references: Vec<(usize, Arc<catalog::Table>)>,
+    /// Columns fetched by each reference.
+    columns: Vec<Vec<usize>>,
     output: Vec<(FetchOutput, Type)>,
 }
 
@@ -34,8 +37,15 @@ impl Fetch {
             return Err(Error::internal("not a fetch"));
         };
         let table = |r: &plan::RowReference| Ok((r.column, query.table(r.table)?.clone()));
+        let mut columns = vec![Vec::new(); references.len()];
+        for from in output {
+            if let FetchOutput::Late { reference, column } = *from {
+                columns[reference].push(column);
+            }
+        }
         Ok(Fetch {
             node: plan.id,
+            columns,
             references: references.iter().map(table).collect::<Result<_>>()?,
             output: output.iter().copied().zip(plan.output.iter().map(|c| c.ty)).collect(),
         })
@@ -50,15 +60,21 @@ impl Transform for Fetch {
         &self,
         batch: Batch,
         _local: &mut Local,
-        _work: &Work<'_>,
+        work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let places = self.references.iter().map(|(column, _)| Places::of(&batch.columns[*column]));
         let places: Vec<Places> = places.collect::<Result<_>>()?;
+        let pinned = |at: usize| places[at].pin(&self.references[at].1, &self.columns[at]);
+        let pinned: Vec<Vec<Pinned<'_>>> = (0..places.len()).map(pinned).collect::<Result<_>>()?;
+        let read = pinned.iter().flatten().map(Pinned::bytes_read).sum();
+        if read > 0 {
+            work.query.metrics.count(self.node, BYTES_READ, read);
+        }
         let column = |(from, ty): &(FetchOutput, Type)| match *from {
             FetchOutput::Input(at) => batch.columns[at].clone(),
             FetchOutput::Late { reference, column } => {
-                places[reference].fetch(&self.references[reference].1, column, *ty)
+                places[reference].fetch(&pinned[reference], column, *ty)
             }
         };
         push(Batch::new(self.output.iter().map(column).collect(), batch.rows))
@@ -114,11 +130,18 @@ impl Places {
         self.rows.push(row);
     }
 
-    fn fetch(&self, table: &catalog::Table, column: usize, ty: Type) -> Vector {
-        let part = |(block, range): &(u32, Range<usize>)| {
-            table.data.block(*block as usize).fetch(column, Rows::List(&self.rows[range.clone()]))
-        };
-        let parts: Vec<Vector> = self.blocks.iter().map(part).collect();
+    /// Its blocks, with these columns to be read.
+    fn pin<'a>(&self, table: &'a catalog::Table, columns: &[usize]) -> Result<Vec<Pinned<'a>>> {
+        self.blocks.iter().map(|(block, _)| table.data.block(*block as usize).pin(columns)).collect()
+    }
+
+    fn fetch(&self, pinned: &[Pinned<'_>], column: usize, ty: Type) -> Vector {
+        let parts = self
+            .blocks
+            .iter()
+            .zip(pinned)
+            .map(|((_, range), block)| block.fetch(column, Rows::List(&self.rows[range.clone()])));
+        let parts: Vec<Vector> = parts.collect();
         if parts.is_empty() {
             return Vector::constant(ty, Value::Null, self.batch_rows);
         }

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plan::NodeId;
 use plan::print::NodeMetrics;
 
+/// What a node had to read from files to have its blocks' columns.
+pub const BYTES_READ: &str = "bytes read from files";
+
 #[derive(Default)]
 struct Counters {
     rows: AtomicU64,

@@ -1,18 +1,23 @@
 //! The buffer pool: where the bytes of blocks live, charged to one budget.
 //!
-//! `Pool::seal` gives an encoded block memory from the arena; the block keeps that memory, vectors fetched from the
-//! block keep the block's memory, and when the last of them goes the slots return to the arena. `BlockWriter` turns a
-//! stream of batches into blocks of the wanted size.
+//! `Pool::seal` gives an encoded block memory from the arena; `Pool::open_stored` knows a block in a file by its
+//! metadata. Columns are readable while they are pinned (`block::Block::pin`), and leave memory when the budget wants it
+//! and nobody reads them (`residency`). Vectors fetched from a block share its memory, which returns to the arena when
+//! the last of them goes. `BlockWriter` turns a stream of batches into blocks of the wanted size.
 //!
-//! The pool knows neither tables nor plans. Eviction and files come behind this interface.
+//! The pool knows neither tables nor plans.
 #![forbid(unsafe_code)]
 
 pub mod files;
 mod pool;
+mod residency;
 mod writer;
 
 pub use block::{EncodeOptions, EncodedBlock, IndexKind, IndexSpecification, LayoutKind};
 pub use pool::{Pool, SealedBlock, out_of_memory};
+pub use residency::{
+    HISTORY, LeastRecentlyUsed, PoolStatistics, Random, Rank, Replacement, TemporaryFile, replacement,
+};
 pub use writer::{BlockWriter, WriterOptions};
 
 /// Default size of a block. Large enough that per-block work (opening, translating predicates and dictionaries) is

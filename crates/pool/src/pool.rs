@@ -1,11 +1,15 @@
 //! Memory for blocks.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
-use block::{Block, EncodedBlock, EncodedIndices, Sketch};
+use block::{Block, EncodedBlock, EncodedIndices, Metadata, Part, Sketch};
 use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
+
+use crate::files::FileReader;
+use crate::residency::{Holding, PoolStatistics, Replacement, Residency, TemporaryFile};
 
 /// A block in pool memory, with the sketches made while it was encoded, one a column.
 #[derive(Clone, Debug)]
@@ -17,52 +21,134 @@ pub struct SealedBlock {
 /// The source of blocks' memory; clones are the same pool.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    arena: Arena,
+    residency: Arc<Residency>,
+    /// Sealed blocks may be evicted.
+    evicts: bool,
 }
 
 impl Pool {
+    /// A pool whose sealed blocks stay in memory.
     pub fn new(budget: Budget) -> Self {
-        Pool { arena: Arena::new(budget) }
+        Pool::with_arena(Arena::new(budget))
     }
     pub fn with_arena(arena: Arena) -> Self {
-        Pool { arena }
+        Pool { residency: Residency::new(arena), evicts: false }
+    }
+    /// A pool whose sealed blocks are written to a temporary file when memory is wanted, once `set_temporary_folder` or
+    /// `set_temporary_file` has said where.
+    pub fn evicting(budget: Budget) -> Self {
+        Pool { evicts: true, ..Pool::new(budget) }
     }
     pub fn arena(&self) -> &Arena {
-        &self.arena
+        &self.residency.blocks
     }
     pub fn budget(&self) -> &Budget {
-        self.arena.budget()
+        self.arena().budget()
     }
 
     /// Writes an encoded block into slots of its own.
     pub fn seal(&self, mut encoded: EncodedBlock<'_>) -> Result<SealedBlock> {
-        let mut slots = self.arena.allocate(encoded.len()).map_err(out_of_memory)?;
+        let length = encoded.len();
+        let slots = self.arena().allocate(length).map_err(|e| self.residency.refused(e));
+        let mut slots = slots?;
         encoded.write_into(&mut slots);
         let sketches = encoded.take_sketches();
         let block = Block::open_trusted(shared(slots))?;
-        Ok(SealedBlock { block: Arc::new(block), sketches })
+        if !self.evicts {
+            return Ok(SealedBlock { block: Arc::new(block), sketches });
+        }
+        let metadata = Arc::new(Metadata::read(block.as_bytes(), length as u64)?);
+        if !metadata.comes_apart() {
+            return Ok(SealedBlock { block: Arc::new(block), sketches });
+        }
+        let piece = block.into_piece().ok_or_else(|| Error::internal("an encoded block has one run"))?;
+        let holding = Holding::sealed(&self.residency, metadata.clone(), piece);
+        Ok(SealedBlock { block: Arc::new(Block::absent(&metadata, holding)), sketches })
     }
 
     /// The block with indices that were made for it, in slots of their own.
     pub fn index(&self, block: &Block, indices: &EncodedIndices) -> Result<Arc<Block>> {
-        let mut slots = self.arena.allocate(indices.len()).map_err(out_of_memory)?;
+        let mut slots = self.arena().allocate(indices.len()).map_err(|e| self.residency.refused(e))?;
         indices.write_into(&mut slots);
         Ok(Arc::new(block.with_trusted_indices(shared(slots))?))
     }
 
-    /// Takes in a block from bytes of any origin: they are copied, then validated.
+    /// Takes in a block from bytes of any origin: they are copied, then validated. It stays in memory.
     pub fn open(&self, bytes: &[u8]) -> Result<Arc<Block>> {
-        let mut slots = self.arena.allocate(bytes.len()).map_err(out_of_memory)?;
+        let mut slots = self.arena().allocate(bytes.len()).map_err(|e| self.residency.refused(e))?;
         slots[..bytes.len()].copy_from_slice(bytes);
         // What lay in the slots before must not be taken for a part of the block.
         slots[bytes.len()..].fill(0);
         let buffer = shared(slots).slice_with_length(0, bytes.len());
         Ok(Arc::new(Block::open(buffer)?))
     }
+
+    /// A block in a file, whose first byte is the file's byte `at` and which has at most `length` bytes. Its metadata is
+    /// read and checked; its columns are when they are pinned.
+    pub fn open_stored(&self, reader: Arc<dyn FileReader>, at: u64, length: u64) -> Result<Arc<Block>> {
+        let located = |error: Error| {
+            let message = format!("block at byte {at} of {}: {}", reader.describe(), error.message());
+            Error::new(error.state(), message)
+        };
+        let length = length.min(reader.bytes().saturating_sub(at));
+        let mut bytes = vec![0; METADATA_READ_BYTES.min(length) as usize];
+        reader.read_at(at, &mut bytes)?;
+        let needed = Metadata::length(&bytes, length).map_err(located)?;
+        if needed > bytes.len() {
+            let known = bytes.len();
+            // A length that is absurd but within the file is still paid for.
+            let _room = self.budget().reserve(needed as u64).map_err(out_of_memory)?;
+            bytes.resize(needed, 0);
+            reader.read_at(at + known as u64, &mut bytes[known..])?;
+        }
+        let metadata = Arc::new(Metadata::read(&bytes, length).map_err(located)?);
+        if !metadata.comes_apart() {
+            let whole = metadata.block_bytes() as usize;
+            let mut slots = self.arena().allocate(whole).map_err(|e| self.residency.refused(e))?;
+            reader.read_at(at, &mut slots[..whole])?;
+            let buffer = shared(slots).slice_with_length(0, whole);
+            return Ok(Arc::new(Block::open(buffer).map_err(located)?));
+        }
+        let holding = Holding::stored(&self.residency, metadata.clone(), reader, at);
+        Ok(Arc::new(Block::absent(&metadata, holding)))
+    }
+
+    /// Says that the bytes of a sealed block (its one part) of this pool are in a file, too, from byte `at` on: when memory is wanted,
+    /// the block is let go of without being written. False for a block that is in a file already, or that the pool does
+    /// not evict.
+    pub fn stored_at(&self, part: &Part, reader: Arc<dyn FileReader>, at: u64) -> bool {
+        let holding = part.source().and_then(|source| source.as_any().downcast_ref::<Holding>());
+        holding.is_some_and(|holding| holding.stored_at(reader, at))
+    }
+
+    /// The folder of the temporary file that sealed blocks are evicted to; without one they stay. Blocks that were
+    /// evicted before stay where they are.
+    pub fn set_temporary_folder(&self, folder: Option<&Path>) {
+        self.residency.set_temporary_folder(folder);
+    }
+    pub fn temporary_folder(&self) -> Option<PathBuf> {
+        self.residency.temporary_folder()
+    }
+    /// As `set_temporary_folder`, with a file that is there already.
+    pub fn set_temporary_file(&self, file: Arc<dyn TemporaryFile>) {
+        self.residency.set_temporary_file(file);
+    }
+    pub fn set_replacement(&self, policy: Arc<dyn Replacement>) {
+        self.residency.set_replacement(policy);
+    }
+    pub fn replacement(&self) -> Arc<dyn Replacement> {
+        self.residency.replacement()
+    }
+    pub fn statistics(&self) -> PoolStatistics {
+        self.residency.statistics()
+    }
 }
 
+/// Read at first of a stored block: the metadata of some forty columns of a block of default size.
+const METADATA_READ_BYTES: u64 = 8 << 10;
+
 /// Slots as a reference-counted buffer that returns them when its last holder goes.
-fn shared(slots: memory::SlotRange) -> Buffer {
+pub(crate) fn shared(slots: memory::SlotRange) -> Buffer {
     Buffer::from(bytes::Bytes::from_owner(slots.freeze()))
 }
 

@@ -58,9 +58,9 @@ fn write_parts(
     writer.write(&header)?;
     let mut places = Vec::with_capacity(parts.len());
     for (part, bytes) in parts {
-        let bytes = bytes.as_bytes();
+        let bytes = bytes.to_bytes()?;
         places.push((*part, Place { file: number, offset: writer.position(), length: bytes.len() as u64 }));
-        writer.write(bytes)?;
+        writer.write(bytes.as_slice())?;
         let gap = bytes.len().next_multiple_of(PAGE) - bytes.len();
         writer.write(&[0; PAGE][..gap])?;
     }
@@ -109,9 +109,15 @@ impl BlockFiles {
         Ok(bytes)
     }
 
-    /// Opens a part in place. All reading of stored blocks goes through here.
+    /// Opens a part in place: its metadata is read and checked, its columns when somebody wants them. All reading of stored
+    /// blocks goes through here.
     pub(crate) fn open(&self, pool: &Pool, place: Place) -> Result<Arc<Block>> {
-        pool.open(&self.read(place)?).map_err(|error| match error.state() {
+        let reader = self.reader(place.file)?;
+        let end = place.offset.checked_add(place.length).filter(|end| *end <= reader.bytes());
+        if end.is_none() {
+            return Err(at_place(place, &Error::new(SqlState::DataCorrupted, "the file ends before")));
+        }
+        pool.open_stored(reader, place.offset, place.length).map_err(|error| match error.state() {
             SqlState::DataCorrupted => at_place(place, &error),
             _ => error,
         })

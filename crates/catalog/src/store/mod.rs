@@ -190,7 +190,7 @@ impl Store {
 }
 
 fn bytes_of(parts: &[(PartId, Arc<Part>)]) -> usize {
-    parts.iter().map(|(_, part)| part.as_bytes().len()).sum()
+    parts.iter().map(|(_, part)| part.length()).sum()
 }
 
 impl CommitLog for Store {
@@ -213,11 +213,16 @@ impl CommitLog for Store {
         self.prepare(changes)?;
         let mut state = self.state();
         let parts = unknown_parts(changes, |id| state.knows(id));
+        let bytes: Vec<Option<arrow_buffer::Buffer>> = parts
+            .iter()
+            .map(|(id, part)| state.place(*id).is_none().then(|| part.to_bytes()).transpose())
+            .collect::<Result<_>>()?;
         let new: Vec<(PartId, NewPart<'_>)> = parts
             .iter()
-            .map(|(id, part)| match state.place(*id) {
-                Some(place) => (*id, NewPart::Placed(place)),
-                None => (*id, NewPart::Inline(part.as_bytes())),
+            .zip(&bytes)
+            .filter_map(|((id, _), bytes)| match bytes {
+                Some(bytes) => Some((*id, NewPart::Inline(bytes.as_slice()))),
+                None => Some((*id, NewPart::Placed(state.place(*id)?))),
             })
             .collect();
         let mut payload = ByteWriter::default();

@@ -222,8 +222,9 @@ fn flights(scale: &str, layout: &str, figures: &mut Vec<Figure>) -> Outcome<()> 
         found.ok_or_else(|| format!("lineorder has no {name}"))
     };
     let columns = [position("lo_discount")?, position("lo_quantity")?, position("lo_extendedprice")?];
-    let blocks: Vec<&block::Block> =
-        (0..table.data.blocks().len()).map(|at| &**table.data.block(at)).collect();
+    let pinned: Vec<block::Pinned<'_>> =
+        table.data.blocks().iter().map(|block| block.pin(&columns)).collect::<Result<_, _>>()?;
+    let blocks: Vec<&block::Block> = pinned.iter().map(|block| &**block).collect();
     let flight = Flight { blocks, columns };
     // Bounds in the columns' own types.
     let of = |column: usize, value: i64| match table.columns.fields()[column].ty.physical() {

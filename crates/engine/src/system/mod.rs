@@ -22,10 +22,11 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 8] = [
+pub(crate) const FUNCTIONS: [&str; 9] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_pool",
     "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_settings",
@@ -43,6 +44,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
             relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
+        "quickstep_pool" => pool(&relations.pool_statistics()),
         "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
         "quickstep_columns" => (columns_fields(), columns(relations)?),
         "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
@@ -82,6 +84,23 @@ fn count(value: u64) -> Value {
 }
 fn maybe(value: Option<&str>) -> Value {
     value.map_or(Value::Null, Value::text)
+}
+
+/// One row.
+fn pool(statistics: &pool::PoolStatistics) -> (Vec<Field>, Vec<Vec<Value>>) {
+    let counts = [
+        ("resident_bytes", statistics.resident_bytes),
+        ("hits", statistics.hits),
+        ("reads", statistics.reads),
+        ("read_bytes", statistics.read_bytes),
+        ("read_ahead", statistics.read_ahead),
+        ("evictions", statistics.evictions),
+        ("evicted_bytes", statistics.evicted_bytes),
+        ("written_bytes", statistics.written_bytes),
+        ("temporary_bytes", statistics.file_bytes),
+    ];
+    let fields = counts.iter().map(|(name, _)| number(name)).collect();
+    (fields, vec![counts.iter().map(|(_, value)| count(*value)).collect()])
 }
 
 fn schemas(snapshot: &Snapshot) -> Vec<Vec<Value>> {

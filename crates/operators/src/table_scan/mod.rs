@@ -38,6 +38,8 @@ pub struct TableScan {
     filters: Vec<ScanFilter>,
     runtime_filters: Vec<(FilterId, usize)>,
     projection: Vec<usize>,
+    /// Columns of the table that are tested on whole blocks, before any other is read.
+    tested: Vec<usize>,
     /// Columns of the table that are read, whatever for.
     read: Vec<usize>,
     /// Ordinals of the blocks that are read: the units.
@@ -80,13 +82,16 @@ impl TableScan {
             return Err(Error::internal("not a table scan"));
         };
         let filters = filters.iter().map(ScanFilter::new).collect::<Result<Vec<_>>>()?;
+        let bounds = query.scan_bounds(plan.id);
+        let tested = predicates.iter().map(|(at, _)| *at);
+        let tested = tested.chain(filters.iter().filter_map(ScanFilter::only_column));
+        let tested = table_columns(columns, tested);
         let used = predicates.iter().map(|(at, _)| *at).chain(runtime_filters.iter().map(|f| f.column));
         let used = used
             .chain(filters.iter().flat_map(|f| f.needs.iter().copied()))
-            .chain(projection.iter().copied());
-        let mut read: Vec<usize> = used.map(|at| columns[at]).filter(|c| *c != ROW_REFERENCE).collect();
-        read.sort_unstable();
-        read.dedup();
+            .chain(projection.iter().copied())
+            .chain(bounds.iter().map(|(at, _)| *at));
+        let read = table_columns(columns, used);
         Ok(TableScan {
             node: plan.id,
             table: query.table(*table)?.clone(),
@@ -94,11 +99,12 @@ impl TableScan {
             columns: columns.clone(),
             predicates: predicates.clone(),
             filters,
+            tested,
             read,
             runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
             projection: projection.clone(),
             blocks: OnceLock::new(),
-            bounds: query.scan_bounds(plan.id),
+            bounds,
             codes: None,
         })
     }
@@ -108,9 +114,33 @@ impl TableScan {
         self.codes = codes;
         self
     }
+
+    /// Says that a unit will be scanned soon. Where rows are tested first, most other columns may never be wanted.
+    fn announce(&self, unit: usize) {
+        if let Some(ordinal) = self.blocks.get().and_then(|blocks| blocks.get(unit)) {
+            let columns = if self.tested.is_empty() { &self.read } else { &self.tested };
+            self.table.data.block(*ordinal as usize).announce(columns);
+        }
+    }
+}
+
+/// Which columns of the table those at these places among the fetched ones are.
+fn table_columns(fetched: &[usize], places: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut columns: Vec<usize> = places.map(|at| fetched[at]).filter(|c| *c != ROW_REFERENCE).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }
 
 impl ScanFilter {
+    /// The column that the filter can be evaluated on by distinct values, if there is one.
+    fn only_column(&self) -> Option<usize> {
+        match self.needs.as_slice() {
+            [column] if self.total => Some(*column),
+            _ => None,
+        }
+    }
+
     pub(crate) fn new(filter: &Expr) -> Result<Self> {
         let needs: Vec<usize> = filter.inputs().into_iter().collect();
         let compact = filter.clone().transform(&mut |e| match e.kind {
@@ -125,6 +155,9 @@ impl ScanFilter {
     }
 }
 
+/// Blocks that are read ahead of the one that is scanned: several reads are under way while a block is worked on.
+const BLOCKS_AHEAD: usize = 8;
+
 /// Buffers and observations kept from unit to unit.
 #[derive(Default)]
 struct ScanLocal {
@@ -137,7 +170,9 @@ impl Source for TableScan {
         self.node
     }
     fn start(&self, query: &QueryContext) -> Result<u64> {
-        Ok(self.blocks.get_or_init(|| self.blocks_to_read(query)).len() as u64)
+        let blocks = self.blocks.get_or_init(|| self.blocks_to_read(query));
+        (0..BLOCKS_AHEAD.min(blocks.len())).for_each(|unit| self.announce(unit));
+        Ok(blocks.len() as u64)
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())
@@ -145,6 +180,7 @@ impl Source for TableScan {
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let ordinal = self.blocks.get().and_then(|blocks| blocks.get(unit as usize));
         let Some(ordinal) = ordinal else { return Ok(Flow::More) };
+        self.announce(unit as usize + BLOCKS_AHEAD);
         let block = self.table.data.block(*ordinal as usize);
         self.scan_block(Place { block, ordinal: *ordinal }, local_state::<ScanLocal>(local), work, push)
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use block::{Block, Rows};
+use block::{Block, Pinned, Rows};
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
 use types::{ColumnPredicate, Result, SampleOf, Type};
@@ -14,6 +14,7 @@ use super::lookahead::ActiveFilter;
 use super::rows::Survivors;
 use super::{Place, ScanLocal, TableScan};
 use crate::context::QueryContext;
+use crate::metrics::BYTES_READ;
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
 use crate::sort::bound::TopBound;
@@ -61,10 +62,17 @@ impl TableScan {
                 return Ok(Flow::More);
             }
         }
-        let evaluated = self.select(block, &mut local.selection, work)?;
+        // What rows are tested by first, and the rest only where some are left.
+        let tested = block.pin(&self.tested)?;
+        self.count_read(&tested, work);
+        let evaluated = self.select(&tested, &mut local.selection, work)?;
         if local.selection.none() {
             return Ok(Flow::More);
         }
+        let pinned = tested.pin(&self.read)?;
+        self.count_read(&pinned, work);
+        let block: &Block = &pinned;
+        let place = Place { block, ..place };
         self.count_bytes(block, work);
         let filters = self.active_filters(work.query);
         if !filters.is_empty() {
@@ -208,8 +216,8 @@ impl TableScan {
             return Ok(evaluated);
         }
         for (filter, done) in self.filters.iter().zip(&mut evaluated) {
-            let ([needed], true) = (filter.needs.as_slice(), filter.total) else { continue };
-            let column = self.columns[*needed];
+            let Some(needed) = filter.only_column() else { continue };
+            let column = self.columns[needed];
             let Some(values) = block.dictionary(column) else { continue };
             // NULL rows have no code; a filter that NULL passes (IS NULL and its kin) is left to the row path.
             if values.len() * 2 > rows || block.validity(column).is_some() {
@@ -220,6 +228,12 @@ impl TableScan {
             *done = true;
         }
         Ok(evaluated)
+    }
+
+    fn count_read(&self, pinned: &Pinned<'_>, work: &Work<'_>) {
+        if pinned.bytes_read() > 0 {
+            work.query.metrics.count(self.node, BYTES_READ, pinned.bytes_read());
+        }
     }
 
     fn count_bytes(&self, block: &Block, work: &Work<'_>) {

@@ -30,7 +30,7 @@ impl LocalFiles {
     }
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     let state = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlState::DiskFull,
         io::ErrorKind::NotFound => SqlState::UndefinedFile,
@@ -143,6 +143,9 @@ impl FileReader for LocalReader {
     }
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
         self.file.read_exact_at(into, at).map_err(|e| failed("read", &self.path, &e))
+    }
+    fn describe(&self) -> String {
+        format!("\"{}\"", self.path.display())
     }
 }
 

@@ -12,6 +12,7 @@ mod simulated;
 pub use local::LocalFiles;
 pub use lock::{FileLock, Owner};
 pub use simulated::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
+pub(crate) use local::failed;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub trait FileReader: Debug + Send + Sync {
     fn bytes(&self) -> u64;
     /// Fills `into` with the bytes from `at` on; a file that ends before is an error.
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()>;
+    /// The file, for messages.
+    fn describe(&self) -> String;
 }
 
 /// A file being written at its end.

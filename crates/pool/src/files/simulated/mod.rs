@@ -314,6 +314,9 @@ impl FileReader for Reader {
         into.copy_from_slice(bytes);
         Ok(())
     }
+    fn describe(&self) -> String {
+        format!("\"{}\"", self.name)
+    }
 }
 
 #[derive(Debug)]

@@ -1,0 +1,307 @@
+//! One block's bytes, wherever they are.
+//!
+//! ```text
+//!            seal                  evicted: written to the temporary file, then let go
+//!  (new) ----------->  sealed  ------------------------------------------>  stored
+//!                      all of it in slots of the arena                      in a file; each portion absent or loaded
+//!                                    open_stored  ------------------------->
+//!
+//!  a portion    absent --- pin, read-ahead: read, verified, opened ---> loaded --- evicted ---> absent
+//! ```
+//!
+//! A sealed block stays readable while it is being written. `sealed` and each portion have a mutex: pins clone the piece
+//! under it, and eviction takes the piece away under it when nobody else has one. A portion's mutex is held while the portion
+//! is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+
+use arrow_buffer::Buffer;
+use block::{Loaded, Metadata, Piece, Source};
+use types::{Error, Result};
+
+use super::Residency;
+use super::replacement::{Rank, Replacement, Uses};
+use super::temporary::SpaceRange;
+use crate::files::FileReader;
+use crate::pool::{out_of_memory, shared};
+
+#[derive(Debug)]
+struct Stored {
+    reader: Arc<dyn FileReader>,
+    /// Of the block's first byte.
+    at: u64,
+    /// In the temporary file: given back with the block.
+    range: Option<SpaceRange>,
+}
+
+#[derive(Debug, Default)]
+struct PortionState {
+    piece: Mutex<Option<Piece>>,
+    uses: Uses,
+}
+
+#[derive(Debug)]
+pub(crate) struct Holding {
+    residency: Arc<Residency>,
+    metadata: Arc<Metadata>,
+    sealed: Mutex<Option<Piece>>,
+    /// Of the sealed block.
+    uses: Uses,
+    stored: OnceLock<Stored>,
+    portions: Box<[PortionState]>,
+    /// For announcements, which must not keep the block.
+    own: Weak<Holding>,
+}
+
+/// What could be evicted: a portion of a stored block, or a sealed block.
+pub(crate) struct Candidate {
+    pub(crate) rank: Rank,
+    pub(crate) holding: u32,
+    pub(crate) portion: Option<u32>,
+}
+
+/// The guarded values are replaced in one step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl Holding {
+    pub(crate) fn sealed(residency: &Arc<Residency>, metadata: Arc<Metadata>, piece: Piece) -> Arc<Holding> {
+        Holding::new(residency, metadata, Some(piece), OnceLock::new())
+    }
+
+    pub(crate) fn stored(
+        residency: &Arc<Residency>,
+        metadata: Arc<Metadata>,
+        reader: Arc<dyn FileReader>,
+        at: u64,
+    ) -> Arc<Holding> {
+        Holding::new(residency, metadata, None, OnceLock::from(Stored { reader, at, range: None }))
+    }
+
+    fn new(
+        residency: &Arc<Residency>,
+        metadata: Arc<Metadata>,
+        piece: Option<Piece>,
+        stored: OnceLock<Stored>,
+    ) -> Arc<Holding> {
+        let holding = Arc::new_cyclic(|own| Holding {
+            residency: residency.clone(),
+            portions: metadata.portions().iter().map(|_| PortionState::default()).collect(),
+            metadata,
+            sealed: Mutex::new(piece),
+            uses: Uses::default(),
+            stored,
+            own: own.clone(),
+        });
+        holding.uses.touch(residency.now());
+        residency.register(&holding);
+        holding
+    }
+
+    fn place(&self) -> Result<&Stored> {
+        self.stored.get().ok_or_else(|| Error::internal("a block is neither in memory nor in a file"))
+    }
+
+    /// From now on the block's bytes are in a file, too: evicting it takes no writing. False when they were already.
+    pub(crate) fn stored_at(&self, reader: Arc<dyn FileReader>, at: u64) -> bool {
+        self.stored.set(Stored { reader, at, range: None }).is_ok()
+    }
+
+    /// The portion's piece, and what was read for it.
+    fn portion(&self, portion: usize, ahead: bool) -> Result<(Piece, u64)> {
+        let state = &self.portions[portion];
+        let counters = &self.residency.counters;
+        let mut slot = lock(&state.piece);
+        state.uses.touch(self.residency.now());
+        if let Some(piece) = &*slot {
+            counters.hits.fetch_add(u64::from(!ahead), Relaxed);
+            return Ok((piece.clone(), 0));
+        }
+        let place = self.place()?;
+        let piece = self.read(place, portion).map_err(|e| self.located(&e, place))?;
+        let bytes = piece.bytes().len() as u64;
+        counters.reads.fetch_add(1, Relaxed);
+        counters.read_bytes.fetch_add(bytes, Relaxed);
+        counters.read_ahead.fetch_add(u64::from(ahead), Relaxed);
+        *slot = Some(piece.clone());
+        Ok((piece, bytes))
+    }
+
+    fn read(&self, place: &Stored, portion: usize) -> Result<Piece> {
+        let range = self.metadata.portions()[portion].bytes.clone();
+        let length = (range.end - range.start) as usize;
+        let mut slots = self.residency.pages.allocate(length).map_err(|e| self.residency.refused(e))?;
+        place.reader.read_at(place.at + range.start, &mut slots[..length])?;
+        let bytes = shared(slots).slice_with_length(0, length);
+        self.metadata.open_portion(portion, bytes, place.range.is_some())
+    }
+
+    /// The error with the block's place in it.
+    fn located(&self, error: &Error, place: &Stored) -> Error {
+        if matches!(error.state(), types::SqlState::OutOfMemory | types::SqlState::Internal) {
+            return error.clone();
+        }
+        let message =
+            format!("block at byte {} of {}: {}", place.at, place.reader.describe(), error.message());
+        let located = Error::new(error.state(), message);
+        match error.hint() {
+            Some(hint) => located.with_hint(hint),
+            None => located,
+        }
+    }
+
+    /// Reads a portion that was announced; whoever pins it hears of errors.
+    pub(crate) fn read_ahead(&self, portion: usize) {
+        let _ = self.portion(portion, true);
+    }
+
+    pub(crate) fn candidates(&self, holding: u32, policy: &dyn Replacement, into: &mut Vec<Candidate>) {
+        let round = self.residency.counters.evictions.load(Relaxed);
+        let number = |portion: usize| (u64::from(holding) << 24 ^ portion as u64).wrapping_add(round << 40);
+        if let Some(sealed) = try_lock(&self.sealed) {
+            if let Some(piece) = &*sealed {
+                let can_go = self.stored.get().is_some() || self.residency.can_write();
+                if piece.holders() == 1 && can_go {
+                    let rank = policy.rank(&self.uses.get(), number(0));
+                    into.push(Candidate { rank, holding, portion: None });
+                }
+                return;
+            }
+        }
+        for (at, portion) in self.portions.iter().enumerate() {
+            let evictable =
+                try_lock(&portion.piece).is_some_and(|p| p.as_ref().is_some_and(|p| p.holders() == 1));
+            if evictable {
+                let rank = policy.rank(&portion.uses.get(), number(at));
+                into.push(Candidate { rank, holding, portion: Some(at as u32) });
+            }
+        }
+    }
+
+    /// Lets go of a portion, or of the sealed block, unless somebody reads it; the bytes that this frees.
+    pub(crate) fn evict(&self, portion: Option<u32>) -> Result<u64> {
+        let freed = match portion {
+            Some(portion) => {
+                let Some(mut slot) = try_lock(&self.portions[portion as usize].piece) else { return Ok(0) };
+                let Some(piece) = slot.take_if(|piece| piece.holders() == 1) else { return Ok(0) };
+                piece.bytes().len() as u64
+            }
+            None => self.evict_sealed()?,
+        };
+        if freed > 0 {
+            let counters = &self.residency.counters;
+            counters.evictions.fetch_add(1, Relaxed);
+            counters.evicted_bytes.fetch_add(freed, Relaxed);
+        }
+        Ok(freed)
+    }
+
+    fn evict_sealed(&self) -> Result<u64> {
+        let Some(piece) = try_lock(&self.sealed).and_then(|sealed| sealed.clone()) else { return Ok(0) };
+        if self.stored.get().is_none() {
+            let bytes = &piece.bytes().as_slice()[..self.metadata.block_bytes() as usize];
+            let (reader, range) = self.residency.write(bytes)?;
+            let at = range.at;
+            // Where a file of the database has come between, that one stays and the range is free again.
+            let _ = self.stored.set(Stored { reader, at, range: Some(range) });
+        }
+        let Some(mut sealed) = try_lock(&self.sealed) else { return Ok(0) };
+        // Ours and its own: nobody reads it.
+        if piece.holders() > 2 {
+            return Ok(0);
+        }
+        let freed = piece.bytes().len() as u64;
+        *sealed = None;
+        Ok(freed)
+    }
+}
+
+impl Source for Holding {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn pin(&self, columns: &[usize]) -> Result<Loaded> {
+        if let Some(piece) = &*lock(&self.sealed) {
+            self.uses.touch(self.residency.now());
+            self.residency.counters.hits.fetch_add(1, Relaxed);
+            let pieces = columns.iter().map(|column| piece.column(*column)).collect();
+            return Ok(Loaded { pieces, bytes_read: 0 });
+        }
+        let mut pieces: Vec<Piece> = Vec::with_capacity(columns.len());
+        let (mut last, mut bytes_read) = (usize::MAX, 0);
+        for column in columns {
+            let portion = self.metadata.portion_of(*column);
+            let in_portion = column - self.metadata.portions()[portion].columns.start;
+            let piece = match pieces.last().filter(|_| portion == last) {
+                Some(piece) => piece.column(in_portion),
+                None => {
+                    let (piece, bytes) = self.portion(portion, false)?;
+                    bytes_read += bytes;
+                    piece.column(in_portion)
+                }
+            };
+            last = portion;
+            pieces.push(piece);
+        }
+        Ok(Loaded { pieces, bytes_read })
+    }
+
+    fn announce(&self, columns: &[usize]) {
+        if self.stored.get().is_none() || lock(&self.sealed).is_some() {
+            return;
+        }
+        let mut last = usize::MAX;
+        for column in columns {
+            let portion = self.metadata.portion_of(*column);
+            let absent = || try_lock(&self.portions[portion].piece).is_some_and(|piece| piece.is_none());
+            if std::mem::replace(&mut last, portion) != portion && absent() {
+                let range = &self.metadata.portions()[portion].bytes;
+                self.residency.announce(self.own.clone(), portion, range.end - range.start);
+            }
+        }
+    }
+
+    fn verify(&self) -> Result<()> {
+        let bytes = self.to_bytes()?;
+        let verified = block::Block::open(bytes).map(|_| ());
+        match self.stored.get() {
+            Some(place) => verified.map_err(|e| self.located(&e, place)),
+            None => verified,
+        }
+    }
+
+    fn to_bytes(&self) -> Result<Buffer> {
+        let length = self.metadata.block_bytes() as usize;
+        if let Some(piece) = &*lock(&self.sealed) {
+            return Ok(piece.bytes().slice_with_length(0, length));
+        }
+        let place = self.place()?;
+        let mut slots = self.residency.blocks.allocate(length).map_err(out_of_memory)?;
+        place.reader.read_at(place.at, &mut slots[..length]).map_err(|e| self.located(&e, place))?;
+        Ok(shared(slots).slice_with_length(0, length))
+    }
+}
+
+/// A count that statements and tests look at.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) hits: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) read_ahead: AtomicU64,
+    pub(crate) evictions: AtomicU64,
+    pub(crate) evicted_bytes: AtomicU64,
+    pub(crate) written_bytes: AtomicU64,
+}

@@ -1,0 +1,81 @@
+//! Threads of the pool's own that read what was announced.
+//!
+//! They start with the first announcement and end with the pool. The queue is short: an announcement that finds it full
+//! is dropped, since it is a hint, and whoever pins the portion reads it then.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::holding::Holding;
+
+/// Reads under way at once. Disks want several; each is some hundred kilobytes, so few are enough.
+const THREADS: usize = 4;
+const QUEUE_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    portions: VecDeque<(Weak<Holding>, usize)>,
+    threads: usize,
+    closed: bool,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<(Weak<Holding>, usize)> {
+        let mut waiting = self.lock();
+        loop {
+            if waiting.closed {
+                return None;
+            }
+            if let Some(portion) = waiting.portions.pop_front() {
+                return Some(portion);
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The queue and its threads; dropping it ends them.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAhead(Arc<Queue>);
+
+impl ReadAhead {
+    pub(crate) fn announce(&self, holding: Weak<Holding>, portion: usize) {
+        let mut waiting = self.0.lock();
+        let known = waiting.portions.iter().any(|(other, at)| *at == portion && other.ptr_eq(&holding));
+        if waiting.portions.len() >= QUEUE_MAX || known {
+            return;
+        }
+        waiting.portions.push_back((holding, portion));
+        if waiting.threads < THREADS && waiting.portions.len() > waiting.threads {
+            let queue = self.0.clone();
+            let thread = std::thread::Builder::new().name("read ahead".into()).spawn(move || {
+                while let Some((holding, portion)) = queue.next() {
+                    if let Some(holding) = holding.upgrade() {
+                        holding.read_ahead(portion);
+                    }
+                }
+            });
+            // Without a thread there is no reading ahead, and all else holds.
+            waiting.threads += usize::from(thread.is_ok());
+        }
+        drop(waiting);
+        self.0.changed.notify_one();
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.changed.notify_all();
+    }
+}
