@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
-use block::{Block, EncodedBlock, Sketch};
+use block::{Block, EncodedBlock, IndexSpecification, Sketch};
 use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
 
@@ -41,6 +41,15 @@ impl Pool {
         let sketches = encoded.take_sketches();
         let block = Block::open_trusted(shared(slots))?;
         Ok(SealedBlock { block: Arc::new(block), sketches })
+    }
+
+    /// The block with more indices, in slots of their own; its data stay where they are and are shared. Indices that
+    /// cannot be built on the block's data are left out.
+    pub fn with_indices(&self, block: &Block, indices: &[IndexSpecification]) -> Result<Block> {
+        let encoded = block.encode_indices(indices);
+        let mut slots = self.arena.allocate(encoded.len()).map_err(out_of_memory)?;
+        encoded.write_into(&mut slots);
+        block.with_trusted_indices(shared(slots))
     }
 
     /// Takes in a block from bytes of any origin: they are copied, then validated.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use block::{LayoutKind, encode, estimate_row_bytes};
+use block::{EncodeOptions, IndexSpecification, LayoutKind, encode, estimate_row_bytes, sort_parts};
 use types::{Result, Type};
 use vector::Batch;
 
@@ -30,6 +30,7 @@ pub struct BlockWriter {
     pool: Pool,
     columns: Vec<(Type, bool)>,
     options: WriterOptions,
+    encoding: EncodeOptions,
     pending: VecDeque<Batch>,
     pending_rows: usize,
     /// Bytes of a row: of the last block, or estimated.
@@ -49,11 +50,23 @@ impl BlockWriter {
             pool,
             columns,
             options: WriterOptions { block_bytes, ..options },
+            encoding: options.layout.into(),
             pending: VecDeque::new(),
             pending_rows: 0,
             row_bytes: None,
             measured: false,
         }
+    }
+
+    /// Blocks are to be sorted by a column, each by itself, and to hold indices.
+    #[must_use]
+    pub fn sorted_and_indexed(
+        mut self,
+        sorted_by: Option<usize>,
+        indices: Vec<IndexSpecification>,
+    ) -> BlockWriter {
+        self.encoding = EncodeOptions { sorted_by, indices, ..self.encoding };
+        self
     }
 
     /// Rows taken in and not yet sealed.
@@ -114,8 +127,11 @@ impl BlockWriter {
     /// Seals a block of `rows` rows, or of fewer when they do not fit.
     fn cut(&mut self, mut rows: usize) -> Result<SealedBlock> {
         loop {
-            let parts = self.first_rows(rows);
-            let encoded = encode(&self.columns, &parts, self.options.layout)?;
+            let mut parts = self.first_rows(rows);
+            if let Some(sorted) = self.encoding.sorted_by.and_then(|column| sort_parts(&parts, column)) {
+                parts = sorted;
+            }
+            let encoded = encode(&self.columns, &parts, &self.encoding)?;
             let bytes = encoded.len();
             self.row_bytes = Some(bytes as f64 / rows as f64);
             self.measured = true;
@@ -204,6 +220,30 @@ mod tests {
                 at += block.rows();
             }
             assert_eq!(at, from);
+        }
+    }
+
+    #[test]
+    fn blocks_are_sorted_and_indexed_each_by_itself() {
+        use block::IndexKind;
+        let indices = vec![IndexSpecification { kind: IndexKind::Tree, column: 0 }];
+        let options = WriterOptions { layout: LayoutKind::ColumnStore, block_bytes: BLOCK_BYTES_MIN };
+        let pool = Pool::new(Budget::unlimited());
+        let mut writer = BlockWriter::new(pool.clone(), vec![(Type::BigInt, false)], options)
+            .sorted_and_indexed(Some(0), indices.clone());
+        let count = 100_000i64;
+        let numbers: Vec<i64> = (0..count).map(|i| i * 7919 % count).collect();
+        let batch = Batch::new(vec![Vector::from_i64(Type::BigInt, numbers)], count as usize);
+        let mut sealed = writer.push(batch).unwrap();
+        sealed.extend(writer.finish().unwrap());
+        assert!(sealed.len() > 1);
+        for block in sealed.iter().map(|s| &s.block) {
+            assert!(block.bytes() <= BLOCK_BYTES_MIN);
+            assert_eq!((block.sorted_by(), block.indices().count()), (Some(0), 1));
+            assert!(block.plain_i64(0).unwrap().is_sorted());
+            let bare = block.without_index(indices[0]);
+            let again = pool.with_indices(&bare, &indices).unwrap();
+            assert_eq!((bare.indices().count(), again.indices().count()), (0, 1));
         }
     }
 
