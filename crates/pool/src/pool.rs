@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
-use block::{Block, EncodedBlock, EncodedIndices, Metadata, Part, Sketch};
+use block::{Block, EncodedBlock, IndexSpecification, Metadata, Part, Sketch};
 use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
 
@@ -66,11 +66,14 @@ impl Pool {
         Ok(SealedBlock { block: Arc::new(Block::absent(&metadata, holding)), sketches })
     }
 
-    /// The block with indices that were made for it, in slots of their own.
-    pub fn index(&self, block: &Block, indices: &EncodedIndices) -> Result<Arc<Block>> {
-        let mut slots = self.arena().allocate(indices.len()).map_err(|e| self.residency.refused(e))?;
-        indices.write_into(&mut slots);
-        Ok(Arc::new(block.with_trusted_indices(shared(slots))?))
+    /// The block with more indices, in slots of their own; its data stay where they are and are shared. Indices that
+    /// cannot be built on the block's data are left out.
+    pub fn with_indices(&self, block: &Block, indices: &[IndexSpecification]) -> Result<Block> {
+        let pinned = block.pin_all()?;
+        let encoded = pinned.encode_indices(indices);
+        let mut slots = self.arena().allocate(encoded.len()).map_err(|e| self.residency.refused(e))?;
+        encoded.write_into(&mut slots);
+        pinned.with_trusted_indices(shared(slots))
     }
 
     /// Takes in a block from bytes of any origin: they are copied, then validated. It stays in memory.

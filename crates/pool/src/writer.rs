@@ -213,6 +213,31 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_sorted_and_indexed_each_by_itself() {
+        use block::{IndexKind, IndexSpecification};
+        let indices = vec![IndexSpecification { kind: IndexKind::Tree, column: 0 }];
+        let encoding =
+            EncodeOptions { layout: LayoutKind::ColumnStore, sorted_by: Some(0), indices: indices.clone() };
+        let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+        let pool = Pool::new(Budget::unlimited());
+        let mut writer = BlockWriter::new(pool.clone(), vec![(Type::BigInt, false)], options);
+        let count = 100_000i64;
+        let numbers: Vec<i64> = (0..count).map(|i| i * 7919 % count).collect();
+        let batch = Batch::new(vec![Vector::from_i64(Type::BigInt, numbers)], count as usize);
+        let mut sealed = writer.push(batch).unwrap();
+        sealed.extend(writer.finish().unwrap());
+        assert!(sealed.len() > 1);
+        for block in sealed.iter().map(|s| &s.block) {
+            assert!(block.bytes() <= BLOCK_BYTES_MIN);
+            assert_eq!((block.sorted_by(), block.indices().count()), (Some(0), 1));
+            assert!(block.plain_i64(0).unwrap().is_sorted());
+            let bare = block.without_index(indices[0]);
+            let again = pool.with_indices(&bare, &indices).unwrap();
+            assert_eq!((bare.indices().count(), again.indices().count()), (0, 1));
+        }
+    }
+
+    #[test]
     fn a_row_larger_than_a_block_gets_its_own() {
         let options = WriterOptions { block_bytes: 1, ..Default::default() };
         let mut writer = BlockWriter::new(Pool::new(Budget::unlimited()), vec![(Type::Text, true)], options);

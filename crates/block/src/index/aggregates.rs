@@ -20,7 +20,7 @@ use crate::Coding;
 use crate::layout::{take_u32, take_u64};
 use crate::stripe::{Stripe, Values};
 
-/// Rows of a zone: a scan of so many costs about what it costs to decide that it is not needed a hundred times over.
+/// Rows of a zone: a scan of so many costs ten times what it costs to decide that it is not needed.
 pub const ZONE_ROWS: usize = 1024;
 const ZONE_BYTES: usize = 48;
 
