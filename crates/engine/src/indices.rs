@@ -95,12 +95,8 @@ impl Session {
             if block.indices().any(|(there, _)| there == wanted) {
                 return Ok(None);
             }
-            let encoded = block.encode_indices(&[wanted]);
-            if encoded.is_empty() {
-                Ok(None)
-            } else {
-                self.database.shared.pool.index(block, &encoded).map(Some)
-            }
+            let indexed = self.database.shared.pool.with_indices(block, &[wanted])?;
+            Ok(indexed.indices().any(|(there, _)| there == wanted).then(|| Arc::new(indexed)))
         })?;
         Ok(done)
     }
