@@ -214,7 +214,7 @@ fn merge(random: &mut Random, rows: &Rows) -> (String, Expected) {
     }
     let lone = if by_source { "WHEN NOT MATCHED BY SOURCE AND t.k % 5 = 0 THEN DELETE" } else { "" };
     let sql = format!(
-        "MERGE INTO t USING (VALUES {}) AS s(k, a, b) ON t.k = s.k \
+        "MERGE INTO t USING (SELECT k, a::BIGINT AS a, b::TEXT AS b FROM (VALUES {}) AS v(k, a, b)) AS s ON t.k = s.k \
          WHEN MATCHED AND s.a IS NULL THEN DELETE \
          WHEN MATCHED AND s.b IS NOT NULL THEN UPDATE SET a = s.a \
          WHEN NOT MATCHED AND s.k % 2 = 0 THEN INSERT VALUES (s.k, s.a, s.b) \

@@ -5,6 +5,7 @@
 //! statement's result.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use block::Bitmap;
@@ -18,8 +19,11 @@ use vector::Batch;
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, conform, result_schema};
+use crate::run::{Purpose, cancelled, conform, result_schema};
 use crate::verify::RowChanges;
+
+/// Fewer rows are not worth another thread.
+const ROWS_A_THREAD_MIN: usize = 50_000;
 
 impl Session {
     pub(crate) fn modify(
@@ -34,18 +38,17 @@ impl Session {
         let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
         let batches = conform(run.result.batches, &schema)?;
         let returned = schema.len() - returning.unwrap_or(0);
-        let mut changes = Changes::new(self, kind, &known, conflict);
+        let mut changes = Changes::new(kind, &known, conflict);
         let mut rows = Vec::new();
         for batch in batches {
             self.go_on()?;
             let kept = changes.take(&batch)?;
             if returning.is_some() {
-                let columns = batch.columns[returned..].to_vec();
-                rows.push(Batch::new(columns, batch.rows).gather(&kept));
+                rows.push(rows_of(&batch, returned..schema.len(), &kept));
             }
         }
-        let Changes { doomed, writer, mut added, count, .. } = changes;
-        added.append(&mut writer.finish()?);
+        let Changes { doomed, fresh, count, .. } = changes;
+        let added = self.encoded(&known, fresh)?;
         let stored = known.data.stored();
         let deleted: Vec<(BlockId, Arc<Bitmap>)> =
             doomed.into_iter().map(|(ordinal, rows)| (stored[ordinal as usize].id, Arc::new(rows))).collect();
@@ -65,6 +68,39 @@ impl Session {
                 Ok(ResultSet::returning(schema, rows, tag))
             }
         }
+    }
+
+    /// New rows as blocks of the table, in their order; many rows are encoded by as many threads as there are workers.
+    fn encoded(&self, table: &Table, batches: Vec<Batch>) -> Result<Vec<SealedBlock>> {
+        let rows: usize = batches.iter().map(|b| b.rows).sum();
+        let threads = self.database.workers().min(rows / ROWS_A_THREAD_MIN).max(1);
+        let part = |batches: &[Batch]| -> Result<Vec<SealedBlock>> {
+            let pool = self.database.shared.pool.clone();
+            let mut writer = BlockWriter::new(pool, table.declarations(), table.writer_options());
+            let mut blocks = Vec::new();
+            for batch in batches {
+                self.cancel_token().check_clock().map_or(Ok(()), |why| Err(cancelled(why)))?;
+                blocks.append(&mut writer.push(batch.clone())?);
+            }
+            blocks.append(&mut writer.finish()?);
+            Ok(blocks)
+        };
+        if threads == 1 {
+            return part(&batches);
+        }
+        let share = batches.len().div_ceil(threads);
+        let parts: Vec<Result<Vec<SealedBlock>>> = std::thread::scope(|scope| {
+            let part = &part;
+            let running: Vec<_> =
+                batches.chunks(share).map(|batches| scope.spawn(move || part(batches))).collect();
+            let lost = |_| Err(Error::internal("a thread that encodes rows failed"));
+            running.into_iter().map(|thread| thread.join().unwrap_or_else(lost)).collect()
+        });
+        let mut blocks = Vec::new();
+        for part in parts {
+            blocks.append(&mut part?);
+        }
+        Ok(blocks)
     }
 
     pub(crate) fn truncate(
@@ -120,18 +156,15 @@ struct Changes<'a> {
     keys: Vec<HashSet<Vec<Value>>>,
     /// By ordinal of the block.
     doomed: BTreeMap<u32, Bitmap>,
-    writer: BlockWriter,
-    added: Vec<SealedBlock>,
+    /// New rows, as they conform to the table.
+    fresh: Vec<Batch>,
     count: usize,
 }
 
 impl<'a> Changes<'a> {
-    fn new(session: &Session, kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>) -> Self {
-        let pool = session.database.shared.pool.clone();
-        let writer = BlockWriter::new(pool, table.declarations(), table.writer_options());
+    fn new(kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>) -> Self {
         let keys = conflict.iter().flat_map(|c| &c.keys).map(|_| HashSet::new()).collect();
-        let (doomed, added) = (BTreeMap::new(), Vec::new());
-        Changes { kind, table, conflict, keys, doomed, writer, added, count: 0 }
+        Changes { kind, table, conflict, keys, doomed: BTreeMap::new(), fresh: Vec::new(), count: 0 }
     }
 
     /// Takes note of a batch; the rows of it that something is done for.
@@ -156,9 +189,8 @@ impl<'a> Changes<'a> {
         self.count += kept.len();
         if !fresh.is_empty() {
             let width = self.table.columns.len();
-            let columns = batch.columns[Modification::LEADING..Modification::LEADING + width].to_vec();
-            let rows = Batch::new(columns, batch.rows).gather(&fresh);
-            self.added.append(&mut self.writer.push(conforming(self.table, rows)?)?);
+            let rows = rows_of(batch, Modification::LEADING..Modification::LEADING + width, &fresh);
+            self.fresh.push(conforming(self.table, rows)?);
         }
         Ok(kept)
     }
@@ -205,6 +237,12 @@ impl<'a> Changes<'a> {
             ModificationKind::Insert => Err(twice("ON CONFLICT DO UPDATE")),
         }
     }
+}
+
+/// Some rows of some columns of a batch.
+fn rows_of(batch: &Batch, columns: Range<usize>, rows: &[u32]) -> Batch {
+    let whole = Batch::new(batch.columns[columns].to_vec(), batch.rows);
+    if rows.len() == batch.rows { whole } else { whole.gather(rows) }
 }
 
 fn twice(command: &str) -> Error {

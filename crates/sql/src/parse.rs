@@ -55,6 +55,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);
+    take_abort(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
     nested_syntax::take_types(text, &mut tokens);
@@ -158,6 +159,14 @@ fn take_summarize(tokens: &mut [TokenWithSpan]) -> bool {
     let Some(first) = first.filter(|t| is_word(t, "summarize")) else { return false };
     first.token = Token::make_keyword("DESCRIBE");
     true
+}
+
+/// Makes ROLLBACK of ABORT, PostgreSQL's own word for it.
+fn take_abort(tokens: &mut [TokenWithSpan]) {
+    let first = tokens.iter_mut().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    if let Some(first) = first.filter(|t| is_word(t, "abort")) {
+        first.token = Token::make_keyword("ROLLBACK");
+    }
 }
 
 /// Makes ALTER TABLE of ALTER VIEW, of which the parser knows another form only.

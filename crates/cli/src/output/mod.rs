@@ -22,6 +22,9 @@ pub struct Style {
 }
 
 pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style) -> io::Result<()> {
+    if let (Some(warning), Format::Table) = (result.warning(), style.format) {
+        writeln!(out, "WARNING: {warning}")?;
+    }
     if !result.has_rows() {
         return if style.format == Format::Table { writeln!(out, "{}", result.tag()) } else { Ok(()) };
     }

@@ -18,8 +18,8 @@ use plan::{
     ROW_REFERENCE, RowAction,
 };
 use sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr as Ast, Ident, ObjectName as NameSyntax, Query, SelectItem,
-    TableWithJoins, With,
+    Assignment, AssignmentTarget, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectName as NameSyntax, Query, SelectItem, TableWithJoins, With,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -356,9 +356,10 @@ impl<'a> ExprBinder<'_, 'a> {
 
     /// `(a, b) = (x, y)`, `(a, b) = ROW(x, y)` and `(a, b) = (SELECT x, y ...)`.
     fn assigned_row(&mut self, ast: &'a Ast, info: &RelationInfo, places: &[usize]) -> Result<Vec<Expr>> {
-        let items: &'a [Ast] = match ast {
-            Ast::Tuple(items) => items,
-            Ast::Nested(_) if places.len() == 1 => std::slice::from_ref(ast),
+        let items: Vec<&'a Ast> = match ast {
+            Ast::Tuple(items) => items.iter().collect(),
+            Ast::Nested(inner) if places.len() == 1 && !matches!(strip(inner), Ast::Subquery(_)) => vec![ast],
+            Ast::Function(call) if call.name.to_string().eq_ignore_ascii_case("row") => row_items(call),
             Ast::Subquery(query) => return self.assigned_query(query, info, places),
             Ast::Nested(inner) if matches!(strip(inner), Ast::Subquery(_)) => {
                 return self.assigned_row(strip(inner), info, places);
@@ -372,7 +373,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if items.len() != places.len() {
             return Err(other_number());
         }
-        items.iter().zip(places).map(|(item, at)| self.assigned_value(item, info, *at)).collect()
+        items.into_iter().zip(places).map(|(item, at)| self.assigned_value(item, info, *at)).collect()
     }
 
     fn assigned_query(
@@ -400,6 +401,16 @@ impl Binder<'_> {
             None => Ok(super::null_of(field.ty)),
         }
     }
+}
+
+/// The values of `ROW(x, y)`.
+fn row_items(call: &Function) -> Vec<&Ast> {
+    let FunctionArguments::List(list) = &call.args else { return vec![] };
+    let values = list.args.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
+        _ => None,
+    });
+    values.collect()
 }
 
 fn other_number() -> Error {

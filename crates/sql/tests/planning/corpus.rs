@@ -61,8 +61,11 @@ const RUN_TIME: [&str; 23] = [
 
 /// Files about what the catalog lists and how it is altered, which the one of these tests does not follow, and about
 /// columns that come from a table's rows.
-const OF_THE_CATALOG: [&str; 7] = [
+const OF_THE_CATALOG: [&str; 10] = [
     "ddl/add_constraint.slt",
+    "dml/on_conflict.slt",
+    "dml/sequences.slt",
+    "dml/truncate.slt",
     "nested/tables.slt",
     "select/pivot_statement.slt",
     "definitions/comments.slt",
@@ -84,7 +87,8 @@ fn corpus_plans() {
     for path in paths {
         let catalog = Catalog::default();
         let short = path.strip_prefix(&root).unwrap().display().to_string();
-        if OF_THE_CATALOG.contains(&short.as_str()) {
+        // Whether a statement may run in a transaction is the session's affair.
+        if OF_THE_CATALOG.contains(&short.as_str()) || short.starts_with("transactions/") {
             continue;
         }
         for record in records(&std::fs::read_to_string(&path).unwrap()) {
