@@ -243,12 +243,20 @@ fn replay_all(mut snapshot: Snapshot, payloads: &[Vec<u8>], source: &mut Source<
             source.without_damaged_parents(change);
         }
         if !changes.is_empty() {
-            snapshot = replay(snapshot, &changes, source.pool)?;
+            snapshot = replay(snapshot, &changes, source.pool).map_err(does_not_replay)?;
         } else {
             snapshot.version += 1;
         }
     }
     Ok(snapshot)
+}
+
+/// A change that was made once and cannot be made again is no user's mistake: the log says something else than was done.
+fn does_not_replay(error: Error) -> Error {
+    match error.state() {
+        SqlState::OutOfMemory | SqlState::DataCorrupted | SqlState::IoError => error,
+        _ => malformed(&format!("a logged change cannot be made again: {}", error.message())),
+    }
 }
 
 /// Foreign keys refer to columns that are there.
