@@ -49,17 +49,16 @@ pub(crate) fn read_blocks(
     Ok(blocks.into_iter().flatten().collect())
 }
 
-/// Parts and places of blocks, without opening them.
-pub(crate) fn read_descriptions(r: &mut ByteReader<'_>) -> Result<Vec<(Vec<PartId>, Vec<(u32, u32)>)>> {
-    let described = r.list(Described::read)?;
-    Ok(described.into_iter().map(|d| (d.parts, d.places)).collect())
+/// Blocks, without opening them.
+pub(crate) fn read_descriptions(r: &mut ByteReader<'_>) -> Result<Vec<Described>> {
+    r.list(Described::read)
 }
 
 /// A stored block, its parts not opened.
-struct Described {
+pub(crate) struct Described {
     id: BlockId,
-    parts: Vec<PartId>,
-    places: Vec<(u32, u32)>,
+    pub(crate) parts: Vec<PartId>,
+    pub(crate) places: Vec<(u32, u32)>,
     sketches: Vec<Sketch>,
     live: Option<Bitmap>,
 }

@@ -9,7 +9,7 @@ use types::Result;
 
 use super::Store;
 use super::bytes::ByteReader;
-use super::catalog_file::{self, CatalogFile, permanent_tables};
+use super::catalog_file::{self, CatalogFile, NamedPart, permanent_tables};
 use super::changes::{NewPart, Place, read_parts};
 use super::log_format::{check_header, scan};
 use super::names::{Listing, block_file_name, catalog_name, log_name, read_identity};
@@ -231,10 +231,10 @@ impl Store {
         let section = catalog.section(position)?;
         let places: HashMap<PartId, Place> = section.places.iter().copied().collect();
         for (block, parts) in section.parts_of_blocks()?.into_iter().enumerate() {
-            for (id, names) in parts {
+            for NamedPart { id, columns } in parts {
                 if let Some(place) = places.get(&id) {
                     let of = (damaged.schema.clone(), damaged.name.clone());
-                    self.check_part(*place, Some(of), Some(block), &names, found);
+                    self.check_part(*place, Some(of), Some(block), &columns, found);
                 }
             }
         }

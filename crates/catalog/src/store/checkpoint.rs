@@ -45,6 +45,10 @@ impl Store {
     /// before, and can be written on.
     pub fn checkpoint(&self) -> Result<Checkpointed> {
         let _turn = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint_in_turn()
+    }
+
+    pub(super) fn checkpoint_in_turn(&self) -> Result<Checkpointed> {
         let log = self.log()?;
         let (number, fresh) = {
             let state = self.state();

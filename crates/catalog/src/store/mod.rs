@@ -13,6 +13,7 @@
 //! file had already taken is an orphan. After a sync that failed the database takes no more changes until it is
 //! opened again (`log.rs`).
 
+mod backup;
 mod block_files;
 mod blocks;
 mod bytes;

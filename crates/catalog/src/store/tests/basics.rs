@@ -129,6 +129,44 @@ fn readers_keep_what_a_checkpoint_removes() {
 }
 
 #[test]
+fn a_backup_is_the_state_of_one_moment() {
+    let files = SimulatedFiles::new(1);
+    let opened = filled(&files, 20_000);
+    commit(&opened.catalog, &[Step::Delete("t".into(), 4)], true).unwrap();
+    let (copies, over) = (SimulatedFiles::new(2), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Relaxed) {
+                commit(&opened.catalog, &[Step::Append("t".into(), rows(1_000_000, 2))], false).unwrap();
+                opened.store.checkpoint().unwrap();
+            }
+        });
+        assert!(opened.store.back_up(&copies).unwrap() > 20_000);
+        over.store(true, Relaxed);
+    });
+    assert_eq!(opened.store.back_up(&copies).unwrap_err().state(), SqlState::DuplicateTable);
+    let copy = open(&copies.restart(Loss::Power)).unwrap();
+    let there = Model::of(&copy.catalog.snapshot());
+    let original = Model::of(&opened.catalog.snapshot());
+    let (there, original) = (&there.tables["t"].rows, &original.tables["t"].rows);
+    let added = there.len() - 17_143;
+    assert!(added % 2 == 0 && original.starts_with(there), "{added}");
+    assert_eq!(copy.store.check().unwrap(), []);
+    // A copy that broke off is no database.
+    for after in 0..12 {
+        let copies = SimulatedFiles::new(after);
+        let kind = pool::files::FaultKind::PowerLoss;
+        copies.inject(pool::files::Fault { operation: None, after, kind, lasting: false });
+        let done = opened.store.back_up(&copies).is_ok();
+        let opened = open_as(&copies.restart(Loss::Power), Access::Read);
+        assert!(!done || opened.is_ok());
+        assert!(
+            opened.is_err() || Model::of(&opened.unwrap().catalog.snapshot()).tables["t"].rows == *original
+        );
+    }
+}
+
+#[test]
 fn temporary_tables_are_not_kept() {
     let files = SimulatedFiles::new(1);
     let opened = filled(&files, 5);

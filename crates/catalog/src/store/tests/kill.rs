@@ -91,10 +91,9 @@ fn start_and_kill(folder: &Path, operations: Option<u64>, moment: Duration) -> [
         // The line that was being written when it was killed may be a part of one.
         let line = String::from_utf8_lossy(&line).into_owned();
         let words: Vec<&str> = line.split("committed ").last().unwrap_or("").split(' ').collect();
-        if let [thread, value] = words[..] {
-            if let (Ok(thread), Ok(value)) = (thread.parse::<usize>(), value.parse::<i64>()) {
-                last[thread] = last[thread].max(Some(value));
-            }
+        let [thread, value] = words[..] else { continue };
+        if let (Ok(thread), Ok(value)) = (thread.parse::<usize>(), value.parse::<i64>()) {
+            last[thread] = last[thread].max(Some(value));
         }
     }
     child.wait().unwrap();
