@@ -79,7 +79,14 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
     let Described { id, parts, places, sketches, live } = Described::read(r)?;
     let Some(source) = source else { return Ok(None) };
     let whole = parts.into_iter().map(|id| source.part(id)).collect::<Result<Vec<_>>>()?;
-    let block = Block::assembled(&whole, &places).ok_or_else(|| malformed("a block of unlike parts"))?;
+    let all_in_order = |block: &Block| block.places() == places;
+    let block = match whole.as_slice() {
+        [only] if all_in_order(only) => only.clone(),
+        _ => {
+            let assembled = Block::assembled(&whole, &places);
+            Arc::new(assembled.ok_or_else(|| malformed("a block of unlike parts"))?)
+        }
+    };
     if sketches.len() != places.len() {
         return Err(malformed("a block with other sketches than columns"));
     }
@@ -88,7 +95,7 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
     }
     let deleted = live.and_then(Deleted::from_live).map(Arc::new);
     id.keep_clear_of();
-    Ok(Some(StoredBlock { id, block: Arc::new(block), sketches: sketches.into(), deleted, merged_of: None }))
+    Ok(Some(StoredBlock { id, block, sketches: sketches.into(), deleted, merged_of: None }))
 }
 
 /// Few rows have few registers set: those are listed. Many have most: all are written.

@@ -84,6 +84,7 @@ impl Store {
         state.catalog_number = number;
         state.recorded = &pending.snapshot | &pending.since;
         state.log_files = pending.files;
+        state.log_records = pending.records;
         state.catalog_files =
             pending.snapshot.iter().filter_map(|id| state.place(*id)).map(|place| place.file).collect();
         // A part that nobody holds can be named by nobody.

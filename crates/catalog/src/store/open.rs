@@ -116,6 +116,7 @@ impl Store {
             latest,
             log_number,
             catalog_number: recovered.catalog_number,
+            log_records: recovered.replayed,
             recorded: recovered.recorded,
             pending: None,
             places: recovered.places,

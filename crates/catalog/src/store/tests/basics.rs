@@ -299,3 +299,26 @@ fn databases_of_every_format_version_open() {
     }
     assert_eq!(versions, log_format::VERSION);
 }
+
+/// What a log of many small commits costs; at this length it wants a checkpoint.
+#[test]
+fn a_log_of_many_records_wants_a_checkpoint() {
+    let files = SimulatedFiles::new(1);
+    let opened = open(&files).unwrap();
+    commit(&opened.catalog, &[Step::Create("t".into())], false).unwrap();
+    let began = Instant::now();
+    let mut count = 0;
+    while !opened.store.wants_checkpoint() {
+        commit(&opened.catalog, &[Step::Append("t".into(), rows(count, 1))], false).unwrap();
+        count += 1;
+    }
+    assert_eq!(count as u64, LOG_RECORDS_MAX);
+    println!("{count} one-row commits: {:?}, {} bytes of log", began.elapsed(), opened.store.log_bytes());
+    let began = Instant::now();
+    let again = open(&files.restart(Loss::Process)).unwrap();
+    println!("replayed {} in {:?}", again.report.replayed, began.elapsed());
+    assert!(again.store.wants_checkpoint());
+    assert_eq!(again.catalog.snapshot().table(None, "t").unwrap().rows(), count as u64);
+    again.store.checkpoint().unwrap();
+    assert!(!again.store.wants_checkpoint());
+}
