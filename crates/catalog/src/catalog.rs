@@ -162,11 +162,13 @@ impl Catalog {
 
     /// Shows a state to readers when all that it rests on is durable; `number` is the last record of that.
     fn publish(&self, next: Arc<Snapshot>, number: u64) -> Result<()> {
-        if let (Some(log), 1..) = (&self.log, number) {
-            if let Err(error) = log.wait(number) {
-                self.go_back(number);
-                return Err(error);
-            }
+        let durable = match &self.log {
+            Some(log) if number > 0 => log.wait(number),
+            _ => Ok(()),
+        };
+        if let Err(error) = durable {
+            self.go_back(number);
+            return Err(error);
         }
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         // A later commit that became durable together with this one may have been faster.

@@ -49,17 +49,16 @@ pub(crate) fn read_blocks(
     Ok(blocks.into_iter().flatten().collect())
 }
 
-/// Parts and places of blocks, without opening them.
-pub(crate) fn read_descriptions(r: &mut ByteReader<'_>) -> Result<Vec<(Vec<PartId>, Vec<(u32, u32)>)>> {
-    let described = r.list(Described::read)?;
-    Ok(described.into_iter().map(|d| (d.parts, d.places)).collect())
+/// Blocks, without opening them.
+pub(crate) fn read_descriptions(r: &mut ByteReader<'_>) -> Result<Vec<Described>> {
+    r.list(Described::read)
 }
 
 /// A stored block, its parts not opened.
-struct Described {
+pub(crate) struct Described {
     id: BlockId,
-    parts: Vec<PartId>,
-    places: Vec<(u32, u32)>,
+    pub(crate) parts: Vec<PartId>,
+    pub(crate) places: Vec<(u32, u32)>,
     sketches: Vec<Sketch>,
     live: Option<Bitmap>,
 }
@@ -80,7 +79,14 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
     let Described { id, parts, places, sketches, live } = Described::read(r)?;
     let Some(source) = source else { return Ok(None) };
     let whole = parts.into_iter().map(|id| source.part(id)).collect::<Result<Vec<_>>>()?;
-    let block = Block::assembled(&whole, &places).ok_or_else(|| malformed("a block of unlike parts"))?;
+    let all_in_order = |block: &Block| block.places() == places;
+    let block = match whole.as_slice() {
+        [only] if all_in_order(only) => only.clone(),
+        _ => {
+            let assembled = Block::assembled(&whole, &places);
+            Arc::new(assembled.ok_or_else(|| malformed("a block of unlike parts"))?)
+        }
+    };
     if sketches.len() != places.len() {
         return Err(malformed("a block with other sketches than columns"));
     }
@@ -89,7 +95,7 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
     }
     let deleted = live.and_then(Deleted::from_live).map(Arc::new);
     id.keep_clear_of();
-    Ok(Some(StoredBlock { id, block: Arc::new(block), sketches: sketches.into(), deleted, merged_of: None }))
+    Ok(Some(StoredBlock { id, block, sketches: sketches.into(), deleted, merged_of: None }))
 }
 
 /// Few rows have few registers set: those are listed. Many have most: all are written.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use types::{Result, Type};
 
-use super::blocks::{PartSource, parts_of, read_blocks, read_descriptions, write_blocks};
+use super::blocks::{Described, PartSource, parts_of, read_blocks, read_descriptions, write_blocks};
 use super::bytes::{ByteReader, ByteWriter, malformed};
 use super::changes::{Place, read_place, write_place};
 use super::definitions::{
@@ -136,6 +136,12 @@ pub(crate) struct CatalogFile {
     bytes: Vec<u8>,
     /// From, to and checksum of each table's section.
     sections: Vec<(usize, usize, u64)>,
+}
+
+/// A part, and the names of its columns that a table has.
+pub(crate) struct NamedPart {
+    pub(crate) id: PartId,
+    pub(crate) columns: HashMap<u32, String>,
 }
 
 /// A table's section, its blocks not read yet.
@@ -294,15 +300,16 @@ fn empty_table() -> Table {
 
 impl TableSection<'_> {
     /// The parts of each block, with the names of the columns that lie in them, without opening any.
-    pub(crate) fn parts_of_blocks(&self) -> Result<Vec<Vec<(PartId, HashMap<u32, String>)>>> {
+    pub(crate) fn parts_of_blocks(&self) -> Result<Vec<Vec<NamedPart>>> {
         let fields = self.table.columns.fields();
         let blocks = read_descriptions(&mut self.blocks.clone())?;
-        let named = |part: usize, places: &[(u32, u32)]| {
-            let there = places.iter().zip(fields).filter(|((at, _), _)| *at as usize == part);
-            there.map(|((_, column), field)| (*column, field.name.clone())).collect()
-        };
-        let of_block = |(parts, places): (Vec<PartId>, Vec<(u32, u32)>)| {
-            parts.into_iter().enumerate().map(|(at, id)| (id, named(at, &places))).collect()
+        let of_block = |block: Described| {
+            let columns = |part: usize| {
+                let there = block.places.iter().zip(fields).filter(|((at, _), _)| *at as usize == part);
+                there.map(|((_, column), field)| (*column, field.name.clone())).collect()
+            };
+            let parts = block.parts.iter().enumerate();
+            parts.map(|(at, id)| NamedPart { id: *id, columns: columns(at) }).collect()
         };
         Ok(blocks.into_iter().map(of_block).collect())
     }

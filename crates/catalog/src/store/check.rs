@@ -8,11 +8,12 @@ use pool::files::read_all;
 use types::Result;
 
 use super::Store;
-use super::catalog_file::{self, permanent_tables};
-use super::changes::Place;
+use super::bytes::ByteReader;
+use super::catalog_file::{self, CatalogFile, NamedPart, permanent_tables};
+use super::changes::{NewPart, Place, read_parts};
 use super::log_format::{check_header, scan};
 use super::names::{Listing, block_file_name, catalog_name, log_name, read_identity};
-use crate::{PartId, Snapshot, Table};
+use crate::{DamagedTable, PartId, Snapshot, Table};
 
 /// Bytes that are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +52,8 @@ impl Damage {
 }
 
 impl Store {
-    /// Reads everything that the newest state rests on, and lists what is damaged. Commits and checkpoints go on, but for
-    /// checkpoints, which wait.
+    /// Reads everything that the newest state rests on, and lists what is damaged. Readers and commits go on; checkpoints
+    /// wait.
     pub fn check(&self) -> Result<Vec<Damage>> {
         let _still = self.checkpoints.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut found = Vec::new();
@@ -64,7 +65,7 @@ impl Store {
             let places: HashMap<PartId, Place> = state.places.iter().map(|(id, (p, _))| (*id, *p)).collect();
             (state.latest.clone(), places, state.catalog_number)
         };
-        self.check_catalog_and_logs(catalog_number, &mut found)?;
+        self.check_catalog_and_logs(catalog_number, &places, &mut found)?;
         for table in permanent_tables(&snapshot) {
             self.check_table(table, &places, &mut found);
         }
@@ -72,9 +73,21 @@ impl Store {
         Ok(found)
     }
 
-    fn check_catalog_and_logs(&self, number: u64, found: &mut Vec<Damage>) -> Result<()> {
+    /// A file's bytes; that they cannot be read is damage, too.
+    fn bytes_of(&self, name: &str, found: &mut Vec<Damage>) -> Option<Vec<u8>> {
+        read_all(&*self.files, name)
+            .map_err(|error| found.push(Damage::of_file(name.to_owned(), 0, error.message().to_owned())))
+            .ok()
+    }
+
+    fn check_catalog_and_logs(
+        &self,
+        number: u64,
+        places: &HashMap<PartId, Place>,
+        found: &mut Vec<Damage>,
+    ) -> Result<()> {
         let name = catalog_name(number);
-        let bytes = read_all(&*self.files, &name)?;
+        let Some(bytes) = self.bytes_of(&name, found) else { return Ok(()) };
         let length = bytes.len() as u64;
         let mut next_record = None;
         match catalog_file::read(bytes, &name, &self.id, number) {
@@ -93,13 +106,18 @@ impl Store {
         let listing = Listing::of(&*self.files)?;
         for number in listing.logs.into_iter().filter(|n| *n >= number) {
             let name = log_name(number);
-            let bytes = read_all(&*self.files, &name)?;
+            let Some(bytes) = self.bytes_of(&name, found) else { return Ok(()) };
             let Some(first) = next_record else { continue };
             let scanned =
                 check_header(&bytes, &name, &self.id, number).and_then(|()| scan(&bytes, &name, first));
             match scanned {
                 // A tail that is not whole is being written.
-                Ok(scan) => next_record = Some(first + scan.records.len() as u64),
+                Ok(scan) => {
+                    next_record = Some(first + scan.records.len() as u64);
+                    for record in &scan.records {
+                        self.check_parts_of_record(&bytes[record.payload.clone()], places, found);
+                    }
+                }
                 Err(error) => {
                     let what = error.message().to_owned();
                     found.push(Damage::of_file(name, bytes.len() as u64, what));
@@ -108,6 +126,26 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Parts that a record put into a block file, and that no table has now: those of tables that could not be read.
+    fn check_parts_of_record(
+        &self,
+        payload: &[u8],
+        places: &HashMap<PartId, Place>,
+        found: &mut Vec<Damage>,
+    ) {
+        let parts = read_parts(&mut ByteReader::new(payload)).unwrap_or_default();
+        let unseen = parts.into_iter().filter(|(id, _)| !places.contains_key(id));
+        for place in unseen.filter_map(|(_, part)| match part {
+            NewPart::Placed(place) => Some(place),
+            NewPart::Inline(_) => None,
+        }) {
+            // A checkpoint may have removed the file of a part that nobody needs.
+            if self.blocks.reader(place.file).is_ok() {
+                self.check_part(place, None, None, &HashMap::new(), found);
+            }
+        }
     }
 
     fn check_table(&self, table: &Table, places: &HashMap<PartId, Place>, found: &mut Vec<Damage>) {
@@ -164,21 +202,39 @@ impl Store {
             return Ok(());
         }
         let name = catalog_name(number);
-        let Ok(catalog) = catalog_file::read(read_all(&*self.files, &name)?, &name, &self.id, number) else {
+        let bytes = self.bytes_of(&name, found).unwrap_or_default();
+        let catalog = catalog_file::read(bytes, &name, &self.id, number).ok();
+        for damaged in snapshot.damaged() {
+            let before = found.len();
+            if let Some(catalog) = &catalog {
+                // What cannot be read of it is listed as the table's own error.
+                let _ = self.check_damaged_table(catalog, damaged, found);
+            }
+            let of = Some((damaged.schema.clone(), damaged.name.clone()));
+            if found.len() == before && found.iter().all(|damage| damage.table != of) {
+                let what = damaged.error.message().to_owned();
+                found.push(Damage { table: of, ..Damage::of_file(name.clone(), 0, what) });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_damaged_table(
+        &self,
+        catalog: &CatalogFile,
+        damaged: &DamagedTable,
+        found: &mut Vec<Damage>,
+    ) -> Result<()> {
+        let Some(position) = catalog.tables.iter().position(|named| named.id == damaged.id) else {
             return Ok(());
         };
-        for damaged in snapshot.damaged() {
-            let Some(position) = catalog.tables.iter().position(|named| named.id == damaged.id) else {
-                continue;
-            };
-            let Ok(section) = catalog.section(position) else { continue };
-            for (block, parts) in section.parts_of_blocks()?.into_iter().enumerate() {
-                for (id, names) in parts {
-                    let place = section.places.iter().find(|(part, _)| *part == id);
-                    if let Some((_, place)) = place {
-                        let of = (damaged.schema.clone(), damaged.name.clone());
-                        self.check_part(*place, Some(of), Some(block), &names, found);
-                    }
+        let section = catalog.section(position)?;
+        let places: HashMap<PartId, Place> = section.places.iter().copied().collect();
+        for (block, parts) in section.parts_of_blocks()?.into_iter().enumerate() {
+            for NamedPart { id, columns } in parts {
+                if let Some(place) = places.get(&id) {
+                    let of = (damaged.schema.clone(), damaged.name.clone());
+                    self.check_part(*place, Some(of), Some(block), &columns, found);
                 }
             }
         }

@@ -45,6 +45,10 @@ impl Store {
     /// before, and can be written on.
     pub fn checkpoint(&self) -> Result<Checkpointed> {
         let _turn = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint_in_turn()
+    }
+
+    pub(super) fn checkpoint_in_turn(&self) -> Result<Checkpointed> {
         let log = self.log()?;
         let (number, fresh) = {
             let state = self.state();
@@ -80,6 +84,7 @@ impl Store {
         state.catalog_number = number;
         state.recorded = &pending.snapshot | &pending.since;
         state.log_files = pending.files;
+        state.log_records = pending.records;
         state.catalog_files =
             pending.snapshot.iter().filter_map(|id| state.place(*id)).map(|place| place.file).collect();
         // A part that nobody holds can be named by nobody.

@@ -13,6 +13,7 @@
 //! file had already taken is an orphan. After a sync that failed the database takes no more changes until it is
 //! opened again (`log.rs`).
 
+mod backup;
 mod block_files;
 mod blocks;
 mod bytes;
@@ -51,8 +52,11 @@ use crate::{Change, CommitLog, PartId, Snapshot};
 /// New parts of a commit that together have fewer bytes go into its record; others into a block file. A record costs
 /// its bytes twice (once more at the checkpoint), a file two more syncs.
 const INLINE_BYTES_MAX: usize = 256 << 10;
-/// A log longer than this wants a checkpoint: recovery reads and replays some hundred MB a second.
+/// A log longer than this wants a checkpoint: it is read, and blocks in it are opened, before anything can be asked.
 const LOG_BYTES_MAX: u64 = 64 << 20;
+/// And one of more records: making a one-row commit again takes some 80 us (docs/results/durability.md), so that opening
+/// after a crash stays under two seconds.
+const LOG_RECORDS_MAX: u64 = 20_000;
 
 /// The files of an open database.
 #[derive(Debug)]
@@ -79,6 +83,8 @@ struct State {
     /// The log being written, and the checkpoint that recovery would begin with.
     log_number: u64,
     catalog_number: u64,
+    /// Records that recovery would make again.
+    log_records: u64,
     /// The parts that recovery would know.
     recorded: HashSet<PartId>,
     /// While a checkpoint is made: those of its snapshot, and those logged since it was taken. Whether recovery will
@@ -97,6 +103,7 @@ struct Pending {
     snapshot: HashSet<PartId>,
     since: HashSet<PartId>,
     files: HashSet<u64>,
+    records: u64,
 }
 
 impl State {
@@ -110,6 +117,10 @@ impl State {
     }
 
     fn record(&mut self, parts: impl Iterator<Item = PartId>, files: impl Iterator<Item = u64>) {
+        self.log_records += 1;
+        if let Some(pending) = &mut self.pending {
+            pending.records += 1;
+        }
         for part in parts {
             self.recorded.insert(part);
             if let Some(pending) = &mut self.pending {
@@ -163,7 +174,7 @@ impl Store {
 
     /// True when `checkpoint` should be called soon, from a thread that has time.
     pub fn wants_checkpoint(&self) -> bool {
-        self.log_bytes() > LOG_BYTES_MAX
+        self.log_bytes() > LOG_BYTES_MAX || self.state().log_records > LOG_RECORDS_MAX
     }
 
     /// Writes parts to a block file of their own, and remembers where.

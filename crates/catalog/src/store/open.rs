@@ -116,6 +116,7 @@ impl Store {
             latest,
             log_number,
             catalog_number: recovered.catalog_number,
+            log_records: recovered.replayed,
             recorded: recovered.recorded,
             pending: None,
             places: recovered.places,
@@ -145,8 +146,12 @@ fn create(files: &dyn FileManager, listing: &Listing) -> Result<()> {
     if let Some(strange) = listing.strange.first() {
         return Err(no_database(files, &format!("it holds \"{strange}\"")));
     }
-    let begun = listing.catalogs.iter().chain(&listing.logs).all(|number| *number == 1);
-    if !begun || !listing.block_files.is_empty() {
+    let numbers = listing.catalogs.iter().chain(&listing.logs);
+    let mut begun = numbers.into_iter().all(|number| *number == 1) && listing.block_files.is_empty();
+    if listing.logs.contains(&1) {
+        begun &= files.open(&log_name(1))?.bytes() <= HEADER_BYTES as u64;
+    }
+    if !begun {
         let message = format!("\"{}\" has lost its file \"{IDENTITY}\"", files.describe());
         return Err(Error::new(SqlState::DataCorrupted, message)
             .with_hint("restore that file, or the database, from a backup"));

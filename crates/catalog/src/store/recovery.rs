@@ -15,7 +15,7 @@ use pool::files::{FileManager, read_all};
 use types::{Error, Result, SqlState};
 
 use super::block_files::BlockFiles;
-use super::blocks::PartSource;
+use super::blocks::{PartSource, parts_of};
 use super::bytes::{ByteReader, malformed};
 use super::catalog_file::{self, CatalogFile, NamedTable};
 use super::changes::{NewPart, Place, read_changes, read_parts};
@@ -123,6 +123,7 @@ fn from_catalog(
             (state, _) => state?,
         };
         check_references(&snapshot)?;
+        let places = source.places(&snapshot);
         snapshot.damaged = broken.into_values().filter(|d| !source.dropped.contains(&d.id)).collect();
         let last_record = catalog.last_record + payloads.len() as u64;
         return Ok(Recovered {
@@ -132,7 +133,7 @@ fn from_catalog(
             last_record,
             replayed: payloads.len() as u64,
             recorded: source.parts.keys().copied().collect(),
-            places: source.places(),
+            places,
             catalog_files: source.catalog_files,
             log_files: source.log_files,
             unreadable,
@@ -198,7 +199,7 @@ fn load(catalog: &CatalogFile, source: &mut Source<'_>) -> Result<Snapshot> {
         let section = catalog.section(position).map_err(|error| source.blame(named.id, error))?;
         for (id, place) in &section.places {
             id.keep_clear_of();
-            source.parts.insert(*id, Stored::Placed(*place));
+            source.parts.insert(*id, (Stored::Placed(*place), Weak::new()));
             source.catalog_files.insert(place.file);
         }
         let table = section.open(source).map_err(|error| source.blame(named.id, error))?;
@@ -210,7 +211,11 @@ fn load(catalog: &CatalogFile, source: &mut Source<'_>) -> Result<Snapshot> {
     Ok(snapshot)
 }
 
-fn replay_all(mut snapshot: Snapshot, payloads: &[Vec<u8>], source: &mut Source<'_>) -> Result<Snapshot> {
+fn replay_all<'a>(
+    mut snapshot: Snapshot,
+    payloads: &'a [Vec<u8>],
+    source: &mut Source<'a>,
+) -> Result<Snapshot> {
     // Names of all parts first, so that none that is made on the way gets one of them.
     for payload in payloads {
         let mut r = ByteReader::new(payload);
@@ -225,10 +230,10 @@ fn replay_all(mut snapshot: Snapshot, payloads: &[Vec<u8>], source: &mut Source<
         let mut r = ByteReader::new(payload);
         for (id, part) in read_parts(&mut r)? {
             let stored = match part {
-                NewPart::Inline(bytes) => Stored::Bytes(bytes.to_vec()),
+                NewPart::Inline(bytes) => Stored::Inline(bytes),
                 NewPart::Placed(place) => Stored::Placed(place),
             };
-            source.parts.insert(id, stored);
+            source.parts.insert(id, (stored, Weak::new()));
         }
         let mut changes = read_changes(&mut r, source)?;
         for change in &changes {
@@ -243,12 +248,20 @@ fn replay_all(mut snapshot: Snapshot, payloads: &[Vec<u8>], source: &mut Source<
             source.without_damaged_parents(change);
         }
         if !changes.is_empty() {
-            snapshot = replay(snapshot, &changes, source.pool)?;
+            snapshot = replay(snapshot, &changes, source.pool).map_err(does_not_replay)?;
         } else {
             snapshot.version += 1;
         }
     }
     Ok(snapshot)
+}
+
+/// A change that was made once and cannot be made again is no user's mistake: the log says something else than was done.
+fn does_not_replay(error: Error) -> Error {
+    match error.state() {
+        SqlState::OutOfMemory | SqlState::DataCorrupted | SqlState::IoError => error,
+        _ => malformed(&format!("a logged change cannot be made again: {}", error.message())),
+    }
 }
 
 /// Foreign keys refer to columns that are there.
@@ -265,11 +278,11 @@ fn check_references(snapshot: &Snapshot) -> Result<()> {
     Ok(())
 }
 
-/// A part as recovery knows it.
-enum Stored {
-    Bytes(Vec<u8>),
+/// Where recovery finds a part.
+#[derive(Clone, Copy)]
+enum Stored<'a> {
+    Inline(&'a [u8]),
     Placed(Place),
-    Open(Arc<Block>, Option<Place>),
 }
 
 struct Source<'a> {
@@ -279,7 +292,9 @@ struct Source<'a> {
     broken: HashSet<TableId>,
     /// Tables that a later commit dropped: their damage is of no account.
     dropped: HashSet<TableId>,
-    parts: HashMap<PartId, Stored>,
+    /// With the block that was opened of it, while somebody has it: most parts of a log are merged into others soon, and
+    /// each open one takes a slot of the pool.
+    parts: HashMap<PartId, (Stored<'a>, Weak<Block>)>,
     named: HashMap<TableId, NamedTable>,
     /// Whose blocks are being read.
     current: Option<TableId>,
@@ -354,21 +369,26 @@ impl<'a> Source<'a> {
     }
 
     fn open(&mut self, id: PartId) -> Result<Arc<Block>> {
-        let stored = self.parts.get(&id).ok_or_else(|| malformed(&format!("no part {} was stored", id.0)))?;
-        let (block, place) = match stored {
-            Stored::Open(block, _) => return Ok(block.clone()),
-            Stored::Bytes(bytes) => (self.pool.open(bytes)?, None),
-            Stored::Placed(place) => (self.blocks.open(self.pool, *place)?, Some(*place)),
+        let stored = self.parts.get_mut(&id);
+        let (stored, open) = stored.ok_or_else(|| malformed(&format!("no part {} was stored", id.0)))?;
+        if let Some(block) = open.upgrade() {
+            return Ok(block);
+        }
+        let block = match stored {
+            Stored::Inline(bytes) => self.pool.open(bytes)?,
+            Stored::Placed(place) => self.blocks.open(self.pool, *place)?,
         };
         let [part] = block.parts() else { return Err(malformed("a part of several parts")) };
         part.identity(|| id.0);
-        self.parts.insert(id, Stored::Open(block.clone(), place));
+        *open = Arc::downgrade(&block);
         Ok(block)
     }
 
-    fn places(&self) -> HashMap<PartId, (Place, Weak<Part>)> {
-        let placed = self.parts.iter().filter_map(|(id, stored)| match stored {
-            Stored::Open(block, Some(place)) => Some((*id, (*place, Arc::downgrade(block.parts().first()?)))),
+    /// Where the parts of a state are, of those that lie in block files.
+    fn places(&self, snapshot: &Snapshot) -> HashMap<PartId, (Place, Weak<Part>)> {
+        let parts = parts_of(snapshot.tables().flat_map(|table| table.data.stored()));
+        let placed = parts.into_iter().filter_map(|(id, part)| match self.parts.get(&id) {
+            Some((Stored::Placed(place), _)) => Some((id, (*place, Arc::downgrade(&part)))),
             _ => None,
         });
         placed.collect()

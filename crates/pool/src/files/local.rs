@@ -22,6 +22,20 @@ impl LocalFiles {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         LocalFiles { root: root.into() }
     }
+    /// The directory is made when it is not there, with its name on stable storage; its parent must be there.
+    pub fn create(root: impl Into<PathBuf>) -> Result<Self> {
+        let root = root.into();
+        match fs::create_dir(&root) {
+            Ok(()) => {
+                let parent = root.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let synced = File::open(parent).and_then(|folder| folder.sync_all());
+                synced.map_err(|e| failed("sync", parent, &e))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && root.is_dir() => {}
+            Err(error) => return Err(failed("create", &root, &error)),
+        }
+        Ok(LocalFiles { root })
+    }
     pub fn root(&self) -> &Path {
         &self.root
     }

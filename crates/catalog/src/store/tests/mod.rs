@@ -3,8 +3,10 @@
 mod basics;
 mod damage;
 mod faults;
+mod kill;
 mod model;
 mod simulation;
+mod watched;
 
 use std::sync::{Arc, OnceLock};
 

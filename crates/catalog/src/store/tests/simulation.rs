@@ -3,9 +3,10 @@
 //!
 //! `QUICKSTEP_SEEDS=0..10000` says which seeds to run; without it a few hundred are.
 
-use pool::files::{Fault, FaultKind, FileManager, Loss, SimulatedFiles};
+use pool::files::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
 
 use super::model::{Model, Step, commit};
+use super::watched::Watched;
 use super::*;
 
 /// What happened in one run, so that a test that never gets to a crash is found out.
@@ -181,66 +182,10 @@ fn acknowledged_transactions_survive_a_loss_of_power() {
 /// A disk that lies about syncs must be found out, or the test above proves nothing.
 #[test]
 fn a_disk_that_does_not_sync_is_found_out() {
-    #[derive(Debug)]
-    struct Lying(SimulatedFiles);
-    #[derive(Debug)]
-    struct Nothing;
-    #[derive(Debug)]
-    struct Writer(Box<dyn pool::files::FileWriter>);
-    impl pool::files::FileSync for Nothing {
-        fn sync(&self) -> Result<()> {
-            Ok(())
-        }
-    }
-    impl pool::files::FileWriter for Writer {
-        fn write(&mut self, bytes: &[u8]) -> Result<()> {
-            self.0.write(bytes)
-        }
-        fn position(&self) -> u64 {
-            self.0.position()
-        }
-        fn cut(&mut self, length: u64) -> Result<()> {
-            self.0.cut(length)
-        }
-        fn sync(&mut self) -> Result<()> {
-            self.0.sync()
-        }
-        fn syncer(&self) -> Result<Arc<dyn pool::files::FileSync>> {
-            Ok(Arc::new(Nothing))
-        }
-    }
-    impl FileManager for Lying {
-        fn create(&self, name: &str) -> Result<Box<dyn pool::files::FileWriter>> {
-            Ok(Box::new(Writer(self.0.create(name)?)))
-        }
-        fn continue_at(&self, name: &str, length: u64) -> Result<Box<dyn pool::files::FileWriter>> {
-            Ok(Box::new(Writer(self.0.continue_at(name, length)?)))
-        }
-        fn open(&self, name: &str) -> Result<Arc<dyn pool::files::FileReader>> {
-            self.0.open(name)
-        }
-        fn rename(&self, from: &str, to: &str) -> Result<()> {
-            self.0.rename(from, to)
-        }
-        fn remove(&self, name: &str) -> Result<()> {
-            self.0.remove(name)
-        }
-        fn list(&self, folder: &str) -> Result<Vec<pool::files::FileEntry>> {
-            self.0.list(folder)
-        }
-        fn sync_directory(&self, folder: &str) -> Result<()> {
-            self.0.sync_directory(folder)
-        }
-        fn lock(&self, name: &str, owner: &pool::files::Owner) -> Result<FileLock> {
-            self.0.lock(name, owner)
-        }
-        fn describe(&self) -> String {
-            self.0.describe()
-        }
-    }
     let lost = (0..100).filter(|seed| {
         let files = SimulatedFiles::new(*seed);
-        let opened = Store::open(Arc::new(Lying(files.clone())), pool(), Access::Write).unwrap();
+        let lying = Watched::new(Arc::new(files.clone()), |operation| operation != Operation::Sync);
+        let opened = Store::open(Arc::new(lying), pool(), Access::Write).unwrap();
         commit(&opened.catalog, &[Step::Create("t".into())], false).unwrap();
         commit(&opened.catalog, &[Step::Append("t".into(), vec![vec![Some(1)]])], false).unwrap();
         let after = open(&files.restart(Loss::Power));
