@@ -8,8 +8,8 @@ use types::{Error, Result, Schema, SqlState, Type};
 use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::{
-    AlteredTable, ColumnAttributes, DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA, Table,
-    TableData, TableId, TableOptions,
+    AlteredTable, Check, ColumnAttributes, DEFAULT_SCHEMA, ForeignKey, Key, SealedBlock, TEMPORARY_SCHEMA,
+    Table, TableData, TableId, TableOptions,
 };
 
 /// What to do when the table to be created exists.
@@ -35,6 +35,7 @@ pub struct NewTable {
     pub attributes: Vec<ColumnAttributes>,
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
     pub options: TableOptions,
     /// Rows to begin with; their keys have been verified.
     pub data: Option<TableData>,
@@ -50,6 +51,7 @@ impl NewTable {
             attributes: Vec::new(),
             keys: Vec::new(),
             foreign_keys: Vec::new(),
+            checks: Vec::new(),
             options: TableOptions::default(),
             data: None,
         }
@@ -138,6 +140,7 @@ impl Draft {
             comment: None,
             keys: new.keys,
             foreign_keys,
+            checks: new.checks,
             options: new.options,
             version: 1,
             writers: Arc::new(Mutex::new(())),

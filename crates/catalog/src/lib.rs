@@ -24,7 +24,7 @@ pub use data::TableData;
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use pool::SealedBlock;
 pub use snapshot::{Catalog, SchemaEntry, Snapshot};
-pub use table::{ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
+pub use table::{Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableOptions};
 pub use types::names::{did_you_mean, nearest};
 pub use zones::ZoneMap;
 

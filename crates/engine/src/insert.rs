@@ -84,7 +84,7 @@ impl Session {
     ) -> Result<u64> {
         let id = catalog::TableId(table.0);
         let known = relations.table_by_id(table)?;
-        let keyed = !known.keys.is_empty() || !known.foreign_keys.is_empty();
+        let keyed = !known.keys.is_empty() || !known.foreign_keys.is_empty() || !known.checks.is_empty();
         let writers = known.writers().clone();
         let guard = keyed.then(|| writers.lock().unwrap_or_else(PoisonError::into_inner));
         let blocks =
@@ -103,10 +103,13 @@ impl Session {
                 )
             })?;
             self.verify(&now, &blocks, &current)?;
+            let fresh: Vec<Arc<Block>> = blocks.iter().map(|b| b.block.clone()).collect();
+            self.verify_checks(&now, &fresh, relations)?;
             let outcome = catalog.commit(|draft| {
                 // The blocks have the columns that the table had.
                 let newest = draft.snapshot().table_by_id(id);
-                if newest.is_some_and(|newest| newest.columns != known.columns) {
+                if newest.is_some_and(|newest| newest.columns != known.columns || newest.checks != now.checks)
+                {
                     return Err(changed_meanwhile(&shown(name)));
                 }
                 if keyed {

@@ -46,6 +46,7 @@
 
 mod alter;
 mod benchmark_data;
+mod checks;
 mod constraints;
 mod copy_to;
 mod database;

@@ -9,7 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
 use crate::samples::{self, SampleClause};
-use crate::{hints, nested_syntax, pivot, place, stack};
+use crate::{from_first, hints, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -47,8 +47,10 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::refuse_deep(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
+    from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
+    join_slashes(&mut tokens);
     nested_syntax::take_types(text, &mut tokens);
     nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
@@ -139,6 +141,18 @@ fn take_summarize(tokens: &mut [TokenWithSpan]) -> bool {
     let Some(first) = first.filter(|t| is_word(t, "summarize")) else { return false };
     first.token = Token::make_keyword("DESCRIBE");
     true
+}
+
+/// Makes one operator of two strokes side by side, `a // b`: PostgreSQL's tokens have no such one.
+fn join_slashes(tokens: &mut Vec<TokenWithSpan>) {
+    for at in (1..tokens.len()).rev() {
+        let beside = tokens[at - 1].span.end == tokens[at].span.start;
+        if beside && [at - 1, at].iter().all(|at| tokens[*at].token == Token::Div) {
+            tokens[at - 1].token = Token::DuckIntDiv;
+            tokens[at - 1].span.end = tokens[at].span.end;
+            tokens.remove(at);
+        }
+    }
 }
 
 /// Makes ALTER TABLE of ALTER VIEW, of which the parser knows another form only.
