@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use types::{Error, Field, Result, Schema, SqlState};
 
-use crate::{ColumnAttributes, ForeignKey, Key, Table, TableData};
+use crate::{Check, ColumnAttributes, ForeignKey, Key, Table, TableData};
 
 /// A copy of a table, on its way to replace it.
 #[derive(Clone, Debug)]
@@ -95,8 +95,10 @@ impl AlteredTable {
         let (table, columns) = (&self.table.name, &self.table.columns);
         let keys = self.table.keys.iter().filter(|k| k.columns.contains(&column));
         let foreign = self.table.foreign_keys.iter().filter(|k| self.uses(k, column));
+        let checks = self.table.checks.iter().filter(|c| c.columns.iter().any(|(_, at)| *at == column));
         keys.map(|k| k.constraint_name(table, columns))
             .chain(foreign.map(|k| k.constraint_name(table, columns)))
+            .chain(checks.map(|c| c.name.clone()))
             .collect()
     }
 
@@ -116,6 +118,7 @@ impl AlteredTable {
         let mut foreign_keys = std::mem::take(&mut self.table.foreign_keys);
         foreign_keys.retain(|k| !self.uses(k, column));
         self.table.keys.retain(|k| !k.columns.contains(&column));
+        self.table.checks.retain(|c| c.columns.iter().all(|(_, at)| *at != column));
         let keep: Vec<usize> = (0..self.table.columns.len()).filter(|at| *at != column).collect();
         self.table.data = Arc::new(self.table.data.of_columns(&keep));
         let mut fields = self.fields();
@@ -128,6 +131,7 @@ impl AlteredTable {
         self.table.keys.iter_mut().flat_map(|k| &mut k.columns).for_each(moved);
         self.table.indices.iter_mut().map(|i| &mut i.column).for_each(moved);
         self.table.options.sorted_by.iter_mut().for_each(moved);
+        self.table.checks.iter_mut().flat_map(|c| &mut c.columns).for_each(|(_, at)| moved(at));
         for key in &mut foreign_keys {
             key.columns.iter_mut().for_each(moved);
             if key.parent == self.table.id {
@@ -154,6 +158,21 @@ impl AlteredTable {
         let (table, columns) = (&self.table.name, &self.table.columns);
         let keys = self.table.keys.iter().map(move |k| k.constraint_name(table, columns));
         keys.chain(self.table.foreign_keys.iter().map(move |k| k.constraint_name(table, columns)))
+            .chain(self.table.checks.iter().map(|c| c.name.clone()))
+    }
+
+    /// Adds a check that the rows are known to satisfy; without a name it gets one.
+    pub fn add_check(&mut self, name: Option<&str>, text: &str, columns: &[String]) -> Result<&Check> {
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => Check::name_for(&self.table.name, columns, |name| {
+                self.constraint_names().any(|known| known == name)
+            }),
+        };
+        self.refuse_constraint(&name)?;
+        let columns = columns.iter().map(|c| Ok((c.clone(), self.column(c)?))).collect::<Result<_>>()?;
+        self.table.checks.push(Check { name, text: text.to_owned(), columns });
+        self.table.checks.last().ok_or_else(|| Error::internal("a check is gone"))
     }
 
     fn refuse_constraint(&self, name: &str) -> Result<()> {
@@ -212,6 +231,10 @@ impl AlteredTable {
             self.table.foreign_keys.iter().position(|k| k.constraint_name(&table, &columns) == name);
         if let Some(at) = foreign {
             self.table.foreign_keys.remove(at);
+            return Ok(());
+        }
+        if let Some(at) = self.table.checks.iter().position(|c| c.name == name) {
+            self.table.checks.remove(at);
             return Ok(());
         }
         let Some(at) = self.table.keys.iter().position(|k| k.constraint_name(&table, &columns) == name)

@@ -9,8 +9,8 @@ use types::{Error, Result, Schema, SqlState, Type};
 use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::{
-    AlteredTable, BlockId, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro, Merging,
-    SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableIndex,
+    AlteredTable, BlockId, Check, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro,
+    Merging, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableIndex,
     TableOptions, View,
 };
 
@@ -37,6 +37,7 @@ pub struct NewTable {
     pub attributes: Vec<ColumnAttributes>,
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
     /// Rows to begin with; their keys have been verified.
@@ -53,6 +54,7 @@ impl NewTable {
             attributes: Vec::new(),
             keys: Vec::new(),
             foreign_keys: Vec::new(),
+            checks: Vec::new(),
             options: TableOptions::default(),
             indices: Vec::new(),
             data: None,
@@ -168,6 +170,7 @@ impl Draft {
             comment: None,
             keys: new.keys,
             foreign_keys,
+            checks: new.checks,
             options: new.options,
             indices: new.indices,
             version: 1,

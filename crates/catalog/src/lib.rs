@@ -36,7 +36,7 @@ pub use pool::SealedBlock;
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
 pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store};
 pub use table::{
-    ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
+    Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
 };
 pub use types::names::{did_you_mean, nearest};
 pub use zones::ZoneMap;

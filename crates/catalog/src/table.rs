@@ -44,6 +44,28 @@ impl ForeignKey {
     }
 }
 
+/// A condition that no row of the table makes false. Every statement that adds rows verifies it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    /// As it was written.
+    pub text: String,
+    /// The columns it uses: the name that the text has for each, which stays when the column is renamed, and its place.
+    pub columns: Vec<(String, usize)>,
+}
+
+impl Check {
+    /// PostgreSQL's name for one: `t_a_check` over one column, else `t_check`, with a number where that is `taken`.
+    pub fn name_for(table: &str, columns: &[String], taken: impl Fn(&str) -> bool) -> String {
+        let base = match columns {
+            [column] => format!("{table}_{column}_check"),
+            _ => format!("{table}_check"),
+        };
+        let numbered = (1..).map(|number| format!("{base}{number}"));
+        std::iter::once(base.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     pub name: Option<String>,
@@ -104,6 +126,7 @@ pub struct Table {
     pub comment: Option<String>,
     pub keys: Vec<Key>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
     pub data: Arc<TableData>,
@@ -138,6 +161,7 @@ impl Table {
             && self.foreign_keys == other.foreign_keys
             && self.options == other.options
             && self.indices == other.indices
+            && self.checks == other.checks
     }
     pub fn writer_options(&self) -> pool::WriterOptions {
         writer_options(&self.options, &self.indices)

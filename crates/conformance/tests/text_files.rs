@@ -284,6 +284,54 @@ fn odd_files_are_read_or_refused() {
 }
 
 #[test]
+fn nested_values_of_json_files_have_types() {
+    let folder = Folder::new("nested-json");
+    let session = session();
+    let path = folder.write(
+        "orders.json",
+        concat!(
+            "{\"id\": 1, \"tags\": [\"a\", \"b\\\"c\"], \"at\": {\"x\": 1, \"y\": 2.5}, \"days\": [\"2024-01-01\", null], ",
+            "\"items\": [{\"sku\": \"p\", \"n\": 2}, {\"sku\": \"q\"}], \"any\": {\"a\": 1}, \"few\": [1, \"x\"], \"none\": []}\n",
+            "{\"id\": 2, \"tags\": [], \"at\": null, \"days\": [], \"items\": null, \"any\": [1], \"few\": [], \"none\": []}\n",
+            "{\"id\": 3, \"at\": {\"y\": 1, \"z\": {\"deep\": [[1]]}}, \"items\": [{\"n\": 3, \"more\": true}], \"any\": \"s\"}\n",
+        ),
+    );
+    assert_eq!(
+        columns(&session, &format!("SELECT * FROM '{path}'")),
+        "id BIGINT, tags TEXT[], at STRUCT(x BIGINT, y DOUBLE PRECISION, z STRUCT(deep BIGINT[][])), days DATE[], \
+         items STRUCT(sku TEXT, n BIGINT, more BOOLEAN)[], any JSON, few TEXT[], none JSON[]"
+    );
+    assert_eq!(
+        rows(
+            &session,
+            &format!("SELECT id, tags[2], at.y, at.z.deep[1][1], days[1], any, few FROM '{path}'")
+        ),
+        [
+            "1|b\"c|2.5|NULL|2024-01-01|{\"a\": 1}|[1, x]",
+            "2|NULL|NULL|NULL|NULL|[1]|[]",
+            "3|NULL|1|1|NULL|\"s\"|NULL"
+        ]
+    );
+    assert_eq!(
+        rows(&session, &format!("SELECT id, u.i.sku, u.i.n, u.i.more FROM '{path}', unnest(items) AS u(i)")),
+        ["1|p|2|NULL", "1|q|NULL|NULL", "3|NULL|3|true"]
+    );
+    // Types that are said.
+    let said = "columns => {'id': 'INTEGER', 'at': 'STRUCT(y DECIMAL(4,1), z JSON)', 'items': 'STRUCT(n INTEGER)[]', 'any': 'JSON'}";
+    let query = format!("SELECT id, at.y, at.z, items[1].n, any FROM read_json('{path}', {said})");
+    assert_eq!(
+        rows(&session, &query),
+        ["1|2.5|NULL|2|{\"a\": 1}", "2|NULL|NULL|NULL|[1]", "3|1.0|{\"deep\": [[1]]}|3|\"s\""]
+    );
+    let map = format!("SELECT at['y'] FROM read_json('{path}', columns => {{'at': 'MAP(TEXT, JSON)'}})");
+    assert_eq!(rows(&session, &map), ["2.5", "NULL", "1"]);
+    let wrong = format!("SELECT at FROM read_json('{path}', columns => {{'at': 'STRUCT(x DATE)'}})");
+    assert_eq!(error(&session, &wrong).state(), SqlState::InvalidDatetimeFormat);
+    let unknown = format!("SELECT at FROM read_json('{path}', columns => {{'at': 'STRUCT(x NOTHING)'}})");
+    assert_eq!(error(&session, &unknown).state(), SqlState::UndefinedObject);
+}
+
+#[test]
 fn json_lines_arrays_and_values() {
     let folder = Folder::new("json");
     let session = session();

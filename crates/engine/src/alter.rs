@@ -28,11 +28,12 @@ impl Session {
         name: &ObjectName,
         table: Option<TableId>,
         actions: &[AlterAction],
+        relations: &SessionRelations,
     ) -> Result<ResultSet> {
         let done = ResultSet::done("ALTER TABLE");
         let Some(id) = table else { return Ok(done) };
         self.change_table(name, id, |altered| {
-            actions.iter().try_for_each(|action| self.alter(name, altered, action))
+            actions.iter().try_for_each(|action| self.alter(name, altered, action, relations))
         })?;
         Ok(done)
     }
@@ -62,7 +63,13 @@ impl Session {
         })
     }
 
-    fn alter(&self, name: &ObjectName, altered: &mut AlteredTable, action: &AlterAction) -> Result<()> {
+    fn alter(
+        &self,
+        name: &ObjectName,
+        altered: &mut AlteredTable,
+        action: &AlterAction,
+        relations: &SessionRelations,
+    ) -> Result<()> {
         match action {
             AlterAction::AddColumn { field, default, value, if_not_exists } => {
                 if *if_not_exists && altered.table().columns.position(&field.name).is_some() {
@@ -100,7 +107,7 @@ impl Session {
                 Ok(())
             }
             AlterAction::AddConstraint { name: constraint, key } => {
-                self.add_constraint(name, altered, constraint.as_deref(), key)
+                self.add_constraint(name, altered, constraint.as_deref(), key, relations)
             }
             AlterAction::DropConstraint { name, if_exists, cascade } => {
                 let snapshot = self.snapshot();
@@ -119,6 +126,7 @@ impl Session {
         altered: &mut AlteredTable,
         constraint: Option<&str>,
         key: &AddedKey,
+        relations: &SessionRelations,
     ) -> Result<()> {
         let table = altered.table().clone();
         let fields = table.columns.fields().to_vec();
@@ -134,6 +142,10 @@ impl Session {
                 let rows = LiveBlock::all(&table.data);
                 check_unique(&table.columns, &name, &key.columns, &[], &rows, &|| self.go_on())?;
                 altered.add_key(key)
+            }
+            AddedKey::Check(check) => {
+                let added = altered.add_check(constraint, &check.text, &check.columns)?;
+                self.verify_added_check(&table, added, relations)
             }
             AddedKey::Foreign(key) => {
                 let mut options = TableOptions::default();
@@ -206,6 +218,7 @@ impl Session {
             data.add_unique(key.columns.clone());
         }
         altered.retype(fields, data);
+        self.verify_checks(altered.table(), &all, relations)?;
         if !self.commit(|draft| draft.replace_altered(altered))? {
             return Err(changed_meanwhile(&shown(name)));
         }

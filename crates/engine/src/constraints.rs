@@ -49,7 +49,7 @@ impl LiveBlock {
     pub fn all(data: &TableData) -> Vec<LiveBlock> {
         data.stored().iter().map(LiveBlock::of).collect()
     }
-    fn is_live(&self, row: usize) -> bool {
+    pub fn is_live(&self, row: usize) -> bool {
         self.deleted.as_ref().is_none_or(|deleted| deleted.live.get(row))
     }
 }

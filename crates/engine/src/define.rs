@@ -111,6 +111,21 @@ impl Session {
         new.temporary = options.temporary;
         new.keys = keys;
         new.foreign_keys = foreign_keys;
+        for check in &options.checks {
+            let taken = |name: &str| new.checks.iter().any(|c| c.name == name);
+            let name = match &check.name {
+                Some(name) if taken(name) => {
+                    let message =
+                        format!("constraint \"{name}\" for relation \"{}\" already exists", new.name);
+                    return Err(Error::new(SqlState::DuplicateObject, message));
+                }
+                Some(name) => name.clone(),
+                None => catalog::Check::name_for(&new.name, &check.columns, taken),
+            };
+            let places = positions(&new.name, new.columns.fields(), &check.columns)?;
+            let columns = check.columns.iter().cloned().zip(places).collect();
+            new.checks.push(catalog::Check { name, text: check.text.clone(), columns });
+        }
         new.options = table_options;
         new.indices = indices;
         Ok(new)

@@ -48,6 +48,9 @@ fn create_table(table: &Table) -> String {
         let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
         lines.push(format!("{kind} ({})", listed(table, &key.columns)));
     }
+    for check in &table.checks {
+        lines.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.text));
+    }
     let options = &table.options;
     let mut with = format!("layout = '{}', block_size = {}", options.layout.name(), options.block_bytes);
     if let Some(column) = options.sorted_by {

@@ -47,6 +47,7 @@
 mod alter;
 mod background;
 mod benchmark_data;
+mod checks;
 mod constraints;
 mod copy_to;
 mod database;

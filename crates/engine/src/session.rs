@@ -257,7 +257,9 @@ impl Session {
             Statement::CreateTableAs { name, query, options } => {
                 self.create_table_as(&name, query, &options, relations)
             }
-            Statement::AlterTable { name, table, actions } => self.alter_table(&name, table, &actions),
+            Statement::AlterTable { name, table, actions } => {
+                self.alter_table(&name, table, &actions, relations)
+            }
             Statement::AlterTypes { name, table, columns, query } => {
                 self.alter_types(&name, table, columns, query, relations)
             }

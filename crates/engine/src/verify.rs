@@ -50,6 +50,9 @@ impl Session {
         };
         let fresh: Vec<LiveBlock> = changes.added.iter().map(|b| b.block.clone().into()).collect();
         let go_on = || self.go_on();
+        if !before.checks.is_empty() {
+            self.verify_checks(&before, &fresh, &self.relations())?;
+        }
         let keys: Vec<_> = before.keys.iter().filter(|key| changes.touches(&key.columns)).collect();
         if !fresh.is_empty() && !keys.is_empty() {
             let old = LiveBlock::all(&left);

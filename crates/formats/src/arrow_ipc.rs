@@ -17,6 +17,7 @@ use types::{Error, Field, Result, Schema, SqlState};
 use vector::Batch;
 
 use crate::input::Input;
+use crate::remote::abreast::each;
 use crate::{Decoded, Reader, Window, decode};
 
 const FORMAT: &str = "Arrow";
@@ -194,8 +195,8 @@ impl Contents {
 /// Schema of the files, which must agree. The number of rows stands only in the batches themselves.
 pub fn describe(paths: &[String]) -> Result<(Schema, Option<u64>)> {
     let mut schema: Option<Vec<Field>> = None;
-    for path in paths {
-        let contents = Contents::load(path)?;
+    let loaded = each(paths, |path| path, |path| Contents::load(path))?;
+    for (path, contents) in paths.iter().zip(loaded) {
         let fields = decode::fields(&contents.schema);
         match &mut schema {
             None => schema = Some(fields),
@@ -230,8 +231,8 @@ impl ArrowFiles {
         projection.dedup();
         let mut files = Vec::new();
         let mut units = Vec::new();
-        for path in source.paths.iter() {
-            let contents = Contents::load(path)?;
+        let loaded = each(&source.paths, |path| path, |path| Contents::load(path))?;
+        for (path, contents) in source.paths.iter().zip(loaded) {
             decode::check_readable(path, &contents.schema, columns)?;
             let ordered = contents.ordered();
             let mut decoder = FileDecoder::new(contents.schema.clone(), contents.version)

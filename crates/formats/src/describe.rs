@@ -45,7 +45,7 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     }
     if layout.union_by_name {
         let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
-        let each = paths.iter().map(one).collect::<Result<Vec<_>>>()?;
+        let each = remote::abreast::each(&paths, |path| path, one)?;
         return layout::combine(&paths, each, layout);
     }
     let whole = describe_alike(pattern, paths.clone(), options, None)?;

@@ -11,6 +11,7 @@ use plan::{FileSource, Pruning, Zone, Zones};
 use types::{Error, Result, Type, Value, cast};
 use vector::Vector;
 
+use crate::remote::abreast::each;
 use crate::{Reader, Skipped, Window};
 
 /// A file that is read, and what its reader's columns are to the relation's.
@@ -61,16 +62,23 @@ impl Parts {
 
     fn open(&self, conditions: &[Pruning]) -> Result<(Vec<OpenPart>, u64, Skipped)> {
         let (mut parts, mut units, mut skipped) = (Vec::new(), 0, Skipped::default());
+        let mut read = Vec::new();
         for part in self.source.parts.iter() {
             let (columns, wanted) = self.columns_of(part);
             skipped.files += 1;
-            if !conditions.iter().all(|c| c.may_match(&Constants(&columns))) {
+            if conditions.iter().all(|c| c.may_match(&Constants(&columns))) {
+                read.push((part, columns, wanted));
+            } else {
                 skipped.files_skipped += 1;
-                continue;
             }
-            let reader = crate::open(&part.source, &wanted, self.batch_rows)?;
-            let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, &columns)).collect();
+        }
+        let opened = each(&read, first_path, |(part, columns, wanted)| {
+            let reader = crate::open(&part.source, wanted, self.batch_rows)?;
+            let own: Vec<Pruning> = conditions.iter().filter_map(|c| translated(c, columns)).collect();
             let inner = reader.prune(&own)?;
+            Ok((reader, inner))
+        })?;
+        for ((_, columns, _), (reader, inner)) in read.into_iter().zip(opened) {
             skipped.groups += inner.groups;
             skipped.groups_skipped += inner.groups_skipped;
             skipped.pages += inner.pages;
@@ -89,6 +97,10 @@ impl Parts {
         }
         self.opened.get().ok_or_else(|| Error::internal("files are not open"))
     }
+}
+
+fn first_path<'p>((part, ..): &'p (&FilePart, Vec<Column>, Vec<usize>)) -> &'p str {
+    part.source.paths.first().map_or("", String::as_str)
 }
 
 /// What is known of a file before it is opened.

@@ -34,6 +34,7 @@ use crate::pipeline::{
     Branch, Chain, PipelineSegment, Sink, SinkInput, Source, Step, StepSegment, Transform,
 };
 use crate::project::Project;
+use crate::series::SeriesSource;
 use crate::sort::Sort;
 use crate::stream::{Prepare, ResultQueue, Stream};
 use crate::table_scan::TableScan;
@@ -251,6 +252,7 @@ impl Composer<'_> {
             PhysicalNode::Generate { suite, table, .. } => {
                 Ok(self.open(Generate::new(plan)?, format!("generate {suite} {table}"), &[]))
             }
+            PhysicalNode::Series { .. } => Ok(self.open(SeriesSource::new(plan)?, "series".to_owned(), &[])),
             PhysicalNode::Values { rows } => {
                 Ok(self.open(Values::new(plan.id, rows, &plan.output), "values".to_owned(), &[]))
             }

@@ -25,6 +25,7 @@ pub mod nested_loop_join;
 pub mod pipeline;
 pub mod project;
 pub mod runtime_filter;
+pub mod series;
 pub mod sort;
 pub mod stream;
 pub mod table_scan;

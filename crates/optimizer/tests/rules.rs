@@ -55,10 +55,10 @@ fn filters_reach_the_scans_and_equalities_become_keys() {
         &text,
         "
         HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
-          TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
+          TableScan lineitem where l_shipdate > '1995-03-15' AND l_orderkey in filter 1  (rows 297878)
           HashJoin ProbeSemi o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
-            TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
-            TableScan customer where c_mktsegment = BUILDING  (rows 30000)
+            TableScan orders where o_orderdate < '1995-03-15' AND o_custkey in filter 0  (rows 137207)
+            TableScan customer where c_mktsegment = 'BUILDING'  (rows 30000)
         ",
     );
     let text = b.explain(plan.clone(), &["l_orderkey"], &without("filter_push_down"));
@@ -105,20 +105,20 @@ fn group_keys_that_others_determine_are_not_hashed() {
         Top 10 by revenue, o_orderdate  (rows 10)
           Aggregate by [l_orderkey] [sum(l_extendedprice), any_value(o_orderdate), any_value(c_name)]  (rows 111073)
             HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
-              TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
+              TableScan lineitem where l_shipdate > '1995-03-15' AND l_orderkey in filter 1  (rows 297878)
               HashJoin Inner o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
-                TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
-                TableScan customer where c_mktsegment = BUILDING  (rows 30000)
+                TableScan orders where o_orderdate < '1995-03-15' AND o_custkey in filter 0  (rows 137207)
+                TableScan customer where c_mktsegment = 'BUILDING'  (rows 30000)
         ");
     same(&b.explain(plan, &output, &without("group_key_reduction")), "
         Project l_orderkey, revenue, o_orderdate, c_name  (rows 10)
           Top 10 by revenue, o_orderdate  (rows 10)
             Aggregate by [l_orderkey, o_orderdate, o_shippriority, c_name] [sum(l_extendedprice)]  (rows 111073)
               HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
-                TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
+                TableScan lineitem where l_shipdate > '1995-03-15' AND l_orderkey in filter 1  (rows 297878)
                 HashJoin Inner o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
-                  TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
-                  TableScan customer where c_mktsegment = BUILDING  (rows 30000)
+                  TableScan orders where o_orderdate < '1995-03-15' AND o_custkey in filter 0  (rows 137207)
+                  TableScan customer where c_mktsegment = 'BUILDING'  (rows 30000)
         ");
 }
 
@@ -144,10 +144,10 @@ fn columns_that_nothing_looks_at_are_fetched_where_rows_are_fewest() {
             Top 10 by revenue  (rows 10)
               Aggregate by [o_custkey] [sum(l_extendedprice), any_value(row of customer)]  (rows 29997)
                 HashJoin Inner l_orderkey = o_orderkey, unique build, fills filter 1  (rows 297878)
-                  TableScan lineitem where l_shipdate > 1995-03-15 AND l_orderkey in filter 1  (rows 297878)
+                  TableScan lineitem where l_shipdate > '1995-03-15' AND l_orderkey in filter 1  (rows 297878)
                   HashJoin Inner o_custkey = c_custkey, unique build, fills filter 0  (rows 137207)
-                    TableScan orders where o_orderdate < 1995-03-15 AND o_custkey in filter 0  (rows 137207)
-                    TableScan customer where c_mktsegment = BUILDING  (rows 30000)
+                    TableScan orders where o_orderdate < '1995-03-15' AND o_custkey in filter 0  (rows 137207)
+                    TableScan customer where c_mktsegment = 'BUILDING'  (rows 30000)
         ",
     );
     let mut b = Builder::default();
@@ -280,21 +280,21 @@ fn a_disjunction_over_two_tables_restricts_each() {
     same(&text, "
         HashJoin Inner l_orderkey = o_orderkey AND residual (((n_name = 'FRANCE') AND (n_name = 'GERMANY')) OR ((n_name = 'GERMANY') AND (n_name = 'FRANCE'))), unique build, fills filter 4  (rows 5485)
           HashJoin Inner l_suppkey = s_suppkey, unique build, fills filter 1  (rows 10969)
-            TableScan lineitem where l_shipdate >= 1995-01-01 AND l_shipdate <= 1996-12-31 AND l_suppkey in filter 1 AND l_orderkey in filter 4  (rows 10969)
+            TableScan lineitem where l_shipdate >= '1995-01-01' AND l_shipdate <= '1996-12-31' AND l_suppkey in filter 1 AND l_orderkey in filter 4  (rows 10969)
             HashJoin Inner s_nationkey = n_nationkey, unique build, fills filter 0  (rows 800)
               TableScan supplier where s_nationkey in filter 0  (rows 800)
-              TableScan nation where n_name IN (FRANCE, GERMANY)  (rows 2)
+              TableScan nation where n_name IN ('FRANCE', 'GERMANY')  (rows 2)
           HashJoin Inner o_custkey = c_custkey, unique build, fills filter 3  (rows 120000)
             TableScan orders where o_custkey in filter 3  (rows 120000)
             HashJoin Inner c_nationkey = n_nationkey, unique build, fills filter 2  (rows 12000)
               TableScan customer where c_nationkey in filter 2  (rows 12000)
-              TableScan nation where n_name IN (FRANCE, GERMANY)  (rows 2)
+              TableScan nation where n_name IN ('FRANCE', 'GERMANY')  (rows 2)
         ");
     let text = b.explain(plan, &["l_extendedprice", "n_name"], &without("partial_predicates"));
     same(&text, "
         HashJoin ProbeSemi l_suppkey = s_suppkey AND n_nationkey = s_nationkey, unique build  (rows 5480)
           HashJoin Inner l_orderkey = o_orderkey, fills filter 2  (rows 137007)
-            TableScan lineitem where l_shipdate >= 1995-01-01 AND l_shipdate <= 1996-12-31 AND l_orderkey in filter 2  (rows 131674)
+            TableScan lineitem where l_shipdate >= '1995-01-01' AND l_shipdate <= '1996-12-31' AND l_orderkey in filter 2  (rows 131674)
             HashJoin Inner o_custkey = c_custkey, fills filter 1  (rows 119904)
               TableScan orders where o_custkey in filter 1  (rows 115237)
               HashJoin Inner c_nationkey = n_nationkey, fills filter 0  (rows 11990)
@@ -322,8 +322,8 @@ fn common_conjuncts_of_a_disjunction_make_a_join() {
     let plan = filter(cross(lineitem, part), condition);
     same(&b.explain(plan, &["l_extendedprice"], &all()), "
         HashJoin ProbeSemi l_partkey = p_partkey AND residual (((p_brand = 'Brand#12') AND (l_quantity >= 1.00)) OR ((p_brand = 'Brand#23') AND (l_quantity >= 10.00))), unique build, fills filter 0  (rows 84507)
-          TableScan lineitem where l_shipinstruct = DELIVER IN PERSON AND l_partkey in filter 0  (rows 120024)
-          TableScan part where p_brand IN (Brand#12, Brand#23)  (rows 16000)
+          TableScan lineitem where l_shipinstruct = 'DELIVER IN PERSON' AND l_partkey in filter 0  (rows 120024)
+          TableScan part where p_brand IN ('Brand#12', 'Brand#23')  (rows 16000)
         ");
 }
 
@@ -419,7 +419,7 @@ fn runtime_filters_pass_through_aggregations() {
               TableScan lineitem where l_partkey in filter 1  (rows 6001)
             HashJoin ProbeSemi l_partkey = p_partkey, unique build, fills filter 0  (rows 6001)
               TableScan lineitem where l_partkey in filter 0  (rows 6001)
-              TableScan part where p_container = MED BOX AND p_brand = Brand#23  (rows 200)
+              TableScan part where p_container = 'MED BOX' AND p_brand = 'Brand#23'  (rows 200)
         ");
 }
 
@@ -481,8 +481,8 @@ fn a_disjunction_in_a_join_condition_restricts_what_it_may() {
             text.lines().find(|l| l.trim().starts_with(&format!("TableScan {table}"))).unwrap().to_owned()
         };
         let text = b.explain(plan.clone(), output, &all());
-        assert!(scan(&text, "lineitem").contains("l_shipmode IN (AIR, RAIL)"), "{text}");
-        assert_eq!(scan(&text, "orders").contains("o_orderstatus IN (F, P)"), left_too, "{text}");
+        assert!(scan(&text, "lineitem").contains("l_shipmode IN ('AIR', 'RAIL')"), "{text}");
+        assert_eq!(scan(&text, "orders").contains("o_orderstatus IN ('F', 'P')"), left_too, "{text}");
         let text = b.explain(plan, output, &without("partial_predicates"));
         assert!(!scan(&text, "lineitem").contains("l_shipmode"), "{text}");
         assert!(!scan(&text, "orders").contains("o_orderstatus"), "{text}");
@@ -505,7 +505,7 @@ fn a_disjunction_over_groups_restricts_their_keys() {
     ]);
     let plan = filter(plan, either);
     let text = b.explain(plan.clone(), &["o_orderstatus", "total"], &all());
-    assert!(text.contains("TableScan orders where o_orderstatus IN (F, P)"), "{text}");
+    assert!(text.contains("TableScan orders where o_orderstatus IN ('F', 'P')"), "{text}");
     let text = b.explain(plan, &["o_orderstatus", "total"], &without("partial_predicates"));
     assert!(text.contains("TableScan orders  "), "{text}");
 }

@@ -19,6 +19,7 @@ pub mod places;
 pub mod print;
 pub mod pruning;
 pub mod rejects;
+mod series;
 pub mod statement;
 pub mod window;
 
@@ -39,5 +40,6 @@ pub use physical::{
 pub use places::Places;
 pub use pruning::{Pruning, Zone, Zones};
 pub use rejects::{Reject, RejectLog, Rejects};
+pub use series::Series;
 pub use statement::Statement;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{Sample, Type, Value};
 
-use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, SortKey, WindowCall};
+use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, Series, SortKey, WindowCall};
 
 /// A table of the catalog, by its never reused number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +62,8 @@ pub enum ScanSource {
         table: String,
         scale: f64,
     },
+    /// Numbers in a row.
+    Series(Series),
     /// Rows of a common subplan, computed once before the query's own plan runs.
     Materialized(Arc<MaterializedSource>),
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use types::{ColumnPredicate, Sample, Type, Value};
 
-use crate::{AggregateCall, Expr, FileSource, Pruning, SortKey, TableId, WindowCall};
+use crate::{AggregateCall, Expr, FileSource, Pruning, Series, SortKey, TableId, WindowCall};
 
 /// A node's number within its plan: metrics are kept by it. Assigned parents first by `PhysicalPlan::number`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,6 +141,11 @@ pub enum PhysicalNode {
         scale: f64,
         columns: Vec<usize>,
     },
+    /// Numbers in a row, as often as there are `columns` (each is 0: there is one to choose from).
+    Series {
+        series: Series,
+        columns: Vec<usize>,
+    },
     Values {
         rows: Vec<Vec<Value>>,
     },
@@ -244,6 +249,7 @@ impl PhysicalPlan {
             N::TableScan { .. }
             | N::FileScan { .. }
             | N::Generate { .. }
+            | N::Series { .. }
             | N::Values { .. }
             | N::Materialized { .. } => vec![],
             N::Filter { input, .. }
@@ -265,6 +271,7 @@ impl PhysicalPlan {
             N::TableScan { .. }
             | N::FileScan { .. }
             | N::Generate { .. }
+            | N::Series { .. }
             | N::Values { .. }
             | N::Materialized { .. } => vec![],
             N::Filter { input, .. }

@@ -6,7 +6,7 @@ use types::{ColumnPredicate, Sample, SampleOf, Type};
 
 use crate::{
     ColumnTable, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId, PhysicalNode, PhysicalPlan,
-    ScanSource, SortKey,
+    ScanSource, Series, SortKey,
     window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall},
 };
 
@@ -27,14 +27,7 @@ pub fn expression(expr: &Expr, name: &dyn Fn(&ExprKind) -> String) -> String {
     let not = |negated: &bool| if *negated { "NOT " } else { "" };
     match &expr.kind {
         K::Column(_) | K::Input(_) => name(&expr.kind),
-        K::Literal(v) if v.is_null() => "NULL".into(),
-        K::Literal(v) => match expr.ty {
-            t if t.is_text() => format!("'{}'", v.display(t).replace('\'', "''")),
-            Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz => {
-                format!("'{}'", v.display(expr.ty))
-            }
-            t => v.display(t),
-        },
+        K::Literal(v) => literal(v, expr.ty),
         K::Compare { op, left, right } => format!("{} {} {}", nested(left), op.symbol(), nested(right)),
         K::NotDistinct { left, right, negated } => {
             format!(
@@ -209,6 +202,7 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
                 ScanSource::Table { name, sample, .. } => format!("{name}{}", sampled(sample.as_ref())),
                 ScanSource::File(file) => format!("'{}'", file.paths.first().map_or("", |p| p)),
                 ScanSource::Generator { suite, table, scale } => format!("{suite}({scale}).{table}"),
+                ScanSource::Series(series) => self::series(series),
                 ScanSource::Materialized(source) => format!("common subplan {}", source.index),
             };
             let list = cols.iter().map(|(id, _)| id_name(*id)).collect::<Vec<_>>().join(", ");
@@ -267,6 +261,27 @@ fn logical_node(plan: &LogicalPlan, columns: &ColumnTable, depth: usize, out: &m
     }
 }
 
+/// A constant as SQL writes it.
+fn literal(value: &types::Value, ty: Type) -> String {
+    let shown = || value.display(ty);
+    match ty {
+        _ if value.is_null() => "NULL".to_owned(),
+        _ if ty.is_text() => format!("'{}'", shown().replace('\'', "''")),
+        Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz => format!("'{}'", shown()),
+        _ => shown(),
+    }
+}
+
+fn series(series: &Series) -> String {
+    let shown = |at: u64| series.value_at(at).display(series.ty);
+    match series.rows {
+        0 => "of nothing".to_owned(),
+        1 => shown(0),
+        2 => format!("{}, {}", shown(0), shown(1)),
+        rows => format!("{}, {} to {}", shown(0), shown(1), shown(rows - 1)),
+    }
+}
+
 fn unnest(lists: Vec<String>, outer: bool) -> String {
     format!("Unnest{} {}", if outer { " outer" } else { "" }, lists.join(", "))
 }
@@ -284,8 +299,9 @@ fn limit_text(offset: u64, count: Option<u64>) -> String {
 
 /// A pushed-down predicate on the named column.
 pub fn column_predicate(column: &str, ty: Type, predicate: &ColumnPredicate) -> String {
+    let shown_value = |value: &types::Value| literal(value, ty);
     let values = |vs: &[types::Value]| {
-        let mut shown: Vec<String> = vs.iter().take(12).map(|v| v.display(ty)).collect();
+        let mut shown: Vec<String> = vs.iter().take(12).map(shown_value).collect();
         if vs.len() > shown.len() {
             shown.push(format!("... {} more", vs.len() - shown.len()));
         }
@@ -294,7 +310,7 @@ pub fn column_predicate(column: &str, ty: Type, predicate: &ColumnPredicate) -> 
     match predicate {
         ColumnPredicate::Range { low, high } => match (low, high) {
             (Some(l), Some(h)) if l.inclusive && h.inclusive && l.value == h.value => {
-                format!("{column} = {}", l.value.display(ty))
+                format!("{column} = {}", shown_value(&l.value))
             }
             _ => {
                 let mut parts = Vec::new();
@@ -302,20 +318,20 @@ pub fn column_predicate(column: &str, ty: Type, predicate: &ColumnPredicate) -> 
                     parts.push(format!(
                         "{column} {} {}",
                         if l.inclusive { ">=" } else { ">" },
-                        l.value.display(ty)
+                        shown_value(&l.value)
                     ));
                 }
                 if let Some(h) = high {
                     parts.push(format!(
                         "{column} {} {}",
                         if h.inclusive { "<=" } else { "<" },
-                        h.value.display(ty)
+                        shown_value(&h.value)
                     ));
                 }
                 parts.join(" AND ")
             }
         },
-        ColumnPredicate::NotEqual(v) => format!("{column} <> {}", v.display(ty)),
+        ColumnPredicate::NotEqual(v) => format!("{column} <> {}", shown_value(v)),
         ColumnPredicate::In(vs) => format!("{column} IN ({})", values(vs)),
         ColumnPredicate::NotIn(vs) => format!("{column} NOT IN ({})", values(vs)),
         ColumnPredicate::Like { pattern, negated } => {
@@ -392,6 +408,7 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             format!("FileScan {:?} '{}'{more}{filters}", file.format, file.paths.first().map_or("", |p| p))
         }
         N::Generate { suite, table, scale, .. } => format!("Generate {suite} {table} scale {scale}"),
+        N::Series { series, .. } => format!("Series {}", self::series(series)),
         N::Values { rows } => format!("Values {} rows", rows.len()),
         N::Materialized { index, .. } => format!("Read common subplan {index}"),
         N::Filter { input, predicate } => {

@@ -30,6 +30,16 @@ pub struct ForeignKey {
     pub parent_columns: Vec<String>,
 }
 
+/// A condition that no row may make false.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub name: Option<String>,
+    /// An expression over the table's columns: it is bound anew by every statement that adds rows.
+    pub text: String,
+    /// The columns that it uses, in the table's order.
+    pub columns: Vec<String>,
+}
+
 /// Everything CREATE TABLE says beside the columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
@@ -37,6 +47,7 @@ pub struct TableOptions {
     pub primary_key: Option<Vec<String>>,
     pub unique: Vec<Vec<String>>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
     /// Columns with a DEFAULT, and its text.
     pub defaults: Vec<(String, String)>,
     /// Columns numbered by a sequence of their own.
@@ -96,6 +107,7 @@ pub enum AddedKey {
     Primary(Vec<String>),
     Unique(Vec<String>),
     Foreign(ForeignKey),
+    Check(Check),
 }
 
 /// What COMMENT ON is about.

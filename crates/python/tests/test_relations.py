@@ -42,6 +42,34 @@ def test_relations_are_put_together(con, people):
     assert len(joined) == 4
 
 
+def test_queries_are_the_same_each_time():
+    def queries():
+        con = quickstep.connect()
+        numbers = con.sql("SELECT 1 AS a")
+        return numbers.filter("a > 0").join(numbers, "a").sql_query()
+
+    assert queries() == queries()
+
+
+def test_intervals_in_data_frames(con):
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    query = (
+        "SELECT i, INTERVAL '1 day 02:00:00' * i AS span, INTERVAL '1 month' * (i * 7) AS months, "
+        "CASE WHEN i > 1 THEN INTERVAL '-1 second' END AS gap FROM generate_series(1, 2) AS t(i)"
+    )
+    hours = [datetime.timedelta(hours=26), datetime.timedelta(hours=52)]
+    months = ["7 mons", "1 year 2 mons"]
+    frame = con.sql(query).df()
+    assert list(frame["span"]) == [pandas.Timedelta(span) for span in hours]
+    assert list(frame["months"]) == months
+    assert pandas.isna(frame["gap"][0]) and frame["gap"][1] == pandas.Timedelta(seconds=-1)
+    frame = con.sql(query).pl()
+    assert frame["span"].to_list() == hours and frame["span"].dtype == polars.Duration("us")
+    assert frame["months"].to_list() == months
+    assert frame["gap"].to_list() == [None, datetime.timedelta(seconds=-1)]
+
+
 def test_nothing_runs_before_rows_are_asked_for(con, tmp_path):
     relation = con.sql("SELECT 1 / (x - x) FROM (VALUES (1)) AS t(x)")
     assert relation.filter("TRUE").columns

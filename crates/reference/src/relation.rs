@@ -140,6 +140,16 @@ impl Context<'_> {
                 .collect();
             return Ok(Relation { columns: columns.iter().map(|(id, _)| *id).collect(), rows });
         }
+        if let ScanSource::Series(series) = source {
+            self.spend(usize::try_from(series.rows).unwrap_or(usize::MAX))?;
+            let row = |at| columns.iter().map(|_| series.value_at(at)).collect();
+            let rows = (0..series.rows).map(row).collect();
+            let mut relation = Relation { columns: columns.iter().map(|(id, _)| *id).collect(), rows };
+            for filter in filters {
+                relation = self.filter(relation, filter)?;
+            }
+            return Ok(relation);
+        }
         let ScanSource::Table { table, name, sample } = source else {
             return Err(Error::unsupported("the reference reads tables only"));
         };

@@ -13,7 +13,9 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{Expr, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens};
+use sqlparser::ast::{
+    BinaryOperator, Expr, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -137,6 +139,11 @@ impl Dialect for Grammar {
         true
     }
 
+    /// `FROM t`, which selects everything, and `FROM t SELECT a`.
+    fn supports_from_first_select(&self) -> bool {
+        true
+    }
+
     fn supports_order_by_all(&self) -> bool {
         true
     }
@@ -173,6 +180,14 @@ impl Dialect for Grammar {
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
+        if parser.consume_token(&Token::DuckIntDiv) {
+            let right = match parser.parse_subexpr(self.prec_value(Precedence::MulDivModOp)) {
+                Ok(right) => Box::new(right),
+                Err(error) => return Some(Err(error)),
+            };
+            let (left, op) = (Box::new(expr.clone()), BinaryOperator::DuckIntegerDivide);
+            return Some(Ok(Expr::BinaryOp { left, op, right }));
+        }
         if !parser.peek_keyword(Keyword::IS) {
             return parse_in_brackets(parser, expr);
         }

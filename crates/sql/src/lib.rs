@@ -15,6 +15,7 @@
 mod bind;
 mod data_type;
 mod dialect;
+mod from_first;
 mod functions;
 mod hints;
 mod merge_syntax;
@@ -43,6 +44,19 @@ use types::{Result, Type, Value};
 /// Plans one statement of `text`. Positions of errors refer to `text` as a whole.
 pub fn plan(text: &str, statement: &StatementText, relations: &dyn Relations) -> Result<Statement> {
     plan_with(text, statement, relations, &[])
+}
+
+/// The condition of a CHECK, over `Input(i)` for the i-th of `columns`.
+pub fn check_condition(
+    table: &str,
+    columns: &[types::Field],
+    text: &str,
+    relations: &dyn Relations,
+) -> Result<plan::Expr> {
+    let texts = texts::Texts::default();
+    let mut binder = bind::Binder::new(text, relations, &texts);
+    let bound = binder.check_condition(table, columns, text, sqlparser::tokenizer::Span::empty())?;
+    Ok(bound.bind(&|id| Some(id.0 as usize)))
 }
 
 /// As `plan`, with values for the parameters `$1`, `$2` and so on, or as many `?`.

@@ -10,7 +10,7 @@ use types::{Error, Result, SqlState};
 use crate::dialect::Grammar;
 use crate::overriding::{self, Overriding};
 use crate::samples::{self, SampleClause};
-use crate::{hints, merge_syntax, nested_syntax, pivot, place, stack};
+use crate::{from_first, hints, merge_syntax, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -56,8 +56,10 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let alter_view = take_alter_view(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);
     take_abort(&mut tokens);
+    from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
+    join_slashes(&mut tokens);
     nested_syntax::take_types(text, &mut tokens);
     nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
@@ -166,6 +168,18 @@ fn take_abort(tokens: &mut [TokenWithSpan]) {
     let first = tokens.iter_mut().find(|t| !matches!(t.token, Token::Whitespace(_)));
     if let Some(first) = first.filter(|t| is_word(t, "abort")) {
         first.token = Token::make_keyword("ROLLBACK");
+    }
+}
+
+/// Makes one operator of two strokes side by side, `a // b`: PostgreSQL's tokens have no such one.
+fn join_slashes(tokens: &mut Vec<TokenWithSpan>) {
+    for at in (1..tokens.len()).rev() {
+        let beside = tokens[at - 1].span.end == tokens[at].span.start;
+        if beside && [at - 1, at].iter().all(|at| tokens[*at].token == Token::Div) {
+            tokens[at - 1].token = Token::DuckIntDiv;
+            tokens[at - 1].span.end = tokens[at].span.end;
+            tokens.remove(at);
+        }
     }
 }
 

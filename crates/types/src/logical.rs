@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::nested::{NESTING_MAX, NestedId};
+use crate::nested::NestedId;
 
 /// Digits that always fit a 64-bit integer.
 pub const DECIMAL_64_PRECISION_MAX: u8 = 18;
@@ -136,18 +136,12 @@ impl Type {
                 _ => false,
             }
     }
-    /// The type that `sql_name` calls so, or a common other name of it; of nested types only lists are among them.
+    /// The type that `sql_name` calls so, or a common other name of it.
     pub fn from_sql_name(name: &str) -> Option<Type> {
-        let mut plain = name.trim();
-        let mut lists = 0;
-        while let Some(element) = plain.strip_suffix("[]").filter(|_| lists <= NESTING_MAX) {
-            plain = element.trim_end();
-            lists += 1;
-        }
-        (0..lists).try_fold(Self::plain_from_sql_name(plain)?, |element, _| Type::list(element).ok())
+        crate::nested::names::from_name(name, 0)
     }
 
-    fn plain_from_sql_name(name: &str) -> Option<Type> {
+    pub(crate) fn plain_from_sql_name(name: &str) -> Option<Type> {
         let name = name.trim().to_ascii_uppercase();
         let (word, arguments) = match name.split_once('(') {
             Some((word, rest)) => (word.trim(), rest.trim().strip_suffix(')')?),

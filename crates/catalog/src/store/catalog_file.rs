@@ -291,6 +291,7 @@ fn empty_table() -> Table {
         keys: new.keys,
         foreign_keys: new.foreign_keys,
         options: new.options,
+        checks: Vec::new(),
         indices: Vec::new(),
         data: Arc::new(TableData::empty(&[])),
         version: 1,

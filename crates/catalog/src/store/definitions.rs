@@ -9,7 +9,7 @@ use types::{Field, Result, Schema, Type};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
-    ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex, TableOptions,
+    Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex, TableOptions,
     View,
 };
 
@@ -114,6 +114,7 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
         comment,
         keys,
         foreign_keys,
+        checks,
         options,
         indices,
         data: _,
@@ -141,6 +142,9 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if !indices.is_empty() {
         w.field(9, |w| w.list(indices.iter(), write_index));
     }
+    if !checks.is_empty() {
+        w.field(10, |w| w.list(checks.iter(), write_check));
+    }
     w.end_of_fields();
 }
 
@@ -149,6 +153,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let (mut comment, mut keys, mut foreign_keys) = (None, Vec::new(), Vec::new());
     let mut options = TableOptions::default();
     let mut indices: Vec<TableIndex> = Vec::new();
+    let mut checks: Vec<Check> = Vec::new();
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -160,6 +165,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             7 => foreign_keys = r.list(read_foreign_key)?,
             8 => options = read_options(r)?,
             9 => indices = r.list(read_index)?,
+            10 => checks = r.list(read_check)?,
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -173,9 +179,10 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     if used.into_iter().any(|column| *column >= fields.len()) {
         return Err(malformed("a key names a column that its table does not have"));
     }
-    let columns = indices.iter().map(|i| i.column).chain(options.sorted_by);
+    let checked = checks.iter().flat_map(|c| &c.columns).map(|(_, column)| *column);
+    let columns = indices.iter().map(|i| i.column).chain(options.sorted_by).chain(checked);
     if columns.into_iter().any(|column| column >= fields.len()) {
-        return Err(malformed("an index is on a column that its table does not have"));
+        return Err(malformed("an index or a check is on a column that its table does not have"));
     }
     let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
     Ok(Table {
@@ -187,6 +194,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
         comment,
         keys,
         foreign_keys,
+        checks,
         options,
         indices,
         data: Arc::new(TableData::empty(&types)),
@@ -268,6 +276,21 @@ fn write_options(w: &mut ByteWriter, options: &TableOptions) {
         w.field(3, |w| w.u32(*column as u32));
     }
     w.end_of_fields();
+}
+
+fn write_check(w: &mut ByteWriter, check: &Check) {
+    let Check { name, text, columns } = check;
+    w.text(name);
+    w.text(text);
+    w.list(columns.iter(), |w, (name, column)| {
+        w.text(name);
+        w.u32(*column as u32);
+    });
+}
+
+fn read_check(r: &mut ByteReader<'_>) -> Result<Check> {
+    let (name, text) = (r.text()?, r.text()?);
+    Ok(Check { name, text, columns: r.list(|r| Ok((r.text()?, r.u32()? as usize)))? })
 }
 
 fn write_index(w: &mut ByteWriter, index: &TableIndex) {

@@ -261,6 +261,13 @@ fn constraints(snapshot: &Snapshot) -> Vec<Vec<Value>> {
                 rows.push(row);
             }
         }
+        for check in &table.checks {
+            for (at, (_, column)) in check.columns.iter().enumerate() {
+                let mut row = row(&check.name, "CHECK", at, *column);
+                row.extend([const { Value::Null }; 4]);
+                rows.push(row);
+            }
+        }
         for key in &table.foreign_keys {
             let Some(parent) = snapshot.table_by_id(key.parent) else { continue };
             let name = key.constraint_name(&table.name, &table.columns);

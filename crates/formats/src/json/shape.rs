@@ -66,6 +66,13 @@ impl Shape {
         }
     }
 
+    /// The type of elements and fields: of what nothing is known, anything may come.
+    fn inner(&self) -> Type {
+        let unknown = !self.has_scalars() && self.list.is_none();
+        let empty = self.object.as_ref().is_none_or(Vec::is_empty);
+        if self.odd || (unknown && empty) { Type::Json } else { self.ty() }
+    }
+
     /// Nothing has been seen.
     pub fn is_empty(&self) -> bool {
         !self.null && !self.has_scalars() && self.list.is_none() && self.object.is_none()
@@ -79,11 +86,25 @@ impl Shape {
         self.boolean || self.integer || self.wide || self.double || self.text.is_some()
     }
 
+    /// The type of a column. Scalars of several kinds are texts; whatever disagrees otherwise is JSON.
     pub fn ty(&self) -> Type {
         let number = self.integer || self.wide || self.double;
-        let kinds = [self.boolean, number, self.text.is_some(), self.list.is_some(), self.object.is_some()];
-        if self.odd || kinds.iter().filter(|kind| **kind).count() != 1 {
-            return Type::Text;
+        let scalars = [self.boolean, number, self.text.is_some()].iter().filter(|kind| **kind).count();
+        match (&self.list, &self.object) {
+            // Only its text holds it.
+            _ if self.odd => return Type::Text,
+            (None, None) if scalars != 1 => return Type::Text,
+            (None, None) => {}
+            (Some(elements), None) if scalars == 0 => {
+                return Type::list(elements.inner()).unwrap_or(Type::Json);
+            }
+            (None, Some(keys)) if scalars == 0 && !keys.is_empty() => {
+                let fields = keys.iter().map(|(name, shape)| (name.clone(), shape.inner())).collect();
+                return Type::structure(fields).unwrap_or(Type::Json);
+            }
+            // Values that are nested too deeply to be looked at count as objects without keys.
+            (None, Some(_)) if scalars == 0 => return Type::Text,
+            _ => return Type::Json,
         }
         match &self.text {
             _ if self.boolean => Type::Boolean,

@@ -11,6 +11,7 @@ use super::footer::load;
 use super::statistics::Readable;
 use crate::decode;
 use crate::input::Input;
+use crate::remote::abreast::each;
 use crate::thrift::Walk;
 
 /// Bytes of a page's head, at most: a dictionary's has no statistics.
@@ -29,8 +30,8 @@ pub fn describe(paths: &[String]) -> Result<Described> {
     let mut schema: Option<Vec<Field>> = None;
     let mut statistics: Vec<Option<FileColumn>> = Vec::new();
     let mut rows = 0u64;
-    for path in paths {
-        let (input, metadata) = load(path)?;
+    let loaded = each(paths, |path| path, |path| load(path))?;
+    for (path, (input, metadata)) in paths.iter().zip(loaded) {
         let fields = decode::fields(metadata.schema());
         for group in metadata.metadata().row_groups() {
             rows = rows.saturating_add(group.num_rows() as u64);

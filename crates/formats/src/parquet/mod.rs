@@ -33,6 +33,7 @@ use self::column::Form;
 use self::footer::load;
 
 use crate::input::Input;
+use crate::remote::abreast::each;
 use crate::{Reader, Skipped, Window, decode};
 
 const FORMAT: &str = "Parquet";
@@ -150,8 +151,8 @@ impl ParquetFiles {
     ) -> Result<Self> {
         let mut files = Vec::new();
         let mut units = Vec::new();
-        for path in source.paths.iter() {
-            let (input, plain) = load(path)?;
+        let loaded = each(&source.paths, |path| path, |path| load(path))?;
+        for (path, (input, plain)) in source.paths.iter().zip(loaded) {
             decode::check_readable(path, plain.schema(), columns)?;
             // A file whose columns cannot be decoded that way is decoded its own way.
             let options = ArrowReaderOptions::new()

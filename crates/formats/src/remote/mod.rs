@@ -6,6 +6,7 @@
 //! need is therefore asked for at once, pieces close to each other as one request, several requests side by side; the
 //! unit holds what came for as long as it lives (`Pieces`).
 
+pub(crate) mod abreast;
 mod address;
 mod fault;
 mod file;

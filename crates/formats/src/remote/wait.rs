@@ -40,6 +40,11 @@ pub fn stopped_by<T>(stopped: impl Fn() -> bool + Send + Sync + 'static, work: i
     work()
 }
 
+/// What is asked on this thread, for threads that work for it.
+pub(super) fn inherited() -> Option<Arc<dyn Fn() -> bool + Send + Sync>> {
+    STOPPED.with_borrow(Clone::clone)
+}
+
 /// All requests of the process; two threads are plenty, since they only move bytes.
 pub(super) fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {

@@ -119,7 +119,7 @@ fn typed(name: &str, value: &str) -> Result<(String, Type)> {
     let (column, text) = value.split_once('\0').unwrap_or(("", value));
     let ty = Type::from_sql_name(text).ok_or_else(|| {
         Error::new(SqlState::UndefinedObject, format!("option \"{name}\": type \"{text}\" does not exist"))
-            .with_hint("such as BIGINT, DOUBLE, DECIMAL(10,2), VARCHAR, DATE or TIMESTAMP")
+            .with_hint("such as BIGINT, DOUBLE, DECIMAL(10,2), VARCHAR, DATE, TIMESTAMP or STRUCT(a BIGINT, b TEXT[])")
     })?;
     Ok((column.to_owned(), ty))
 }

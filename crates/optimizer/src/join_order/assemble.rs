@@ -4,10 +4,11 @@ use plan::{Expr, JoinKind};
 use types::{Error, Result};
 
 use super::eager::Early;
-use super::graph::{Attachment, Class, Graph, Link, Set, Tree, bit, bits};
+use super::graph::{Attachment, Carried, Class, Graph, Link, RESULT, Set, Tree, bit, bits};
 use super::region::Region;
 use super::{Condition, Equal};
 use crate::columns::ColumnSet;
+use crate::cost;
 use crate::estimate::join::{anti_fraction, key_columns, semi_fraction};
 use crate::lower::Relation;
 use crate::lower::join::JoinSpec;
@@ -21,6 +22,7 @@ impl Planner<'_> {
         relations: &[Option<Relation>],
         classes: &[Equal],
         conditions: &mut [Condition],
+        result: &ColumnSet,
     ) -> Graph {
         let mut graph = Graph::default();
         let rows = |at: usize| relations[at].as_ref().map_or(1.0, Relation::rows);
@@ -96,7 +98,57 @@ impl Planner<'_> {
             }
             graph.add_link(Link { mask: condition.mask, selectivity, sides: condition.sides });
         }
+        self.carry(region, classes, conditions, result, &mut graph);
         graph
+    }
+
+    /// Tells the graph which columns joins carry, and how far.
+    fn carry(
+        &self,
+        region: &Region,
+        classes: &[Equal],
+        conditions: &[Condition],
+        result: &ColumnSet,
+        graph: &mut Graph,
+    ) {
+        let bytes = |id| cost::column_bytes(self.columns.get(id).ty);
+        let mut told = result.clone();
+        for (at, leaf) in region.leaves.iter().enumerate() {
+            let mut own = leaf.provides.clone();
+            own.intersect(result);
+            let width: f64 = own.iter().map(bytes).sum();
+            if width > 0.0 {
+                let bytes = width.min(cost::RELATION_BYTES_MAX);
+                graph.add_carried(Carried { of: bit(at), until: RESULT, bytes });
+            }
+        }
+        for class in classes {
+            let mask = class.members.iter().fold(0, |mask, (relation, _)| mask | bit(*relation));
+            // One of the equal columns is enough, and the result may have it anyway.
+            let ids = || class.members.iter().filter_map(|(_, column)| column.as_column());
+            if !ids().any(|id| result.contains(id)) {
+                let bytes = ids().map(bytes).fold(0.0, f64::max);
+                graph.add_carried(Carried { of: mask, until: mask, bytes });
+            }
+            told.extend(ids());
+        }
+        let mut until = |used: ColumnSet, mask: Set| {
+            for id in used.iter().filter(|id| !told.contains(*id)) {
+                let column: ColumnSet = [id].into_iter().collect();
+                graph.add_carried(Carried { of: region.relations(&column), until: mask, bytes: bytes(id) });
+            }
+            told.union(&used);
+        };
+        for condition in conditions.iter().filter(|c| c.mask.count_ones() > 1) {
+            until(ColumnSet::of(&condition.expr), condition.mask);
+        }
+        for (at, leaf) in region.leaves.iter().enumerate() {
+            let Some(attached) = &leaf.attached else { continue };
+            let mut used = ColumnSet::new();
+            attached.on.iter().for_each(|(l, _)| used.add_expr(l));
+            attached.residual.iter().for_each(|r| used.add_expr(r));
+            until(used, region.required(at) | bit(at));
+        }
     }
 
     /// Relations joined on several columns at once: the product of the columns' domains overstates their pairs.

@@ -47,6 +47,17 @@ pub(crate) struct Link {
     pub(crate) sides: Option<(Set, Set)>,
 }
 
+/// A column that joins carry: from any relation of `of`, until all of `until` are joined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carried {
+    pub(crate) of: Set,
+    pub(crate) until: Set,
+    pub(crate) bytes: f64,
+}
+
+/// Never all joined: a column of the result.
+pub(crate) const RESULT: Set = Set::MAX;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     rows: Vec<f64>,
@@ -55,6 +66,7 @@ pub(crate) struct Graph {
     links: Vec<Link>,
     /// Pairs of relations that share several classes, and by how much independence underestimates them.
     corrections: Vec<(Set, f64)>,
+    carried: Vec<Carried>,
     adjacent: Vec<Set>,
     attached_mask: Set,
 }
@@ -103,6 +115,9 @@ impl Graph {
     }
     pub(crate) fn add_correction(&mut self, pair: Set, factor: f64) {
         self.corrections.push((pair, factor));
+    }
+    pub(crate) fn add_carried(&mut self, carried: Carried) {
+        self.carried.push(carried);
     }
     fn connect(&mut self, mask: Set) {
         for relation in bits(mask) {
@@ -183,29 +198,43 @@ impl Graph {
             })
     }
 
+    /// Bytes of a row of `one`, and of a row of `other`, that are still wanted when the two are joined.
+    fn payloads(&self, one: Set, other: Set) -> (f64, f64) {
+        let both = one | other;
+        let (mut first, mut second) = (0.0, 0.0);
+        for column in self.carried.iter().filter(|c| c.until & !both != 0) {
+            // What both sides have is taken from the side that probes.
+            match (column.of & one != 0, column.of & other != 0) {
+                (true, false) => first += column.bytes,
+                (false, true) => second += column.bytes,
+                _ => {}
+            }
+        }
+        (first, second)
+    }
+
     /// The price of joining two disjoint valid sets into `rows` rows, whichever way round is cheaper.
     pub(crate) fn price(&self, one: (Set, f64), other: (Set, f64), rows: f64) -> f64 {
-        let ((first, a), (second, b)) = (one, other);
-        if let Some(attachment) = self.single_attached(second) {
-            return attached_price(attachment, a, b, rows);
+        if self.single_attached(one.0).is_some() {
+            return self.price_of(other, one, rows);
         }
-        if let Some(attachment) = self.single_attached(first) {
-            return attached_price(attachment, b, a, rows);
-        }
-        if self.has_equality(first, second) {
-            cost::hash_join(a, b, rows).min(cost::hash_join(b, a, rows))
-        } else {
-            cost::nested_loops(a.max(b), a.min(b), rows)
-        }
+        self.price_of(one, other, rows)
     }
-}
 
-fn attached_price(attachment: &Attachment, left: f64, right: f64, rows: f64) -> f64 {
-    if !attachment.has_keys {
-        return cost::nested_loops(left, right, rows);
+    /// The same; what is attached stands on the right.
+    fn price_of(&self, left: (Set, f64), right: (Set, f64), rows: f64) -> f64 {
+        let ((first, a), (second, b)) = (left, right);
+        let (of_left, of_right) = self.payloads(first, second);
+        let straight = || cost::hash_join(a, b, of_right, rows);
+        let turned = || cost::hash_join(b, a, of_left, rows);
+        match self.single_attached(second) {
+            Some(attachment) if !attachment.has_keys => cost::nested_loops(a, b, rows),
+            Some(attachment) if attachment.may_swap => straight().min(turned() + a),
+            Some(_) => straight(),
+            None if self.has_equality(first, second) => straight().min(turned()),
+            None => cost::nested_loops(a.max(b), a.min(b), rows),
+        }
     }
-    let straight = cost::hash_join(left, right, rows);
-    if attachment.may_swap { straight.min(cost::hash_join(right, left, rows) + left) } else { straight }
 }
 
 /// An order of joins.

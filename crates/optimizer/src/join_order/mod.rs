@@ -126,7 +126,7 @@ impl Planner<'_> {
             let plan = std::mem::replace(&mut leaf.plan, LogicalPlan::placeholder());
             relations.push(Some(self.lower(plan, &used_inside)?));
         }
-        let graph = self.graph(&region, &relations, &classes, &mut conditions);
+        let graph = self.graph(&region, &relations, &classes, &mut conditions, &inside);
         let tree = match self.settings.join_order {
             JoinOrder::Written => written,
             JoinOrder::Optimized => best_order(&graph, everything).unwrap_or(written),

@@ -77,7 +77,9 @@ fn permute(plan: &mut PhysicalPlan, positions: &[usize]) -> bool {
                 *row = positions.iter().map(|at| row[*at].clone()).collect();
             }
         }
-        PhysicalNode::Generate { columns, .. } | PhysicalNode::Materialized { columns, .. } => {
+        PhysicalNode::Generate { columns, .. }
+        | PhysicalNode::Series { columns, .. }
+        | PhysicalNode::Materialized { columns, .. } => {
             *columns = positions.iter().map(|at| columns[*at]).collect();
         }
         _ => return false,

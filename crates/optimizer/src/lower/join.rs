@@ -69,7 +69,10 @@ impl Planner<'_> {
         let left_unique = is_unique(&left, &key_columns(on.iter().map(|(l, _)| l)));
         let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
 
-        let swap = self.builds_left(kind, &left, &right, &on, null_aware, rows);
+        let swap = self.settings.build_side
+            && !null_aware
+            && kind != JoinKind::LeftMark
+            && self.builds_left(kind, &left, &right, on.is_empty(), needed, rows);
         // Key by key, for filters hold one column each.
         let passing: Vec<f64> = on
             .iter()
@@ -315,25 +318,27 @@ impl Planner<'_> {
         kind: JoinKind,
         left: &Relation,
         right: &Relation,
-        on: &[(Expr, Expr)],
-        null_aware: bool,
+        without_keys: bool,
+        needed: &ColumnSet,
         rows: f64,
     ) -> bool {
-        if null_aware || kind == JoinKind::LeftMark || !self.settings.build_side {
-            return false;
-        }
         let written = self.settings.join_order == JoinOrder::Written;
         let (l, r) = (left.rows(), right.rows());
         if written {
             return l < r;
         }
-        if on.is_empty() {
+        if without_keys {
             // Only where both directions are plain loops; the others need to remember what was met.
             return kind == JoinKind::Inner && l < r;
         }
+        let payload = |side: &Relation| -> f64 {
+            let wanted = self.wanted(side, needed).into_iter();
+            let bytes: f64 = wanted.map(|at| cost::column_bytes(side.plan.output[at].ty)).sum();
+            bytes.min(cost::RELATION_BYTES_MAX)
+        };
         // What a build that must remember its matches and deliver them at the end costs more.
         let deferred = if kind == JoinKind::Inner { 0.0 } else { l };
-        cost::hash_join(r, l, rows) + deferred < cost::hash_join(l, r, rows)
+        cost::hash_join(r, l, payload(left), rows) + deferred < cost::hash_join(l, r, payload(right), rows)
     }
 }
 

@@ -518,9 +518,9 @@ mod tests {
             };
             found.iter().map(|p| plan::print::column_predicate("c", Type::Text, p)).collect::<Vec<_>>()
         };
-        assert_eq!(like("abc%"), ["c >= abc AND c < abd"]);
-        assert_eq!(like("abc"), ["c = abc"]);
-        assert_eq!(like("a%b"), ["c >= a AND c < b", "c LIKE 'a%b'"]);
+        assert_eq!(like("abc%"), ["c >= 'abc' AND c < 'abd'"]);
+        assert_eq!(like("abc"), ["c = 'abc'"]);
+        assert_eq!(like("a%b"), ["c >= 'a' AND c < 'b'", "c LIKE 'a%b'"]);
         assert_eq!(like("%b"), ["c LIKE '%b'"]);
     }
 

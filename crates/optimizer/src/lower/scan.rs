@@ -3,7 +3,7 @@
 
 use plan::{
     ColumnId, Expr, ExprKind, FileSource, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan,
-    Pruning, ScanSource,
+    Pruning, ScanSource, Series,
 };
 use types::{ColumnPredicate, ColumnStatistics, Result, Value};
 
@@ -65,6 +65,11 @@ impl Planner<'_> {
                 let relation = self.lower_materialized(&source, &kept);
                 self.filter(relation, conjuncts)
             }
+            ScanSource::Series(series) => {
+                let kept = self.fetched(&columns, &conjuncts, needed);
+                let relation = self.lower_series(series, &kept);
+                self.filter(relation, conjuncts)
+            }
             ScanSource::Generator { suite, table, scale } => {
                 let total = ROWS_UNKNOWN * scale.max(1.0);
                 let kept = self.fetched(&columns, &conjuncts, needed);
@@ -77,6 +82,25 @@ impl Planner<'_> {
                 self.filter(relation, conjuncts)
             }
         }
+    }
+
+    /// Numbers in a row: all about them is known.
+    fn lower_series(&mut self, series: Series, kept: &[(ColumnId, usize)]) -> Relation {
+        let rows = series.rows as f64;
+        let mut relation =
+            self.plain_scan(kept, rows, |columns, _, _| PhysicalNode::Series { series, columns });
+        for (position, (id, _)) in kept.iter().enumerate() {
+            let bound = |value: i128| natural(&Value::from_i128(value, series.ty.physical())?, series.ty);
+            let (low, high) = series.bounds().map_or((None, None), |(l, h)| (bound(l), bound(h)));
+            *self.facts_mut(*id) = Facts { distinct: Some(rows.max(1.0)), low, high, ..Facts::UNKNOWN };
+            let column = &mut relation.plan.output[position];
+            column.nullable = false;
+            if plan::bounds::has_bounds(series.ty) {
+                column.bounds = series.bounds();
+            }
+            relation.add_key(Key { columns: vec![*id], nulls_repeat: false, distinct: rows.max(1.0) });
+        }
+        relation
     }
 
     /// The rows of a common subplan: as narrow as they were made, and as unique.

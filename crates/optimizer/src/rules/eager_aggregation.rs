@@ -439,6 +439,7 @@ impl Planner<'_> {
                 UNKNOWN_ROWS
             }
             N::Values { rows } => rows.len() as u128,
+            N::Series { series, .. } => u128::from(series.rows),
             N::Filter { input, .. }
             | N::Project { input, .. }
             | N::Fetch { input, .. }

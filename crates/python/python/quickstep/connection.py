@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,7 @@ class Connection:
     def __init__(self, native: _native.Connection, progress: bool | None = None) -> None:
         self._native = native
         self._closed = False
+        self._numbers = itertools.count(1)
         # Names of the program's variables are registered for the time of a statement, one statement at a time.
         self._names = threading.RLock()
         self._wants_progress = progress

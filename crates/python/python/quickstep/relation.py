@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from . import _native, objects
+from . import _native, intervals, objects
 from .errors import InterfaceError
 from .parameters import literal
 from .rows import SHOWN_ROWS, Preview, Rows, preview
@@ -44,7 +44,8 @@ class Relation(Rows):
         self._reading: _native.Stream | None = None
         self._table: Any = None
         self._next = 0
-        self.alias = alias or f"relation_{id(self):x}"
+        # A number and not an address: the same program makes the same queries.
+        self.alias = alias or f"relation_{next(connection._numbers)}"
 
     # What it is.
 
@@ -69,6 +70,13 @@ class Relation(Rows):
     def description(self) -> list[tuple[Any, ...]]:
         """As DB-API describes columns."""
         return [(name, ty, None, None, None, None, None) for name, ty in self._described]
+
+    def _framed(self) -> Any:
+        months = intervals.columns_of_months(self.description)
+        if not months:
+            return super()._framed()
+        texts = ", ".join(f"CAST({_quoted(name)} AS TEXT) AS {_quoted(name)}" for name in months)
+        return self._derived(f"SELECT * REPLACE ({texts}) FROM {self._from()}")._framed()
 
     def sql_query(self) -> str:
         """The query's text."""

@@ -9,7 +9,7 @@ import html
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import _native
+from . import _native, intervals
 from .errors import InterfaceError, classified, package
 
 SHOWN_ROWS = 20
@@ -24,6 +24,17 @@ class Rows:
     def _open(self) -> _native.Stream:
         """The stream that rows are taken from."""
         raise NotImplementedError
+
+    @property
+    def description(self) -> list[tuple[Any, ...]] | None:
+        """As DB-API describes columns."""
+        raise NotImplementedError
+
+    def _framed(self) -> Any:
+        """The Arrow table that data frames are made of, which know fewer types."""
+        if months := intervals.columns_of_months(self.description):
+            raise InterfaceError(f'"{months[0]}" has months, which data frames have no type for: cast it to TEXT')
+        return intervals.as_durations(self.arrow()) if intervals.has_spans(self.description) else self.arrow()
 
     def _whole(self) -> Any:
         """What gives all rows, or those that are left, through Arrow's C stream."""
@@ -84,16 +95,20 @@ class Rows:
     def df(self) -> Any:
         """A pandas DataFrame."""
         package("pandas", "df()")
-        return self.arrow().to_pandas()
+        return self._framed().to_pandas()
 
     def pl(self, lazy: bool = False) -> Any:
         """A Polars DataFrame, or a LazyFrame."""
-        frame = self._read(package("polars", "pl()").DataFrame)
+        polars = package("polars", "pl()")
+        if intervals.has_spans(self.description) or intervals.columns_of_months(self.description):
+            frame = polars.from_arrow(self._framed())
+        else:
+            frame = self._read(polars.DataFrame)
         return frame.lazy() if lazy else frame
 
     def numpy(self) -> dict[str, Any]:
         """A NumPy array for each column, by its name."""
-        table = self.arrow()
+        table = self._framed()
         return {name: column.to_numpy() for name, column in zip(table.column_names, table.columns)}
 
     # Other names of the same, as the peers have them.

@@ -360,6 +360,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 let span = l.span.union(&r.span);
                 return Ok(Bound::typed(operator::concatenate(l, r, self.text())?, span));
             }
+            B::DuckIntegerDivide => {
+                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                let span = l.span.union(&r.span);
+                return Ok(Bound::typed(self.whole_quotient(l, r, span)?, span));
+            }
             B::PGExp => return self.call("power", &[left, right]),
             B::PGLikeMatch => return self.like(left, right, None, false, false),
             B::PGNotLikeMatch => return self.like(left, right, None, true, false),

@@ -327,7 +327,18 @@ impl<'a> Binder<'a> {
                     source.lateral = has_left;
                     return Ok(source);
                 }
+                let mut lateral = false;
                 let (mut relation, default) = match args {
+                    Some(args) if let Some(function) = super::series::series_name(name) => {
+                        let scope = Rc::new(Scope::new(match has_left {
+                            true => Some(Rc::new(visible.clone())),
+                            false => visible.parent.clone(),
+                        }));
+                        let (relation, uses_left) =
+                            self.series(&function, &args.args, scope, factor_span(factor))?;
+                        lateral = uses_left && has_left;
+                        (relation, function)
+                    }
                     Some(args) => self.table_function(name, &args.args)?,
                     None => self.named_table(name)?,
                 };
@@ -340,7 +351,9 @@ impl<'a> Binder<'a> {
                     }
                     _ => None,
                 };
-                self.source(relation, alias.as_ref(), Some(default), schema)
+                let mut source = self.source(relation, alias.as_ref(), Some(default), schema)?;
+                source.lateral = lateral;
+                Ok(source)
             }
             TableFactor::Function { name, args, alias, with_ordinality, .. }
                 if name.to_string().eq_ignore_ascii_case("unnest")
@@ -363,6 +376,19 @@ impl<'a> Binder<'a> {
                 };
                 let mut source = self.source(relation, alias.as_ref(), Some(default), None)?;
                 source.lateral = has_left;
+                Ok(source)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality: false, .. }
+                if super::series::series_name(name).is_some() =>
+            {
+                let scope = Rc::new(Scope::new(match has_left {
+                    true => Some(Rc::new(visible.clone())),
+                    false => visible.parent.clone(),
+                }));
+                let function = super::series::series_name(name).unwrap_or_default();
+                let (relation, uses_left) = self.series(&function, args, scope, factor_span(factor))?;
+                let mut source = self.source(relation, alias.as_ref(), Some(function), None)?;
+                source.lateral = uses_left && has_left;
                 Ok(source)
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
@@ -503,6 +529,12 @@ impl<'a> Binder<'a> {
                 let source = self.relations.object(table);
                 let source = source.ok_or_else(|| Error::internal("an object is gone"))?;
                 Ok((self.file(source), table.clone()))
+            }
+            None if schema.is_none()
+                && let Some(listed) = self.relations.system(table).map_err(|e| self.error_at(e, span))? =>
+            {
+                // A listing of the catalog, its brackets left out.
+                Ok((self.constant_rows(listed.columns.fields(), listed.rows), table.clone()))
             }
             None => {
                 let reserved = idents.iter().find_map(|i| reserved(i));

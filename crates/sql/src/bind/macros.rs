@@ -10,8 +10,8 @@ use plan::Expr;
 
 use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
-use super::scope::Scope;
-use super::{Binder, Relation, stack};
+use super::scope::{Entry, Scope};
+use super::{Binder, Relation, operator, stack};
 use crate::parse::Parsed;
 use crate::{MacroInfo, ViewInfo};
 
@@ -155,6 +155,38 @@ impl<'a> Binder<'a> {
         }
         let expr = coerce::assign(bound, field.ty, &field.name, self.text)?;
         Ok(super::fold::fold(expr))
+    }
+
+    /// CHECK's condition, over `ColumnId(i)` for the i-th of `columns`.
+    pub(crate) fn check_condition(
+        &mut self,
+        table: &str,
+        columns: &[Field],
+        text: &str,
+        span: Span,
+    ) -> Result<Expr> {
+        let mut scope = Scope::default();
+        // The ids count from 0, so the binder must be a fresh one.
+        for field in columns {
+            let id = self.columns.add(&field.name, field.ty, field.nullable);
+            scope.entries.push(Entry {
+                table: Some(table.into()),
+                schema: None,
+                name: field.name.as_str().into(),
+                id,
+                plain: true,
+            });
+        }
+        let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Values);
+        let bound =
+            binder.bind_inside(format!("a check of table \"{table}\""), format!("SELECT {text}"), span)?;
+        let pending = !binder.pending.is_empty();
+        if pending || !self.subqueries.is_empty() {
+            let error = Error::unsupported("a check constraint cannot hold a subquery");
+            return Err(self.error_at(error, span));
+        }
+        super::check_depth(&bound.expr)?;
+        Ok(super::fold::fold(operator::condition(bound, "CHECK", self.text)?))
     }
 
     /// By column, what a row gets that names no value for it.

@@ -42,6 +42,7 @@ mod retype;
 mod sample;
 mod scope;
 mod select;
+mod series;
 mod set_operation;
 mod show;
 mod star;

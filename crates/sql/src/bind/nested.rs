@@ -499,7 +499,10 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(first) => coerce::common_type(first.ty(), element).unwrap_or(first.ty()),
             None => element,
         };
-        for _ in 0..3 {
+        for round in 0..5 {
+            if let Type::Decimal { precision, .. } = &mut state {
+                *precision = types::logical::DECIMAL_PRECISION_MAX;
+            }
             // Without a first value, elements are cast to what the state is.
             let seen = if first.is_some() { element } else { state };
             let (body, captured) = self.lambda(&parameters, &[state, seen, Type::BigInt], &lambda.body)?;
@@ -507,8 +510,10 @@ impl<'a> ExprBinder<'_, 'a> {
                 let error = format!("the lambda makes {} of a {state}", body.ty);
                 self.at(Error::new(SqlState::DatatypeMismatch, error), span)
             })?;
-            if common != state && common.physical() != state.physical() {
-                state = common;
+            // Digits behind the point that become more each time, as in a product, end as DOUBLE PRECISION.
+            let grows = common.is_decimal() && common.scale() > state.scale();
+            if common != state && (grows || common.physical() != state.physical()) {
+                state = if grows && round > 1 { Type::Double } else { common };
                 continue;
             }
             let (list, first) = match first {

@@ -228,9 +228,7 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric()) => {
                 let right = arguments.swap_remove(1);
-                let left = arguments.swap_remove(0);
-                let quotient = operator::arithmetic(Arithmetic::Divide, left, right, text)?;
-                self.whole_part(quotient, span)?
+                self.whole_quotient(arguments.swap_remove(0), right, span)?
             }
             ("age", 1 | 2) => {
                 let error =
@@ -240,6 +238,12 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             _ => return Ok(Err(arguments)),
         }))
+    }
+
+    /// The whole part of a quotient.
+    pub(super) fn whole_quotient(&mut self, left: Bound, right: Bound, span: Span) -> Result<Expr> {
+        let quotient = operator::arithmetic(Arithmetic::Divide, left, right, self.binder.text)?;
+        if quotient.ty.is_integer() { Ok(quotient) } else { self.whole_part(quotient, span) }
     }
 
     /// The setting's value now.

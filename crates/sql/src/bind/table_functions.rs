@@ -1,8 +1,7 @@
-//! Functions in FROM: numbers in a row, files, listings, and what statements in FROM become.
+//! Functions in FROM: files, listings, and what statements in FROM become.
 
 use std::rc::Rc;
 
-use plan::LogicalPlan;
 use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -14,11 +13,8 @@ use super::{Binder, Relation, folded, listing};
 use crate::parse::ROWS_OF;
 use crate::pivot::PIVOT_OF;
 
-/// Rows that generate_series may give: they are made while planning.
-const SERIES_ROWS_MAX: i128 = 1_000_000;
-
 impl<'a> Binder<'a> {
-    /// `generate_series(a, b [, step])` and the functions that read files.
+    /// Functions that read files, listings, and statements in FROM.
     pub(super) fn table_function(
         &mut self,
         name: &ObjectName,
@@ -50,10 +46,6 @@ impl<'a> Binder<'a> {
                 }
                 _ => Err(Error::internal("a PIVOT without its text")),
             },
-            "generate_series" | "range" => {
-                let relation = self.generate_series(&function, arguments, span)?;
-                Ok((relation, function))
-            }
             "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
             | "sniff_csv" => self.file_function(&function, arguments, span),
@@ -184,64 +176,5 @@ impl<'a> Binder<'a> {
             Some(value) => Ok((value.clone(), bound.ty())),
             None => Err(self.error_at(Error::unsupported("only constants are supported here"), bound.span)),
         }
-    }
-
-    fn generate_series(
-        &mut self,
-        function: &str,
-        arguments: &'a [FunctionArg],
-        span: Span,
-    ) -> Result<Relation> {
-        let mut numbers = Vec::with_capacity(3);
-        let mut ty = Type::Integer;
-        for argument in arguments {
-            let FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) = argument else {
-                return Err(Error::unsupported("generate_series takes numbers"));
-            };
-            let (value, value_ty) = self.constant(e)?;
-            if !value_ty.is_integer() {
-                let error = Error::unsupported("generate_series takes whole numbers");
-                return Err(self.error_at(error, span));
-            }
-            if value_ty == Type::BigInt {
-                ty = Type::BigInt;
-            }
-            numbers.extend(value.as_i128());
-        }
-        // `range` ends before its end, and may begin at 0.
-        let range = function == "range";
-        if let (true, [end]) = (range, numbers.as_slice()) {
-            numbers = vec![0, *end];
-        }
-        if range && numbers.len() > 1 {
-            let step = numbers.get(2).copied().unwrap_or(1);
-            numbers[1] -= step.signum();
-        }
-        let (start, end, step) = match numbers.as_slice() {
-            [start, end] => (*start, *end, 1),
-            [_, _, 0] => {
-                let error = Error::new(SqlState::InvalidParameterValue, "step size cannot equal zero");
-                return Err(self.error_at(error, span));
-            }
-            [start, end, step] => (*start, *end, *step),
-            _ => {
-                let error =
-                    Error::new(SqlState::UndefinedFunction, "generate_series takes two or three numbers");
-                return Err(self.error_at(error, span));
-            }
-        };
-        let count = ((end - start) / step + 1).max(0);
-        let count = if (end - start).signum() * step.signum() < 0 { 0 } else { count };
-        if count > SERIES_ROWS_MAX {
-            let error = Error::unsupported(format!("generate_series of more than {SERIES_ROWS_MAX} rows"));
-            return Err(self.error_at(error, span));
-        }
-        let mut rows = Vec::with_capacity(count as usize);
-        for at in 0..count {
-            rows.push(vec![Value::from_i128(start + at * step, ty.physical()).unwrap_or(Value::Null)]);
-        }
-        let id = self.columns.add(function, ty, false);
-        let plan = LogicalPlan::Values { columns: vec![id], rows };
-        Ok(Relation { plan, columns: vec![(function.into(), id)] })
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn expanded(name: &ObjectName) -> Option<String> {
     .then_some(name)
 }
 
-fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
+pub(super) fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
     LogicalPlan::Unnest { input: Box::new(single_row()), lists: vec![(id, list)], ordinality, outer: false }
 }
 

@@ -2,8 +2,9 @@
 
 use plan::statement::{AlterAction, CommentTarget, ObjectName, Statement};
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, CommentObject, DataType,
-    DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind, SqlOption,
+    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, ColumnOption,
+    CommentObject, DataType, DropBehavior, Expr as Ast, Ident, ObjectName as NameSyntax, RenameTableNameKind,
+    SqlOption,
 };
 use types::{Error, Field, Result, SqlState, Type, Value};
 
@@ -110,7 +111,7 @@ impl Context<'_> {
                 });
             }
             Operation::AddConstraint { constraint, .. } => {
-                let (name, key) = self.added_key(constraint)?;
+                let (name, key) = self.added_key(constraint, info)?;
                 actions.push(AlterAction::AddConstraint { name, key });
             }
             Operation::DropConstraint { if_exists, name, drop_behavior } => {
@@ -131,6 +132,12 @@ impl Context<'_> {
     fn add_column(&self, column: &ColumnDef, if_not_exists: bool) -> Result<AlterAction> {
         let mut options = plan::statement::TableOptions::default();
         let field = self.column(column, &mut options)?;
+        let checked = column.options.iter().any(|o| matches!(o.option, ColumnOption::Check(_)));
+        if checked {
+            let error = Error::unsupported("a column with a CHECK cannot be added")
+                .with_hint("add the column, then ALTER TABLE ... ADD CHECK");
+            return Err(self.at(error, column.name.span));
+        }
         let keyed =
             options.primary_key.is_some() || !options.unique.is_empty() || !options.foreign_keys.is_empty();
         if keyed {

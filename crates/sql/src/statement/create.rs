@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use plan::statement::{AddedKey, ForeignKey, IfExists, Statement, TableOptions};
+use plan::ColumnId;
+use plan::statement::{AddedKey, Check, ForeignKey, IfExists, Statement, TableOptions};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint, GeneratedAs,
-    HiveDistributionStyle, Spanned, SqlOption, TableConstraint,
+    HiveDistributionStyle, Ident, Spanned, SqlOption, TableConstraint,
 };
 use types::{Error, Field, Result, SqlState};
 
 use super::{Context, word};
 use crate::bind::folded;
-use crate::data_type;
 use crate::place::Placed;
+use crate::{RelationInfo, data_type};
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
 pub const COLUMNS_MAX: usize = 10_000;
@@ -103,6 +104,20 @@ impl Context<'_> {
             }
         }
         self.check_keys(&mut columns, &options)?;
+        let table = name.name.as_str();
+        for column in &create.columns {
+            for option in &column.options {
+                if let ColumnOption::Check(check) = &option.option {
+                    let name = option.name.as_ref().or(check.name.as_ref());
+                    options.checks.push(self.check(table, &columns, name, &check.expr)?);
+                }
+            }
+        }
+        for constraint in &create.constraints {
+            if let TableConstraint::Check(check) = constraint {
+                options.checks.push(self.check(table, &columns, check.name.as_ref(), &check.expr)?);
+            }
+        }
         Ok(Statement::CreateTable { name, columns, options })
     }
 
@@ -176,7 +191,6 @@ impl Context<'_> {
                     let field = Field::new(&name, ty, true);
                     options.defaults.push((name.clone(), self.default_text(value, &field)?));
                 }
-                ColumnOption::Check(_) => return refuse("CHECK"),
                 ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
                     let always = matches!(generated_as, GeneratedAs::Always);
                     let given = sequence_options.as_deref();
@@ -184,6 +198,8 @@ impl Context<'_> {
                     let identity = super::sequence::identity(&name, ty, given, always);
                     options.identities.push(identity.placed(self.text, column.name.span)?);
                 }
+                // All columns have to be there first.
+                ColumnOption::Check(_) => {}
                 ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
                     return refuse("a generated column");
                 }
@@ -236,14 +252,23 @@ impl Context<'_> {
                 let key = self.foreign_key(key, columns)?;
                 options.foreign_keys.push(key);
             }
-            TableConstraint::Check(_) => return Err(Error::unsupported("CHECK is not supported")),
+            // Its columns' types have to be known first.
+            TableConstraint::Check(_) => {}
             _ => return Err(Error::unsupported("this table constraint is not supported")),
         }
         Ok(())
     }
 
     /// ADD CONSTRAINT: the key and its name.
-    pub(super) fn added_key(&self, constraint: &TableConstraint) -> Result<(Option<String>, AddedKey)> {
+    pub(super) fn added_key(
+        &self,
+        constraint: &TableConstraint,
+        info: &RelationInfo,
+    ) -> Result<(Option<String>, AddedKey)> {
+        if let TableConstraint::Check(check) = constraint {
+            let check = self.check(&info.name, info.columns.fields(), check.name.as_ref(), &check.expr)?;
+            return Ok((check.name.clone(), AddedKey::Check(check)));
+        }
         let mut options = TableOptions::default();
         self.constraint(constraint, &mut options)?;
         let name = match constraint {
@@ -259,6 +284,15 @@ impl Context<'_> {
             _ => return Err(Error::unsupported("this table constraint is not supported")),
         };
         Ok((name.map(folded), key))
+    }
+
+    /// CHECK (condition) over the columns of a table.
+    fn check(&self, table: &str, columns: &[Field], name: Option<&Ident>, condition: &Ast) -> Result<Check> {
+        let text = condition.to_string();
+        let bound = self.binder().check_condition(table, columns, &text, condition.span())?;
+        let used = (0..columns.len()).filter(|at| bound.columns().contains(&ColumnId(*at as u32)));
+        let columns = used.map(|at| columns[at].name.clone()).collect();
+        Ok(Check { name: name.map(folded), text, columns })
     }
 
     /// Keys name existing columns, each once; a primary key's are NOT NULL.

@@ -9,6 +9,7 @@
 
 mod casting;
 pub mod encoding;
+pub(crate) mod names;
 mod text;
 
 pub use casting::{cast_nested, castable, matched_fields};

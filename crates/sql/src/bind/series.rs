@@ -1,0 +1,184 @@
+//! `generate_series` and `range` in FROM: of constants a source of their own, which makes rows when they are asked for;
+//! of columns of the relations before them, the list of the same name, unnested row by row.
+
+use std::rc::Rc;
+
+use plan::{LogicalPlan, ScanSource, Series};
+use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value, datetime};
+
+use super::expression::{Clause, ExprBinder};
+use super::scope::Scope;
+use super::{Binder, Relation, folded};
+
+/// Steps by calendar months, at most: more than a timestamp has months.
+const MONTHS_MAX: usize = 10_000_000;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+type Constants = Vec<(Value, Type)>;
+
+/// The name, where it is that of a series.
+pub(super) fn series_name(name: &ObjectName) -> Option<String> {
+    let [part] = name.0.as_slice() else { return None };
+    let name = folded(part.as_ident()?);
+    matches!(name.as_str(), "generate_series" | "range").then_some(name)
+}
+
+impl<'a> Binder<'a> {
+    /// The relation, and whether it uses columns of `scope`, which are those before it.
+    pub(super) fn series(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        scope: Rc<Scope>,
+        span: Span,
+    ) -> Result<(Relation, bool)> {
+        let mut given = Vec::with_capacity(3);
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => given.push(e),
+                _ => return Err(self.error_at(wrong_arguments(function), span)),
+            }
+        }
+        let constants: Result<Constants> = given.iter().map(|e| self.constant(e)).collect();
+        let not_constant = match constants {
+            Ok(constants) => {
+                let relation = self.constant_series(function, constants);
+                return relation.map(|r| (r, false)).map_err(|e| self.error_at(e, span));
+            }
+            Err(error) => error,
+        };
+        let mut binder = ExprBinder::new(self, scope, Clause::Argument);
+        let bound = given.iter().map(|e| binder.bind(e)).collect::<Result<Vec<_>>>();
+        // Without columns around, the first complaint is the better one.
+        let Ok(bound) = bound else { return Err(not_constant) };
+        let list = binder.nested_call(function, &bound, span)?;
+        if !binder.pending.is_empty() {
+            let error =
+                Error::unsupported("a subquery in the argument of a function in FROM is not supported");
+            return Err(self.error_at(error, span));
+        }
+        let Some(list) = list else { return Err(self.error_at(wrong_arguments(function), span)) };
+        super::check_depth(&list)?;
+        let id = self.columns.add(function, list.ty.element().unwrap_or(Type::Null), true);
+        Ok((
+            Relation { plan: super::unnesting::one(list, id, None), columns: vec![(function.into(), id)] },
+            true,
+        ))
+    }
+
+    fn constant_series(&mut self, function: &str, mut given: Constants) -> Result<Relation> {
+        // A single number is where it ends.
+        if let [(end, ty)] = given.as_slice()
+            && ty.is_integer()
+        {
+            given = vec![(Value::I32(0), Type::Integer), (end.clone(), *ty)];
+        }
+        if !(2..=3).contains(&given.len()) {
+            return Err(wrong_arguments(function));
+        }
+        if given.iter().any(|(value, _)| value.is_null()) {
+            return Ok(self.no_series(function, Type::Integer));
+        }
+        let exclusive = function == "range";
+        let types: Vec<Type> = given.iter().map(|(_, ty)| *ty).collect();
+        let whole = |at: usize| given.get(at).and_then(|(value, _)| value.as_i128());
+        let is_moment = |ty: &Type| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+        if types.iter().all(|ty| ty.is_integer()) {
+            let (Some(first), Some(end)) = (whole(0), whole(1)) else {
+                return Err(wrong_arguments(function));
+            };
+            let step = whole(2).unwrap_or(1);
+            let ty = if types.contains(&Type::BigInt) { Type::BigInt } else { Type::Integer };
+            return self.linear(function, (first, end, step), exclusive, ty);
+        }
+        if let [from, to, step] = types.as_slice()
+            && is_moment(from)
+            && is_moment(to)
+            && step.is_interval()
+        {
+            let micros = |at: usize| {
+                let value = given[at].0.as_i64().unwrap_or_default();
+                if types[at] == Type::Date { value.saturating_mul(MICROS_PER_DAY) } else { value }
+            };
+            let has_zone = *from == Type::TimestampTz || *to == Type::TimestampTz;
+            let ty = if has_zone { Type::TimestampTz } else { Type::Timestamp };
+            let by = given[2].0.as_i64().unwrap_or_default();
+            return match step {
+                Type::IntervalYearMonth => self.monthly(function, (micros(0), micros(1), by), exclusive, ty),
+                _ => {
+                    let ends = (i128::from(micros(0)), i128::from(micros(1)), i128::from(by));
+                    self.linear(function, ends, exclusive, ty)
+                }
+            };
+        }
+        Err(wrong_arguments(function))
+    }
+
+    fn linear(
+        &mut self,
+        function: &str,
+        (first, end, step): (i128, i128, i128),
+        exclusive: bool,
+        ty: Type,
+    ) -> Result<Relation> {
+        let last = if exclusive { end - step.signum() } else { end };
+        if step == 0 {
+            return Err(zero_step());
+        }
+        if (last - first).signum() * step.signum() < 0 {
+            return Ok(self.no_series(function, ty));
+        }
+        let series = Series::to(first, last, step, ty)
+            .ok_or_else(|| Error::new(SqlState::NumericValueOutOfRange, format!("{function} leaves {ty}")))?;
+        let id = self.columns.add(function, ty, false);
+        let plan =
+            LogicalPlan::Scan { source: ScanSource::Series(series), columns: vec![(id, 0)], filters: vec![] };
+        Ok(Relation { plan, columns: vec![(function.into(), id)] })
+    }
+
+    /// Months are of different lengths: each moment is a month after the one before, as in PostgreSQL.
+    fn monthly(
+        &mut self,
+        function: &str,
+        (first, end, months): (i64, i64, i64),
+        exclusive: bool,
+        ty: Type,
+    ) -> Result<Relation> {
+        let months = i32::try_from(months).map_err(|_| wrong_arguments(function))?;
+        if months == 0 {
+            return Err(zero_step());
+        }
+        let (mut at, mut rows) = (Some(first), Vec::new());
+        while let Some(moment) = at.filter(|_| rows.len() < MONTHS_MAX) {
+            let over = if months > 0 { moment > end } else { moment < end };
+            if over || (exclusive && moment == end) {
+                break;
+            }
+            rows.push(vec![Value::I64(moment)]);
+            at = datetime::timestamp_add_months(moment, months);
+        }
+        let id = self.columns.add(function, ty, false);
+        Ok(Relation {
+            plan: LogicalPlan::Values { columns: vec![id], rows },
+            columns: vec![(function.into(), id)],
+        })
+    }
+
+    fn no_series(&mut self, function: &str, ty: Type) -> Relation {
+        let id = self.columns.add(function, ty, false);
+        let plan = LogicalPlan::Values { columns: vec![id], rows: vec![] };
+        Relation { plan, columns: vec![(function.into(), id)] }
+    }
+}
+
+fn zero_step() -> Error {
+    Error::new(SqlState::InvalidParameterValue, "step size cannot equal zero")
+}
+
+fn wrong_arguments(function: &str) -> Error {
+    let error = format!("{function} takes one to three whole numbers, or two timestamps and an interval");
+    Error::new(SqlState::UndefinedFunction, error)
+        .with_hint(format!("for example {function}(1, 10, 2) or {function}(DATE '2024-01-01', DATE '2024-02-01', INTERVAL '1 day')"))
+}

@@ -1,0 +1,95 @@
+//! Nested types from their names: `STRUCT(a INTEGER, "b c" TEXT[])`, `MAP(TEXT, BIGINT)`, `DOUBLE[]`.
+
+use super::NESTING_MAX;
+use crate::Type;
+
+/// The type of that name, nested or not.
+pub(crate) fn from_name(name: &str, depth: u32) -> Option<Type> {
+    let name = name.trim();
+    if depth > NESTING_MAX {
+        return None;
+    }
+    if let Some(element) = name.strip_suffix("[]") {
+        return Type::list(from_name(element, depth + 1)?).ok();
+    }
+    let Some((word, inner)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) else {
+        return Type::plain_from_sql_name(name);
+    };
+    match word.trim().to_ascii_uppercase().as_str() {
+        "STRUCT" | "ROW" => {
+            let fields = parts(inner)?.into_iter().map(|part| {
+                let (name, ty) = field(part.trim())?;
+                Some((name, from_name(ty, depth + 1)?))
+            });
+            Type::structure(fields.collect::<Option<_>>()?).ok()
+        }
+        "MAP" => match parts(inner)?.as_slice() {
+            [key, value] => Type::map(from_name(key, depth + 1)?, from_name(value, depth + 1)?).ok(),
+            _ => None,
+        },
+        _ => Type::plain_from_sql_name(name),
+    }
+}
+
+/// What commas outside of brackets and quotes separate; `None` where brackets or quotes do not close.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut begin, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' => depth += 1,
+            b')' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 => {
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    (depth == 0 && !quoted).then_some(parts)
+}
+
+/// A field's name, in quotes or in lower case, and the rest.
+fn field(text: &str) -> Option<(String, &str)> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let (name, rest) = text.split_once(char::is_whitespace)?;
+        return Some((name.to_lowercase(), rest));
+    };
+    // A quote inside is written twice.
+    let mut at = 0;
+    loop {
+        at += quoted.get(at..)?.find('"')?;
+        if !quoted[at + 1..].starts_with('"') {
+            return Some((quoted[..at].replace("\"\"", "\""), &quoted[at + 1..]));
+        }
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_types_name_is_read_back() {
+        for name in [
+            "STRUCT(x INTEGER, y DOUBLE PRECISION)",
+            "STRUCT(sku TEXT, n BIGINT)[]",
+            "MAP(TEXT, STRUCT(a DECIMAL(10,2), b DATE[])[])",
+            "STRUCT(\"A b\" TEXT, \"c,\"\"d(\" JSON)",
+            "BIGINT[][]",
+        ] {
+            let ty = Type::from_sql_name(name).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(ty.sql_name(), name);
+        }
+        for wrong in
+            ["STRUCT()", "STRUCT(a)", "STRUCT(a INTEGER", "MAP(TEXT)", "STRUCT(a NOTHING)", "LIST(TEXT)", "["]
+        {
+            assert_eq!(Type::from_sql_name(wrong), None, "{wrong}");
+        }
+        let deep = format!("{}INTEGER{}", "STRUCT(a ".repeat(5000), ")".repeat(5000));
+        assert_eq!(Type::from_sql_name(&deep), None);
+    }
+}
