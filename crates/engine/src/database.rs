@@ -1,10 +1,11 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::Catalog;
 use memory::Budget;
 use pool::Pool;
+use pool::files::{FileManager, LocalFiles};
 use scheduler::Scheduler;
 use types::{Error, Result, SqlState};
 
@@ -31,6 +32,13 @@ pub(crate) struct Shared {
     pub pool: Pool,
     pub budget: Budget,
     pub scheduler: Scheduler,
+    /// Where statements put what does not fit memory.
+    temporary: RwLock<Arc<dyn FileManager>>,
+}
+
+/// The folder for temporary files where nobody named one.
+fn default_temporary() -> Arc<dyn FileManager> {
+    Arc::new(LocalFiles::new(std::env::temp_dir()))
 }
 
 impl Database {
@@ -47,6 +55,7 @@ impl Database {
                 pool: Pool::new(budget.clone()),
                 budget,
                 scheduler: Scheduler::new(workers),
+                temporary: RwLock::new(default_temporary()),
             }),
         })
     }
@@ -83,6 +92,33 @@ impl Database {
 
     pub fn set_memory_limit(&self, bytes: u64) {
         self.shared.budget.set_limit(bytes);
+    }
+
+    /// Where statements put what does not fit memory.
+    pub fn temporary_files(&self) -> Arc<dyn FileManager> {
+        self.shared.temporary.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the folder for temporary files, for statements that begin from now on; `None` restores the default. The
+    /// folder must be there: a misspelt name is told now, and not by a statement that needs it.
+    pub fn set_temporary_directory(&self, folder: Option<&str>) -> Result<()> {
+        let files: Arc<dyn FileManager> = match folder {
+            None => default_temporary(),
+            Some(folder) if std::path::Path::new(folder).is_dir() => Arc::new(LocalFiles::new(folder)),
+            Some(folder) => {
+                let message =
+                    format!("invalid value for setting \"temp_directory\": there is no folder \"{folder}\"");
+                return Err(Error::new(SqlState::InvalidParameterValue, message)
+                    .with_hint("create the folder first, or name another one"));
+            }
+        };
+        self.set_temporary_files(files);
+        Ok(())
+    }
+
+    /// As `set_temporary_directory`, for files of any kind.
+    pub fn set_temporary_files(&self, files: Arc<dyn FileManager>) {
+        *self.shared.temporary.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
     /// Bytes in use now, and the most that were. Memory kept for the next statements counts as used: see

@@ -306,6 +306,7 @@ impl Session {
                 };
                 self.database.set_memory_limit(bytes);
             }
+            "temp_directory" => self.database.set_temporary_directory(value)?,
             "simd" => {
                 let level = match value.map(str::trim) {
                     None | Some("auto") => None,
@@ -360,6 +361,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
     match name {
         "workers" => Some(database.workers().to_string()),
         "memory_limit" => Some(database.memory_limit().to_string()),
+        "temp_directory" => Some(database.temporary_files().describe()),
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),
     }

@@ -26,6 +26,7 @@ pub mod pipeline;
 pub mod project;
 pub mod runtime_filter;
 pub mod sort;
+mod spill;
 pub mod stream;
 pub mod table_scan;
 pub mod transfer;

@@ -9,6 +9,7 @@
 
 pub mod files;
 mod pool;
+pub mod spill;
 mod writer;
 
 pub use block::{EncodedBlock, LayoutKind};

@@ -146,7 +146,8 @@ impl FileWriter for LocalWriter {
         use std::io::Seek;
         let there = self.file.metadata().map_err(|e| failed("read", &self.path, &e))?.len();
         if length > there {
-            let message = format!("\"{}\" has {there} bytes, and {length} were expected", self.path.display());
+            let message =
+                format!("\"{}\" has {there} bytes, and {length} were expected", self.path.display());
             return Err(Error::new(SqlState::DataCorrupted, message));
         }
         self.file.set_len(length).map_err(|e| failed("cut", &self.path, &e))?;
