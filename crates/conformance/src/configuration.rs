@@ -72,7 +72,7 @@ pub fn all() -> Vec<Configuration> {
             &[("unit_of_transfer", "block"), ("transfer_size", "1KB"), ("block_size", "64KB")],
         ),
         // Every join, aggregation, sort and window through files.
-        Configuration::new("spilling", 3, &[("operator_memory", "1"), ("batch_rows", "7")]),
+        Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, &rules),
         Configuration::new("techniques off", 2, &techniques),
         Configuration::new(

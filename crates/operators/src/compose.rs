@@ -69,10 +69,17 @@ fn compose_into(
     query: &Arc<QueryContext>,
     sink: impl FnOnce(usize) -> Arc<dyn Sink>,
 ) -> Result<Dag> {
-    let mut composer = Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
+    let mut composer = Composer {
+        query,
+        dag: Dag::new(),
+        fillers: HashMap::new(),
+        filter_users: Vec::new(),
+        branch_waits: Vec::new(),
+    };
     let flowing = composer.flow(plan)?;
     let sink = sink(flowing.branches.len());
     composer.close(flowing, sink);
+    composer.connect_branches();
     composer.connect_filters();
     composer.dag.validate().map_err(|e| Error::internal(format!("broken plan: {e}")))?;
     Ok(composer.dag)
@@ -113,6 +120,8 @@ struct Composer<'a> {
     /// The segment after which a filter is published.
     fillers: HashMap<FilterId, SegmentId>,
     filter_users: Vec<(FilterId, SegmentId)>,
+    /// Segments that wait for whatever other branches become.
+    branch_waits: Vec<(Arc<Mutex<Vec<SegmentId>>>, SegmentId)>,
 }
 
 impl Composer<'_> {
@@ -206,17 +215,11 @@ impl Composer<'_> {
             pending.push((id, branch.waits));
             segments.push(id);
         }
-        // Branches may wait for one another, so their waits are resolved once all are segments.
         for (id, waits) in pending {
             for wait in waits {
                 match wait {
                     Waits::Segment(producer) => self.dag.connect(producer, id, EdgeKind::Blocking),
-                    Waits::Branch(told) => {
-                        let producers = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                        for producer in producers.iter() {
-                            self.dag.connect(*producer, id, EdgeKind::Blocking);
-                        }
-                    }
+                    Waits::Branch(told) => self.branch_waits.push((told, id)),
                 }
             }
         }
@@ -229,6 +232,16 @@ impl Composer<'_> {
             self.dag.connect(*producer, id, EdgeKind::Blocking);
         }
         id
+    }
+
+    /// Branches may wait for one another, and become segments in any order: their waits are resolved once all have.
+    fn connect_branches(&mut self) {
+        for (told, id) in std::mem::take(&mut self.branch_waits) {
+            let producers = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for producer in producers.iter() {
+                self.dag.connect(*producer, id, EdgeKind::Blocking);
+            }
+        }
     }
 
     fn connect_filters(&mut self) {

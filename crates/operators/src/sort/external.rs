@@ -59,6 +59,8 @@ struct Merge {
     runs: Vec<Run>,
     /// Where ranges end; one less than there are ranges.
     splitters: Vec<Keys>,
+    /// Runs merged at once; decided with the ranges, since what memory is free changes from unit to unit.
+    at_once: usize,
 }
 
 impl ExternalState {
@@ -155,14 +157,15 @@ impl Sort {
         let piece = file.as_ref().map_or(1, |file| file.piece_bytes()) as u64;
         // A range reads a part of a piece of each run that its neighbour reads too. A limit counts rows from the
         // first on, and too many runs are merged in several passes: both are one unit.
-        let ranges = if self.limit.is_some() || runs.len() > merged_at_once(query, piece as usize) {
+        let at_once = merged_at_once(query, piece as usize);
+        let ranges = if self.limit.is_some() || runs.len() > at_once {
             1
         } else {
             (bytes / (runs.len().max(1) as u64 * piece * 4)).clamp(1, 4 * workorder::parallelism())
         };
         let splitters = splitters(&runs, ranges as usize);
         // Called once.
-        let _ = self.external.merge.set(Merge { runs, splitters });
+        let _ = self.external.merge.set(Merge { runs, splitters, at_once });
     }
 
     /// Units of the source.
@@ -174,11 +177,10 @@ impl Sort {
         let Some(merge) = self.external.merge.get() else { return Ok(Flow::More) };
         let from = (unit as usize).checked_sub(1).map(|at| &merge.splitters[at]);
         let to = merge.splitters.get(unit as usize);
-        let columns =
-            merge.runs.iter().find_map(|run| run.stream.read(0).ok()).map_or(0, |b| b.columns.len());
         let mut left = self.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut emit = |mut batch: Batch, _: Keys| {
-            batch.columns.truncate(columns - 1);
+            // The tags.
+            batch.columns.pop();
             let rows = batch.rows.min(left);
             left -= rows;
             let batch = if rows < batch.rows { batch.slice(0, rows) } else { batch };
@@ -186,7 +188,7 @@ impl Sort {
         };
         let rows = work.query.settings.batch_rows.max(1);
         let file = self.external.file(work.query)?;
-        let most = merged_at_once(work.query, file.piece_bytes());
+        let most = merge.at_once;
         if merge.runs.len() <= most {
             return self.merge_runs(
                 &merge.runs.iter().collect::<Vec<_>>(),
