@@ -379,9 +379,9 @@ fn a_full_disk_ends_the_statement_alone() {
     {
         let expected = rows(&session, statement).unwrap_or_else(|e| panic!("{what}: {e}"));
         session.query("SET operator_memory = '1'").expect("is a setting");
-        for bytes in [0, 1000, 200_000] {
+        for bytes in [0, 1000] {
             left.store(bytes, Ordering::Relaxed);
-            let error = session.query(statement).expect_err(what);
+            let Err(error) = session.query(statement).map(|_| ()) else { panic!("{what} needs no file") };
             assert_eq!(error.state(), SqlState::DiskFull, "{what}: {error}");
             assert_eq!(folder.files(), 0, "{what}");
         }

@@ -5,7 +5,7 @@
 //! through explicit [`Reservation`]s when it does not. How the three add up without counting
 //! twice is drawn in `budget.rs`.
 //!
-//! Left to others: what to do when the budget is exceeded (end the query, later spill), when to
+//! Left to others: what to do when the budget is exceeded (spill, end the query), when to
 //! trim, and how much a query may take.
 
 mod arena;
