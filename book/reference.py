@@ -26,7 +26,8 @@ BETWEEN = re.compile(r"(<!-- made by book/reference.py: (\w+) -->\n)(.*?)(<!-- e
 HEAD = "<!-- This page is made by book/reference.py from the engine's own list: change it there. -->\n"
 
 # What a fresh session says of these depends on the machine.
-MACHINE = {"workers": "all cores", "memory_limit": "80 % of the machine's", "simd": "auto", "temp_directory": "the machine's"}
+MACHINE = {"workers": "all cores", "memory_limit": "80 % of the machine's", "simd": "auto",
+           "temp_directory": "the machine's"}
 
 
 def cell(text: str) -> str:

@@ -71,6 +71,8 @@ pub fn all() -> Vec<Configuration> {
             4,
             &[("unit_of_transfer", "block"), ("transfer_size", "1KB"), ("block_size", "64KB")],
         ),
+        // Every join, aggregation, sort and window through files.
+        Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, &rules),
         Configuration::new("techniques off", 2, &techniques),
         Configuration::new(

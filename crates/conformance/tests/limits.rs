@@ -150,23 +150,32 @@ fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
     let used_before = session.database().memory_used().0;
     let limit = used_before + (48 << 20);
     session.query(&format!("SET memory_limit = '{limit}'")).expect("sets");
-    // Tables have nowhere to go: how they make room is another test's (`larger_than_memory.rs`).
-    session.query("SET temp_directory = ''").expect("sets");
-    let hungry = [
+    // What an operator holds goes to files; what the statement is asked for has to fit.
+    let spilling = [
         (
             "hash join's build side",
             "SELECT count(*) FROM lineitem a JOIN (SELECT l_orderkey, l_comment || l_shipinstruct AS text, \
              l_partkey FROM lineitem) b ON a.l_partkey = b.l_partkey AND a.l_comment < b.text",
         ),
         (
+            "distinct aggregate",
+            "SELECT count(DISTINCT l_comment || l_orderkey || l_linenumber || l_shipinstruct) FROM lineitem",
+        ),
+    ];
+    for (what, statement) in spilling {
+        let result = session.query(statement).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_eq!(result.rows(), 1, "{what}");
+    }
+    let hungry = [
+        (
+            "list of one group",
+            "SELECT string_agg(l_comment || l_shipinstruct || l_comment || l_comment, ',') FROM lineitem",
+        ),
+        (
             "aggregation",
             "SELECT l_comment || l_orderkey, l_shipinstruct || l_partkey, count(*) FROM lineitem GROUP BY 1, 2",
         ),
         ("sort", "SELECT *, l_comment || l_shipinstruct FROM lineitem ORDER BY l_comment || l_orderkey"),
-        (
-            "distinct aggregate",
-            "SELECT count(DISTINCT l_comment || l_orderkey || l_linenumber || l_shipinstruct) FROM lineitem",
-        ),
         (
             "union",
             "SELECT *, l_comment || l_partkey FROM lineitem UNION SELECT *, l_comment || l_suppkey FROM lineitem",

@@ -1,11 +1,12 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::{Access, Catalog, OpenReport, Store};
 use memory::Budget;
 use pool::Pool;
+use pool::files::{FileManager, LocalFiles};
 use scheduler::Scheduler;
 use types::{Error, Result, SqlState};
 
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub background: Background,
     /// The files of a database on disk.
     pub store: Option<Arc<Store>>,
+    /// Where statements put what does not fit memory.
+    temporary: RwLock<Arc<dyn FileManager>>,
 }
 
 impl Drop for Shared {
@@ -48,6 +51,11 @@ impl Drop for Shared {
             let _ = store.checkpoint();
         }
     }
+}
+
+/// The folder for temporary files where nobody named one.
+fn default_temporary() -> Arc<dyn FileManager> {
+    Arc::new(LocalFiles::new(std::env::temp_dir()))
 }
 
 impl Database {
@@ -77,6 +85,7 @@ impl Database {
             scheduler: Scheduler::new(workers),
             background: Background::default(),
             store,
+            temporary: RwLock::new(default_temporary()),
         };
         Ok(Database { shared: Arc::new(shared) })
     }
@@ -123,12 +132,15 @@ impl Database {
         self.shared.budget.set_limit(bytes);
     }
 
-    /// The folder that blocks are evicted to when memory is short.
-    pub fn temp_directory(&self) -> Option<String> {
-        Some(self.shared.pool.temporary_folder()?.to_string_lossy().into_owned())
+    /// The folder for what does not fit memory: blocks of tables, and what statements hold while they run.
+    pub fn temp_directory(&self) -> String {
+        let folder = self.shared.pool.temporary_folder();
+        folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Evicts to another folder from now on: to the machine's own for such things without a value, to none for `''`.
+    /// Sets it, for blocks evicted and statements begun from now on: to the machine's own without a value. The folder must
+    /// be there: a misspelt name is told now, and not by a statement that needs it. `''` is for tables: their blocks stay
+    /// in memory then.
     pub fn set_temp_directory(&self, folder: Option<&str>) -> Result<()> {
         let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
         if folder.as_os_str().is_empty() {
@@ -136,17 +148,31 @@ impl Database {
             return Ok(());
         }
         if !folder.is_dir() {
-            let message = format!("invalid value for setting \"temp_directory\": \"{}\"", folder.display());
+            let message = format!(
+                "invalid value for setting \"temp_directory\": there is no folder \"{}\"",
+                folder.display()
+            );
             return Err(Error::new(SqlState::InvalidParameterValue, message)
-                .with_hint("expected a folder that exists and can be written"));
+                .with_hint("create the folder first, or name another one"));
         }
         self.shared.pool.set_temporary_folder(Some(&folder));
+        self.set_temporary_files(Arc::new(LocalFiles::new(folder)));
         Ok(())
     }
 
     /// What the pool of blocks has done so far.
     pub fn pool_statistics(&self) -> pool::PoolStatistics {
         self.shared.pool.statistics()
+    }
+
+    /// Where statements put what does not fit memory.
+    pub fn temporary_files(&self) -> Arc<dyn FileManager> {
+        self.shared.temporary.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// As `set_temp_directory`, for statements alone, and files of any kind.
+    pub fn set_temporary_files(&self, files: Arc<dyn FileManager>) {
+        *self.shared.temporary.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
     /// Bytes in use now, and the most that were. Memory kept for the next statements counts as used: see

@@ -172,6 +172,7 @@ impl Session {
         );
         context.materialized = materialized.to_vec();
         context.cancel = self.cancel_token();
+        context.temporary = Some(self.database.temporary_files());
         Ok(context)
     }
 

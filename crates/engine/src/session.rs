@@ -447,7 +447,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
     match name {
         "workers" => Some(database.workers().to_string()),
         "memory_limit" => Some(database.memory_limit().to_string()),
-        "temp_directory" => Some(database.temp_directory().unwrap_or_default()),
+        "temp_directory" => Some(database.temp_directory()),
         "replacement" => Some(database.shared.pool.replacement().name()),
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),

@@ -31,6 +31,8 @@ pub struct Settings {
     pub block_skipping: bool,
     pub file_skipping: bool,
     pub late_fetch: bool,
+    /// `None`: as the memory limit allows.
+    pub operator_bytes: Option<usize>,
     pub optimizer: optimizer::Settings,
 }
 
@@ -57,6 +59,7 @@ impl Default for Settings {
             block_skipping: true,
             file_skipping: true,
             late_fetch: true,
+            operator_bytes: None,
             optimizer: optimizer::Settings::default(),
         }
     }
@@ -66,7 +69,7 @@ impl Default for Settings {
 pub const DATABASE_SETTINGS: [(&str, &str); 5] = [
     ("workers", "threads that execute work orders"),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
-    ("temp_directory", "folder that blocks of tables are evicted to when memory is short; '' for none"),
+    ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
@@ -77,7 +80,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 19] = [
+pub const SESSION_SETTINGS: [(&str, &str); 20] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -100,6 +103,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 19] = [
     ("block_skipping", "blocks skipped by their minimum and maximum"),
     ("file_skipping", "files, row groups and pages skipped by partitions and statistics"),
     ("late_fetch", "columns of files decoded only for rows that pass the filters"),
+    (
+        "operator_memory",
+        "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
+    ),
 ];
 
 /// The optimizer's switches, by name.
@@ -191,6 +198,7 @@ impl Settings {
             "block_skipping" => switch_text(self.block_skipping),
             "file_skipping" => switch_text(self.file_skipping),
             "late_fetch" => switch_text(self.late_fetch),
+            "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
@@ -257,6 +265,16 @@ impl Settings {
             "block_skipping" => self.block_skipping = switch()?,
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
+            "operator_memory" => {
+                self.operator_bytes = match text.trim() {
+                    "auto" => None,
+                    size => Some(
+                        parse_bytes(size)
+                            .ok_or_else(|| invalid(name, text, "auto, or a size such as '64MB'"))?
+                            as usize,
+                    ),
+                };
+            }
             _ => {
                 if !self.optimizer.set(name, text)? {
                     return Err(unknown(name));
@@ -297,6 +315,7 @@ impl Settings {
             block_skipping: self.block_skipping,
             file_skipping: self.file_skipping,
             late_fetch: self.late_fetch,
+            operator_bytes: self.operator_bytes,
         }
     }
 }

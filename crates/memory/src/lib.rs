@@ -6,7 +6,7 @@
 //! twice is drawn in `budget.rs`.
 //!
 //! Left to others: what can be evicted (a [`Reclaimer`] knows), what to do when the budget is exceeded
-//! nevertheless (end the query, spill), when to trim, and how much a query may take.
+//! nevertheless (spill, end the query), when to trim, and how much a query may take.
 
 mod arena;
 mod budget;

@@ -70,10 +70,17 @@ fn compose_into(
     query: &Arc<QueryContext>,
     sink: impl FnOnce(usize) -> Arc<dyn Sink>,
 ) -> Result<Dag> {
-    let mut composer = Composer { query, dag: Dag::new(), fillers: HashMap::new(), filter_users: Vec::new() };
+    let mut composer = Composer {
+        query,
+        dag: Dag::new(),
+        fillers: HashMap::new(),
+        filter_users: Vec::new(),
+        branch_waits: Vec::new(),
+    };
     let flowing = composer.flow(plan)?;
     let sink = sink(flowing.branches.len());
     composer.close(flowing, sink);
+    composer.connect_branches();
     composer.connect_filters();
     composer.dag.validate().map_err(|e| Error::internal(format!("broken plan: {e}")))?;
     Ok(composer.dag)
@@ -100,6 +107,8 @@ struct OpenBranch {
     became: Vec<Arc<Mutex<Vec<SegmentId>>>>,
     /// The source gives rows in an order that the result has to have.
     ordered: bool,
+    /// The rows of a join whose sides are in files; then no other branch of the join's probe side has any.
+    spilled: bool,
 }
 
 struct Flowing {
@@ -112,6 +121,8 @@ struct Composer<'a> {
     /// The segment after which a filter is published.
     fillers: HashMap<FilterId, SegmentId>,
     filter_users: Vec<(FilterId, SegmentId)>,
+    /// Segments that wait for whatever other branches become.
+    branch_waits: Vec<(Arc<Mutex<Vec<SegmentId>>>, SegmentId)>,
 }
 
 impl Composer<'_> {
@@ -130,6 +141,7 @@ impl Composer<'_> {
                 filters: vec![],
                 became: vec![],
                 ordered: false,
+                spilled: false,
             }],
         }
     }
@@ -204,17 +216,11 @@ impl Composer<'_> {
             pending.push((id, branch.waits));
             segments.push(id);
         }
-        // Branches may wait for one another, so their waits are resolved once all are segments.
         for (id, waits) in pending {
             for wait in waits {
                 match wait {
                     Waits::Segment(producer) => self.dag.connect(producer, id, EdgeKind::Blocking),
-                    Waits::Branch(told) => {
-                        let producers = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                        for producer in producers.iter() {
-                            self.dag.connect(*producer, id, EdgeKind::Blocking);
-                        }
-                    }
+                    Waits::Branch(told) => self.branch_waits.push((told, id)),
                 }
             }
         }
@@ -227,6 +233,16 @@ impl Composer<'_> {
             self.dag.connect(*producer, id, EdgeKind::Blocking);
         }
         id
+    }
+
+    /// Branches may wait for one another, and become segments in any order: their waits are resolved once all have.
+    fn connect_branches(&mut self) {
+        for (told, id) in std::mem::take(&mut self.branch_waits) {
+            let producers = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            for producer in producers.iter() {
+                self.dag.connect(*producer, id, EdgeKind::Blocking);
+            }
+        }
     }
 
     fn connect_filters(&mut self) {
@@ -281,13 +297,18 @@ impl Composer<'_> {
                 for (filter, _) in fills {
                     self.fillers.insert(*filter, filled);
                 }
-                let parts = (join.probe(), join.probe_emits(), join.build_rows());
+                let rest = [
+                    join.spilled_rows().map(|rows| (rows, true)),
+                    join.build_rows().map(|rows| (rows, false)),
+                ];
+                let parts = (join.probe(), join.probe_emits(), rest.into_iter().flatten().collect());
                 self.probe_side(probe, plan.id, parts, "probe", filled)
             }
             PhysicalNode::NestedLoopJoin { probe, build, .. } => {
                 let join = NestedLoopJoin::new(plan, self.query)?;
                 let filled = self.build_side(build, join.build_sink(), join.build_step(), "collect")?;
-                let parts = (join.probe(), join.probe_emits(), join.build_rows());
+                let rest = join.build_rows().map(|rows| (rows, false));
+                let parts = (join.probe(), join.probe_emits(), rest.into_iter().collect());
                 self.probe_side(probe, plan.id, parts, "nested loop", filled)
             }
             PhysicalNode::Aggregate { input, .. } => {
@@ -303,6 +324,9 @@ impl Composer<'_> {
                     Some(codes) => self.scan(input, Some(codes))?,
                     None => self.flow(input)?,
                 };
+                let (scanned, spilled): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut flowing.branches).into_iter().partition(|branch| !branch.spilled);
+                flowing.branches = scanned;
                 if let ([_], Some(clustered)) = (flowing.branches.as_slice(), clustered) {
                     let done = Arc::new(Mutex::new(Vec::new()));
                     for branch in &mut flowing.branches {
@@ -314,11 +338,16 @@ impl Composer<'_> {
                         branch.waits.push(Waits::Branch(done.clone()));
                     }
                     flowing.branches.append(&mut rest.branches);
+                    if !spilled.is_empty() {
+                        // Rows from files come in no order of blocks. There are some only if there are no others.
+                        let aggregate = Aggregate::new(plan, self.query)?;
+                        let mut groups = self.aggregated(Flowing { branches: spilled }, &aggregate);
+                        flowing.branches.append(&mut groups.branches);
+                    }
                     return Ok(flowing);
                 }
-                let segments = self.close(flowing, aggregate.sink());
-                let merged = self.step("merge groups", aggregate.merge_step(), &segments);
-                Ok(self.open_shared(aggregate.source(), "groups".to_owned(), &[merged]))
+                flowing.branches.extend(spilled);
+                Ok(self.aggregated(flowing, &aggregate))
             }
             PhysicalNode::Sort { input, .. } => {
                 let sort = Sort::new(plan, self.query)?;
@@ -377,6 +406,12 @@ impl Composer<'_> {
         Ok(flowing)
     }
 
+    fn aggregated(&mut self, input: Flowing, aggregate: &Arc<Aggregate>) -> Flowing {
+        let segments = self.close(input, aggregate.sink());
+        let merged = self.step("merge groups", aggregate.merge_step(), &segments);
+        self.open_shared(aggregate.source(), "groups".to_owned(), &[merged])
+    }
+
     /// A join and the aggregation by its build rows, as one.
     fn join_groups(&mut self, join: &PhysicalPlan, groups: &Arc<JoinGroups>) -> Result<Flowing> {
         let PhysicalNode::HashJoin { probe, build, fills, .. } = &join.node else {
@@ -414,7 +449,7 @@ impl Composer<'_> {
         &mut self,
         probe: &PhysicalPlan,
         node: NodeId,
-        (transform, emits, build_rows): (Arc<dyn Transform>, bool, Option<Arc<dyn Source>>),
+        (transform, emits, rest): (Arc<dyn Transform>, bool, Vec<(Arc<dyn Source>, bool)>),
         name: &str,
         filled: SegmentId,
     ) -> Result<Flowing> {
@@ -435,9 +470,11 @@ impl Composer<'_> {
         } else if self.query.settings.unit_of_transfer == UnitOfTransfer::Block {
             self.cut(&mut flowing, node);
         }
-        if let Some(source) = build_rows {
-            let mut rest = self.open_shared(source, "build rows".to_owned(), &[filled]);
+        for (source, spilled) in rest {
+            let name = if spilled { "spilled partitions" } else { "build rows" };
+            let mut rest = self.open_shared(source, name.to_owned(), &[filled]);
             for branch in &mut rest.branches {
+                branch.spilled = spilled;
                 branch.waits.push(Waits::Branch(probed.clone()));
             }
             flowing.branches.append(&mut rest.branches);

@@ -43,6 +43,9 @@ pub struct ExecutionSettings {
     pub file_skipping: bool,
     /// Columns of files decoded only for rows that pass the filters.
     pub late_fetch: bool,
+    /// Bytes that the state of one operator may take before it goes to temporary files; by the memory limit if not
+    /// given.
+    pub operator_bytes: Option<usize>,
 }
 
 impl Default for ExecutionSettings {
@@ -66,6 +69,7 @@ impl Default for ExecutionSettings {
             block_skipping: true,
             file_skipping: true,
             late_fetch: true,
+            operator_bytes: None,
         }
     }
 }
@@ -89,6 +93,8 @@ pub struct QueryContext {
     pub metrics: Metrics,
     /// Raised when the query shall stop: for waits that no worker can be asked in.
     pub cancel: CancelToken,
+    /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
+    pub temporary: Option<Arc<dyn pool::files::FileManager>>,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
@@ -122,6 +128,7 @@ impl QueryContext {
             insert,
             metrics: Metrics::new(nodes),
             cancel: CancelToken::new(),
+            temporary: None,
             materialized: vec![],
             filters,
             scan_bounds: Mutex::default(),

@@ -27,6 +27,7 @@ pub mod project;
 pub mod runtime_filter;
 pub mod series;
 pub mod sort;
+mod spill;
 pub mod stream;
 pub mod table_scan;
 pub mod transfer;

@@ -11,6 +11,7 @@
 pub mod files;
 mod pool;
 mod residency;
+pub mod spill;
 mod writer;
 
 pub use block::{EncodeOptions, EncodedBlock, IndexKind, IndexSpecification, LayoutKind};

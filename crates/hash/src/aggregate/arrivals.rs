@@ -9,7 +9,7 @@ use super::text::TextColumn;
 #[derive(Debug)]
 pub struct Arrivals {
     last: bool,
-    tags: Vec<u64>,
+    pub(super) tags: Vec<u64>,
     pub(super) values: TextColumn,
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Values {
 
 #[derive(Debug)]
 pub struct Collected {
-    groups: Vec<u32>,
+    pub(super) groups: Vec<u32>,
     pub(super) values: Values,
     order: OnceLock<Vec<u32>>,
 }

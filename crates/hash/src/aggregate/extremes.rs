@@ -42,7 +42,7 @@ impl Extreme for f64 {
 
 #[derive(Clone, Debug)]
 pub struct Extremes<T> {
-    values: Vec<T>,
+    pub(super) values: Vec<T>,
     greatest: bool,
 }
 

@@ -123,6 +123,14 @@ impl KeyStore {
         let texts = (0..layout.texts).map(|_| TextColumn::default()).collect();
         KeyStore { layout: layout.clone(), words: vec![], texts, len: 0 }
     }
+    pub(super) fn from_parts(
+        layout: &KeyLayout,
+        words: Vec<u64>,
+        texts: Vec<TextColumn>,
+        len: usize,
+    ) -> Self {
+        KeyStore { layout: layout.clone(), words, texts, len }
+    }
     pub fn layout(&self) -> &KeyLayout {
         &self.layout
     }

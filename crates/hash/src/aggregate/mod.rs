@@ -15,6 +15,7 @@
 pub mod arrivals;
 pub mod codes;
 pub mod collected;
+mod columns;
 pub mod direct;
 pub mod extremes;
 pub mod keys;
@@ -31,6 +32,7 @@ pub mod text;
 
 pub use codes::SmallCodes;
 pub use collected::{Choice, interpolated, quantile_between, quantile_place, runs};
+pub use columns::Columns;
 pub use direct::DirectMap;
 pub use keys::{FrozenKeys, KeyBatch, KeyStore, extend_numbered};
 pub use layout::{KeyColumn, KeyLayout};

@@ -30,6 +30,12 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
+    pub(super) fn parts(&self) -> [f64; 6] {
+        [self.count, self.mean_x, self.mean_y, self.sxx, self.syy, self.sxy]
+    }
+    pub(super) fn from_parts([count, mean_x, mean_y, sxx, syy, sxy]: [f64; 6]) -> Self {
+        PairMoments { count, mean_x, mean_y, sxx, syy, sxy }
+    }
     /// Adds a pair by its bytes; others than 16 are none.
     pub fn add_bytes(&mut self, bytes: &[u8]) {
         let Some((y, rest)) = bytes.split_first_chunk::<8>() else { return };

@@ -12,9 +12,9 @@ use super::text::TextColumn;
 
 #[derive(Debug)]
 pub struct Pieces {
-    groups: Vec<u32>,
-    tags: Vec<u64>,
-    texts: TextColumn,
+    pub(super) groups: Vec<u32>,
+    pub(super) tags: Vec<u64>,
+    pub(super) texts: TextColumn,
     delimiter: Arc<str>,
     by_bytes: bool,
     /// The pieces by group, and in a group as they are put together.

@@ -42,6 +42,12 @@ pub enum Shape {
 }
 
 impl HigherMoments {
+    pub(super) fn parts(&self) -> [f64; 5] {
+        [self.count, self.mean, self.second, self.third, self.fourth]
+    }
+    pub(super) fn from_parts([count, mean, second, third, fourth]: [f64; 5]) -> Self {
+        HigherMoments { count, mean, second, third, fourth }
+    }
     #[inline]
     pub fn add(&mut self, value: f64) {
         self.merge(&HigherMoments { count: 1.0, mean: value, ..HigherMoments::default() });

@@ -360,16 +360,16 @@ fn strings(vector: &Vector) -> Result<&vector::Strings> {
 pub(super) struct Argument {
     pub ty: Type,
     /// Rows of a group without a value; empty while there is none in any group. Not for DISTINCT.
-    missing: Vec<i64>,
+    pub(super) missing: Vec<i64>,
     /// Values of a group; DISTINCT only.
-    counts: Option<Vec<i64>>,
+    pub(super) counts: Option<Vec<i64>>,
     pub accumulators: Vec<Accumulator>,
 }
 
 /// The states of groups `0..groups()`.
 pub struct States {
-    groups: usize,
-    rows: Option<Vec<i64>>,
+    pub(super) groups: usize,
+    pub(super) rows: Option<Vec<i64>>,
     pub(super) arguments: Vec<Argument>,
 }
 

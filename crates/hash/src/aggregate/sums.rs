@@ -148,6 +148,15 @@ pub struct IntegerSums {
 }
 
 impl IntegerSums {
+    /// The sums, narrow or wide, and their bound.
+    pub(super) fn into_parts(self) -> (std::result::Result<Vec<i64>, Vec<i128>>, u128) {
+        (if self.is_wide { Err(self.wide) } else { Ok(self.narrow) }, self.bound)
+    }
+    /// Wide sums stand instead of narrow ones.
+    pub(super) fn from_parts(narrow: Vec<i64>, wide: Vec<i128>, bound: u128) -> Self {
+        let is_wide = !wide.is_empty() || bound > i64::MAX as u128;
+        IntegerSums { narrow, wide, is_wide, bound, ..IntegerSums::default() }
+    }
     pub fn resize(&mut self, groups: usize) {
         if self.is_wide { self.wide.resize(groups, 0) } else { self.narrow.resize(groups, 0) }
     }
@@ -338,7 +347,7 @@ pub(super) fn merge_each<A, B: Copy>(
 /// Sums of 128-bit integers, which can leave their range.
 #[derive(Clone, Debug, Default)]
 pub struct WideSums {
-    sums: Vec<i128>,
+    pub(super) sums: Vec<i128>,
     pub overflowed: bool,
 }
 
@@ -388,7 +397,7 @@ impl WideSums {
 pub struct FloatSums {
     pub sums: Vec<f64>,
     /// Some value was not finite, so a sum may rightly be so.
-    not_finite: bool,
+    pub(super) not_finite: bool,
 }
 
 impl FloatSums {

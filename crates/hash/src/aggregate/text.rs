@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow_buffer::{Buffer, ScalarBuffer};
-use vector::Strings;
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use types::Type;
 use vector::strings::{INLINE_BYTES, inline_view, make_view, view_length};
+use vector::{Data, Strings, Vector};
 
 /// The view of a row that has no string yet. Its length is larger than any string's.
 pub const UNSET: u128 = u128::MAX;
@@ -98,6 +99,12 @@ impl TextColumn {
         for row in 0..old.len() {
             if old.is_set(row) { self.push(old.get(row)) } else { self.views.push(UNSET) }
         }
+    }
+    /// As a vector in which unset rows are NULL.
+    pub fn into_vector(self) -> Vector {
+        let set: Vec<bool> = (0..self.len()).map(|row| self.is_set(row)).collect();
+        let validity = set.contains(&false).then(|| NullBuffer::from(set));
+        Vector::new(Type::Bytea, Data::Bytes(self.freeze()), validity)
     }
     /// As strings that share one list of buffers; unset rows become empty.
     pub fn freeze(self) -> Strings {

@@ -31,6 +31,8 @@ use crate::pipeline::{Flow, Local, Push, Source, Transform, Work, local_state};
 const OWN_SHARE_MIN: f64 = 0.5;
 /// So many of the blocks must be clustered.
 const CLUSTERED_SHARE_MIN: f64 = 0.75;
+/// What a group takes with its states, and once more when it comes out, roughly.
+const GROUP_BYTES: f64 = 96.0;
 /// Fewer groups a block than this are merged at the end at no cost worth saving.
 const GROUPS_PER_BLOCK_MIN: f64 = 64.0;
 
@@ -84,6 +86,12 @@ impl Clustered {
             .collect();
         let Some(own) = ranges.and_then(|ranges| own_keys(&ranges)) else { return Ok(None) };
         if plan.estimated_rows < own.len() as f64 * GROUPS_PER_BLOCK_MIN {
+            return Ok(None);
+        }
+        // The groups of a block are held until it ends, and cannot leave memory.
+        let held =
+            plan.estimated_rows / own.len().max(1) as f64 * GROUP_BYTES * workorder::parallelism() as f64;
+        if query.temporary.is_some() && held > query.budget.available() as f64 / 8.0 {
             return Ok(None);
         }
         query.metrics.state(plan.id, "groups by", "clustered key, block by block");

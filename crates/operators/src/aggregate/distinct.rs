@@ -117,6 +117,13 @@ impl Pairs {
         self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
         Ok(())
     }
+    /// Takes the table's pairs out.
+    pub fn take(&mut self, aggregate: &Aggregate) -> KeyStore {
+        let layout = &aggregate.pairs[self.at];
+        let layout = if self.numbered { &layout.numbered } else { &layout.whole };
+        self.partition_bytes = 0;
+        std::mem::replace(&mut self.table, GroupTable::new(layout)).keys
+    }
     /// Numbered pairs become whole ones: `groups` are the keys of their groups.
     pub fn make_whole(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
         if !self.numbered {

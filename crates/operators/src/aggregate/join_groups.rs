@@ -33,6 +33,8 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
 /// Rows to be joined for each build row, at least: states of rows that nobody meets are wasted.
 const ROWS_PER_GROUP_MIN: f64 = 1.0;
+/// What a build row takes with its table and states, roughly.
+const ROW_BYTES: f64 = 64.0;
 /// More build rows than this are not expected to fit a cache anyhow, once for each worker.
 const BUILD_ROWS_MAX: f64 = (1 << 22) as f64;
 /// Build rows of a unit of the source.
@@ -157,7 +159,10 @@ impl JoinGroups {
         let outer = *kind == Kind::BuildOuter;
         let few = build.estimated_rows <= BUILD_ROWS_MAX
             && input.estimated_rows >= build.estimated_rows * ROWS_PER_GROUP_MIN;
-        if !query.settings.fused_join_aggregate || groups.is_empty() || !few {
+        // States by build row cannot leave memory, and neither can the join below them.
+        let limit = query.settings.operator_bytes.map_or(query.budget.limit() as f64, |bytes| bytes as f64);
+        let fits = query.temporary.is_none() || build.estimated_rows * ROW_BYTES < limit / 8.0;
+        if !query.settings.fused_join_aggregate || groups.is_empty() || !few || !fits {
             return Ok(None);
         }
         let shape = Shape { output, build, probe, probe_keys, build_keys, outer };

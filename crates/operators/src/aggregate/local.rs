@@ -116,7 +116,7 @@ impl LocalGroups {
             if self.consume_codes(aggregate, batch, tag)? {
                 self.rows += batch.rows as u64;
                 self.limit(aggregate);
-                return self.charge(work.query);
+                return self.charge(aggregate, work.query);
             }
             return self.consume(aggregate, &batch.dense(), tag, work);
         }
@@ -145,7 +145,7 @@ impl LocalGroups {
         self.rows += batch.rows as u64;
         self.limit(aggregate);
         self.limit_pairs(aggregate);
-        self.charge(work.query)
+        self.charge(aggregate, work.query)
     }
 
     /// The number of the group of one row.
@@ -340,11 +340,37 @@ impl LocalGroups {
         self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();
     }
 
-    /// Keeps the budget informed, in steps.
-    fn charge(&mut self, query: &QueryContext) -> Result<()> {
+    /// Takes the table's groups out, which are on their way to a file. What comes later is numbered by a table: maps
+    /// and ascending keys would only keep what is in the file already.
+    pub(super) fn take_groups(&mut self, aggregate: &Aggregate) -> (KeyStore, States) {
+        let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
+        let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
+        if matches!(self.index, Index::Ordered(_) | Index::Direct(_)) {
+            self.index = Index::Hash;
+        }
+        self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
+        self.masked.forget();
+        self.rows = 0;
+        self.partition_bytes = 0;
+        self.reservation = None;
+        (table.keys, states)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
         let index = if let Index::Direct(map) = &self.index { map.bytes() } else { 0 };
         let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
-        let bytes = (self.table.bytes() + self.states.bytes() + self.partition_bytes + index + pairs) as u64;
+        self.table.bytes() + self.states.bytes() + self.partition_bytes + index + pairs
+    }
+
+    /// Keeps the budget informed, in steps. Where that says no, everything goes to a file.
+    fn charge(&mut self, aggregate: &Aggregate, query: &QueryContext) -> Result<()> {
+        let bytes = self.bytes();
+        // Scattering takes another copy of a partition of the table, and pairs of all.
+        let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
+        if aggregate.can_spill() && query.should_spill(bytes, self.table.bytes() / 4 + pairs) {
+            return self.spill(aggregate, query);
+        }
+        let bytes = bytes as u64;
         let held = self.reservation.as_ref().map_or(0, memory::Reservation::bytes);
         if bytes <= held.max(CHARGE_STEP) {
             return Ok(());

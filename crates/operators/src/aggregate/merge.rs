@@ -46,11 +46,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Aggregate {
     /// Called once with the states of all workers.
     pub(super) fn begin_merge(&self, mut locals: Vec<LocalGroups>, query: &QueryContext) -> Result<()> {
+        let bytes = locals.iter().map(LocalGroups::bytes).sum();
+        let needs_merge = !locals.iter().all(|l| matches!(l.index, Index::Ordered(_)));
+        if self.can_spill()
+            && !self.has_spilled()
+            && query.should_spill(bytes, if needs_merge { bytes / 4 * 3 } else { 0 })
+        {
+            self.begin_spilling(query)?;
+        }
         if self.groups.is_empty() {
             return self.merge_single(locals, query);
         }
         locals.retain(|l| l.table.len() > 0 || l.is_flushed());
         query.metrics.state(self.node, "groups by", how(&locals));
+        if self.has_spilled() {
+            let groups = locals.iter().map(|l| l.table.len()).sum();
+            let by_group = !self.pairs.is_empty() && self.pairs_by_group(groups);
+            *lock(&self.merge) = Merge::Partitions(Arc::new(Partitions::new(self, locals, by_group)?));
+            return Ok(());
+        }
         let groups: usize = locals.iter().map(|l| l.table.len()).sum();
         let flushed = locals.iter().any(LocalGroups::is_flushed);
         let pairs: usize = locals.iter().flat_map(|l| &l.pairs).map(|p| p.table.len()).sum();
@@ -94,7 +108,7 @@ impl Aggregate {
         merged.states.resize(1);
         let pairs: usize = locals.iter().flat_map(|l| &l.pairs).map(|p| p.table.len()).sum();
         let flushed = locals.iter().flat_map(|l| &l.pairs).any(|p| !p.partitions.is_empty());
-        if !flushed && pairs <= self.strategies.merged_at_once {
+        if !flushed && !self.has_spilled() && pairs <= self.strategies.merged_at_once {
             merged.add_locals(locals)?;
             self.publish(vec![Part::single(merged.states)]);
             return Ok(());
@@ -155,15 +169,15 @@ fn how(locals: &[LocalGroups]) -> &'static str {
 }
 
 /// A table that others are merged into.
-struct Merged<'a> {
+pub(super) struct Merged<'a> {
     aggregate: &'a Aggregate,
-    table: GroupTable,
-    states: States,
-    found: Vec<u32>,
+    pub(super) table: GroupTable,
+    pub(super) states: States,
+    pub(super) found: Vec<u32>,
 }
 
 impl<'a> Merged<'a> {
-    fn new(aggregate: &'a Aggregate, groups: usize) -> Self {
+    pub(super) fn new(aggregate: &'a Aggregate, groups: usize) -> Self {
         Merged {
             aggregate,
             table: GroupTable::with_capacity(&aggregate.layout, groups),
@@ -171,7 +185,10 @@ impl<'a> Merged<'a> {
             found: vec![],
         }
     }
-    fn add(&mut self, keys: &KeyStore, states: &States) {
+    pub(super) fn bytes(&self) -> usize {
+        self.table.bytes() + self.states.bytes()
+    }
+    pub(super) fn add(&mut self, keys: &KeyStore, states: &States) {
         let hashes = keys.hashes();
         self.table.find_or_insert(&keys.view(&hashes), None, &mut self.found);
         self.states.resize(self.table.len());
@@ -207,7 +224,7 @@ impl<'a> Merged<'a> {
         Ok(())
     }
     /// Adds pairs that bear the numbers of groups here; one may be there several times.
-    fn add_numbered(&mut self, at: usize, mut stores: Vec<KeyStore>) -> Result<()> {
+    pub(super) fn add_numbered(&mut self, at: usize, mut stores: Vec<KeyStore>) -> Result<()> {
         stores.retain(|s| !s.is_empty());
         match deduplicated(stores) {
             Some(pairs) => add_numbered(self.aggregate.pairs[at].argument, pairs, &mut self.states),
@@ -333,14 +350,14 @@ impl Partitions {
     }
 
     /// Empties the tables that wait, and returns when all are in partitions.
-    fn scatter_all(&self, aggregate: &Aggregate) -> Result<()> {
+    fn scatter_all(&self, aggregate: &Aggregate, work: &Work<'_>) -> Result<()> {
         loop {
             let mut waiting = lock(&self.waiting);
             if let Some(mut local) = waiting.locals.pop() {
                 waiting.under_way += 1;
                 drop(waiting);
                 let _under_way = UnderWay(self);
-                self.scatter(aggregate, &mut local)?;
+                self.scatter(aggregate, &mut local, work)?;
             } else if waiting.under_way == 0 {
                 return Ok(());
             } else {
@@ -348,7 +365,16 @@ impl Partitions {
             }
         }
     }
-    fn scatter(&self, aggregate: &Aggregate, local: &mut LocalGroups) -> Result<()> {
+    fn scatter(&self, aggregate: &Aggregate, local: &mut LocalGroups, work: &Work<'_>) -> Result<()> {
+        if aggregate.has_spilled() {
+            local.spill(aggregate, work.query)?;
+            if matches!(local.index, Index::Single) {
+                let mut groups = Groups::new(&aggregate.layout, &aggregate.spec);
+                std::mem::swap(&mut groups.states, &mut local.states);
+                lock(&self.groups[0]).push(GroupsAndPairs { groups, pairs: vec![] });
+            }
+            return Ok(());
+        }
         if matches!(local.index, Index::Ordered(_)) {
             local.leave_ordered(aggregate)?;
         }
@@ -386,7 +412,10 @@ impl Partitions {
     }
 
     fn run(&self, aggregate: &Aggregate, partition: usize, work: &Work<'_>) -> Result<()> {
-        self.scatter_all(aggregate)?;
+        self.scatter_all(aggregate, work)?;
+        if aggregate.merges_in_source() {
+            return Ok(());
+        }
         let groups = std::mem::take(&mut *lock(&self.groups[partition]));
         let count: usize = groups.iter().map(|g| g.groups.keys.len()).sum();
         let bytes: usize = groups.iter().map(|g| g.groups.bytes()).sum();
@@ -406,12 +435,15 @@ impl Partitions {
                 stores.push(pairs);
             }
         }
+        aggregate.add_spilled(partition, &mut merged, work)?;
         for (at, stores) in numbered.into_iter().enumerate() {
             merged.add_numbered(at, stores)?;
         }
         for (at, slots) in self.pairs.iter().enumerate() {
             work.check()?;
-            merged.add_whole(at, std::mem::take(&mut *lock(&slots[partition])), false)?;
+            let mut stores = std::mem::take(&mut *lock(&slots[partition]));
+            stores.append(&mut aggregate.spilled_pairs(at, partition, work)?);
+            merged.add_whole(at, stores, false)?;
         }
         *lock(&self.done[partition]) = Some(MergedPartition { table: merged.table, states: merged.states });
         Ok(())
@@ -495,7 +527,8 @@ impl Step for AggregateMerge {
         }
         Ok(())
     }
-    fn finish(&self, _query: &QueryContext) -> Result<()> {
+    fn finish(&self, query: &QueryContext) -> Result<()> {
+        self.0.note_spilled(query);
         self.0.end_merge()
     }
 }

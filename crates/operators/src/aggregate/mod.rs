@@ -16,8 +16,8 @@
 //! table that grows past a limit empties itself into hash partitions; one that hardly reduces its rows passes them
 //! on without looking anything up.
 //!
-//! Memory is charged as it grows. Partitions are plain key and state columns that nothing points into: spilling
-//! will evict them one by one while the sink runs and read each back when its merge begins.
+//! Memory is charged as it grows. Partitions are plain key and state columns that nothing points into: a worker that
+//! is short of memory writes them to a file, and each is read back when its merge begins (`spilled`).
 
 mod calls;
 mod clustered;
@@ -29,6 +29,7 @@ mod merge;
 mod ordered;
 mod partition;
 mod source;
+mod spilled;
 #[cfg(test)]
 mod tests;
 
@@ -98,6 +99,8 @@ pub struct Aggregate {
     pairs_by_group: OnceLock<bool>,
     merge: Mutex<merge::Merge>,
     output: OnceLock<Vec<source::Part>>,
+    /// Once some worker was short of memory.
+    spilled: OnceLock<spilled::Spilled>,
     /// What the scan below was asked for, if it was.
     codes_wanted: OnceLock<Arc<CodesWanted>>,
 }
@@ -142,6 +145,7 @@ impl Aggregate {
             pairs_by_group: OnceLock::new(),
             merge: Mutex::default(),
             output: OnceLock::new(),
+            spilled: OnceLock::new(),
             codes_wanted: OnceLock::new(),
         }))
     }

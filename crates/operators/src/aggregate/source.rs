@@ -8,6 +8,7 @@ use types::Result;
 use vector::{Batch, Vector};
 
 use super::Aggregate;
+use super::partition::PARTITIONS;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Work};
 
@@ -64,20 +65,42 @@ impl Source for AggregateSource {
         self.0.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
+        if self.0.merges_in_source() {
+            return Ok(PARTITIONS as u64);
+        }
         Ok(self.0.output.get().map_or(0, |parts| parts.len() as u64))
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let Some(part) = self.0.output.get().and_then(|parts| parts.get(unit as usize)) else {
-            return Ok(Flow::More);
-        };
+        if self.0.merges_in_source() {
+            return self.0.push_spilled(unit as usize, work, push);
+        }
+        match self.0.output.get().and_then(|parts| parts.get(unit as usize)) {
+            Some(part) => self.0.push_part(part, work, push),
+            None => Ok(Flow::More),
+        }
+    }
+}
+
+impl Aggregate {
+    /// Puts all of `groups` out.
+    pub(super) fn push_finished(
+        &self,
+        groups: &Arc<Finished>,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        self.push_part(&Part { groups: groups.clone(), start: 0, end: groups.len() }, work, push)
+    }
+
+    fn push_part(&self, part: &Part, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
         let mut at = part.start;
         while at < part.end {
             let next = part.end.min(at + work.query.settings.batch_rows.max(1));
-            let mut columns: Vec<Vector> = Vec::with_capacity(self.0.groups.len() + self.0.finishes.len());
+            let mut columns: Vec<Vector> = Vec::with_capacity(self.groups.len() + self.finishes.len());
             if let Some(keys) = &part.groups.keys {
-                columns.extend((0..self.0.groups.len()).map(|c| keys.column(c, at, next)));
+                columns.extend((0..self.groups.len()).map(|c| keys.column(c, at, next)));
             }
-            for (finish, ty) in &self.0.finishes {
+            for (finish, ty) in &self.finishes {
                 columns.push(part.groups.states.finish(*finish, *ty, at, next)?);
             }
             if push(Batch::new(columns, next - at))? == Flow::Enough {

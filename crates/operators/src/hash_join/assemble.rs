@@ -16,7 +16,7 @@ use plan::{FilterId, NodeId};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
-use super::build::null_rows;
+use super::build::{assembly_bytes, null_rows};
 use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 use super::state::{BuildBatch, Built, Keys};
@@ -115,8 +115,13 @@ impl Input {
 }
 
 impl HashJoin {
-    fn assemble(&self, query: &QueryContext) -> Result<Assembly> {
-        let mut batches = std::mem::take(&mut *lock(&self.collected));
+    /// The plan of a build of these rows; with the runtime filters, or for a partition, which has none.
+    fn assemble(
+        &self,
+        mut batches: Vec<BuildBatch>,
+        fills: &[(FilterId, usize)],
+        query: &QueryContext,
+    ) -> Result<Assembly> {
         batches.sort_by_key(|b| b.tag);
         let mut bases = Vec::with_capacity(batches.len());
         let mut rows = 0usize;
@@ -164,8 +169,8 @@ impl HashJoin {
         let payload = payload.filter(|_| shape.payload);
         let compares = codes.is_none() || (self.looks_at_unknown_pairs() && self.key_types.len() > 1);
         let mut bytes = shape.bytes();
-        let mut filters = Vec::with_capacity(self.fills.len());
-        for (id, key) in &self.fills {
+        let mut filters = Vec::with_capacity(fills.len());
+        for (id, key) in fills {
             let of_table = self.key_types.len() == 1
                 && matches!(
                     shape.kind,
@@ -301,9 +306,17 @@ impl HashJoin {
         Ok(())
     }
 
-    fn complete(&self, assembly: Arc<Assembly>, query: &QueryContext) -> Result<()> {
-        let assembly = Arc::try_unwrap(assembly)
-            .map_err(|_| Error::internal("a join's build was completed while it was running"))?;
+    /// A build side made at once, by one worker: a partition.
+    pub(super) fn build_partition(&self, batches: Vec<BuildBatch>, work: &Work<'_>) -> Result<Built> {
+        let assembly = self.assemble(batches, &[], work.query)?;
+        for task in &assembly.tasks {
+            self.run_task(&assembly, *task, work)?;
+        }
+        self.complete(assembly, work.query).map(|(built, _)| built)
+    }
+
+    /// The finished build, and the batches that it was made of.
+    fn complete(&self, assembly: Assembly, query: &QueryContext) -> Result<(Built, Vec<BuildBatch>)> {
         let Assembly { mut input, filling, columns, filters, reservation, .. } = assembly;
         let keys_held = columns.len() - if input.payload.is_some() { 0 } else { self.columns.kept.len() };
         let table = match filling.finish() {
@@ -362,9 +375,7 @@ impl HashJoin {
             compared_keys,
             _reservation: reservation,
         };
-        *lock(&self.leftovers) = input.batches;
-        self.has_leftovers.store(true, Relaxed);
-        self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+        Ok((built, input.batches))
     }
 }
 
@@ -408,20 +419,39 @@ impl Step for BuildStep {
         self.0.node
     }
     fn start(&self, query: &QueryContext) -> Result<u64> {
-        let assembly = self.0.assemble(query)?;
+        let join = &*self.0;
+        let batches = std::mem::take(&mut *lock(&join.collected));
+        let bytes = batches.iter().map(BuildBatch::bytes).sum();
+        let rows = batches.iter().map(|batch| batch.rows).sum();
+        if join.has_spilled() || (join.can_spill && query.should_spill(bytes, assembly_bytes(rows, bytes))) {
+            return join.begin_spilling(batches, query);
+        }
+        let assembly = join.assemble(batches, &join.fills, query)?;
         let tasks = assembly.tasks.len() as u64;
         *lock(&self.0.assembly) = Some(Arc::new(assembly));
         Ok(tasks)
     }
     fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
+        if self.0.has_spilled() {
+            return self.0.spill_rest(partition as usize, work);
+        }
         let assembly = lock(&self.0.assembly).clone();
         let assembly = assembly.ok_or_else(|| Error::internal("a join's build was not started"))?;
         let task = assembly.tasks[partition as usize];
         self.0.run_task(&assembly, task, work)
     }
     fn finish(&self, query: &QueryContext) -> Result<()> {
+        let join = &*self.0;
+        if join.has_spilled() {
+            return Ok(());
+        }
         let assembly = lock(&self.0.assembly).take();
         let assembly = assembly.ok_or_else(|| Error::internal("a join's build was not started"))?;
-        self.0.complete(assembly, query)
+        let assembly = Arc::try_unwrap(assembly)
+            .map_err(|_| Error::internal("a join's build was completed while it was running"))?;
+        let (built, batches) = join.complete(assembly, query)?;
+        *lock(&join.leftovers) = batches;
+        join.has_leftovers.store(true, Relaxed);
+        join.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }

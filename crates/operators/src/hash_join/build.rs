@@ -27,11 +27,46 @@ fn kept(column: &Vector) -> Vector {
     }
 }
 
+impl HashJoin {
+    fn for_table(&self, column: &Vector) -> bool {
+        self.may_hold_payload && is_integer_key(column.ty())
+    }
+    /// A batch of kept columns and keys, with their bounds.
+    pub(super) fn build_batch(
+        &self,
+        tag: u64,
+        rows: usize,
+        columns: Vec<Vector>,
+        keys: Vec<Vector>,
+    ) -> BuildBatch {
+        let column_bounds = match self.may_hold_payload {
+            true => columns
+                .iter()
+                .map(|c| if self.for_table(c) { KeyBounds::of(c, false) } else { KeyBounds::EMPTY })
+                .collect(),
+            false => vec![],
+        };
+        let bounds = if self.key_types.iter().all(|ty| is_integer_key(*ty)) {
+            keys.iter().map(|key| KeyBounds::of(key, true)).collect()
+        } else {
+            vec![]
+        };
+        BuildBatch { tag, rows, columns, keys, bounds, column_bounds, entries: OnceLock::new() }
+    }
+}
+
+/// What a build of so many rows takes beside them: a copy of the columns, and slots.
+pub(super) fn assembly_bytes(rows: usize, bytes: usize) -> usize {
+    bytes + rows * 24
+}
+
 pub(super) struct BuildSink(pub Arc<HashJoin>);
 
 #[derive(Default)]
 struct Collected {
     batches: Vec<BuildBatch>,
+    bytes: usize,
+    rows: usize,
     reservation: Option<memory::Reservation>,
 }
 
@@ -73,30 +108,27 @@ impl Sink for BuildSink {
                 }
             }
         }
-        let for_table = |column: &Vector| join.may_hold_payload && is_integer_key(column.ty());
         let columns: Vec<Vector> =
-            columns.iter().map(|c| if for_table(c) { detached(c) } else { kept(c) }).collect();
-        let column_bounds = match join.may_hold_payload {
-            true => columns
-                .iter()
-                .map(|c| if for_table(c) { KeyBounds::of(c, false) } else { KeyBounds::EMPTY })
-                .collect(),
-            false => vec![],
-        };
+            columns.iter().map(|c| if join.for_table(c) { detached(c) } else { kept(c) }).collect();
         let keys: Vec<Vector> = keys.iter().map(detached).collect();
-        let bounds = if join.key_types.iter().all(|ty| is_integer_key(*ty)) {
-            keys.iter().map(|key| KeyBounds::of(key, true)).collect()
-        } else {
-            vec![]
-        };
         let bytes = columns.iter().chain(&keys).map(Vector::bytes).sum::<usize>();
         let collected = local_state::<Collected>(local);
+        collected.batches.push(join.build_batch(tag, rows, columns, keys));
+        collected.bytes += bytes;
+        collected.rows += rows;
+        let all_bytes = join.held_bytes.fetch_add(bytes, Relaxed) + bytes;
+        let all_rows = join.held_rows.fetch_add(rows, Relaxed) + rows;
+        if join.can_spill && work.query.should_spill(collected.bytes, assembly_bytes(all_rows, all_bytes)) {
+            let Collected { batches, bytes, rows, .. } = std::mem::take(collected);
+            join.held_bytes.fetch_sub(bytes, Relaxed);
+            join.held_rows.fetch_sub(rows, Relaxed);
+            join.spill_build(batches, work)?;
+            return Ok(Flow::More);
+        }
         match &mut collected.reservation {
             Some(reservation) => reservation.grow(bytes as u64).map_err(out_of_memory)?,
             none => *none = Some(work.query.reserve(bytes)?),
         }
-        let entries = OnceLock::new();
-        collected.batches.push(BuildBatch { tag, rows, columns, keys, bounds, column_bounds, entries });
         Ok(Flow::More)
     }
 

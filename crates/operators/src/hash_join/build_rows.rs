@@ -20,6 +20,9 @@ impl Source for BuildRows {
 
     fn start(&self, _query: &QueryContext) -> Result<u64> {
         let join = &*self.0;
+        if join.has_spilled() {
+            return Ok(0);
+        }
         let built = join.built()?;
         if join.null_aware && join.kind == Kind::BuildAnti && !join.looks_at_unknown_pairs() {
             // The list is the probe side. A NULL in it: no row passes. Any row in it: no NULL passes.

@@ -17,6 +17,8 @@
 //! key and no residual two facts decide (is the list empty, does it hold a NULL); otherwise such pairs are looked at
 //! one by one (`unknown.rs`). The list is the build side, except for BuildAnti, where it is the probe side.
 //!
+//! A build side that does not fit memory goes to partitions in a file, and the probe side after it (`spilled.rs`).
+//!
 //! This module leaves to others: cutting the pipeline (compose), the tables themselves (crate hash).
 
 mod assemble;
@@ -34,12 +36,13 @@ mod probe;
 pub(crate) mod row_marks;
 #[cfg(test)]
 mod speed;
+mod spilled;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 mod unknown;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use expr::Program;
@@ -73,6 +76,12 @@ pub struct HashJoin {
     list_has_null: AtomicBool,
     assembly: Mutex<Option<Arc<Assembly>>>,
     built: OnceLock<Built>,
+    /// The two sides go to files when the build side does not fit memory.
+    can_spill: bool,
+    /// Bytes and rows that all workers have collected.
+    held_bytes: AtomicUsize,
+    held_rows: AtomicUsize,
+    spilled: OnceLock<spilled::Spilled>,
     /// The collected batches, of no use once all is built. Whoever probes first frees them: while the build is being
     /// completed, every other worker waits.
     leftovers: Mutex<Vec<BuildBatch>>,
@@ -88,7 +97,9 @@ impl HashJoin {
             && join.residual.is_none()
             && !join.looks_at_unknown_pairs()
             && payload::may_fit(&join.columns.kept_types);
-        Ok(Arc::new(HashJoin { may_hold_payload, ..join }))
+        // A pair of rows whose comparison is NULL may be in any two partitions.
+        let can_spill = query.temporary.is_some() && !join.looks_at_unknown_pairs();
+        Ok(Arc::new(HashJoin { may_hold_payload, can_spill, ..join }))
     }
 
     /// A join that keeps the build columns `also` beside those that it puts out.
@@ -159,6 +170,10 @@ impl HashJoin {
             list_has_null: AtomicBool::new(false),
             assembly: Mutex::default(),
             built: OnceLock::new(),
+            can_spill: false,
+            held_bytes: AtomicUsize::new(0),
+            held_rows: AtomicUsize::new(0),
+            spilled: OnceLock::new(),
             leftovers: Mutex::default(),
             has_leftovers: AtomicBool::new(false),
         })
@@ -178,6 +193,10 @@ impl HashJoin {
     /// False when the probe only marks build rows.
     pub fn probe_emits(&self) -> bool {
         !matches!(self.kind, PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti)
+    }
+    /// What both sides' files give, once all probe rows are in theirs; nothing where all fitted memory.
+    pub fn spilled_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
+        self.can_spill.then(|| Arc::new(spilled::SpilledRows(self.clone())) as Arc<dyn Source>)
     }
     /// Build rows that come out after all probing.
     pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {

@@ -46,6 +46,8 @@ pub(super) struct Probing<'a> {
     pub keys: &'a [Vector],
     /// Rows whose key has no NULL; `None` when all.
     pub valid: Option<&'a NullBuffer>,
+    /// `built` is a part of the build: what a row's matches decide waits for the others.
+    pub in_parts: bool,
     pub work: &'a Work<'a>,
 }
 
@@ -65,6 +67,9 @@ impl Transform for Probe {
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let join = &*self.0;
+        if join.has_spilled() {
+            return join.spill_probe(batch, work);
+        }
         let built = join.built()?;
         if join.has_no_result(built) {
             return Ok(Flow::Enough);
@@ -73,8 +78,24 @@ impl Transform for Probe {
             let leftovers = std::mem::take(&mut *lock(&join.leftovers));
             drop(leftovers);
         }
-        let buffers = local_state::<Buffers>(local);
-        let keys = join.probe_keys.evaluate(&batch)?;
+        join.probe_batch(built, &batch, None, local_state::<Buffers>(local), work, push)
+    }
+}
+
+impl HashJoin {
+    /// Probes a table, that of the join or of a part of it. With `carried`, what is known of the batch's rows from
+    /// other parts of the build: what comes out once for a row waits until all parts were seen.
+    pub(super) fn probe_batch(
+        &self,
+        built: &Built,
+        batch: &Batch,
+        carried: Option<&mut Vec<bool>>,
+        buffers: &mut Buffers,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let join = self;
+        let keys = join.probe_keys.evaluate(batch)?;
         let valid = if join.null_equals_null { None } else { null_rows(&keys, batch.rows) };
         if join.null_aware && join.kind == Kind::BuildAnti {
             join.list_has_rows.store(true, Relaxed);
@@ -84,7 +105,13 @@ impl Transform for Probe {
         }
         built.keys.encode(&keys, batch.rows, join.null_equals_null, &mut buffers.codes);
         built.table.find(&buffers.codes, &mut buffers.found);
-        let probing = Probing { join, built, batch: &batch, keys: &keys, valid: valid.as_ref(), work };
+        let in_parts = carried.is_some();
+        let probing = Probing { join, built, batch, keys: &keys, valid: valid.as_ref(), in_parts, work };
+        if let Some(carried) = carried {
+            let flow = probing.expand(buffers, push)?;
+            carried.iter_mut().zip(&buffers.matched).for_each(|(all, own)| *all |= own);
+            return Ok(flow);
+        }
         let simple = built.table.is_exact() && join.residual.is_none() && !join.looks_at_unknown_pairs();
         if simple && join.asks_existence() {
             return probing.existence(&buffers.found, push);
@@ -94,11 +121,25 @@ impl Transform for Probe {
         }
         probing.expand(buffers, push)
     }
-}
 
-impl HashJoin {
+    /// What comes out of a batch's rows once all parts of the build were probed; `built` is any of them.
+    pub(super) fn emit_carried(
+        &self,
+        built: &Built,
+        batch: &Batch,
+        carried: Vec<bool>,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let keys = self.probe_keys.evaluate(batch)?;
+        let valid = if self.null_equals_null { None } else { null_rows(&keys, batch.rows) };
+        let valid = valid.as_ref();
+        let probing = Probing { join: self, built, batch, keys: &keys, valid, in_parts: false, work };
+        probing.emit_judged(&mut Buffers { matched: carried, ..Buffers::default() }, push)
+    }
+
     /// Nothing that is probed can come out, nor mark anything.
-    fn has_no_result(&self, built: &Built) -> bool {
+    pub(super) fn has_no_result(&self, built: &Built) -> bool {
         match self.kind {
             Kind::Inner | Kind::ProbeSemi | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => {
                 built.rows == 0
@@ -271,6 +312,9 @@ impl Probing<'_> {
 
     /// What comes out once all pairs of the batch were seen.
     fn emit_judged(&self, buffers: &mut Buffers, push: &mut Push<'_>) -> Result<Flow> {
+        if self.in_parts {
+            return Ok(Flow::More);
+        }
         let matched = &buffers.matched;
         let unknown = |row: usize| buffers.unknown.get(row).copied().unwrap_or(false);
         match self.join.kind {

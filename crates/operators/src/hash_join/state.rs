@@ -24,6 +24,12 @@ pub(super) struct BuildBatch {
     pub entries: OnceLock<Vec<u32>>,
 }
 
+impl BuildBatch {
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().chain(&self.keys).map(Vector::bytes).sum()
+    }
+}
+
 /// How keys are told apart.
 pub(super) enum Keys {
     /// Codes: equal codes are equal keys.

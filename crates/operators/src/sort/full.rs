@@ -1,6 +1,7 @@
 //! The full sort: runs sorted in parallel, merged in parallel by key ranges.
 
 use std::cmp::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plan::NodeId;
@@ -9,8 +10,9 @@ use vector::interleave::{Pick, interleave};
 use vector::{Batch, Vector};
 
 use super::Sort;
+use super::external::{TaggedRows, run_parts};
 use super::keys::Keys;
-use crate::collect::{Tagged, detached_batch, in_tag_order};
+use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 
@@ -24,9 +26,24 @@ const SAMPLES_PER_RANGE: usize = 16;
 #[derive(Default)]
 pub struct FullState {
     /// Batches of each run, taken by the order that sorts it.
-    inputs: Mutex<Vec<Option<Vec<Batch>>>>,
+    inputs: Mutex<Vec<Option<Input>>>,
     sorted: Mutex<Vec<Option<Run>>>,
     merge: OnceLock<Merge>,
+}
+
+/// Rows of a run, in the order of their tags.
+enum Input {
+    Memory(Vec<Batch>),
+    /// To be written as the run of this number.
+    File(u64, TaggedRows),
+}
+
+/// What a worker holds.
+#[derive(Default)]
+struct Held {
+    rows: TaggedRows,
+    count: usize,
+    bytes: usize,
 }
 
 /// A sorted run: its rows as they came, and their order.
@@ -51,28 +68,54 @@ impl Sink for SortSink {
         self.0.node
     }
     fn local(&self) -> Local {
-        Box::new(Tagged::default())
+        Box::new(Held::default())
     }
-    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
-        local_state::<Tagged>(local).batches.push((tag, detached_batch(&batch)));
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
+        let batch = detached_batch(&batch);
+        let held = local_state::<Held>(local);
+        held.count += batch.rows;
+        held.bytes += batch.bytes();
+        let rows_held = &self.0.external.rows_held;
+        let all = rows_held.fetch_add(batch.rows, Relaxed) + batch.rows;
+        held.rows.push((tag, batch));
+        if work.query.should_spill(held.bytes, self.0.overhead(all, held.bytes)) {
+            let Held { rows, count, .. } = std::mem::take(held);
+            self.0.spill_rows(rows, work)?;
+            rows_held.fetch_sub(count, Relaxed);
+        }
         Ok(Flow::More)
     }
-    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
-        let batches = in_tag_order(locals);
-        let wanted = part_rows(batches.iter().map(|batch| batch.rows).sum());
-        let mut runs: Vec<Option<Vec<Batch>>> = Vec::new();
-        let mut current = Vec::new();
-        let mut rows = 0;
-        for batch in batches {
-            rows += batch.rows;
-            current.push(batch);
-            if rows >= wanted {
-                runs.push(Some(std::mem::take(&mut current)));
-                rows = 0;
-            }
+    fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
+        let mut rows: TaggedRows = Vec::new();
+        let (mut total, mut bytes) = (0, 0);
+        for mut local in locals {
+            let held = local_state::<Held>(&mut local);
+            rows.append(&mut held.rows);
+            total += held.count;
+            bytes += held.bytes;
         }
-        if !current.is_empty() {
-            runs.push(Some(current));
+        rows.sort_by_key(|(tag, _)| *tag);
+        let external = &self.0.external;
+        let mut runs: Vec<Option<Input>> = Vec::new();
+        if external.has_runs() || query.should_spill(bytes, self.0.overhead(total, bytes)) {
+            runs.extend(
+                run_parts(rows).into_iter().map(|part| Some(Input::File(external.next_number(), part))),
+            );
+        } else {
+            let wanted = part_rows(total);
+            let mut current = Vec::new();
+            let mut count = 0;
+            for (_, batch) in rows {
+                count += batch.rows;
+                current.push(batch);
+                if count >= wanted {
+                    runs.push(Some(Input::Memory(std::mem::take(&mut current))));
+                    count = 0;
+                }
+            }
+            if !current.is_empty() {
+                runs.push(Some(Input::Memory(current)));
+            }
         }
         *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner) =
             runs.iter().map(|_| None).collect();
@@ -98,7 +141,11 @@ impl Step for SortRuns {
             .unwrap_or_else(PoisonError::into_inner)
             .get_mut(at)
             .and_then(Option::take);
-        let Some(batches) = taken else { return Ok(()) };
+        let batches = match taken {
+            None => return Ok(()),
+            Some(Input::File(number, rows)) => return self.0.spill_run(number, rows, work),
+            Some(Input::Memory(batches)) => batches,
+        };
         let bytes: usize = batches.iter().map(Batch::bytes).sum();
         let _room = work.query.reserve(bytes)?;
         let rows = Batch::concat(&batches);
@@ -110,7 +157,11 @@ impl Step for SortRuns {
         }
         Ok(())
     }
-    fn finish(&self, _query: &QueryContext) -> Result<()> {
+    fn finish(&self, query: &QueryContext) -> Result<()> {
+        if self.0.external.has_runs() {
+            self.0.begin_external_merge(query);
+            return Ok(());
+        }
         let runs: Vec<Run> =
             std::mem::take(&mut *self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner))
                 .into_iter()
@@ -170,6 +221,9 @@ impl Source for MergedRows {
         self.0.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
+        if self.0.external.has_runs() {
+            return Ok(self.0.external_units());
+        }
         let Some(merge) = self.0.full.merge.get() else { return Ok(0) };
         if merge.runs.is_empty() {
             return Ok(0);
@@ -177,6 +231,9 @@ impl Source for MergedRows {
         Ok(merge.bounds.len() as u64 - 1)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        if self.0.external.has_runs() {
+            return self.0.external_rows(unit, work, push);
+        }
         let Some(merge) = self.0.full.merge.get() else { return Ok(Flow::More) };
         let (from, to) = (&merge.bounds[unit as usize], &merge.bounds[unit as usize + 1]);
         // Rows of the order before this range: all of them are before the limit, or some.

@@ -2,12 +2,13 @@
 //!
 //! A full sort keeps its input, cuts it into runs of whole batches in input order, sorts the runs in parallel (the
 //! merge step's partitions), and merges them in key ranges that are independent work orders of the source. Runs are
-//! lists of batches with an order beside them, so spilling one is writing its batches out in that order.
+//! lists of batches with an order beside them. Where memory is short, runs go to a file instead (`external`).
 //!
 //! A top-k keeps, per worker, little more than k rows and the k-th key seen so far, which drops most rows on arrival
 //! (`top`), and tells the scan that the first key comes from (`bound`). Rows with equal keys stand in the order of the input in both cases.
 
 pub mod bound;
+mod external;
 mod full;
 pub mod keys;
 mod radix;
@@ -40,6 +41,7 @@ pub struct Sort {
     /// Known to the scan too, when the first key is one of its columns.
     bound: Option<Arc<TopBound>>,
     full: full::FullState,
+    external: external::ExternalState,
     top: top::TopState,
 }
 
@@ -66,6 +68,7 @@ impl Sort {
             limit: *limit,
             bound,
             full: full::FullState::default(),
+            external: external::ExternalState::default(),
             top: top::TopState::default(),
         }))
     }

@@ -11,6 +11,8 @@
 //! over frames whose start moves, takes a logarithm of the frame's length a row (`aggregates`, after Leis, Kundhikanjana,
 //! Kemper, Neumann, "Efficient Processing of Window Functions in Analytical SQL Queries", VLDB 2015, section 4).
 //!
+//! Input that does not fit memory goes to hash partitions in a file, which are evaluated on their way out (`spilled`).
+//!
 //! Rows come out partition by partition in the window's order; ties stand in the order of the input, so a result does
 //! not depend on the number of workers.
 
@@ -20,11 +22,13 @@ mod ordered;
 mod partition;
 mod ranks;
 mod sink;
+mod spilled;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod values;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use expr::Program;
@@ -53,6 +57,10 @@ pub struct Window {
     hash_partitions: usize,
     input: OnceLock<sink::Collected>,
     output: Mutex<Vec<Option<Batch>>>,
+    /// Bytes and rows that all workers have collected.
+    held_bytes: AtomicUsize,
+    held_rows: AtomicUsize,
+    spilled: OnceLock<spilled::Spilled>,
 }
 
 /// A call with its expressions as positions among the argument program's results.
@@ -111,6 +119,9 @@ impl Window {
             sorted: *sorted,
             input: OnceLock::new(),
             output: Mutex::default(),
+            held_bytes: AtomicUsize::new(0),
+            held_rows: AtomicUsize::new(0),
+            spilled: OnceLock::new(),
         }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {

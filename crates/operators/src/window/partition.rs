@@ -13,6 +13,7 @@ use super::{Call, Window, aggregates, ranks, values};
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Source, Step, Work};
 use crate::sort::keys::{Keys, shape};
+use crate::spill::FANOUT;
 use crate::values::slices;
 
 /// Rows between two looks at the signal that stops a statement.
@@ -81,12 +82,18 @@ impl Step for WindowEvaluate {
         self.0.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
+        if self.0.has_spilled() {
+            return Ok(self.0.spill_orders());
+        }
         let partitions = self.0.input.get().map_or(0, super::sink::Collected::partitions);
         *self.0.output.lock().unwrap_or_else(PoisonError::into_inner) =
             (0..partitions).map(|_| None).collect();
         Ok(partitions as u64)
     }
     fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
+        if self.0.has_spilled() {
+            return self.0.spill_rest(partition as usize, work);
+        }
         let at = partition as usize;
         if let Some(rows) = self.0.evaluate(at, work)?
             && let Some(slot) = self.0.output.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at)
@@ -105,9 +112,15 @@ impl Source for WindowRows {
         self.0.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
+        if self.0.has_spilled() {
+            return Ok(FANOUT as u64);
+        }
         Ok(self.0.output.lock().unwrap_or_else(PoisonError::into_inner).len() as u64)
     }
     fn run(&self, unit: u64, _local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
+        if self.0.has_spilled() {
+            return self.0.push_spilled(unit as usize, work, push);
+        }
         let rows = self
             .0
             .output
@@ -130,7 +143,6 @@ impl Window {
         if picks.is_empty() {
             return Ok(None);
         }
-        let mut pace = Pace::new(work);
         // Gathered once as it comes and once in order; then the arguments and results.
         let _room = work.query.reserve(2 * input.bytes() / input.partitions().max(1))?;
         let mut columns = Vec::with_capacity(input.columns() + self.calls.len());
@@ -138,8 +150,14 @@ impl Window {
             work.check()?;
             columns.push(interleave(&input.column(column), &picks));
         }
-        let mut batch = Batch::new(columns, picks.len());
+        let batch = Batch::new(columns, picks.len());
         drop(picks);
+        self.evaluate_rows(batch, work).map(Some)
+    }
+
+    /// Whole partitions, in the order of the input, with the calls' columns and in the window's order.
+    pub(super) fn evaluate_rows(&self, mut batch: Batch, work: &Work<'_>) -> Result<Batch> {
+        let mut pace = Pace::new(work);
         let mut keys = evaluate(&self.key_program, &batch, work)?;
         if !self.sorted {
             let encoded = Keys::encode(self.shape, &keys, &self.keys, batch.rows);
@@ -169,7 +187,7 @@ impl Window {
             let result = call.evaluate(&sorted, peers, &mut pace)?;
             batch.columns.push(result);
         }
-        Ok(Some(batch))
+        Ok(batch)
     }
 }
 

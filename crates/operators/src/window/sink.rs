@@ -1,6 +1,7 @@
 //! The input of a window node: batches as they come, their rows numbered by hash partition.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use hash::hashing::hash_columns;
 use plan::NodeId;
@@ -24,6 +25,8 @@ struct Parted {
 #[derive(Default)]
 struct Kept {
     batches: Vec<(u64, Parted)>,
+    bytes: usize,
+    rows: usize,
 }
 
 /// All input, in its order.
@@ -42,7 +45,7 @@ impl Sink for WindowSink {
     fn local(&self) -> Local {
         Box::new(Kept::default())
     }
-    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
         let window = &self.0;
         let batch = detached_batch(&batch);
         let (rows, ends) = if window.hash_partitions > 1 {
@@ -52,15 +55,33 @@ impl Sink for WindowSink {
         } else {
             (vec![], vec![])
         };
-        local_state::<Kept>(local).batches.push((tag, Parted { batch, rows, ends }));
+        let kept = local_state::<Kept>(local);
+        let bytes = batch.bytes();
+        kept.bytes += bytes;
+        kept.rows += batch.rows;
+        let all_bytes = window.held_bytes.fetch_add(bytes, Relaxed) + bytes;
+        let all_rows = window.held_rows.fetch_add(batch.rows, Relaxed) + batch.rows;
+        kept.batches.push((tag, Parted { batch, rows, ends }));
+        if window.can_spill() && work.query.should_spill(kept.bytes, window.output_bytes(all_rows, all_bytes))
+        {
+            let Kept { batches, bytes, rows } = std::mem::take(kept);
+            window.held_bytes.fetch_sub(bytes, Relaxed);
+            window.held_rows.fetch_sub(rows, Relaxed);
+            window.spill(batches.into_iter().map(|(tag, parted)| (tag, parted.batch)).collect(), work)?;
+        }
         Ok(Flow::More)
     }
-    fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
+    fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let mut all: Vec<(u64, Parted)> = Vec::new();
         for mut local in locals {
             all.append(&mut local_state::<Kept>(&mut local).batches);
         }
         all.sort_by_key(|(tag, _)| *tag);
+        let (bytes, rows) = (self.0.held_bytes.load(Relaxed), self.0.held_rows.load(Relaxed));
+        let is_short = || query.should_spill(bytes, self.0.output_bytes(rows, bytes));
+        if self.0.can_spill() && (self.0.has_spilled() || is_short()) {
+            return self.0.begin_spilling(all.into_iter().map(|(tag, parted)| (tag, parted.batch)), query);
+        }
         let batches = all.into_iter().map(|(_, parted)| parted).collect();
         // Finish is called once.
         let _ = self.0.input.set(Collected { batches, partitions: self.0.hash_partitions });
