@@ -27,10 +27,10 @@ use simd::Bitmap;
 use types::{ColumnPredicate, ColumnStatistics, Result, Type};
 use vector::Vector;
 
+use crate::access::ScanCost;
 use crate::block::{Part, corrupted};
 use crate::layout::{self, EXTENTS};
 use crate::open::{self, Directory, Trust};
-use crate::access::ScanCost;
 use crate::store::{ColumnCopy, Rows, TupleStore};
 use crate::{AccessCounters, Block, CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate};
 

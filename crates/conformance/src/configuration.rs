@@ -19,8 +19,11 @@ impl Configuration {
 
     /// A new database under this configuration.
     pub fn open(&self) -> Result<Session> {
-        let database =
-            Database::in_memory(Options { workers: Some(self.workers), memory_bytes: Some(8 << 30) })?;
+        let database = Database::in_memory(Options {
+            workers: Some(self.workers),
+            memory_bytes: Some(8 << 30),
+            ..Default::default()
+        })?;
         let session = database.session();
         // The one setting that outlives a database, because it is the process's.
         session.query("SET simd = 'auto'")?;

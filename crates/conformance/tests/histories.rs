@@ -221,7 +221,9 @@ fn append(session: &Session, random: &mut Random, key: Key, value: i64) -> engin
 }
 
 fn database(keys: usize, block_rows: usize) -> Database {
-    let database = Database::in_memory(Options { workers: Some(2), memory_bytes: Some(1 << 30) }).unwrap();
+    let database =
+        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(1 << 30), ..Default::default() })
+            .unwrap();
     let session = database.session();
     session.query("CREATE TABLE lists (k INTEGER PRIMARY KEY, v TEXT NOT NULL)").unwrap();
     for first in (0..keys).step_by(block_rows) {
@@ -421,7 +423,9 @@ fn planted_anomalies_are_found() {
 #[test]
 fn write_skew_passes_only_below_serializable() {
     for (level, both) in [("REPEATABLE READ", true), ("SERIALIZABLE", false)] {
-        let database = Database::in_memory(Options { workers: Some(1), memory_bytes: None }).unwrap();
+        let database =
+            Database::in_memory(Options { workers: Some(1), memory_bytes: None, ..Default::default() })
+                .unwrap();
         let (a, b) = (database.session(), database.session());
         a.execute(
             "CREATE TABLE account (id INTEGER, sum INTEGER); INSERT INTO account VALUES (1, 50), (2, 50)",
@@ -446,7 +450,8 @@ fn write_skew_passes_only_below_serializable() {
 /// Keys and references hold whatever others commit in between.
 #[test]
 fn keys_hold_between_transactions() {
-    let database = Database::in_memory(Options { workers: Some(1), memory_bytes: None }).unwrap();
+    let database =
+        Database::in_memory(Options { workers: Some(1), memory_bytes: None, ..Default::default() }).unwrap();
     let (a, b) = (database.session(), database.session());
     a.execute(
         "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p INTEGER REFERENCES p); INSERT INTO p VALUES (1), (2)",

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray};
 use engine::{AggregateFunction, Database, Error, Options, ScalarFunction, Session, SqlState, Type, Value};
 
 fn session() -> Session {
-    let options = Options { workers: Some(2), memory_bytes: Some(2 << 30) };
+    let options = Options { workers: Some(2), memory_bytes: Some(2 << 30), ..Default::default() };
     let session = Database::in_memory(options).expect("opens").session();
     session
         .execute(

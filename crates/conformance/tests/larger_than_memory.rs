@@ -15,7 +15,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 const ROWS: u64 = 4_000_000;
 
 fn database(megabytes: u64) -> Session {
-    let options = Options { workers: Some(2), memory_bytes: Some(megabytes << 20) };
+    let options = Options { workers: Some(2), memory_bytes: Some(megabytes << 20), ..Default::default() };
     let session = Database::in_memory(options).expect("opens").session();
     session.query("SET block_size = '1MB'").expect("is a setting");
     session

@@ -17,7 +17,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn database() -> Session {
     let database =
-        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(4 << 30) }).expect("opens");
+        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(4 << 30), ..Default::default() })
+            .expect("opens");
     let session = database.session();
     session.query("CALL tpch(scale => 0.1)").expect("generates");
     // Or joins of many pairs that are only counted would be over at once.
@@ -108,7 +109,8 @@ fn a_statement_ends_within_100_ms_of_the_signal_and_leaves_nothing() {
 fn generating_ends_within_100_ms_and_leaves_no_table() {
     let _alone = ALONE.lock();
     let database =
-        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(4 << 30) }).expect("opens");
+        Database::in_memory(Options { workers: Some(2), memory_bytes: Some(4 << 30), ..Default::default() })
+            .expect("opens");
     let session = database.session();
     for statement in ["CALL ssb(scale => 30)", "CALL tpch(scale => 30)"] {
         // TPC-H's first second goes into its text, then small tables are complete while a large one is being made.

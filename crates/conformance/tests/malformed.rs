@@ -52,7 +52,7 @@ fn shown(text: &str) -> String {
 impl Target {
     fn new() -> Target {
         record_panics();
-        let options = Options { workers: Some(2), memory_bytes: Some(512 << 20) };
+        let options = Options { workers: Some(2), memory_bytes: Some(512 << 20), ..Default::default() };
         let session = Database::in_memory(options).expect("a database").session();
         session.query("SET statement_timeout = '700'").expect("a timeout");
         let slowest = (Duration::ZERO, String::new());

@@ -154,7 +154,9 @@ fn bytes_order_as_values_do_and_every_way_leads_back() {
 }
 
 fn session() -> Session {
-    Database::in_memory(Options { workers: Some(2), memory_bytes: None }).expect("a database").session()
+    Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
+        .expect("a database")
+        .session()
 }
 
 fn rows(session: &Session, sql: &str) -> Vec<Vec<Value>> {

@@ -23,7 +23,9 @@ impl Place {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let (server, address) = Server::start();
         let session =
-            Database::in_memory(Options { workers: Some(2), memory_bytes: None }).unwrap().session();
+            Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
+                .unwrap()
+                .session();
         let place = Place { server, address, session, _alone: alone };
         let address = &place.address;
         place.run(&format!("SET s3_endpoint = '{address}'"));
@@ -351,7 +353,9 @@ const ENVIRONMENT_TEST: &str = "read_with_the_environments_keys";
 #[test]
 #[ignore = "asks for an environment"]
 fn read_with_the_environments_keys() {
-    let session = Database::in_memory(Options { workers: Some(2), memory_bytes: None }).unwrap().session();
+    let session = Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
+        .unwrap()
+        .session();
     let result = session.query("SELECT x FROM 's3://bucket/x.csv'").unwrap();
     assert_eq!(result.value(0, 0), Value::I64(7));
     let shown = session.query("SHOW s3_secret_access_key").unwrap();

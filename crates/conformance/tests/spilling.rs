@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{Database, Options, Session, SqlState};
-use pool::files::{FileEntry, FileManager, FileReader, FileWriter, LocalFiles};
+use pool::files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, LocalFiles, Owner};
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =
@@ -40,8 +40,12 @@ impl Drop for Folder {
 }
 
 fn database(workers: usize, folder: &Folder) -> Session {
-    let database =
-        Database::in_memory(Options { workers: Some(workers), memory_bytes: Some(4 << 30) }).expect("opens");
+    let database = Database::in_memory(Options {
+        workers: Some(workers),
+        memory_bytes: Some(4 << 30),
+        ..Default::default()
+    })
+    .expect("opens");
     let session = database.session();
     session.query(&format!("SET temp_directory = '{}'", folder.0.display())).expect("is a folder");
     session
@@ -337,6 +341,9 @@ impl FileWriter for SmallWriter {
     fn sync(&mut self) -> types::Result<()> {
         self.0.sync()
     }
+    fn syncer(&self) -> types::Result<Arc<dyn FileSync>> {
+        self.0.syncer()
+    }
 }
 
 impl FileManager for SmallDisk {
@@ -360,6 +367,9 @@ impl FileManager for SmallDisk {
     }
     fn sync_directory(&self, folder: &str) -> types::Result<()> {
         self.0.sync_directory(folder)
+    }
+    fn lock(&self, name: &str, owner: &Owner) -> types::Result<FileLock> {
+        self.0.lock(name, owner)
     }
     fn describe(&self) -> String {
         self.0.describe()

@@ -20,7 +20,7 @@ fn session(workers: usize) -> Session {
 }
 
 fn session_at(workers: usize, scale: &str) -> Session {
-    let options = Options { workers: Some(workers), memory_bytes: Some(4 << 30) };
+    let options = Options { workers: Some(workers), memory_bytes: Some(4 << 30), ..Default::default() };
     let session = Database::in_memory(options).expect("opens").session();
     session.query(&format!("CALL tpch(scale => {scale})")).expect("generates");
     session

@@ -29,7 +29,9 @@ impl Drop for Folder {
 }
 
 fn session() -> Session {
-    Database::in_memory(Options { workers: Some(2), memory_bytes: None }).expect("a database").session()
+    Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
+        .expect("a database")
+        .session()
 }
 
 /// Rows as text, values separated by `|`.

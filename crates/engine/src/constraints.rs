@@ -237,9 +237,9 @@ fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> 
     if blocks.iter().any(|block| block.deleted.is_some()) {
         return Ok(Clustered::No);
     }
-    for block in blocks.iter().filter(|b| b.rows() > 0) {
+    for live in blocks.iter().filter(|b| b.rows() > 0) {
         go_on()?;
-        let block = block.pin(columns)?;
+        let block = live.pin(columns)?;
         // The block's statistics may prove it without a look at its rows.
         let statistics = block.statistics(columns[0]);
         if statistics.sorted && statistics.unique && statistics.null_count == 0 {
@@ -275,7 +275,7 @@ fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> 
                 last = Some(first);
                 let same = |key: &[i64]| key.iter().zip(&values).all(|(k, v)| *k == v[row]);
                 if run.chunks_exact(width).any(same) {
-                    return Ok(Clustered::Duplicate(key_values(columns, &block, range.start + row)?));
+                    return Ok(Clustered::Duplicate(key_values(columns, live, range.start + row)?));
                 }
                 if run.len() >= RUN_ROWS_MAX * width {
                     return Ok(Clustered::No);
@@ -315,12 +315,12 @@ fn integers(vector: &Vector, out: &mut Vec<i64>) -> bool {
 /// NULLs passed over, until it returns true; the row it did so for.
 fn find_integer(
     column: usize,
-    block: &LiveBlock,
+    live: &LiveBlock,
     min: i128,
     values: usize,
     mut visit: impl FnMut(usize) -> bool,
 ) -> Result<Option<usize>> {
-    let block = block.pin(&[column])?;
+    let block = live.pin(&[column])?;
     for range in steps(block.rows()) {
         let vector = block.fetch(column, range.clone()).flatten();
         let nulls = vector.validity().filter(|n| n.null_count() > 0);
@@ -328,7 +328,7 @@ fn find_integer(
             let distance = value - min;
             (0..values as i128).contains(&distance)
                 && nulls.is_none_or(|n| n.is_valid(row))
-                && block.is_live(range.start + row)
+                && live.is_live(range.start + row)
                 && visit(distance as usize)
         };
         // The arithmetic is of the column's width, which the match decides once a step.
@@ -351,7 +351,7 @@ fn find_integer(
                     distance < values as u64
                         && *value >= min
                         && nulls.is_none_or(|n| n.is_valid(row))
-                        && block.is_live(range.start + row)
+                        && live.is_live(range.start + row)
                         && visit(distance as usize)
                 }),
                 Err(_) => search!(v),
@@ -398,12 +398,12 @@ impl KeySet {
     /// row is left out.
     fn each_step(
         &mut self,
-        block: &LiveBlock,
+        live: &LiveBlock,
         columns: &[usize],
         mut visit: impl FnMut(&mut KeySet, &[u32]) -> Option<usize>,
     ) -> Result<Option<usize>> {
         let mut present: Vec<u32> = Vec::new();
-        let block = block.pin(columns)?;
+        let block = live.pin(columns)?;
         for range in steps(block.rows()) {
             let mut vectors = Vec::with_capacity(columns.len());
             for (column, ty) in columns.iter().zip(&self.types) {
@@ -420,7 +420,7 @@ impl KeySet {
                 // The table uses the high bits of the hash.
                 (passes == 1 || hashes[*row as usize] % passes == pass)
                     && nulls.iter().all(|v| !v.is_null(*row as usize))
-                    && block.is_live(range.start + *row as usize)
+                    && live.is_live(range.start + *row as usize)
             }));
             if let Some(row) = visit(self, &present) {
                 return Ok(Some(range.start + row));
@@ -668,7 +668,7 @@ pub(crate) fn check_referenced(
                 keys.groups.iter().position(gone).map(|at| candidates[at] as usize)
             })?;
             if let Some(row) = found {
-                let values = key_values(child.columns, block, row);
+                let values = key_values(child.columns, block, row)?;
                 let (parent_name, child_name) = (parent.name, child.name);
                 return Err(Error::new(
                     SqlState::ForeignKeyViolation,

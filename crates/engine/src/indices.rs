@@ -55,7 +55,7 @@ impl Session {
             let fields = table.columns.fields();
             let names = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
             let key = AlterAction::AddConstraint { name: new.name.clone(), key: AddedKey::Unique(names) };
-            self.alter_table(&new.table, Some(new.table_id), &[key])?;
+            self.alter_table(&new.table, Some(new.table_id), &[key], &self.relations())?;
             return Ok(done);
         }
         let [column] = new.columns.as_slice() else { return Ok(done) };
@@ -96,7 +96,8 @@ impl Session {
                 return Ok(None);
             }
             let indexed = self.database.shared.pool.with_indices(block, &[wanted])?;
-            Ok(indexed.indices().any(|(there, _)| there == wanted).then(|| Arc::new(indexed)))
+            let built = indexed.indices().any(|(there, _)| there == wanted);
+            Ok(built.then(|| Arc::new(indexed)))
         })?;
         Ok(done)
     }

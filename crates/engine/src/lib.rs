@@ -7,7 +7,8 @@
 //! use arrow_schema::{DataType, Field, Schema};
 //! use engine::{Database, Options, SqlState, Type, Value};
 //!
-//! let database = Database::in_memory(Options { workers: Some(2), memory_bytes: Some(1 << 30) })?;
+//! let options = Options { workers: Some(2), memory_bytes: Some(1 << 30), ..Options::default() };
+//! let database = Database::in_memory(options)?;
 //! let session = database.session();
 //!
 //! // Arrow in: the rows are read where they lie.

@@ -9,8 +9,8 @@ use types::{Field, Result, Schema, Type};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
-    Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex, TableOptions,
-    View,
+    Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex,
+    TableOptions, View,
 };
 
 pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {

@@ -304,7 +304,8 @@ fn run() -> Outcome<()> {
     println!("reading memory: {one:.1} GB/s on one thread, {all:.1} GB/s on {threads}");
     let mut figures = Vec::new();
     blocks(&mut figures)?;
-    let session = Database::in_memory(Options { workers: None, memory_bytes: None })?.session();
+    let session =
+        Database::in_memory(Options { workers: None, memory_bytes: None, ..Default::default() })?.session();
     session.query(&format!("CALL tpch(scale => {scale})"))?;
     statements(&session, &mut figures)?;
     println!("{:<10} {:<38} {:>9} {:>9} {:>8} {:>10}", "work", "of", "rows", "ns/row", "GB/s", "of reading");

@@ -212,7 +212,8 @@ fn copy_where(columns: &[Vec<i64>; 3], test: impl Fn([i64; 3]) -> bool) -> [Vec<
 }
 
 fn flights(scale: &str, layout: &str, figures: &mut Vec<Figure>) -> Outcome<()> {
-    let session: Session = Database::in_memory(Options { workers: None, memory_bytes: None })?.session();
+    let session: Session =
+        Database::in_memory(Options { workers: None, memory_bytes: None, ..Default::default() })?.session();
     session.query(&format!("SET layout = '{layout}'"))?;
     session.query(&format!("CALL ssb(scale => {scale})"))?;
     let snapshot = session.database().catalog().snapshot();

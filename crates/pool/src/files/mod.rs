@@ -10,9 +10,9 @@ mod lock;
 mod simulated;
 
 pub use local::LocalFiles;
+pub(crate) use local::failed;
 pub use lock::{FileLock, Owner};
 pub use simulated::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
-pub(crate) use local::failed;
 
 use std::fmt::Debug;
 use std::sync::Arc;
