@@ -210,6 +210,9 @@ mod tests {
         fn sync(&mut self) -> Result<()> {
             self.0.sync()
         }
+        fn syncer(&self) -> Result<Arc<dyn crate::files::FileSync>> {
+            self.0.syncer()
+        }
     }
 
     #[test]
