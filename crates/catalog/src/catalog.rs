@@ -13,19 +13,20 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use block::Block;
 use pool::Pool;
 use types::{Error, Result};
 
-use crate::change::{difference, permanent_difference};
+use crate::change::{brought_by, difference, permanent_difference};
 use crate::draft::Rebase;
 use crate::{Change, Draft, Snapshot};
 
 /// Where commits are made durable. A catalog without one lives as long as the process.
 pub trait CommitLog: Debug + Send + Sync {
-    /// Brings what is large about changes to come to the disk, before their commit makes others wait. The changes need
-    /// not follow.
-    fn prepare(&self, changes: &[Change]) -> Result<()> {
-        let _ = changes;
+    /// Brings blocks of a commit to come to the disk, when they are large, before the commit makes others wait. It need not
+    /// follow.
+    fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {
+        let _ = blocks;
         Ok(())
     }
     /// Takes a commit's changes, in the order of commits; `after` is the state with them. On an error nothing is kept of
@@ -111,6 +112,15 @@ impl Catalog {
         self.publish(next, number)
     }
 
+    /// Brings blocks that a commit will add to the disk already: what is large about a commit need not be written while
+    /// others wait for it. Nothing is lost when the commit does not follow.
+    pub fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {
+        match &self.log {
+            Some(log) if !blocks.is_empty() => log.prepare(blocks),
+            _ => Ok(()),
+        }
+    }
+
     /// A transaction that sees the newest state, and its own changes.
     pub fn begin(&self) -> Transaction {
         Transaction::on(self.snapshot())
@@ -130,12 +140,9 @@ impl Catalog {
         if changes.is_empty() {
             return Ok(());
         }
-        if let Some(log) = &self.log {
-            let permanent = permanent_difference(&base, &private);
-            if !permanent.is_empty() {
-                log.prepare(&permanent)?;
-            }
-        }
+        let permanent = permanent_difference(&base, &private);
+        let blocks: Vec<Arc<Block>> = brought_by(&permanent).map(|stored| stored.block.clone()).collect();
+        self.prepare(&blocks)?;
         let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
         let newest = head.snapshot.clone();
         let mut draft = Draft::remembering((*newest).clone(), self.log.is_some());

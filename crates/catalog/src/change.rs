@@ -91,6 +91,16 @@ impl Change {
     }
 }
 
+/// Blocks that changes bring.
+pub(crate) fn brought_by(changes: &[Change]) -> impl Iterator<Item = &StoredBlock> {
+    changes.iter().flat_map(|change| match change {
+        Change::Append { blocks, .. } | Change::Merge { blocks, .. } | Change::Replace { blocks, .. } => {
+            blocks.as_slice()
+        }
+        _ => &[],
+    })
+}
+
 /// What is permanent: temporary tables, views and sequences end with the process.
 pub fn permanent_difference(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
     of_schemas(before, after, |name| name != TEMPORARY_SCHEMA)

@@ -16,13 +16,25 @@ use pool::files::{FileManager, FileReader};
 use types::{Error, Result, SqlState};
 
 use super::changes::Place;
-use super::log_format::{DatabaseId, VERSION};
+use super::log_format::{DatabaseId, VERSION, damaged};
 use super::names::{BLOCKS, block_file_name};
 use crate::PartId;
 
 const MAGIC: [u8; 8] = *b"QSBLOCKS";
+pub(crate) const HEADER_BYTES: usize = 48;
 /// Large reads and mapped pages begin on its multiples.
 const PAGE: usize = 4096;
+
+fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[16..32].copy_from_slice(id);
+    header[32..40].copy_from_slice(&number.to_le_bytes());
+    let checksum = simd::checksum(&header[..40]);
+    header[40..48].copy_from_slice(&checksum.to_le_bytes());
+    header
+}
 
 /// Writes a file of these parts. When this returns, it is on stable storage; on an error nothing is left of it, or an
 /// orphan that the next opening removes.
@@ -47,15 +59,10 @@ fn write_parts(
     name: &str,
     parts: &[(PartId, Arc<Part>)],
 ) -> Result<Vec<(PartId, Place)>> {
-    let mut header = [0; PAGE];
-    header[..8].copy_from_slice(&MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[16..32].copy_from_slice(id);
-    header[32..40].copy_from_slice(&number.to_le_bytes());
-    let checksum = simd::checksum(&header[..40]);
-    header[40..48].copy_from_slice(&checksum.to_le_bytes());
+    let mut page = [0; PAGE];
+    page[..HEADER_BYTES].copy_from_slice(&header(id, number));
     let mut writer = files.create(name)?;
-    writer.write(&header)?;
+    writer.write(&page)?;
     let mut places = Vec::with_capacity(parts.len());
     for (part, bytes) in parts {
         let bytes = bytes.to_bytes()?;
@@ -95,6 +102,16 @@ impl BlockFiles {
 
     pub(crate) fn forget(&self, number: u64) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+    }
+
+    /// An error when a file's first bytes are not those of this file. Parts are found without them.
+    pub(crate) fn check_header(&self, number: u64, id: &DatabaseId) -> Result<()> {
+        let mut found = [0; HEADER_BYTES];
+        self.reader(number)?.read_at(0, &mut found)?;
+        match found == header(id, number) {
+            true => Ok(()),
+            false => Err(damaged(&block_file_name(number), 0, "its header is another one")),
+        }
     }
 
     /// The bytes of a part.

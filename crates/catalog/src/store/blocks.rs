@@ -16,9 +16,9 @@ pub(crate) trait PartSource {
 }
 
 /// Every part of these blocks, once.
-pub(crate) fn parts_of<'a>(blocks: impl Iterator<Item = &'a StoredBlock>) -> Vec<(PartId, Arc<Part>)> {
+pub(crate) fn parts_of<'a>(blocks: impl Iterator<Item = &'a Arc<Block>>) -> Vec<(PartId, Arc<Part>)> {
     let mut seen = std::collections::HashSet::new();
-    let parts = blocks.flat_map(|b| b.block.parts()).map(|part| (PartId::of(part), part.clone()));
+    let parts = blocks.flat_map(|block| block.parts()).map(|part| (PartId::of(part), part.clone()));
     parts.filter(|(id, _)| seen.insert(*id)).collect()
 }
 

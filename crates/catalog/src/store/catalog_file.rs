@@ -100,7 +100,7 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
 }
 
 fn write_section(table: &Table, place: &impl Fn(PartId) -> Result<Place>) -> Result<Vec<u8>> {
-    let parts = parts_of(table.data.stored().iter());
+    let parts = parts_of(table.data.blocks().iter());
     let places = parts.iter().map(|(id, _)| Ok((*id, place(*id)?))).collect::<Result<Vec<_>>>()?;
     let mut w = ByteWriter::default();
     w.field(1, |w| write_table(w, table));

@@ -14,7 +14,8 @@ use super::bytes::{ByteReader, ByteWriter, malformed};
 use super::definitions::{
     read_macro, read_sequence, read_table, read_view, write_macro, write_sequence, write_table, write_view,
 };
-use crate::{BlockId, Change, PartId, StoredBlock, TableId};
+use crate::change::brought_by;
+use crate::{BlockId, Change, PartId, TableId};
 
 /// Bytes of a part in a block file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,16 +40,6 @@ pub(crate) fn write_place(w: &mut ByteWriter, place: Place) {
 
 pub(crate) fn read_place(r: &mut ByteReader<'_>) -> Result<Place> {
     Ok(Place { file: r.u64()?, offset: r.u64()?, length: r.u64()? })
-}
-
-/// Blocks that a change brings.
-pub(crate) fn blocks_of(changes: &[Change]) -> impl Iterator<Item = &StoredBlock> {
-    changes.iter().flat_map(|change| match change {
-        Change::Append { blocks, .. } | Change::Merge { blocks, .. } | Change::Replace { blocks, .. } => {
-            blocks.as_slice()
-        }
-        _ => &[],
-    })
 }
 
 /// The payload of a commit. `parts` are those that recovery would not know.
@@ -207,5 +198,6 @@ pub(crate) fn unknown_parts(
     changes: &[Change],
     known: impl Fn(PartId) -> bool,
 ) -> Vec<(PartId, Arc<block::Part>)> {
-    parts_of(blocks_of(changes)).into_iter().filter(|(id, _)| !known(*id)).collect()
+    let blocks = brought_by(changes).map(|stored| &stored.block);
+    parts_of(blocks).into_iter().filter(|(id, _)| !known(*id)).collect()
 }

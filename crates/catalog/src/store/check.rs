@@ -1,6 +1,6 @@
 //! CHECK DATABASE: every checksum of every file, and every fault by the table, block and column that it hits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use block::damaged_extents;
@@ -8,6 +8,7 @@ use pool::files::read_all;
 use types::Result;
 
 use super::Store;
+use super::block_files::HEADER_BYTES;
 use super::bytes::ByteReader;
 use super::catalog_file::{self, CatalogFile, NamedPart, permanent_tables};
 use super::changes::{NewPart, Place, read_parts};
@@ -66,6 +67,13 @@ impl Store {
             (state.latest.clone(), places, state.catalog_number)
         };
         self.check_catalog_and_logs(catalog_number, &places, &mut found)?;
+        let files: BTreeSet<u64> = places.values().map(|place| place.file).collect();
+        for file in files {
+            if let Err(error) = self.blocks.check_header(file, &self.id) {
+                let what = error.message().to_owned();
+                found.push(Damage::of_file(block_file_name(file), HEADER_BYTES as u64, what));
+            }
+        }
         for table in permanent_tables(&snapshot) {
             self.check_table(table, &places, &mut found);
         }

@@ -164,5 +164,5 @@ impl Store {
 
 /// Every part of every permanent table.
 fn permanent_parts(snapshot: &Snapshot) -> Vec<(PartId, Arc<Part>)> {
-    parts_of(permanent_tables(snapshot).flat_map(|table| table.data.stored()))
+    parts_of(permanent_tables(snapshot).flat_map(|table| table.data.blocks()))
 }

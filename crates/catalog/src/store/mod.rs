@@ -34,7 +34,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use block::Part;
+use block::{Block, Part};
 use pool::files::{FileLock, FileManager};
 use types::{Error, Result, SqlState};
 
@@ -43,10 +43,12 @@ pub use self::checkpoint::Checkpointed;
 pub use self::open::{Access, OpenReport, Opened};
 
 use self::block_files::BlockFiles;
+use self::blocks::parts_of;
 use self::bytes::ByteWriter;
 use self::changes::{NewPart, Place, unknown_parts, write_commit};
 use self::log::Log;
 use self::log_format::DatabaseId;
+use crate::change::brought_by;
 use crate::{Change, CommitLog, PartId, Snapshot};
 
 /// New parts of a commit that together have fewer bytes go into its record; others into a block file. A record costs
@@ -205,13 +207,13 @@ fn bytes_of(parts: &[(PartId, Arc<Part>)]) -> usize {
 }
 
 impl CommitLog for Store {
-    fn prepare(&self, changes: &[Change]) -> Result<()> {
+    fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {
         self.log()?;
-        let unknown = {
+        let mut parts = parts_of(blocks.iter());
+        {
             let state = self.state();
-            unknown_parts(changes, |id| state.knows(id))
-        };
-        let parts = self.without_place(unknown);
+            parts.retain(|(id, _)| !state.knows(*id) && !state.places.contains_key(id));
+        }
         match bytes_of(&parts) < self.inline_bytes_max.load(Relaxed) {
             true => Ok(()),
             false => self.write_parts(&parts),
@@ -221,7 +223,8 @@ impl CommitLog for Store {
     fn append(&self, changes: &[Change], after: &Arc<Snapshot>) -> Result<u64> {
         let log = self.log()?;
         // Nobody prepared what a checkpoint has made unknown since.
-        self.prepare(changes)?;
+        let blocks: Vec<Arc<Block>> = brought_by(changes).map(|stored| stored.block.clone()).collect();
+        self.prepare(&blocks)?;
         let mut state = self.state();
         let parts = unknown_parts(changes, |id| state.knows(id));
         let bytes: Vec<Option<arrow_buffer::Buffer>> = parts

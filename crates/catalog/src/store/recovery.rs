@@ -359,12 +359,11 @@ impl<'a> Source<'a> {
     }
 
     fn without_damaged_parents(&self, change: &mut Change) {
-        if let Change::CreateTable(table) | Change::DefineTable(table) = change {
-            if table.foreign_keys.iter().any(|key| self.broken.contains(&key.parent)) {
-                let mut changed = (**table).clone();
-                changed.foreign_keys.retain(|key| !self.broken.contains(&key.parent));
-                *table = Arc::new(changed);
-            }
+        let (Change::CreateTable(table) | Change::DefineTable(table)) = change else { return };
+        if table.foreign_keys.iter().any(|key| self.broken.contains(&key.parent)) {
+            let mut changed = (**table).clone();
+            changed.foreign_keys.retain(|key| !self.broken.contains(&key.parent));
+            *table = Arc::new(changed);
         }
     }
 
@@ -386,7 +385,7 @@ impl<'a> Source<'a> {
 
     /// Where the parts of a state are, of those that lie in block files.
     fn places(&self, snapshot: &Snapshot) -> HashMap<PartId, (Place, Weak<Part>)> {
-        let parts = parts_of(snapshot.tables().flat_map(|table| table.data.stored()));
+        let parts = parts_of(snapshot.tables().flat_map(|table| table.data.blocks()));
         let placed = parts.into_iter().filter_map(|(id, part)| match self.parts.get(&id) {
             Some((Stored::Placed(place), _)) => Some((id, (*place, Arc::downgrade(&part)))),
             _ => None,
