@@ -438,7 +438,10 @@ fn cost() {
     read("first read, validated, fresh memory", &blocks, total);
     let limit = pool.budget().used() / 4;
     pool.budget().set_limit(limit);
+    let _ = pool.budget().check();
+    let before = pool.statistics().read_bytes;
     read("reads that evict others", &blocks, total);
+    assert!(pool.statistics().read_bytes - before > total / 2);
     pool.budget().set_limit(u64::MAX);
     let sealed = seal(&pool, 1, ROWS).unwrap().block;
     let stored = &blocks[BLOCKS - 1];
