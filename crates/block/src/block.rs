@@ -180,8 +180,8 @@ impl Block {
                     .map_err(|e| corrupted(format!("column {column}: {e}")))?;
             }
         }
-        let resident = self.parts.iter().filter(|part| part.source.is_none());
-        resident.map(|part| open::verify_metadata(part.bytes.as_slice()).map_err(corrupted)).collect()
+        let mut resident = self.parts.iter().filter(|part| part.source.is_none());
+        resident.try_for_each(|part| open::verify_metadata(part.bytes.as_slice()).map_err(corrupted))
     }
 
     pub fn rows(&self) -> usize {
