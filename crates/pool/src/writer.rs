@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 
 use block::{EncodeOptions, encode, estimate_row_bytes, sort_parts};
 use types::{Result, Type};
-use vector::Batch;
+use vector::strings::view_length;
+use vector::{Batch, Data, Vector};
 
 use crate::{BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, Pool, SealedBlock};
 
@@ -84,7 +85,7 @@ impl BlockWriter {
             self.row_bytes = Some(self.row_bytes.map_or(estimate, |r| r.max(estimate)));
         }
         self.pending_rows += batch.rows;
-        self.pending.push_back(batch);
+        self.pending.push_back(lightened(batch));
         loop {
             let wanted = self.wanted_rows();
             if self.pending_rows < wanted {
@@ -164,13 +165,30 @@ impl BlockWriter {
     }
 }
 
+/// Bytes that a pending vector may keep alive, whatever it is worth.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// The batch with strings copied where they would keep far more bytes alive than they have: a few rows each of many
+/// blocks would otherwise hold all of those blocks' strings until the writer's block is full.
+fn lightened(mut batch: Batch) -> Batch {
+    for column in &mut batch.columns {
+        let Data::Bytes(strings) = column.data() else { continue };
+        let kept: usize = strings.buffers().iter().map(arrow_buffer::Buffer::len).sum();
+        let used = || strings.views().iter().map(|view| view_length(*view)).sum::<usize>();
+        if kept > KEPT_BYTES && kept > 2 * used() {
+            let copied = Data::Bytes(strings.compact());
+            *column = Vector::new(column.ty(), copied, column.validity().cloned());
+        }
+    }
+    batch
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use block::LayoutKind;
     use memory::Budget;
     use types::Value;
-    use vector::Vector;
 
     fn batch(from: usize, rows: usize) -> Batch {
         let numbers: Vec<i64> = (from..from + rows).map(|i| i as i64 * 1_000_003).collect();
@@ -251,6 +269,26 @@ mod tests {
             got.extend((0..v.len()).map(|row| v.value(row)));
         }
         assert_eq!(got, values);
+    }
+
+    #[test]
+    fn pending_rows_keep_no_block_alive() {
+        let pool = Pool::new(Budget::unlimited());
+        let columns = vec![(Type::BigInt, false), (Type::Text, false)];
+        let parts = [batch(0, 10_000)];
+        let source =
+            encode(&columns, &parts, LayoutKind::ColumnStore).and_then(|e| pool.seal(e)).unwrap().block;
+        assert!(source.column_bytes(1) > 2 * KEPT_BYTES);
+        let mut writer = BlockWriter::new(pool.clone(), columns, WriterOptions::default());
+        let rows = [17, 4711, 9_000];
+        let columns = (0..2).map(|column| source.fetch(column, &rows[..])).collect();
+        writer.push(Batch::new(columns, 3)).unwrap();
+        drop(source);
+        assert_eq!(pool.statistics().resident_bytes, 0);
+        let written = writer.finish().unwrap().remove(0).block;
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(written.fetch(1, 0..3).value(at), parts[0].columns[1].value(*row as usize));
+        }
     }
 
     #[test]

@@ -180,12 +180,12 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
             }
         };
         let mut failed = 0;
-        for column in 0..5 {
+        for (column, damaged) in damaged_columns.iter_mut().enumerate() {
             match block.pin(&[column]) {
                 Ok(pinned) => check_column(&pinned, 3, column, 1),
                 Err(error) => {
                     failed += 1;
-                    damaged_columns[column] += 1;
+                    *damaged += 1;
                     assert_eq!(error.state(), SqlState::DataCorrupted);
                     for part in ["block at byte 0 of test file", "column ", "at byte "] {
                         assert!(error.message().contains(part), "{error}");
@@ -438,7 +438,10 @@ fn cost() {
     read("first read, validated, fresh memory", &blocks, total);
     let limit = pool.budget().used() / 4;
     pool.budget().set_limit(limit);
+    let _ = pool.budget().check();
+    let before = pool.statistics().read_bytes;
     read("reads that evict others", &blocks, total);
+    assert!(pool.statistics().read_bytes - before > total / 2);
     pool.budget().set_limit(u64::MAX);
     let sealed = seal(&pool, 1, ROWS).unwrap().block;
     let stored = &blocks[BLOCKS - 1];
