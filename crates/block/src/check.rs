@@ -1,15 +1,15 @@
 //! Which bytes of a block are damaged: every checksum is looked at, and the faults are listed, not only the first.
 
 use crate::layout::{
-    CHECKSUM_CHUNK, DICTIONARY, ENTRY_BYTES, EXTENTS, Entry, HEADER_BYTES, HEAP, Header, VALIDITY, VALUES,
-    take_u64,
+    CHECKSUM_CHUNK, DICTIONARY, ENTRY_BYTES, EXTENTS, Entry, HEADER_BYTES, HEAP, Header, SECTION_BYTES,
+    Section, VALIDITY, VALUES, take_u64,
 };
 use crate::open::verify_metadata;
 
 /// Bytes whose checksum does not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedExtent {
-    /// `None` is what describes the block: its header and directory.
+    /// `None` is what describes the block, its header and directory, or rows with all their columns.
     pub column: Option<usize>,
     /// What the bytes hold of the column, and what is wrong.
     pub what: String,
@@ -34,31 +34,45 @@ pub fn damaged_extents(bytes: &[u8]) -> Vec<DamagedExtent> {
         return vec![DamagedExtent { column: None, what, offset: 0, length }];
     }
     let mut found = Vec::new();
+    let mut extents = Vec::new();
     let mut checksum = 0;
     for column in 0..header.columns as usize {
         let at = HEADER_BYTES + column * ENTRY_BYTES;
         let Some(entry) = bytes.get(at..at + ENTRY_BYTES).and_then(Entry::read) else {
             return whole(format!("the directory entry of column {column} cannot be read"));
         };
-        for kind in 0..EXTENTS {
-            let extent = entry.extents[kind];
-            let end = extent.offset.checked_add(extent.length).filter(|end| *end <= bytes.len() as u64);
-            let Some(end) = end.map(|end| end as usize) else {
-                return whole(format!("column {column} lies outside the block"));
-            };
-            for chunk in 0..extent.checksums() {
-                let at = (header.checksums_at as usize).saturating_add(checksum * 8);
-                let stored = take_u64(bytes, at);
-                checksum += 1;
-                let from = extent.offset as usize + chunk * CHECKSUM_CHUNK;
-                let to = end.min(from + CHECKSUM_CHUNK);
-                if stored.is_some() && bytes.get(from..to).map(simd::checksum) == stored {
-                    continue;
-                }
-                let what = format!("checksum of its {}", name_of(kind));
-                let (offset, length) = (from as u64, (to - from) as u64);
-                found.push(DamagedExtent { column: Some(column), what, offset, length });
+        let named = |kind: usize| (Some(column), format!("checksum of its {}", name_of(kind)));
+        extents.extend((0..EXTENTS).map(|kind| (entry.extents[kind], named(kind))));
+    }
+    for number in 0..header.sections as usize {
+        let at = HEADER_BYTES + header.columns as usize * ENTRY_BYTES + number * SECTION_BYTES;
+        let Some(section) = bytes.get(at..at + SECTION_BYTES).and_then(Section::read) else {
+            return whole(format!("section {number} cannot be read"));
+        };
+        // Rows hold all columns; an index is of one.
+        let index = crate::index::is_index(section.kind);
+        let (column, what) = match index {
+            true => (Some(section.column as usize), "checksum of its index"),
+            false => (None, "checksum of its rows"),
+        };
+        extents.push((section.extent, (column, what.to_owned())));
+    }
+    for (extent, (column, what)) in extents {
+        let end = extent.offset.checked_add(extent.length).filter(|end| *end <= bytes.len() as u64);
+        let Some(end) = end.map(|end| end as usize) else {
+            return whole("an extent lies outside the block".to_owned());
+        };
+        for chunk in 0..extent.checksums() {
+            let at = (header.checksums_at as usize).saturating_add(checksum * 8);
+            let stored = take_u64(bytes, at);
+            checksum += 1;
+            let from = extent.offset as usize + chunk * CHECKSUM_CHUNK;
+            let to = end.min(from + CHECKSUM_CHUNK);
+            if stored.is_some() && bytes.get(from..to).map(simd::checksum) == stored {
+                continue;
             }
+            let (offset, length) = (from as u64, (to - from) as u64);
+            found.push(DamagedExtent { column, what: what.clone(), offset, length });
         }
     }
     found

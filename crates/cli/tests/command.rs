@@ -139,11 +139,104 @@ fn an_error_has_state_place_and_caret_and_stops_the_script() {
     assert_eq!(lines[caret].find('^'), lines[caret - 1].find("nosuch"), "{message}");
 }
 
+/// A folder that goes with the test.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("quickstep-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Scratch(folder)
+    }
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn csv(database: &str, sql: &str) -> String {
+    let output = run(&[database, "--format", "csv", "-c", sql]);
+    assert_eq!(text(&output.stderr), "", "{sql}");
+    text(&output.stdout).to_owned()
+}
+
+#[test]
+fn a_database_on_disk_is_there_in_the_next_process() {
+    let scratch = Scratch::new("disk");
+    let database = scratch.path("my.db");
+    csv(
+        &database,
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT CHECK (length(s) < 20)) WITH (sort = id, index = 'bloom(id)');
+         INSERT INTO t SELECT i, 'row ' || i FROM range(100000) AS r(i);
+         CREATE INDEX t_s ON t USING csbtree (s);
+         CREATE VIEW v AS SELECT count(*) AS n FROM t;
+         CREATE MACRO twice(x) AS x * 2;
+         CREATE SEQUENCE q",
+    );
+    csv(&database, "DELETE FROM t WHERE id < 10; UPDATE t SET s = 'x' WHERE id = 77; SELECT nextval('q')");
+    let rows = csv(&database, "SELECT n, twice(4), nextval('q') > 1, s FROM v, t WHERE id = 77 AND s = 'x'");
+    assert_eq!(rows, "n,twice,?column?,s\n99990,8,true,x\n");
+    assert_eq!(csv(&database, "SELECT id FROM t WHERE s = 'row 4242'"), "id\n4242\n");
+    assert!(fails(&[&database, "-c", "INSERT INTO t VALUES (77, 'again')"]).contains("23505"));
+    assert!(
+        fails(&[&database, "-c", "INSERT INTO t VALUES (-1, 'text that is much too long')"])
+            .contains("23514")
+    );
+    assert!(fails(&[&database, "--read-only", "-c", "DELETE FROM t"]).contains("25006"));
+    // Nothing of a block that was not committed.
+    csv(&database, "BEGIN; DELETE FROM t");
+    assert_eq!(csv(&database, "SELECT n FROM v"), "n\n99990\n");
+    assert_eq!(
+        csv(&database, "CHECK DATABASE"),
+        "file,byte,bytes,schema_name,table_name,block,column_name,damage\n"
+    );
+}
+
+#[test]
+fn a_database_is_backed_up_exported_and_imported() {
+    let scratch = Scratch::new("copies");
+    let (database, backup, export) = (scratch.path("a.db"), scratch.path("b.db"), scratch.path("export"));
+    csv(
+        &database,
+        "CREATE TABLE parent (a INTEGER PRIMARY KEY, b DECIMAL(9, 2) DEFAULT 1.5, \"C d\" TEXT UNIQUE);
+         CREATE TABLE child (a INTEGER REFERENCES parent (a), l INTEGER[], CHECK (a > 0));
+         INSERT INTO parent VALUES (1, 2.25, 'it''s'), (2, DEFAULT, NULL);
+         INSERT INTO child VALUES (1, [1, 2]), (2, NULL);
+         COMMENT ON COLUMN parent.b IS 'it''s a price';
+         CREATE INDEX ON parent USING bloom (b);
+         CREATE VIEW v AS SELECT * FROM parent JOIN child USING (a)",
+    );
+    csv(&database, &format!("BACKUP DATABASE TO '{backup}'; EXPORT DATABASE '{export}'"));
+    let query = "SELECT a, b, \"C d\", l FROM v ORDER BY a";
+    let rows = csv(&database, query);
+    assert_eq!(rows.lines().count(), 3, "{rows}");
+    assert_eq!(csv(&backup, query), rows);
+    let again = scratch.path("c.db");
+    assert_eq!(csv(&again, &format!("IMPORT DATABASE '{export}'; {query}")), rows);
+    assert_eq!(csv(&again, query), rows);
+    assert!(fails(&[&again, "-c", "INSERT INTO child VALUES (9, NULL)"]).contains("23503"));
+    assert!(fails(&[&again, "-c", "INSERT INTO child VALUES (-1, NULL)"]).contains("23514"));
+    assert!(fails(&[&again, "-c", &format!("IMPORT DATABASE '{export}'")]).contains("already exists"));
+    assert!(
+        fails(&[&database, "-c", &format!("BACKUP DATABASE TO '{backup}'")]).contains("holds a database")
+    );
+}
+
 #[test]
 fn what_cannot_be_done_says_so() {
-    let message = fails(&["some.db"]);
-    assert!(message.contains("some.db") && message.contains("on disk"), "{message}");
-    assert!(!std::path::Path::new("some.db").exists());
+    let message = fails(&["Cargo.toml", "-c", "SELECT 1"]);
+    assert!(message.contains("Cargo.toml") && message.contains("is a file"), "{message}");
+    let message = fails(&["src", "-c", "SELECT 1"]);
+    assert!(message.contains("holds other files"), "{message}");
+    let message = fails(&["no.such.db", "--read-only", "-c", "SELECT 1"]);
+    assert!(message.contains("there is no database"), "{message}");
+    assert!(!std::path::Path::new("no.such.db").exists());
     let message = fails(&["-f", "/no/such/file.sql"]);
     assert!(message.contains("/no/such/file.sql"), "{message}");
     let message = fails(&["--memory", "lots", "-c", "SELECT 1"]);

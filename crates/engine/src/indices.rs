@@ -77,7 +77,7 @@ impl Session {
             })?;
             Ok(index)
         })?;
-        if self.database.shared.store.is_some() && !self.is_in_block() {
+        if self.database.shared.store.is_some() && !self.has_private_changes() {
             // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
             let snapshot = self.newest_seen();
             if let Some(table) = snapshot.table_by_id(id) {

@@ -123,20 +123,29 @@ impl Session {
         self.block().is_some()
     }
 
+    /// Whether changes are kept from others until a commit: in a block, and inside of a statement that has changed
+    /// something, such as IMPORT DATABASE.
+    pub(crate) fn has_private_changes(&self) -> bool {
+        let statements = locked(&self.transactions.statements);
+        let own = statements.get(&thread::current().id()).is_some_and(|statement| statement.own.is_some());
+        drop(statements);
+        own || self.is_in_block()
+    }
+
     /// The newest state that changes of `change_at_once` are made on.
     pub(crate) fn newest_seen(&self) -> Arc<Snapshot> {
-        match &*self.block() {
-            Some(block) => block.own.seen.clone(),
-            None => self.database.shared.catalog.snapshot(),
+        match self.has_private_changes() {
+            true => self.snapshot(),
+            false => self.database.shared.catalog.snapshot(),
         }
     }
 
-    /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole. In
-    /// a block it is a change like any other.
+    /// Changes the newest state, which others see at once: for work in steps each of which leaves the database whole. With
+    /// private changes it is a change like any other.
     pub(crate) fn change_at_once<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
-        match &mut *self.block() {
-            Some(block) => block.own.change(change),
-            None => self.database.shared.catalog.commit(change),
+        match self.has_private_changes() {
+            true => self.commit(change),
+            false => self.database.shared.catalog.commit(change),
         }
     }
 

@@ -72,9 +72,18 @@ def test_errors_carry_state_and_place(con):
     assert con.sql("SELECT 1").fetchall() == [(1,)]
 
 
-def test_a_path_is_refused(tmp_path):
-    with pytest.raises(quickstep.Error, match="on disk"):
-        quickstep.connect(str(tmp_path / "some.db"))
+def test_a_database_on_disk_comes_back(tmp_path):
+    path = str(tmp_path / "some.db")
+    con = quickstep.connect(path)
+    con.execute("CREATE TABLE t AS SELECT i FROM range(1000) r(i)")
+    with pytest.raises(quickstep.Error, match="another|in use|locked"):
+        quickstep.connect(path)
+    con.close()
+    del con
+    reader = quickstep.connect(path, read_only=True)
+    assert reader.sql("SELECT count(*) FROM t").fetchall() == [(1000,)]
+    with pytest.raises(quickstep.Error, match="read"):
+        reader.execute("DELETE FROM t")
 
 
 def test_sessions_share_tables(con):

@@ -146,15 +146,30 @@ impl Model {
         }
     }
 
-    /// What a snapshot holds.
+    /// What a snapshot holds, all of which can be read.
     pub(super) fn of(snapshot: &Snapshot) -> Model {
+        let (model, damaged) = Model::readable(snapshot);
+        assert!(damaged.is_empty(), "{damaged:?}");
+        model
+    }
+
+    /// What a snapshot holds, without the tables that have a damaged block, and those.
+    pub(super) fn readable(snapshot: &Snapshot) -> (Model, Vec<String>) {
         let mut model = Model::default();
-        for table in snapshot.tables().filter(|t| !t.is_temporary()) {
+        let mut damaged = Vec::new();
+        'tables: for table in snapshot.tables().filter(|t| !t.is_temporary()) {
             let columns = table.columns.fields().iter().map(|f| f.name.clone()).collect();
             let mut rows = Vec::new();
             for stored in table.data.stored() {
-                stored.block.verify().unwrap();
-                let batch = stored.batch().unwrap();
+                let read = stored.block.verify().and_then(|()| stored.batch());
+                let batch = match read {
+                    Ok(batch) => batch,
+                    Err(error) => {
+                        assert_eq!(error.state(), SqlState::DataCorrupted, "{error}");
+                        damaged.push(table.name.clone());
+                        continue 'tables;
+                    }
+                };
                 for row in 0..batch.rows {
                     rows.push(batch.columns.iter().map(|c| c.value(row).as_i64()).collect());
                 }
@@ -170,7 +185,7 @@ impl Model {
         model.macros = snapshot.macros().iter().map(|(name, m)| (name.clone(), m.text.clone())).collect();
         let own = [crate::DEFAULT_SCHEMA, crate::TEMPORARY_SCHEMA];
         model.schemas = snapshot.schemas().keys().filter(|s| !own.contains(&s.as_str())).cloned().collect();
-        model
+        (model, damaged)
     }
 }
 
@@ -202,7 +217,7 @@ pub(super) fn perform(draft: &mut Draft, step: &Step) -> types::Result<()> {
             let table = table(draft, &name)?;
             let mut doomed = Vec::new();
             for stored in table.data.stored() {
-                let values = stored.block.fetch(0, 0..stored.block.rows());
+                let values = stored.block.pin(&[0])?.fetch(0, 0..stored.block.rows());
                 let live = |row: usize| stored.deleted.as_ref().is_none_or(|d| d.live.get(row));
                 let hit = |row: usize| live(row) && dies(&vec![values.value(row).as_i64()], remainder);
                 let bits = Bitmap::from_fn(stored.block.rows(), hit);
@@ -216,7 +231,7 @@ pub(super) fn perform(draft: &mut Draft, step: &Step) -> types::Result<()> {
             let table = table(draft, &name)?;
             let mut sealed = Vec::new();
             for stored in table.data.stored() {
-                let first = stored.block.fetch(0, 0..stored.block.rows());
+                let first = stored.block.pin(&[0])?.fetch(0, 0..stored.block.rows());
                 let value = |row| vec![first.value(row).as_i64().and_then(|v| added(v as usize % 1000))];
                 let rows: Vec<Row> = (0..stored.block.rows()).map(value).collect();
                 sealed.extend(blocks(1, &rows));
