@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use block::Bitmap;
-use types::{Field, Schema, Type};
+use types::{Field, Schema, SqlState, Type};
 
 use super::{Random, blocks, pool};
 use crate::{
