@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use block::Bitmap;
-use types::{Field, Schema, SqlState, Type};
+use types::{Field, Result, Schema, SqlState, Type};
 
 use super::{Random, blocks, pool};
 use crate::{
@@ -148,15 +148,30 @@ impl Model {
 
     /// What a snapshot holds, all of which can be read.
     pub(super) fn of(snapshot: &Snapshot) -> Model {
-        let (model, damaged) = Model::readable(snapshot);
-        assert!(damaged.is_empty(), "{damaged:?}");
-        model
+        Model::read(snapshot).unwrap()
+    }
+
+    /// What a snapshot holds, or why it cannot be read: columns are read when they are wanted.
+    pub(super) fn read(snapshot: &Snapshot) -> Result<Model> {
+        Model::collect(snapshot, &mut |_, error| Err(error))
     }
 
     /// What a snapshot holds, without the tables that have a damaged block, and those.
     pub(super) fn readable(snapshot: &Snapshot) -> (Model, Vec<String>) {
-        let mut model = Model::default();
         let mut damaged = Vec::new();
+        let model = Model::collect(snapshot, &mut |table, error| {
+            assert_eq!(error.state(), SqlState::DataCorrupted, "{error}");
+            damaged.push(table.to_owned());
+            Ok(())
+        });
+        (model.unwrap(), damaged)
+    }
+
+    fn collect(
+        snapshot: &Snapshot,
+        unreadable: &mut dyn FnMut(&str, types::Error) -> Result<()>,
+    ) -> Result<Model> {
+        let mut model = Model::default();
         'tables: for table in snapshot.tables().filter(|t| !t.is_temporary()) {
             let columns = table.columns.fields().iter().map(|f| f.name.clone()).collect();
             let mut rows = Vec::new();
@@ -165,8 +180,7 @@ impl Model {
                 let batch = match read {
                     Ok(batch) => batch,
                     Err(error) => {
-                        assert_eq!(error.state(), SqlState::DataCorrupted, "{error}");
-                        damaged.push(table.name.clone());
+                        unreadable(&table.name, error)?;
                         continue 'tables;
                     }
                 };
@@ -185,7 +199,7 @@ impl Model {
         model.macros = snapshot.macros().iter().map(|(name, m)| (name.clone(), m.text.clone())).collect();
         let own = [crate::DEFAULT_SCHEMA, crate::TEMPORARY_SCHEMA];
         model.schemas = snapshot.schemas().keys().filter(|s| !own.contains(&s.as_str())).cloned().collect();
-        (model, damaged)
+        Ok(model)
     }
 }
 
