@@ -41,7 +41,9 @@ fn layouts(session: &Session) -> Vec<(String, Option<usize>, usize)> {
 fn blocks_are_made_anew_while_rows_change() {
     let session = session();
     session.query("CREATE TABLE t (a INTEGER, b INTEGER) WITH (block_size = '64KB')").expect("creates");
-    session.query("INSERT INTO t SELECT i, (i % 5000) * 7919 % 1000 FROM range(400000) AS r(i)").expect("inserts");
+    session
+        .query("INSERT INTO t SELECT i, (i % 5000) * 7919 % 1000 FROM range(400000) AS r(i)")
+        .expect("inserts");
     let sum = number(&session, "SELECT sum(a + b) FROM t");
     session.query("ALTER TABLE t SET (layout = column, compress = false, sort = b)").expect("begins");
     let other = session.database().session();
