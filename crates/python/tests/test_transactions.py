@@ -5,6 +5,11 @@ import pytest
 import quickstep
 
 
+@pytest.fixture
+def con():
+    return quickstep.connect(workers=2, memory="1GB")
+
+
 def test_what_is_rolled_back_is_gone(con):
     con.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
     con.begin()
