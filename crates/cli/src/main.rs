@@ -70,6 +70,9 @@ impl From<Error> for Failed {
     }
 }
 
+/// Interrupts that come within this time of the first are the same one.
+const SAME_INTERRUPT: std::time::Duration = std::time::Duration::from_millis(50);
+
 fn run(arguments: &Arguments) -> Result<(), Failed> {
     let options = arguments.engine.options()?;
     let database = match arguments.database.as_deref() {
@@ -84,8 +87,11 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     let cancel = session.cancel_token();
     // Without the handler an interrupt ends the process, which is a fair second best; so does a second one that comes
     // before the first has taken hold.
+    let first = std::sync::OnceLock::new();
     let _ = ctrlc::set_handler(move || {
-        if INTERRUPTED.swap(true, Ordering::SeqCst) {
+        let began = *first.get_or_init(std::time::Instant::now);
+        // `timeout` and terminals send one interrupt to the process and to its group: that is one, not two.
+        if INTERRUPTED.swap(true, Ordering::SeqCst) && began.elapsed() > SAME_INTERRUPT {
             std::process::exit(INTERRUPTED_STATUS.into());
         }
         cancel.cancel();
