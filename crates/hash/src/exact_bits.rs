@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use vector::gather::NO_ROW;
 
 use crate::select::and_where;
-use crate::zeroed::{AtomicWords, Words};
+use crate::zeroed::{AtomicWords, PartedWords, Words};
 
 /// Values that widen to `i64`: the codes of blocks and the integers of vectors.
 pub trait Integer: Copy + Into<i64> + Send + Sync {}
@@ -25,7 +25,7 @@ const SAMPLE: usize = 64;
 
 /// Bits being set; each partition covers its own range of words.
 pub struct BitsFilling {
-    words: AtomicWords<u64>,
+    words: PartedWords<u64>,
     range: u64,
     partitions: u64,
 }
@@ -33,12 +33,18 @@ pub struct BitsFilling {
 impl BitsFilling {
     /// For codes below `range`.
     pub fn new(range: u64, partitions: u64) -> Self {
-        BitsFilling { words: AtomicWords::new(words_for(range)), range, partitions: partitions.max(1) }
+        let (words, partitions) = (words_for(range) as u64, partitions.max(1));
+        let borders =
+            (0..=partitions).map(|p| (u128::from(p) * u128::from(words) / u128::from(partitions)) as usize);
+        BitsFilling { words: PartedWords::new(borders.collect()), range, partitions }
+    }
+    pub fn partitions(&self) -> u64 {
+        self.partitions
     }
     /// The partition's first word and the one after its last.
     fn part(&self, partition: u64) -> (u64, u64) {
-        let words = self.words.len() as u64;
-        (partition * words / self.partitions, (partition + 1) * words / self.partitions)
+        let (first, end) = self.words.borders(partition as usize);
+        (first as u64, end as u64)
     }
     /// False when no code between `lowest` and `highest` belongs to the partition.
     pub fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
@@ -48,13 +54,19 @@ impl BitsFilling {
     /// Sets the bits of those codes that belong to the partition; codes outside the range are passed over.
     pub fn insert(&self, partition: u64, codes: &[u64]) {
         let (first, end) = self.part(partition);
+        let own = self.words.part(partition as usize);
+        let or = |word: u64, bits: u64| {
+            if let Some(place) = own.get((word - first) as usize) {
+                place.store(place.load(Relaxed) | bits, Relaxed);
+            }
+        };
         // Where neighbours are mostly in different words, a test for it would be guessed wrong as often as not.
         let apart = codes.iter().zip(codes.iter().skip(1)).take(SAMPLE).filter(|(a, b)| *a >> 6 != *b >> 6);
         if apart.count() * 8 > SAMPLE {
             for code in codes {
                 let word = *code >> 6;
                 let inside = *code < self.range && word >= first && word < end;
-                self.or(if inside { word } else { first }, u64::from(inside) << (*code & 63));
+                or(if inside { word } else { first }, u64::from(inside) << (*code & 63));
             }
             return;
         }
@@ -65,27 +77,23 @@ impl BitsFilling {
             let inside = *code < self.range && word >= first && word < end;
             let (word, bit) = if inside { (word, 1 << (*code & 63)) } else { (at, 0) };
             if word != at {
-                self.or(at, bits);
+                or(at, bits);
                 (at, bits) = (word, 0);
             }
             bits |= bit;
         }
-        self.or(at, bits);
-    }
-    #[inline(always)]
-    fn or(&self, word: u64, bits: u64) {
-        if let Some(place) = self.words.get(word as usize) {
-            place.store(place.load(Relaxed) | bits, Relaxed);
-        }
+        or(at, bits);
     }
     /// The codes that belong to the partition.
     pub fn codes_of(&self, partition: u64) -> std::ops::Range<u64> {
         let (first, end) = self.part(partition);
         (first * 64).min(self.range)..end.saturating_mul(64).min(self.range)
     }
-    /// Whether the code, which must be in range, was set before.
-    pub fn has(&self, code: u64) -> bool {
-        self.words[(code >> 6) as usize].load(Relaxed) >> (code & 63) & 1 == 1
+    /// Whether the code, which must belong to the partition, was set before.
+    pub fn has(&self, partition: u64, code: u64) -> bool {
+        let (first, _) = self.part(partition);
+        self.words.part(partition as usize)[((code >> 6) - first) as usize].load(Relaxed) >> (code & 63) & 1
+            == 1
     }
     pub fn finish(self) -> ExactBits {
         ExactBits { words: self.words.freeze(), range: self.range }
@@ -120,6 +128,12 @@ impl ExactBits {
     /// Number of codes in the set.
     pub fn count(&self) -> u64 {
         count(&self.words)
+    }
+    /// Whether every code below the range is in the set; found out at the first that is not.
+    pub fn is_full(&self) -> bool {
+        let whole = (self.range / 64) as usize;
+        self.words[..whole].iter().all(|word| *word == u64::MAX)
+            && self.words[whole].count_ones() == (self.range % 64) as u32
     }
     /// 0 for codes in the set, `NO_ROW` for others.
     pub fn find(&self, codes: &[u64], found: &mut [u32]) {
@@ -271,6 +285,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn full_sets_say_so() {
+        for range in [1u64, 63, 64, 65, 128] {
+            let filling = BitsFilling::new(range, 2);
+            let codes: Vec<u64> = (0..range).collect();
+            (0..2).for_each(|p| filling.insert(p, &codes));
+            assert!(filling.finish().is_full(), "{range}");
+        }
+    }
+
+    #[test]
     fn bits_and_ranks_agree_with_a_set() {
         for range in [0u64, 1, 63, 64, 65, 1000, 4096] {
             let members: Vec<u64> = (0..range).filter(|c| c * 7 % 5 < 2).collect();
@@ -281,6 +305,7 @@ mod tests {
                 (0..partitions).for_each(|p| filling.insert(p, &codes));
                 let bits = filling.finish();
                 assert_eq!(bits.count(), members.len() as u64);
+                assert_eq!(bits.is_full(), range == members.len() as u64);
                 let ranks = bits.ranks();
                 assert_eq!(ranks.count() as usize, members.len());
                 let asked: Vec<u64> = (0..range + 70).chain([u64::MAX]).collect();

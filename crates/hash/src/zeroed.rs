@@ -4,6 +4,7 @@
 //!  AtomicWords<T>  --freeze-->  Words<T>               UnwrittenWords  --freeze-->  Words<u64>
 //!  filled by relaxed loads      read as plain slices   not even zeroed: every byte is written
 //!  and stores, any worker
+//!  PartedWords<T>  --freeze-->  the same, each part zeroed by whoever comes to it first
 //! ```
 //! Who writes which word is the filler's business (partitions do not overlap); relaxed atomics are plain moves on the
 //! machines we know, so this costs nothing and a mistake is a wrong value, never undefined behaviour.
@@ -12,8 +13,8 @@
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::Buffer;
 
@@ -117,17 +118,6 @@ impl<T: Word> AtomicWords<T> {
     pub fn new(len: usize) -> Self {
         AtomicWords(Owned::new(len))
     }
-    /// Some of the words as plain ones, for their only user.
-    ///
-    /// # Safety
-    /// Until the slice is dropped, nobody else reads or writes these words.
-    #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn exclusive(&self, first: usize, end: usize) -> &mut [T] {
-        assert!(first <= end && end <= self.0.len, "words out of range");
-        // SAFETY: the range lies inside the words (asserted), which are initialised; that nobody else uses them is the
-        // caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.0.start.as_ptr().add(first), end - first) }
-    }
     /// Ends the filling.
     pub fn freeze(self) -> Words<T> {
         Words(self.0)
@@ -141,6 +131,68 @@ impl<T: Word> Deref for AtomicWords<T> {
         // SAFETY: the atomic twin has the layout of `T`; the words are initialised (zeroed) and live as long as
         // `self`; while this type exists they are reached through atomics only.
         unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast::<T::Atomic>(), self.0.len) }
+    }
+}
+
+/// Words in parts, which different workers fill. A part is zeroed when it is first asked for: for a table of many
+/// megabytes that is milliseconds, in which one worker would keep all others waiting.
+pub(crate) struct PartedWords<T: Word> {
+    words: Owned<T>,
+    /// The first word of each part, and the end of the last.
+    borders: Vec<usize>,
+    zeroed: Box<[OnceLock<()>]>,
+}
+
+impl<T: Word> PartedWords<T> {
+    /// `borders`: 0, then where each part ends, ascending.
+    pub(crate) fn new(borders: Vec<usize>) -> Self {
+        assert!(borders.first() == Some(&0) && borders.is_sorted(), "parts follow one another");
+        let words = Owned::with(borders.last().copied().unwrap_or(0), alloc);
+        let zeroed = (1..borders.len()).map(|_| OnceLock::new()).collect();
+        PartedWords { words, borders, zeroed }
+    }
+    /// Of all parts.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len
+    }
+    /// First word and end of a part.
+    pub(crate) fn borders(&self, part: usize) -> (usize, usize) {
+        (self.borders[part], self.borders[part + 1])
+    }
+    fn zero(&self, part: usize) -> (NonNull<T>, usize) {
+        let (first, end) = self.borders(part);
+        // SAFETY: borders ascend up to the number of words.
+        let start = unsafe { self.words.start.add(first) };
+        self.zeroed[part].get_or_init(|| {
+            // SAFETY: the part lies inside the words; nobody has a reference to it yet, since all come from here,
+            // after this.
+            unsafe { start.as_ptr().write_bytes(0, end - first) }
+        });
+        (start, end - first)
+    }
+    /// The words of a part.
+    #[inline]
+    pub(crate) fn part(&self, part: usize) -> &[T::Atomic] {
+        let (start, len) = self.zero(part);
+        // SAFETY: the atomic twin has the layout of `T`; the words are initialised, live as long as `self`, and are
+        // reached through atomics only, but for `exclusive`, whose caller promises to be alone.
+        unsafe { std::slice::from_raw_parts(start.as_ptr().cast::<T::Atomic>(), len) }
+    }
+    /// The words of a part as plain ones, for their only user.
+    ///
+    /// # Safety
+    /// Until the slice is dropped, nobody else has a slice of this part.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn exclusive(&self, part: usize) -> &mut [T] {
+        let (start, len) = self.zero(part);
+        // SAFETY: the words are initialised and inside the allocation; that nobody else uses them is the caller's
+        // promise.
+        unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
+    }
+    /// Ends the filling.
+    pub(crate) fn freeze(self) -> Words<T> {
+        (0..self.zeroed.len()).for_each(|part| _ = self.zero(part));
+        Words(self.words)
     }
 }
 
@@ -210,6 +262,27 @@ impl<T: Word> Words<T> {
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn parts_start_zero_whoever_comes_first() {
+        // Memory that was used before, so that zeros are not there by chance.
+        drop(std::hint::black_box(vec![u64::MAX; 3000]));
+        let words = PartedWords::<u64>::new(vec![0, 1000, 1000, 3000]);
+        assert_eq!(words.len(), 3000);
+        std::thread::scope(|scope| {
+            for own in 0..4 {
+                let words = &words;
+                scope.spawn(move || (0..500).for_each(|at| words.part(2)[at * 4 + own].store(1, Relaxed)));
+            }
+        });
+        // SAFETY: the other slices are gone.
+        let alone = unsafe { words.exclusive(2) };
+        alone[0] = 7;
+        let words = words.freeze();
+        assert_eq!(words.iter().sum::<u64>(), 2006);
+        assert!(words[..1000].iter().all(|word| *word == 0));
+        assert!(PartedWords::<u32>::new(vec![0]).freeze().is_empty());
+    }
 
     #[test]
     fn words_start_zero_and_keep_what_is_stored() {

@@ -48,17 +48,29 @@ enum KeySet {
     Bloom(Bloom),
 }
 
-/// A filter being filled by one worker.
+/// A filter being filled, its parts by different workers if they like.
 pub enum KeyFilterFilling {
     Nothing,
     Range(KeyBounds),
     Bits(KeyBounds, KeyCodes, BitsFilling),
-    Bloom(BloomFilling),
+    /// With the number of parts.
+    Bloom(BloomFilling, u64),
 }
+
+/// Keys for which a worker more pays, about.
+const PART_KEYS: usize = 1 << 17;
 
 impl KeyFilterFilling {
     /// For `rows` keys of type `ty`, with their bounds when they are integers.
     pub fn new(ty: Type, rows: usize, bounds: Option<KeyBounds>) -> KeyFilterFilling {
+        Self::in_parts(ty, rows, bounds, 1)
+    }
+    /// How many parts a filling of so many keys has, if there may be `parts_max`.
+    pub fn parts(rows: usize, parts_max: u64) -> u64 {
+        ((rows / PART_KEYS) as u64).clamp(1, parts_max.max(1))
+    }
+    /// The same with parts that may be filled at the same time.
+    pub fn in_parts(ty: Type, rows: usize, bounds: Option<KeyBounds>, parts: u64) -> KeyFilterFilling {
         if rows == 0 {
             return KeyFilterFilling::Nothing;
         }
@@ -73,17 +85,17 @@ impl KeyFilterFilling {
                 let range = codes.range();
                 let spread = range <= (rows as u64).saturating_mul(SPREAD);
                 if range <= SMALL_RANGE || (range <= BITS_RANGE_MAX && spread) {
-                    return KeyFilterFilling::Bits(bounds, codes, BitsFilling::new(range, 1));
+                    return KeyFilterFilling::Bits(bounds, codes, BitsFilling::new(range, parts));
                 }
             }
         }
-        KeyFilterFilling::Bloom(BloomFilling::new(rows))
+        KeyFilterFilling::Bloom(BloomFilling::new(rows), parts.max(1))
     }
     pub fn bytes(&self) -> u64 {
         match self {
             KeyFilterFilling::Nothing | KeyFilterFilling::Range(_) => 0,
             KeyFilterFilling::Bits(_, codes, _) => hash::exact_bits::bits_bytes(codes.range()),
-            KeyFilterFilling::Bloom(bloom) => bloom.bytes(),
+            KeyFilterFilling::Bloom(bloom, _) => bloom.bytes(),
         }
     }
     /// True when `insert` has nothing to do.
@@ -91,14 +103,30 @@ impl KeyFilterFilling {
         matches!(self, KeyFilterFilling::Nothing | KeyFilterFilling::Range(_))
     }
     pub fn insert(&self, keys: &Vector) {
+        let bounds = is_integer_key(keys.ty()).then(|| KeyBounds::of(keys, false));
+        for part in 0..if let KeyFilterFilling::Bits(_, _, bits) = self { bits.partitions() } else { 1 } {
+            self.insert_part(part, 0, bounds, keys);
+        }
+    }
+    /// Takes batch number `at` of the keys, with its bounds if they are integers. Every batch is to be offered once to
+    /// each part.
+    pub fn insert_part(&self, part: u64, at: usize, own: Option<KeyBounds>, keys: &Vector) {
         match self {
             KeyFilterFilling::Nothing | KeyFilterFilling::Range(_) => {}
-            KeyFilterFilling::Bits(_, codes, bits) => {
+            KeyFilterFilling::Bits(all, codes, bits) => {
+                // Of its bounds, which differ from all keys' where keys are clustered.
+                if let Some(own) = own {
+                    let place = |key: i64| key.wrapping_sub(all.min) as u64;
+                    if own.range() == 0 || !bits.wants(part, place(own.min), place(own.max)) {
+                        return;
+                    }
+                }
                 let mut out = Vec::new();
                 codes.encode(std::slice::from_ref(keys), keys.len(), &mut out);
-                bits.insert(0, &out);
+                bits.insert(part, &out);
             }
-            KeyFilterFilling::Bloom(bloom) => {
+            KeyFilterFilling::Bloom(_, parts) if at as u64 % parts != part => {}
+            KeyFilterFilling::Bloom(bloom, _) => {
                 let mut hashes = vec![0; keys.len()];
                 hash_vector(keys, &mut hashes);
                 if keys.has_nulls() {
@@ -116,7 +144,7 @@ impl KeyFilterFilling {
             KeyFilterFilling::Nothing => KeyFilter::nothing(),
             KeyFilterFilling::Range(bounds) => KeyFilter::range(bounds),
             KeyFilterFilling::Bits(bounds, _, bits) => KeyFilter::bits(bounds, Arc::new(bits.finish())),
-            KeyFilterFilling::Bloom(bloom) => KeyFilter {
+            KeyFilterFilling::Bloom(bloom, _) => KeyFilter {
                 bounds: bounds.map(|b| (i128::from(b.min), i128::from(b.max))),
                 set: KeySet::Bloom(bloom.finish()),
             },
@@ -146,7 +174,7 @@ impl KeyFilter {
     }
     /// Of bits whose code 0 is the lower bound.
     pub fn bits(bounds: KeyBounds, bits: Arc<ExactBits>) -> KeyFilter {
-        if bits.count() == bits.range() {
+        if bits.is_full() {
             return KeyFilter::range(bounds);
         }
         KeyFilter {

@@ -11,45 +11,42 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use crate::zeroed::{AtomicWords, Words};
+use crate::zeroed::{AtomicWords, PartedWords, Words};
 
 /// Rows between asking for a head and using it: heads lie anywhere, and each is a miss once they outgrow the cache.
 const AHEAD: usize = 24;
 
 pub(super) struct ArrayFilling {
-    heads: AtomicWords<u32>,
+    heads: PartedWords<u32>,
     /// Empty when keys are known to be unique.
     next: AtomicWords<u32>,
-    range: u64,
-    partitions: u64,
     duplicates: AtomicBool,
 }
 
 impl ArrayFilling {
     pub(super) fn new(range: u64, rows: usize, partitions: u64, unique: bool) -> Self {
+        let border = |p: u64| (u128::from(range) * u128::from(p) / u128::from(partitions)) as usize;
+        // The entry after all codes belongs to the last partition, and none of them writes it.
+        let borders = (0..partitions).map(border).chain([range as usize + 1]);
         ArrayFilling {
-            heads: AtomicWords::new(range as usize + 1),
+            heads: PartedWords::new(borders.collect()),
             next: AtomicWords::new(if unique { 0 } else { rows }),
-            range,
-            partitions,
             duplicates: AtomicBool::new(false),
         }
     }
 
-    /// The partition's first code and the one after its last.
-    fn part(&self, partition: u64) -> (u64, u64) {
-        let border = |p: u64| (u128::from(self.range) * u128::from(p) / u128::from(self.partitions)) as u64;
-        (border(partition), border(partition + 1))
-    }
-
     pub(super) fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
-        let (first, end) = self.part(partition);
-        lowest < end && highest >= first
+        let (first, end) = self.heads.borders(partition as usize);
+        lowest < end as u64 && highest >= first as u64
     }
 
     /// `entries`: of each code what its head is to be.
     pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
-        let (first, end) = self.part(partition);
+        let heads = self.heads.part(partition as usize);
+        let first = self.heads.borders(partition as usize).0 as u64;
+        // The entry after all codes stays empty.
+        let own =
+            (heads.len() - usize::from(self.heads.borders(partition as usize).1 == self.heads.len())) as u64;
         let mut duplicates = false;
         // Rows of other partitions go to a place of no consequence, and so does the end of a chain: which they are
         // follows no pattern, so a branch would be guessed wrong every other time, and each time the processor would
@@ -57,9 +54,10 @@ impl ArrayFilling {
         let nowhere = AtomicU32::new(0);
         for (at, (entry, code)) in entries.iter().zip(codes).enumerate() {
             let ahead = codes[(at + AHEAD).min(codes.len() - 1)];
-            simd::prefetch(&self.heads, ahead.min(self.range) as usize);
-            let inside = *code >= first && *code < end;
-            let head = self.heads.get(*code as usize).filter(|_| inside).unwrap_or(&nowhere);
+            simd::prefetch(heads, ahead.wrapping_sub(first).min(own) as usize);
+            let place = code.wrapping_sub(first);
+            let inside = place < own;
+            let head = heads.get(place as usize).filter(|_| inside).unwrap_or(&nowhere);
             let before = if inside { head.load(Relaxed) } else { 0 };
             head.store(*entry, Relaxed);
             duplicates |= before != 0;

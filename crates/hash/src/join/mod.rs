@@ -56,7 +56,9 @@ pub const BITS_RANGE_MAX: u64 = 1 << 30;
 const BITS_RANGE_ALWAYS: u64 = 1 << 20;
 /// Rows of a partition, about. Every partition goes through all keys, which costs nearly as much as filling unless the
 /// keys are clustered: fewer and larger ones serve better than ones that fit a cache.
-const PARTITION_ROWS: usize = 1 << 19;
+const PARTITION_ROWS: usize = 1 << 17;
+/// The same where keys ascend: a partition then looks only at the batches that have keys of it.
+const CLUSTERED_PARTITION_ROWS: usize = 1 << 16;
 
 const PARTITIONS_MAX: u64 = 64;
 
@@ -182,7 +184,14 @@ impl JoinShape {
         // Setting bits is too cheap to pass over the keys more often for less than this.
         let bits =
             matches!(kind, JoinTableKind::Bits | JoinTableKind::RankedBits | JoinTableKind::RankedRuns);
-        let wanted = (rows / if bits { 8 * PARTITION_ROWS } else { PARTITION_ROWS }) as u64;
+        let by_code = bits || kind == JoinTableKind::Array;
+        let clustered = by_code && matches!(keys, JoinKeys::Codes { order, .. } if order != KeyOrder::Any);
+        let partition_rows = match (clustered, bits) {
+            (true, _) => CLUSTERED_PARTITION_ROWS,
+            (false, true) => 8 * PARTITION_ROWS,
+            (false, false) => PARTITION_ROWS,
+        };
+        let wanted = (rows / partition_rows) as u64;
         // A power of two, because slots are partitioned by leading bits of the hash.
         let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
         let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };

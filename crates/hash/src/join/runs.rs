@@ -40,7 +40,8 @@ impl RunsFilling {
     pub(super) fn insert(&self, partition: u64, base: u32, codes: &[u64]) {
         let inside = self.bits.codes_of(partition);
         // The batch may go on with the run of the one before, which this very worker has put in.
-        let mut before = codes.first().copied().filter(|code| inside.contains(code) && self.bits.has(*code));
+        let mut before =
+            codes.first().copied().filter(|code| inside.contains(code) && self.bits.has(partition, *code));
         let (mut word, mut starts, mut duplicates) = (base as usize / 64, 0u64, false);
         for (row, code) in (base..).zip(codes) {
             if row as usize / 64 != word {

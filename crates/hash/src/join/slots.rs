@@ -14,15 +14,15 @@
 //! without a branch, and only the few rows whose bucket is full of others look further. At two slots a row, one bucket
 //! in fifty is full.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use vector::gather::NO_ROW;
 
 use super::JoinKeys;
 use crate::hashing::{fragment, hash_i64, slot};
 use crate::key_code::NO_CODE;
-use crate::zeroed::{AtomicWords, Words};
+use crate::zeroed::{AtomicWords, PartedWords, Words};
 use simd::prefetch;
 
 /// Slots of a bucket: a cache line.
@@ -94,7 +94,7 @@ fn borders(buckets: u32, bits: u32) -> Vec<usize> {
 }
 
 pub(super) struct SlotsFilling {
-    slots: AtomicWords<u64>,
+    slots: PartedWords<u64>,
     codes: AtomicWords<u64>,
     next: AtomicWords<u32>,
     tags: Tags,
@@ -112,13 +112,14 @@ impl SlotsFilling {
         let tags = Tags::of(keys);
         let buckets = buckets_for(rows);
         let partition_bits = partitions.trailing_zeros();
+        let borders = borders(buckets, partition_bits);
         SlotsFilling {
-            slots: AtomicWords::new(buckets as usize * BUCKET),
+            slots: PartedWords::new(borders.iter().map(|bucket| bucket * BUCKET).collect()),
             codes: AtomicWords::new(if tags == Tags::WideCode { rows } else { 0 }),
             next: AtomicWords::new(if chained { rows } else { 0 }),
             tags,
             partition_bits,
-            borders: borders(buckets, partition_bits),
+            borders,
             busy: (0..1u64 << partition_bits).map(|_| AtomicBool::new(false)).collect(),
             duplicates: AtomicBool::new(false),
             overflow: AtomicBool::new(false),
@@ -129,10 +130,10 @@ impl SlotsFilling {
     pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
         let busy = &self.busy[partition as usize];
         assert!(!busy.swap(true, Acquire), "two workers fill one partition");
-        let (first, end) = (self.borders[partition as usize], self.borders[partition as usize + 1]);
-        // SAFETY: partitions do not overlap, and `busy` lets one worker at a time into each; slots are reached here
-        // only.
-        let slots = unsafe { self.slots.exclusive(first * BUCKET, end * BUCKET) };
+        let first = self.borders[partition as usize];
+        // SAFETY: `busy` lets one worker at a time into each partition; slots are reached here and by `insert_shared`
+        // only, of which a filling uses one.
+        let slots = unsafe { self.slots.exclusive(partition as usize) };
         insert(self, slots, first, entries, codes);
         busy.store(false, Release);
     }
@@ -144,12 +145,13 @@ impl SlotsFilling {
     /// slot.
     pub(super) fn insert_shared(&self, entries: &[u32], codes: &[u64]) {
         assert_eq!(self.partition_bits, 0, "a shared table has no partitions");
-        let buckets = self.slots.len() / BUCKET;
+        let slots = self.slots.part(0);
+        let buckets = slots.len() / BUCKET;
         let mut hashes = [0u64; GROUP];
         for (entries, codes) in entries.chunks(GROUP).zip(codes.chunks(GROUP)) {
             for (code, hash) in codes.iter().zip(&mut hashes) {
                 *hash = self.tags.hash(*code);
-                prefetch(&self.slots, slot(*hash, buckets as u32) * BUCKET);
+                prefetch(slots, slot(*hash, buckets as u32) * BUCKET);
             }
             for ((entry, code), hash) in entries.iter().zip(codes).zip(&hashes) {
                 if *code == NO_CODE {
@@ -158,17 +160,17 @@ impl SlotsFilling {
                 if let Some(place) = self.codes.get(*entry as usize - 1) {
                     place.store(*code, Relaxed);
                 }
-                self.insert_row_shared(slot(*hash, buckets as u32), *entry, *code, *hash);
+                self.insert_row_shared(slots, slot(*hash, buckets as u32), *entry, *code, *hash);
             }
         }
     }
 
-    fn insert_row_shared(&self, first: usize, entry: u32, code: u64, hash: u64) {
+    fn insert_row_shared(&self, slots: &[AtomicU64], first: usize, entry: u32, code: u64, hash: u64) {
         let tag = self.tags.tag(code, hash);
         let own = u64::from(tag) << 32 | u64::from(entry);
-        let count = self.slots.len();
+        let count = slots.len();
         for place in first * BUCKET..first * BUCKET + count {
-            let slot = &self.slots[if place < count { place } else { place - count }];
+            let slot = &slots[if place < count { place } else { place - count }];
             let mut held = slot.load(Acquire);
             loop {
                 if held != 0 {

@@ -68,6 +68,7 @@ struct ColumnSlot {
 struct FilterSlot {
     id: FilterId,
     key: usize,
+    parts: u64,
     /// `None`: the bits of the join table serve.
     filling: Option<KeyFilterFilling>,
 }
@@ -88,7 +89,10 @@ enum Task {
         end: usize,
     },
     Column(usize),
-    Filter(usize),
+    Filter {
+        filter: usize,
+        part: u64,
+    },
 }
 
 impl Input {
@@ -169,6 +173,7 @@ impl HashJoin {
         let payload = payload.filter(|_| shape.payload);
         let compares = codes.is_none() || (self.looks_at_unknown_pairs() && self.key_types.len() > 1);
         let mut bytes = shape.bytes();
+        let parts = KeyFilterFilling::parts(rows, workorder::parallelism());
         let mut filters = Vec::with_capacity(fills.len());
         for (id, key) in fills {
             let of_table = self.key_types.len() == 1
@@ -176,10 +181,11 @@ impl HashJoin {
                     shape.kind,
                     JoinTableKind::Bits | JoinTableKind::RankedBits | JoinTableKind::RankedRuns
                 );
-            let filling = (!of_table)
-                .then(|| KeyFilterFilling::new(self.key_types[*key], rows, bounds.get(*key).copied()));
+            let filling = (!of_table).then(|| {
+                KeyFilterFilling::in_parts(self.key_types[*key], rows, bounds.get(*key).copied(), parts)
+            });
             bytes += filling.as_ref().map_or(0, KeyFilterFilling::bytes);
-            filters.push(FilterSlot { id: *id, key: *key, filling });
+            filters.push(FilterSlot { id: *id, key: *key, parts, filling });
         }
         bytes += match payload {
             // Entries, while the table is filled.
@@ -245,12 +251,13 @@ impl HashJoin {
                 });
                 Ok(())
             }
-            Task::Filter(filter) => {
+            Task::Filter { filter, part } => {
                 let slot = &assembly.filters[filter];
                 if let Some(filling) = &slot.filling {
-                    for batch in &assembly.input.batches {
+                    for (at, batch) in assembly.input.batches.iter().enumerate() {
                         work.check()?;
-                        filling.insert(&batch.keys[slot.key]);
+                        let bounds = batch.bounds.get(slot.key).copied();
+                        filling.insert_part(part, at, bounds, &batch.keys[slot.key]);
                     }
                 }
                 Ok(())
@@ -388,7 +395,9 @@ fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: 
         tasks.extend((0..filling.shape().partitions).map(Task::Fill));
     }
     let to_fill = |slot: &FilterSlot| slot.filling.as_ref().is_some_and(|f| !f.is_done());
-    tasks.extend((0..filters.len()).filter(|f| to_fill(&filters[*f])).map(Task::Filter));
+    for (filter, slot) in filters.iter().enumerate().filter(|(_, slot)| to_fill(slot)) {
+        tasks.extend((0..slot.parts).map(|part| Task::Filter { filter, part }));
+    }
     for (column, slot) in columns.iter().enumerate() {
         match slot.filling {
             Some(_) => {
