@@ -197,8 +197,8 @@ pub(crate) fn plan(
     }
     let mut keys: Option<Option<KeyRanges>> = None;
     for index in indices.iter().filter(|i| i.kind() != IndexKind::Bloom) {
-        let bare = || store.bare_column(column).0;
-        let keys = keys.get_or_insert_with(|| ranges_of(&index.space, &bare().values, &prepared.test));
+        let keys =
+            keys.get_or_insert_with(|| ranges_of(&index.space, &store.bare(column).values, &prepared.test));
         let Some(keys) = keys else { return };
         if keys.ranges.is_empty() {
             refute(prepared, AccessPath::Bounds);

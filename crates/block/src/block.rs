@@ -407,25 +407,30 @@ impl Block {
     /// Builds indices on columns of the block; their bytes go wherever the owner of memory wants them, and
     /// `with_indices` puts them beside it. Those that cannot be built on the block's data are left out.
     pub fn encode_indices(&self, indices: &[IndexSpecification]) -> EncodedIndices {
-        EncodedIndices::build(self, indices)
+        self.encode_indices_of(self, indices)
+    }
+    /// As `encode_indices`, of a block whose columns are there in the view `pinned`.
+    pub fn encode_indices_of(&self, pinned: &Block, indices: &[IndexSpecification]) -> EncodedIndices {
+        EncodedIndices::build(self, pinned, indices)
     }
     /// The block with the indices that `encode_indices` made of it; its own bytes stay where they are and are shared.
     /// Checked as `open` checks.
     pub fn with_indices(&self, bytes: Buffer) -> Result<Block> {
-        let block = self.attach(bytes, open::Trust::Nothing)?;
+        let block = self.attach(self, bytes, open::Trust::Nothing)?;
         block.verify()?;
         Ok(block)
     }
     #[cfg(test)]
     pub(crate) fn with_indices_unverified(&self, bytes: Buffer) -> Result<Block> {
-        self.attach(bytes, open::Trust::Nothing)
+        self.attach(self, bytes, open::Trust::Nothing)
     }
-    /// As `with_indices`, of bytes that this process has just written.
-    pub fn with_trusted_indices(&self, bytes: Buffer) -> Result<Block> {
-        self.attach(bytes, open::Trust::Contents)
+    /// As `with_indices`, of bytes that this process has just written from the view `pinned`. The view's columns may go
+    /// again: the indices do without.
+    pub fn with_trusted_indices(&self, pinned: &Block, bytes: Buffer) -> Result<Block> {
+        self.attach(pinned, bytes, open::Trust::Contents)
     }
-    fn attach(&self, bytes: Buffer, trust: open::Trust) -> Result<Block> {
-        let (opened, indices) = open::open_indices(bytes, self, trust).map_err(corrupted)?;
+    fn attach(&self, pinned: &Block, bytes: Buffer, trust: open::Trust) -> Result<Block> {
+        let (opened, indices) = open::open_indices(bytes, self, pinned, trust).map_err(corrupted)?;
         let part = Arc::new(opened);
         let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
         block.indices.extend(indices.into_iter().map(|(column, index)| BlockIndex {
@@ -446,18 +451,18 @@ impl Block {
     pub fn zone_aggregates(&self, column: usize) -> Option<Vec<ZoneAggregate>> {
         self.indices.iter().filter(|i| i.column == column).find_map(|i| match &i.index.body {
             crate::index::Body::Aggregates(zones) => {
-                Some(zones.values(&self.bare_column(column), &i.index.space))
+                Some(zones.values(self.bare_column(column), &i.index.space))
             }
             _ => None,
         })
     }
-    pub(crate) fn bare_column(&self, column: usize) -> Stripe {
+    pub(crate) fn bare_column(&self, column: usize) -> &Stripe {
         let (part, column) = self.place(column);
-        part.store.bare_column(column).0
+        part.store.bare(column)
     }
     pub(crate) fn whole_column(&self, column: usize) -> Stripe {
         let (part, column) = self.place(column);
-        part.store.whole_column(column).0
+        part.store.whole(column)
     }
     /// The checksum by which indices know the bytes of a column, and its number there.
     pub(crate) fn owner(&self, column: usize) -> (u64, usize) {

@@ -46,6 +46,7 @@
 //! The metadata checksum covers all metadata with its own field taken as zero. Gaps are zero.
 
 use types::Type;
+use types::codes;
 use types::nested::{NestedId, Shape};
 
 use crate::Coding;
@@ -168,69 +169,30 @@ pub fn extent_alignment(length: usize) -> usize {
     if length >= PAGE_ALIGNED_FROM { PAGE_ALIGNMENT } else { EXTENT_ALIGNMENT }
 }
 
+/// A type's number, precision, scale, and length or number of the nested type.
 fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
-    match ty {
-        Type::Null => (0, 0, 0, 0),
-        Type::Boolean => (1, 0, 0, 0),
-        Type::SmallInt => (2, 0, 0, 0),
-        Type::Integer => (3, 0, 0, 0),
-        Type::BigInt => (4, 0, 0, 0),
-        Type::Real => (5, 0, 0, 0),
-        Type::Double => (6, 0, 0, 0),
-        Type::Decimal { precision, scale } => (7, precision, scale, 0),
-        Type::Char(n) => (8, 0, 0, n),
-        Type::Varchar(n) => (9, 0, 0, n),
-        Type::Text => (10, 0, 0, 0),
-        Type::Date => (11, 0, 0, 0),
-        Type::Time => (12, 0, 0, 0),
-        Type::Timestamp => (13, 0, 0, 0),
-        Type::TimestampTz => (14, 0, 0, 0),
-        Type::IntervalYearMonth => (15, 0, 0, 0),
-        Type::IntervalDayTime => (16, 0, 0, 0),
-        Type::Bytea => (17, 0, 0, 0),
-        Type::Uuid => (18, 0, 0, 0),
-        Type::Json => (19, 0, 0, 0),
+    let (precision, scale, length) = match ty {
+        Type::Decimal { precision, scale } => (precision, scale, 0),
+        Type::Char(length) | Type::Varchar(length) => (0, 0, length),
         // The number is a hash of the type's name: who opens the block has the type's table and knows it.
-        Type::List(id) => (20, 0, 0, id.number()),
-        Type::Struct(id) => (21, 0, 0, id.number()),
-        Type::Map(id) => (22, 0, 0, id.number()),
-    }
+        Type::List(id) | Type::Struct(id) | Type::Map(id) => (0, 0, id.number()),
+        _ => (0, 0, 0),
+    };
+    (ty.code(), precision, scale, length)
 }
 
-fn type_from_bytes(tag: u8, precision: u8, scale: u8, length: u32) -> Option<Type> {
-    Some(match tag {
-        0 => Type::Null,
-        1 => Type::Boolean,
-        2 => Type::SmallInt,
-        3 => Type::Integer,
-        4 => Type::BigInt,
-        5 => Type::Real,
-        6 => Type::Double,
-        7 if (1..=types::logical::DECIMAL_PRECISION_MAX).contains(&precision) && scale <= precision => {
-            Type::Decimal { precision, scale }
+fn type_from_bytes(code: u8, precision: u8, scale: u8, length: u32) -> Option<Type> {
+    let nested = || NestedId::from_number(length);
+    Some(match code {
+        codes::DECIMAL => Type::decimal(precision.into(), scale.into())?,
+        codes::CHAR => Type::Char(length),
+        codes::VARCHAR => Type::Varchar(length),
+        codes::LIST => nested().filter(|id| matches!(id.get().shape, Shape::List(_))).map(Type::List)?,
+        codes::STRUCT => {
+            nested().filter(|id| matches!(id.get().shape, Shape::Struct(_))).map(Type::Struct)?
         }
-        8 => Type::Char(length),
-        9 => Type::Varchar(length),
-        10 => Type::Text,
-        11 => Type::Date,
-        12 => Type::Time,
-        13 => Type::Timestamp,
-        14 => Type::TimestampTz,
-        15 => Type::IntervalYearMonth,
-        16 => Type::IntervalDayTime,
-        17 => Type::Bytea,
-        18 => Type::Uuid,
-        19 => Type::Json,
-        20..=22 => {
-            let id = NestedId::from_number(length)?;
-            match (tag, &id.get().shape) {
-                (20, Shape::List(_)) => Type::List(id),
-                (21, Shape::Struct(_)) => Type::Struct(id),
-                (22, Shape::Map(..)) => Type::Map(id),
-                _ => return None,
-            }
-        }
-        _ => return None,
+        codes::MAP => nested().filter(|id| matches!(id.get().shape, Shape::Map(..))).map(Type::Map)?,
+        code => Type::of_code(code)?,
     })
 }
 

@@ -13,11 +13,8 @@
 //! | vectors -> bytes | `encode(columns, parts, options)` -> `EncodedBlock::{len, write_into}` |
 //! | rows in an order | `sort_parts`, then `EncodeOptions::sorted_by` |
 //! | indices | `EncodeOptions::indices`; of a block that exists `Block::encode_indices`, `Block::with_indices` |
-//! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us) |
-//! | which rows | `Block::prepare`, `Block::select`, `Block::select_tree`; `access` decides how |
-//! | vectors -> bytes | `encode(columns, parts, layout)` -> `EncodedBlock::{len, write_into}` |
 //! | bytes -> block | `Block::open` (validated), `Block::open_trusted` (just written by us); `Block::absent` and `pin`, column by column |
-//! | which rows | `Block::prepare`, `Block::select` |
+//! | which rows | `Block::prepare`, `Block::select`, `Block::select_tree`; `access` decides how |
 //! | their values | `Block::fetch`; or `codes`, `plain`, `dictionary` for code that works on codes |
 
 pub mod access;
@@ -51,10 +48,9 @@ pub use index::{EncodedIndices, ZoneAggregate};
 pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
 pub use residency::{Loaded, Metadata, Piece, Pinned, Portion, Source};
-pub use select_tree::PredicateTree;
 pub use simd::Bitmap;
 pub use sketch::Sketch;
-pub use store::{Rows, TupleStore};
+pub use store::Rows;
 
 /// Alignment that a block's first byte must have; its extents are aligned relative to it.
 pub const BLOCK_ALIGNMENT: usize = 64;

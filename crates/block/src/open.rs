@@ -16,8 +16,9 @@ use crate::layout::{
     VALIDITY, VALUES,
 };
 use crate::row_store::{Field, Form, RowStore, stride};
+use crate::store::TupleStore;
 use crate::stripe::{Bits, DictionaryStripe, StringStripe, Stripe, StripeStore, Values};
-use crate::{Block, Coding, LayoutKind, Rows, TupleStore, index};
+use crate::{Block, Coding, LayoutKind, Rows, index};
 
 /// What is believed of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -127,8 +128,8 @@ impl Directory {
                     if column >= store.columns() {
                         return Err(format!("an index is on column {column}, which is not there"));
                     }
-                    let stripe = store.bare_column(column).0;
-                    let index = index::open(bytes, section, &stripe, self.rows, trust == Trust::Nothing);
+                    let stripe = store.bare(column);
+                    let index = index::open(bytes, section, stripe, self.rows, trust == Trust::Nothing);
                     indices.push(index.map_err(|e| format!("an index of column {column}: {e}"))?);
                 }
                 other => return Err(format!("section kind {other} is not known")),
@@ -162,6 +163,7 @@ pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
 pub(crate) fn open_indices(
     bytes: Buffer,
     block: &Block,
+    pinned: &Block,
     trust: Trust,
 ) -> Checked<(Part, Vec<(usize, index::Index)>)> {
     let frame = Frame::read(bytes.as_slice(), bytes.len())?;
@@ -173,7 +175,7 @@ pub(crate) fn open_indices(
         return Err(format!("its indices are of {} rows, the block has {}", frame.rows, block.rows()));
     }
     let Places { sections, checked, .. } = frame.places(bytes.as_slice())?;
-    let indices = index::open_beside(&bytes, &sections, block, trust == Trust::Nothing)?;
+    let indices = index::open_beside(&bytes, &sections, (block, pinned), trust == Trust::Nothing)?;
     let store = Box::new(StripeStore { rows: frame.rows, stripes: Vec::new() });
     Ok((Part::new(bytes, frame.length, &frame.header, store, checked), indices))
 }

@@ -24,14 +24,15 @@ use std::sync::Arc;
 
 use arrow_buffer::{Buffer, NullBuffer};
 use simd::Bitmap;
-use types::{ColumnPredicate, ColumnStatistics, Result, Type};
+use types::{ColumnStatistics, Result, Type};
 use vector::Vector;
 
 use crate::access::ScanCost;
 use crate::block::{Part, corrupted};
 use crate::layout::{self, EXTENTS};
 use crate::open::{self, Directory, Trust};
-use crate::store::{ColumnCopy, Rows, TupleStore};
+use crate::store::{Rows, TupleStore};
+use crate::stripe::Stripe;
 use crate::{AccessCounters, Block, CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate};
 
 /// Brings the columns of one encoding.
@@ -358,6 +359,9 @@ impl TupleStore for Absent {
     fn columns(&self) -> usize {
         self.0.columns()
     }
+    fn bare(&self, column: usize) -> &Stripe {
+        self.refuse(column)
+    }
     fn ty(&self, column: usize) -> Type {
         self.0.directory.entries[column].ty
     }
@@ -374,9 +378,6 @@ impl TupleStore for Absent {
             _ => self.refuse(column),
         }
     }
-    fn prepare(&self, column: usize, _: &ColumnPredicate, _: &AccessCounters) -> PreparedPredicate {
-        self.refuse(column)
-    }
     fn select(
         &self,
         column: usize,
@@ -390,12 +391,6 @@ impl TupleStore for Absent {
     fn scan_cost(&self, column: usize) -> ScanCost {
         self.refuse(column)
     }
-    fn bare_column(&self, column: usize) -> ColumnCopy {
-        self.refuse(column)
-    }
-    fn whole_column(&self, column: usize) -> ColumnCopy {
-        self.refuse(column)
-    }
     fn fetch(&self, column: usize, _: Rows<'_>, _: &AccessCounters) -> Vector {
         self.refuse(column)
     }
@@ -406,9 +401,6 @@ impl TupleStore for Absent {
         self.refuse(column)
     }
     fn plain(&self, column: usize) -> Option<PlainSlice<'_>> {
-        self.refuse(column)
-    }
-    fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
         self.refuse(column)
     }
 }

@@ -15,13 +15,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
 use simd::{Bitmap, Plain};
-use types::{ColumnPredicate, ColumnStatistics, Physical, Type};
+use types::{Physical, Type};
 use vector::{Data, Strings, Vector};
 
 use crate::access::{self, ScanCost};
-use crate::store::{ColumnCopy, Rows, TupleStore};
+use crate::store::{Rows, TupleStore};
 use crate::stripe::{Bits, StringStripe, Stripe, Values};
 use crate::{AccessCounters, CodeSlice, Coding, PlainSlice, PreparedPredicate};
 
@@ -238,25 +238,8 @@ impl TupleStore for RowStore {
     fn columns(&self) -> usize {
         self.fields.len()
     }
-    fn ty(&self, column: usize) -> Type {
-        self.fields[column].column.ty
-    }
-    fn coding(&self, column: usize) -> Coding {
-        self.fields[column].column.coding
-    }
-    fn statistics(&self, column: usize) -> &ColumnStatistics {
-        &self.fields[column].column.statistics
-    }
-    fn validity(&self, column: usize) -> Option<&NullBuffer> {
-        self.fields[column].column.nulls.as_ref()
-    }
-    fn prepare(
-        &self,
-        column: usize,
-        predicate: &ColumnPredicate,
-        counters: &AccessCounters,
-    ) -> PreparedPredicate {
-        crate::predicate::prepare(&self.fields[column].column, column, self.rows, predicate, counters)
+    fn bare(&self, column: usize) -> &Stripe {
+        &self.fields[column].column
     }
     fn select(
         &self,
@@ -325,10 +308,7 @@ impl TupleStore for RowStore {
     fn field_bytes(&self, column: usize) -> usize {
         self.fields[column].form.width() * self.rows
     }
-    fn bare_column(&self, column: usize) -> ColumnCopy {
-        ColumnCopy(self.fields[column].column.clone())
-    }
-    fn whole_column(&self, column: usize) -> ColumnCopy {
+    fn whole(&self, column: usize) -> Stripe {
         let field = &self.fields[column];
         let values = match field.form {
             Form::Strings => {
@@ -346,7 +326,7 @@ impl TupleStore for RowStore {
             }
             _ => self.values(field, &Rows::Range(0..self.rows)),
         };
-        ColumnCopy(Stripe { values, ..field.column.clone() })
+        Stripe { values, ..field.column.clone() }
     }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         let field = &self.fields[column];
@@ -374,8 +354,5 @@ impl TupleStore for RowStore {
     }
     fn plain(&self, _column: usize) -> Option<PlainSlice<'_>> {
         None
-    }
-    fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
-        self.fields[column].column.dictionary.as_ref().map(|d| d.vector().clone())
     }
 }

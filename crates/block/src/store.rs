@@ -48,26 +48,34 @@ impl<'a> From<&'a Vec<u32>> for Rows<'a> {
     }
 }
 
-/// A column as this crate's indices read it.
-#[derive(Clone, Debug)]
-pub struct ColumnCopy(pub(crate) Stripe);
-
 /// The rows of a block under some layout. A column number or row out of range is a broken invariant and panics.
-pub trait TupleStore: Send + Sync + std::fmt::Debug {
+pub(crate) trait TupleStore: Send + Sync + std::fmt::Debug {
     fn rows(&self) -> usize;
     fn columns(&self) -> usize;
-    fn ty(&self, column: usize) -> Type;
-    fn coding(&self, column: usize) -> Coding;
-    fn statistics(&self, column: usize) -> &ColumnStatistics;
+    /// Everything of the column but perhaps its values.
+    fn bare(&self, column: usize) -> &Stripe;
+    fn ty(&self, column: usize) -> Type {
+        self.bare(column).ty
+    }
+    fn coding(&self, column: usize) -> Coding {
+        self.bare(column).coding
+    }
+    fn statistics(&self, column: usize) -> &ColumnStatistics {
+        &self.bare(column).statistics
+    }
     /// Present when the column holds a NULL.
-    fn validity(&self, column: usize) -> Option<&NullBuffer>;
+    fn validity(&self, column: usize) -> Option<&NullBuffer> {
+        self.bare(column).nulls.as_ref()
+    }
     /// Translates a predicate into the column's codes, once per block.
     fn prepare(
         &self,
         column: usize,
         predicate: &ColumnPredicate,
         counters: &AccessCounters,
-    ) -> PreparedPredicate;
+    ) -> PreparedPredicate {
+        crate::predicate::prepare(self.bare(column), column, self.rows(), predicate, counters)
+    }
     /// Drops from `selection`, whose bit 0 is row `rows.start`, the rows that do not pass.
     fn select(
         &self,
@@ -98,10 +106,10 @@ pub trait TupleStore: Send + Sync + std::fmt::Debug {
     fn field_bytes(&self, _column: usize) -> usize {
         0
     }
-    /// Everything of the column but perhaps its values.
-    fn bare_column(&self, column: usize) -> ColumnCopy;
     /// The column with all its values side by side; a copy where they do not lie so.
-    fn whole_column(&self, column: usize) -> ColumnCopy;
+    fn whole(&self, column: usize) -> Stripe {
+        self.bare(column).clone()
+    }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector;
     /// As `fetch`, but coded columns come as their codes (`Data::Coded`).
     fn fetch_codes(&self, column: usize, rows: Range<usize>, counters: &AccessCounters) -> Vector;
@@ -110,5 +118,7 @@ pub trait TupleStore: Send + Sync + std::fmt::Debug {
     /// The values of an uncoded numeric column.
     fn plain(&self, column: usize) -> Option<PlainSlice<'_>>;
     /// The sorted distinct values of a dictionary-coded column; the same allocation on every call.
-    fn dictionary(&self, column: usize) -> Option<Arc<Vector>>;
+    fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
+        self.bare(column).dictionary.as_ref().map(|d| d.vector().clone())
+    }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use simd::Bitmap;
-use types::{ColumnPredicate, ColumnStatistics, Type, Value};
+use types::{ColumnStatistics, Type, Value};
 use vector::{Data, Strings, Vector};
 
 use crate::access::{self, ScanCost};
-use crate::store::{ColumnCopy, Rows, TupleStore};
+use crate::store::{Rows, TupleStore};
 use crate::{AccessCounters, CodeSlice, Codes, Coding, PlainSlice, PreparedPredicate};
 
 /// A bitmap of the block, as words for selections and as Arrow's buffer for vectors.
@@ -165,25 +165,8 @@ impl TupleStore for StripeStore {
     fn columns(&self) -> usize {
         self.stripes.len()
     }
-    fn ty(&self, column: usize) -> Type {
-        self.stripes[column].ty
-    }
-    fn coding(&self, column: usize) -> Coding {
-        self.stripes[column].coding
-    }
-    fn statistics(&self, column: usize) -> &ColumnStatistics {
-        &self.stripes[column].statistics
-    }
-    fn validity(&self, column: usize) -> Option<&NullBuffer> {
-        self.stripes[column].nulls.as_ref()
-    }
-    fn prepare(
-        &self,
-        column: usize,
-        predicate: &ColumnPredicate,
-        counters: &AccessCounters,
-    ) -> PreparedPredicate {
-        crate::predicate::prepare(&self.stripes[column], column, self.rows, predicate, counters)
+    fn bare(&self, column: usize) -> &Stripe {
+        &self.stripes[column]
     }
     fn select(
         &self,
@@ -235,12 +218,6 @@ impl TupleStore for StripeStore {
             },
         }
     }
-    fn bare_column(&self, column: usize) -> ColumnCopy {
-        ColumnCopy(self.stripes[column].clone())
-    }
-    fn whole_column(&self, column: usize) -> ColumnCopy {
-        ColumnCopy(self.stripes[column].clone())
-    }
     fn fetch(&self, column: usize, rows: Rows<'_>, counters: &AccessCounters) -> Vector {
         crate::fetch::fetch(&self.stripes[column], rows, counters)
     }
@@ -267,8 +244,5 @@ impl TupleStore for StripeStore {
             Values::F64(v) => PlainSlice::F64(v),
             _ => return None,
         })
-    }
-    fn dictionary(&self, column: usize) -> Option<Arc<Vector>> {
-        self.stripes[column].dictionary.as_ref().map(|d| d.vector().clone())
     }
 }

@@ -99,19 +99,6 @@ impl Catalog {
         Ok(outcome)
     }
 
-    /// Takes over everything permanent of another database, in one commit; this one must be empty.
-    pub fn adopt(&self, other: &Snapshot) -> Result<()> {
-        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        if head.snapshot.tables().next().is_some() {
-            return Err(Error::internal("a database that holds tables takes over no others"));
-        }
-        let mut next = other.permanent();
-        next.version = head.snapshot.version() + 1;
-        let (next, number) = self.logged(&mut head, next)?;
-        drop(head);
-        self.publish(next, number)
-    }
-
     /// Brings blocks that a commit will add to the disk already: what is large about a commit need not be written while
     /// others wait for it. Nothing is lost when the commit does not follow.
     pub fn prepare(&self, blocks: &[Arc<Block>]) -> Result<()> {

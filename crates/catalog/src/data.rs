@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use block::{Bitmap, Block, EncodeOptions, Sketch};
 use pool::{Pool, SealedBlock};
-use types::{ColumnPredicate, ColumnStatistics, Error, Result, SqlState, Type};
+use types::{ColumnStatistics, Error, PredicateTree, Result, SqlState, Type};
 use vector::Batch;
 
 use crate::{BlockId, ZoneMap};
@@ -560,19 +560,35 @@ impl TableData {
         self.blocks.iter().map(|b| b.column_bytes(column) as u64).sum()
     }
 
-    /// Ordinals of the blocks in which rows may pass all of the predicates (column, predicate).
-    pub fn prune(&self, predicates: &[(usize, ColumnPredicate)]) -> Vec<u32> {
+    /// Ordinals of the blocks in which rows may satisfy the tree.
+    pub fn prune(&self, tree: &PredicateTree) -> Vec<u32> {
         let mut keep = vec![true; self.blocks.len()];
-        for (column, predicate) in predicates {
-            if self.zones.prune(*column, predicate, &mut keep) {
-                continue;
+        self.prune_by(tree, &mut keep);
+        (0..self.blocks.len() as u32).filter(|i| keep[*i as usize]).collect()
+    }
+
+    fn prune_by(&self, tree: &PredicateTree, keep: &mut [bool]) {
+        match tree {
+            PredicateTree::Leaf(column, predicate) => {
+                if self.zones.prune(*column, predicate, keep) {
+                    return;
+                }
+                for (keep, block) in keep.iter_mut().zip(&self.blocks).filter(|(keep, _)| **keep) {
+                    let s = block.statistics(*column);
+                    *keep = predicate.may_match(&s.min, &s.max, s.null_count, block.rows() as u64);
+                }
             }
-            for (keep, block) in keep.iter_mut().zip(&self.blocks).filter(|(keep, _)| **keep) {
-                let s = block.statistics(*column);
-                *keep = predicate.may_match(&s.min, &s.max, s.null_count, block.rows() as u64);
+            PredicateTree::And(parts) => parts.iter().for_each(|part| self.prune_by(part, keep)),
+            PredicateTree::Or(parts) => {
+                let mut some = vec![false; keep.len()];
+                for part in parts {
+                    let mut own = keep.to_vec();
+                    self.prune_by(part, &mut own);
+                    some.iter_mut().zip(own).for_each(|(some, own)| *some |= own);
+                }
+                keep.copy_from_slice(&some);
             }
         }
-        (0..self.blocks.len() as u32).filter(|i| keep[*i as usize]).collect()
     }
 
     /// Column sets that were found to be unique together, beside single columns, which their statistics tell.

@@ -34,7 +34,7 @@ pub use identity::{BlockId, PartId};
 pub use objects::{Macro, Sequence, View};
 pub use pool::SealedBlock;
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
-pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store};
+pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store, TEMPORARY, back_up};
 pub use table::{
     Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
 };

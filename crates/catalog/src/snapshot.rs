@@ -40,12 +40,6 @@ impl Snapshot {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
         Snapshot { version: 0, schemas: schemas.into(), macros: BTreeMap::new(), damaged: [].into() }
     }
-    /// The same without what ends with the process.
-    pub(crate) fn permanent(&self) -> Snapshot {
-        let mut permanent = self.clone();
-        permanent.schemas.insert(TEMPORARY_SCHEMA.to_owned(), SchemaEntry::default());
-        permanent
-    }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
         self.version

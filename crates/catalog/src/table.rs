@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
-use types::{ColumnStatistics, Schema};
+use types::{ColumnStatistics, ReferentialAction, Schema};
 
 use crate::TableData;
 
@@ -73,6 +73,8 @@ pub struct ForeignKey {
     pub parent: TableId,
     /// Positions in the parent, a declared key of it.
     pub parent_columns: Vec<usize>,
+    pub on_delete: ReferentialAction,
+    pub on_update: ReferentialAction,
 }
 
 /// What `WITH (...)` says.

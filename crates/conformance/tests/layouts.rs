@@ -83,3 +83,39 @@ fn a_condition_chooses_blocks() {
     let error = session.query("ALTER TABLE t SET (layout = row)").map(|_| ()).unwrap_err();
     assert_eq!(error.state().code(), "25001");
 }
+
+#[test]
+fn explain_analyze_counts_the_ways_of_predicates() {
+    let session = session();
+    session
+        .query("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER) WITH (block_size = '64KB')")
+        .expect("creates");
+    session
+        .query("INSERT INTO t SELECT i, i * 7919 % 100003, i * 31 % 1009 FROM range(100000) AS r(i)")
+        .expect("inserts");
+    let ways = |query: &str| -> String {
+        let plan = session.query(&format!("EXPLAIN ANALYZE {query}")).expect("runs");
+        let lines: Vec<String> =
+            (0..plan.rows()).map(|row| plan.value(row, 0).as_text().unwrap_or_default().to_owned()).collect();
+        let found = lines.iter().find_map(|line| Some(line.split_once("access paths ")?.1.to_owned()));
+        found.unwrap_or_else(|| panic!("{}", lines.join("\n")))
+    };
+    let blocks =
+        session.database().catalog().snapshot().table(None, "t").expect("is there").data.blocks().len();
+    assert!(blocks > 5, "{blocks}");
+    assert_eq!(ways("SELECT count(*) FROM t WHERE b = 50000"), format!("{blocks} scan"));
+    session.query("CREATE INDEX ON t USING csbtree (b)").expect("indexes");
+    assert_eq!(ways("SELECT count(*) FROM t WHERE b = 50000"), format!("{blocks} csbtree"));
+    // Of the rows of the tree those few are looked at that a scan would look for.
+    let both = ways("SELECT count(*) FROM t WHERE c = 7 AND b BETWEEN 50000 AND 50040");
+    assert!(both.contains("csbtree") && both.contains("probe") && !both.contains("scan"), "{both}");
+    // A disjunction over two columns, the second only where the first has not decided.
+    let query = "SELECT count(*) FROM t WHERE b = 50000 OR c = 7";
+    assert_eq!(ways(query), format!("{blocks} csbtree, {blocks} scan"));
+    let found = number(&session, query);
+    session.query("SET block_predicates = off").expect("is a switch");
+    assert_eq!(number(&session, query), found);
+    session.query("RESET block_predicates").expect("is a switch");
+    session.query("SET predicates_on_codes = off").expect("is a switch");
+    assert_eq!(number(&session, query), found);
+}

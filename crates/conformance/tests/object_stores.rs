@@ -95,6 +95,55 @@ impl Drop for Place {
     }
 }
 
+/// A database of this machine whose files are put into a bucket is read there, and only what is needed of it.
+#[test]
+fn a_database_in_a_store_is_read() {
+    let place = Place::new();
+    let folder = std::env::temp_dir().join(format!("quickstep-remote-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let (database, _) = Database::on_disk(&folder.to_string_lossy(), Options::default()).unwrap();
+    let session = database.session();
+    session
+        .query("CREATE TABLE t AS SELECT i AS a, i % 10 AS b, 'text ' || i * 19 AS c FROM generate_series(1, 300000) AS s(i)")
+        .unwrap();
+    session.query("CHECKPOINT").unwrap();
+    session.query("INSERT INTO t VALUES (300001, 1, 'in the log')").unwrap();
+    for name in pool::files::FileManager::list(&pool::files::LocalFiles::new(&folder), "").unwrap() {
+        let name = name.name;
+        let bytes = std::fs::read(folder.join(&name)).unwrap();
+        place.server.put(&format!("public/databases/mine/{name}"), &bytes);
+        place.server.put(&format!("account/public/databases/mine/{name}"), &bytes);
+    }
+    drop((session, database));
+    let _ = std::fs::remove_dir_all(&folder);
+    for url in ["s3://public/databases/mine", "gs://public/databases/mine/", "az://public/databases/mine"] {
+        place.server.requests();
+        let (there, _) =
+            Database::on_disk(url, Options::default()).unwrap_or_else(|e| panic!("{url}: {e:?}"));
+        let session = there.session();
+        let sum = session.query("SELECT count(*), sum(b), min(a) FROM t").unwrap();
+        assert_eq!(sum.value(0, 0).as_i64(), Some(300_001), "{url}");
+        assert_eq!(sum.value(0, 1).as_i128(), Some(1_350_001), "{url}");
+        let bytes: usize = place
+            .server
+            .requests()
+            .iter()
+            .filter_map(|request| {
+                let (from, to) = request.split_once("bytes=")?.1.split_once('-')?;
+                Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)
+            })
+            .sum();
+        let all: usize = place.server.state().objects.values().map(Vec::len).sum();
+        assert!(bytes * 4 < all, "{url}: {bytes} of {all}");
+        let last = session.query("SELECT c FROM t WHERE a > 299999 ORDER BY a").unwrap();
+        assert_eq!(last.value(1, 0).as_text(), Some("in the log"), "{url}");
+        let error = session.query("DELETE FROM t").unwrap_err();
+        assert_eq!(error.state(), SqlState::ReadOnly, "{error}");
+    }
+    let missing = Database::on_disk("s3://public/databases/none", Options::default());
+    assert_eq!(missing.map(|_| ()).unwrap_err().state(), SqlState::UndefinedFile);
+}
+
 #[test]
 fn every_format_is_written_and_read_back() {
     let place = Place::with_table();

@@ -24,6 +24,12 @@ pub struct Options {
     pub read_only: bool,
 }
 
+impl Options {
+    fn access(&self) -> Access {
+        if self.read_only { Access::Read } else { Access::Write }
+    }
+}
+
 /// A database, in memory or in a directory. Clones are handles to the same one; it ends with the last handle.
 #[derive(Clone)]
 pub struct Database {
@@ -41,6 +47,8 @@ pub(crate) struct Shared {
     pub store: Option<Arc<Store>>,
     /// Where statements put what does not fit memory.
     temporary: RwLock<Arc<dyn FileManager>>,
+    /// The folder for that, and for blocks, where nobody names one: the database's own, or the machine's.
+    own_temporary: PathBuf,
 }
 
 impl Drop for Shared {
@@ -53,30 +61,30 @@ impl Drop for Shared {
     }
 }
 
-/// The folder for temporary files where nobody named one.
-fn default_temporary() -> Arc<dyn FileManager> {
-    Arc::new(LocalFiles::new(std::env::temp_dir()))
-}
-
 impl Database {
     pub fn in_memory(options: Options) -> Result<Database> {
         let pool = Self::pool(&options);
-        Self::with(options, pool, Catalog::new(), None)
+        Self::with(options, pool, Catalog::new(), None, std::env::temp_dir())
     }
 
     fn pool(options: &Options) -> Pool {
         let limit = options.memory_bytes.unwrap_or_else(memory::default_limit_bytes);
-        let pool = Pool::evicting(Budget::process_wide(limit));
-        pool.set_temporary_folder(Some(&std::env::temp_dir()));
-        pool
+        Pool::evicting(Budget::process_wide(limit))
     }
 
-    fn with(options: Options, pool: Pool, catalog: Catalog, store: Option<Arc<Store>>) -> Result<Database> {
+    fn with(
+        options: Options,
+        pool: Pool,
+        catalog: Catalog,
+        store: Option<Arc<Store>>,
+        temporary: PathBuf,
+    ) -> Result<Database> {
         let workers = match options.workers {
             Some(workers) => checked_workers(workers)?,
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let budget = pool.budget().clone();
+        pool.set_temporary_folder(Some(&temporary));
         let shared = Shared {
             definitions: Default::default(),
             catalog,
@@ -85,7 +93,8 @@ impl Database {
             scheduler: Scheduler::new(workers),
             background: Background::default(),
             store,
-            temporary: RwLock::new(default_temporary()),
+            temporary: RwLock::new(Arc::new(LocalFiles::new(&temporary))),
+            own_temporary: temporary,
         };
         Ok(Database { shared: Arc::new(shared) })
     }
@@ -99,13 +108,37 @@ impl Database {
         }
     }
 
-    /// Opens a database on disk, and tells what was found on the way.
+    /// Opens a database on disk, and tells what was found on the way. An address of an object store, such as
+    /// `s3://bucket/directory`, is opened for reading.
     pub fn on_disk(path: &str, options: Options) -> Result<(Database, OpenReport)> {
-        let access = if options.read_only { Access::Read } else { Access::Write };
-        let files = crate::upkeep::directory(path, access)?;
+        if formats::remote::is_remote(path) {
+            // Stores have neither locks nor renames, so a database there is read as it is.
+            let options = Options { read_only: true, ..options };
+            return Self::over(Arc::new(formats::remote::RemoteFiles::new(path)), options);
+        }
+        let files = crate::upkeep::directory(path, options.access())?;
+        // Who reads only writes nothing into the directory.
+        Self::of_files(files, options, |writes| match writes {
+            true => crate::upkeep::temporary_folder(path),
+            false => Ok(std::env::temp_dir()),
+        })
+    }
+
+    /// As `on_disk`, whatever kind of files they are.
+    pub fn over(files: Arc<dyn FileManager>, options: Options) -> Result<(Database, OpenReport)> {
+        Self::of_files(files, options, |_| Ok(std::env::temp_dir()))
+    }
+
+    /// `temporary` says where its temporary files go, by whether it can be written.
+    fn of_files(
+        files: Arc<dyn FileManager>,
+        options: Options,
+        temporary: impl FnOnce(bool) -> Result<PathBuf>,
+    ) -> Result<(Database, OpenReport)> {
         let pool = Self::pool(&options);
-        let opened = Store::open(files, &pool, access)?;
-        let database = Self::with(options, pool, opened.catalog, Some(opened.store))?;
+        let opened = Store::open(files, &pool, options.access())?;
+        let temporary = temporary(!opened.store.is_read_only())?;
+        let database = Self::with(options, pool, opened.catalog, Some(opened.store), temporary)?;
         database.keep_up()?;
         Ok((database, opened.report))
     }
@@ -138,11 +171,11 @@ impl Database {
         folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Sets it, for blocks evicted and statements begun from now on: to the machine's own without a value. The folder must
-    /// be there: a misspelt name is told now, and not by a statement that needs it. `''` is for tables: their blocks stay
+    /// Sets it, for blocks evicted and statements begun from now on: without a value to the database's own, or in memory
+    /// to the machine's. The folder must be there: a misspelt name is told now, and not by a statement that needs it. `''` is for tables: their blocks stay
     /// in memory then.
     pub fn set_temp_directory(&self, folder: Option<&str>) -> Result<()> {
-        let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
+        let folder = folder.map_or_else(|| self.shared.own_temporary.clone(), PathBuf::from);
         if folder.as_os_str().is_empty() {
             self.shared.pool.set_temporary_folder(None);
             return Ok(());

@@ -178,7 +178,8 @@ impl Session {
                 )));
             }
         }
-        Ok(ForeignKey { name: None, columns: own, parent, parent_columns })
+        let (on_delete, on_update) = (key.on_delete, key.on_update);
+        Ok(ForeignKey { name: None, columns: own, parent, parent_columns, on_delete, on_update })
     }
 
     pub(crate) fn drop_tables(

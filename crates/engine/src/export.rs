@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use catalog::{ForeignKey, Snapshot, Table, TableId};
-use types::{Error, Result, SqlState};
+use types::{Error, ReferentialAction, Result, SqlState};
 
 use crate::Session;
 use crate::result::ResultSet;
@@ -61,13 +61,19 @@ fn create_table(table: &Table) -> String {
 }
 
 fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
+    let action = |event: &str, action: ReferentialAction| match action {
+        ReferentialAction::NoAction => String::new(),
+        action => format!(" ON {event} {}", action.name()),
+    };
     format!(
-        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({});\n",
+        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}){}{};\n",
         qualified(&table.schema, &table.name),
         quoted(&key.constraint_name(&table.name, &table.columns)),
         listed(table, &key.columns),
         qualified(&parent.schema, &parent.name),
-        listed(parent, &key.parent_columns)
+        listed(parent, &key.parent_columns),
+        action("DELETE", key.on_delete),
+        action("UPDATE", key.on_update)
     )
 }
 

@@ -62,6 +62,7 @@ mod insert;
 mod modify;
 mod progress;
 mod recursion;
+mod referential;
 mod relations;
 mod reorganize;
 mod result;

@@ -17,6 +17,7 @@ use types::{Error, Result, Schema, SqlState, Value};
 use vector::Batch;
 
 use crate::Session;
+use crate::referential::{Fate, Renewed, wants_renewed};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Purpose, cancelled, conform, result_schema};
@@ -38,7 +39,10 @@ impl Session {
         let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
         let batches = conform(run.result.batches, &schema)?;
         let returned = schema.len() - returning.unwrap_or(0);
-        let mut changes = Changes::new(kind, &known, conflict);
+        let deletes = kind == ModificationKind::Merge;
+        let track = kind != ModificationKind::Delete
+            && wants_renewed(&self.snapshot(), known.id, assigned.as_deref(), deletes);
+        let mut changes = Changes::new(kind, &known, conflict, track);
         let mut rows = Vec::new();
         for batch in batches {
             self.go_on()?;
@@ -47,13 +51,21 @@ impl Session {
                 rows.push(rows_of(&batch, returned..schema.len(), &kept));
             }
         }
-        let Changes { doomed, fresh, count, .. } = changes;
+        let Changes { doomed, fresh, renewed, count, .. } = changes;
+        let batches = if renewed.is_empty() { vec![] } else { fresh.clone() };
         let added = self.encoded(&known, fresh)?;
         let stored = known.data.stored();
         let deleted: Vec<(BlockId, Arc<Bitmap>)> =
             doomed.into_iter().map(|(ordinal, rows)| (stored[ordinal as usize].id, Arc::new(rows))).collect();
         if count > 0 {
-            self.change_rows(RowChanges { table: known.id, deleted, added, assigned })?;
+            let fate = match kind {
+                ModificationKind::Delete => Fate::Deleted,
+                ModificationKind::Update | ModificationKind::Insert => Fate::Updated,
+                ModificationKind::Merge => Fate::AsRenewed,
+            };
+            let place = |((ordinal, row), new)| ((stored[ordinal as usize].id, row), new);
+            let renewed = Renewed { places: renewed.into_iter().map(place).collect(), batches };
+            self.change_rows(RowChanges { table: known.id, deleted, added, assigned, fate, renewed })?;
         }
         let tag = match kind {
             ModificationKind::Insert => format!("INSERT 0 {count}"),
@@ -71,7 +83,7 @@ impl Session {
     }
 
     /// New rows as blocks of the table, in their order; many rows are encoded by as many threads as there are workers.
-    fn encoded(&self, table: &Table, batches: Vec<Batch>) -> Result<Vec<SealedBlock>> {
+    pub(crate) fn encoded(&self, table: &Table, batches: Vec<Batch>) -> Result<Vec<SealedBlock>> {
         let rows: usize = batches.iter().map(|b| b.rows).sum();
         let threads = self.database.workers().min(rows / ROWS_A_THREAD_MIN).max(1);
         let part = |batches: &[Batch]| -> Result<Vec<SealedBlock>> {
@@ -158,13 +170,17 @@ struct Changes<'a> {
     doomed: BTreeMap<u32, Bitmap>,
     /// New rows, as they conform to the table.
     fresh: Vec<Batch>,
+    /// If somebody wants to know: of old versions of rows, block's ordinal and row; of the new ones, batch and row.
+    track: bool,
+    renewed: Vec<((u32, u32), (u32, u32))>,
     count: usize,
 }
 
 impl<'a> Changes<'a> {
-    fn new(kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>) -> Self {
+    fn new(kind: ModificationKind, table: &'a Table, conflict: Option<Conflict>, track: bool) -> Self {
         let keys = conflict.iter().flat_map(|c| &c.keys).map(|_| HashSet::new()).collect();
-        Changes { kind, table, conflict, keys, doomed: BTreeMap::new(), fresh: Vec::new(), count: 0 }
+        let (doomed, fresh, renewed) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Changes { kind, table, conflict, keys, doomed, fresh, track, renewed, count: 0 }
     }
 
     /// Takes note of a batch; the rows of it that something is done for.
@@ -182,6 +198,10 @@ impl<'a> Changes<'a> {
             if done {
                 kept.push(row as u32);
                 if action != RowAction::Delete {
+                    if self.track && action == RowAction::Update {
+                        let new = (self.fresh.len() as u32, fresh.len() as u32);
+                        self.renewed.push((old_version(batch, row)?, new));
+                    }
                     fresh.push(row as u32);
                 }
             }
@@ -219,9 +239,7 @@ impl<'a> Changes<'a> {
 
     /// Whether the row is not doomed yet, which it is now.
     fn doom(&mut self, batch: &Batch, row: usize) -> Result<bool> {
-        let reference = batch.columns[1].value(row).as_i64();
-        let reference = reference.ok_or_else(|| Error::internal("no row to change"))?;
-        let (ordinal, place) = referenced_row(reference);
+        let (ordinal, place) = old_version(batch, row)?;
         let Some(stored) = self.table.data.stored().get(ordinal as usize) else {
             return Err(Error::internal("a row to change is in no block"));
         };
@@ -237,6 +255,12 @@ impl<'a> Changes<'a> {
             ModificationKind::Insert => Err(twice("ON CONFLICT DO UPDATE")),
         }
     }
+}
+
+/// Ordinal of the block and number of the row that a modification's row is about.
+fn old_version(batch: &Batch, row: usize) -> Result<(u32, u32)> {
+    let reference = batch.columns[1].value(row).as_i64();
+    Ok(referenced_row(reference.ok_or_else(|| Error::internal("no row to change"))?))
 }
 
 /// Some rows of some columns of a batch.
@@ -257,7 +281,7 @@ fn twice(command: &str) -> Error {
 }
 
 /// New rows with the types of the table's columns, and no NULL where there may be none.
-fn conforming(table: &Table, batch: Batch) -> Result<Batch> {
+pub(crate) fn conforming(table: &Table, batch: Batch) -> Result<Batch> {
     let mut columns = Vec::with_capacity(batch.columns.len());
     for (column, field) in batch.columns.into_iter().zip(table.columns.fields()) {
         if !field.nullable && column.has_nulls() {

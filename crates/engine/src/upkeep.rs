@@ -1,10 +1,10 @@
 //! Databases on disk: their directory, checkpoints by themselves and by statement, checks, backups.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Access, Store};
+use catalog::{Access, Store, TEMPORARY};
 use pool::files::{FileManager, LocalFiles};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
@@ -15,6 +15,16 @@ use crate::{Database, Session};
 
 /// How often a log is looked at that may have become long.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The folder for what does not fit the memory of who writes the database in this directory. What is left there by a
+/// process that was killed goes when the database is opened.
+pub(crate) fn temporary_folder(path: &str) -> Result<PathBuf> {
+    let folder = Path::new(path).join(TEMPORARY);
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        Error::new(SqlState::IoError, format!("cannot make the directory \"{}\": {e}", folder.display()))
+    })?;
+    Ok(folder)
+}
 
 /// The files of a database's directory, which is made for writing when it is not there. A file, or a directory that
 /// holds something else, is refused.
@@ -141,13 +151,7 @@ impl Session {
     /// BACKUP DATABASE TO: everything that this session sees now, as a database of its own.
     pub(crate) fn backup_database(&self, path: &str) -> Result<ResultSet> {
         let files = directory(path, Access::Write)?;
-        if !files.list("")?.is_empty() {
-            let message = format!("\"{path}\" holds a database already");
-            return Err(Error::new(SqlState::DuplicateObject, message).with_hint("name a new directory"));
-        }
-        let opened = Store::open(files, &self.database.shared.pool, Access::Write)?;
-        opened.catalog.adopt(&self.snapshot())?;
-        opened.store.checkpoint()?;
+        catalog::back_up(&self.snapshot(), &*files)?;
         Ok(ResultSet::done("BACKUP DATABASE"))
     }
 }

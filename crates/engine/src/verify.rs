@@ -18,9 +18,10 @@ use catalog::{BlockId, Change, SealedBlock, Snapshot, StoredBlock, Table, TableI
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_referenced, check_unique};
+use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_unique};
+use crate::referential::{Doomed, Fate, Renewed, Step};
 
-/// What a statement does to the rows of a table.
+/// What is done to the rows of a table.
 pub(crate) struct RowChanges {
     pub table: TableId,
     /// Per block, one bit a row, set for those that go.
@@ -28,98 +29,60 @@ pub(crate) struct RowChanges {
     pub added: Vec<SealedBlock>,
     /// An UPDATE: the columns that may have other values than before.
     pub assigned: Option<Vec<usize>>,
+    pub fate: Fate,
+    pub renewed: Renewed,
 }
 
 impl RowChanges {
     pub fn added(table: TableId, added: Vec<SealedBlock>) -> Self {
-        RowChanges { table, deleted: vec![], added, assigned: None }
-    }
-    fn touches(&self, columns: &[usize]) -> bool {
-        self.assigned.as_ref().is_none_or(|assigned| columns.iter().any(|c| assigned.contains(c)))
+        let (fate, renewed) = (Fate::Deleted, Renewed::default());
+        RowChanges { table, deleted: vec![], added, assigned: None, fate, renewed }
     }
 }
 
 impl Session {
-    /// Makes the changes in the running transaction, once the keys are proved to hold.
-    pub(crate) fn change_rows(&self, changes: RowChanges) -> Result<()> {
-        let id = changes.table;
+    /// Makes the changes of one table in the running transaction, once its checks and keys are proved to hold. What
+    /// they mean to other tables is left to the caller.
+    pub(crate) fn make_step(&self, changes: RowChanges) -> Result<Step> {
+        let RowChanges { table: id, deleted, added, assigned, fate, renewed } = changes;
         let before = table(&self.snapshot(), id)?;
-        let left = match changes.deleted.is_empty() {
+        let left = match deleted.is_empty() {
             true => before.data.clone(),
-            false => Arc::new(before.data.delete(&changes.deleted)?),
+            false => Arc::new(before.data.delete(&deleted)?),
         };
-        let fresh: Vec<LiveBlock> = changes.added.iter().map(|b| b.block.clone().into()).collect();
+        let fresh: Vec<LiveBlock> = added.iter().map(|b| b.block.clone().into()).collect();
+        let doomed = deleted.iter().filter_map(|(id, rows)| {
+            let stored = before.data.stored().iter().find(|stored| stored.id == *id)?;
+            Some(Doomed { id: *id, block: stored.block.clone(), rows: rows.clone() })
+        });
+        let doomed = doomed.collect();
+        let after = left.clone();
+        let mut step = Step { before: before.clone(), doomed, fate, assigned, renewed, fresh, after };
         let go_on = || self.go_on();
         if !before.checks.is_empty() {
-            self.verify_checks(&before, &fresh, &self.relations())?;
+            self.verify_checks(&before, &step.fresh, &self.relations())?;
         }
-        let keys: Vec<_> = before.keys.iter().filter(|key| changes.touches(&key.columns)).collect();
-        if !fresh.is_empty() && !keys.is_empty() {
+        let keys: Vec<_> = before.keys.iter().filter(|key| step.touches(&key.columns)).collect();
+        if !step.fresh.is_empty() && !keys.is_empty() {
             let old = LiveBlock::all(&left);
             for key in keys {
                 let name = key.constraint_name(&before.name, &before.columns);
-                check_unique(&before.columns, &name, &key.columns, &old, &fresh, &go_on)?;
+                check_unique(&before.columns, &name, &key.columns, &old, &step.fresh, &go_on)?;
             }
         }
         drop(left);
         let pool = &self.database.shared.pool;
         self.commit(|draft| {
-            if !changes.deleted.is_empty() {
-                draft.delete(id, &changes.deleted)?;
+            if !deleted.is_empty() {
+                draft.delete(id, &deleted)?;
             }
-            if !changes.added.is_empty() {
-                draft.append_merging(id, None, changes.added.clone(), pool)?;
+            if !added.is_empty() {
+                draft.append_merging(id, None, added, pool)?;
             }
             Ok(())
         })?;
-        let after = self.snapshot();
-        let foreign = before.foreign_keys.iter().filter(|key| changes.touches(&key.columns));
-        for key in foreign.filter(|_| !fresh.is_empty()) {
-            let parent = table(&after, key.parent)?;
-            check_child(&before, key, &fresh, &parent, &go_on)?;
-        }
-        if !changes.deleted.is_empty() {
-            self.check_children(&before, &changes, &after)?;
-        }
-        Ok(())
-    }
-
-    /// No row of another table refers to a key that the changes take away.
-    fn check_children(&self, before: &Table, changes: &RowChanges, after: &Snapshot) -> Result<()> {
-        let children: Vec<(Arc<Table>, catalog::ForeignKey)> = after
-            .tables()
-            .flat_map(|child| child.foreign_keys.iter().map(move |key| (child.clone(), key.clone())))
-            .filter(|(_, key)| key.parent == before.id && changes.touches(&key.parent_columns))
-            .collect();
-        if children.is_empty() {
-            return Ok(());
-        }
-        let doomed: Vec<LiveBlock> = changes
-            .deleted
-            .iter()
-            .filter_map(|(id, rows)| {
-                let stored = before.data.stored().iter().find(|stored| stored.id == *id)?;
-                let mut live = Bitmap::empty(rows.len());
-                live.or(rows);
-                let deleted = catalog::Deleted::from_live(live).map(Arc::new);
-                Some(LiveBlock { block: stored.block.clone(), deleted })
-            })
-            .collect();
-        let parent = LiveBlock::all(&table(after, before.id)?.data);
-        for (child, key) in children {
-            let name = key.constraint_name(&child.name, &child.columns);
-            let of_parent = |blocks| Keyed {
-                name: &before.name,
-                schema: &before.columns,
-                columns: &key.parent_columns,
-                blocks,
-            };
-            let rows = LiveBlock::all(&child.data);
-            let of_child =
-                Keyed { name: &child.name, schema: &child.columns, columns: &key.columns, blocks: &rows };
-            check_referenced(&name, of_parent(&doomed), of_parent(&parent), of_child, &|| self.go_on())?;
-        }
-        Ok(())
+        step.after = table(&self.snapshot(), id)?.data.clone();
+        Ok(step)
     }
 
     /// Proves the keys of a transaction's changes beside what others have changed since it began.
@@ -225,7 +188,7 @@ impl Session {
     }
 }
 
-fn check_child(
+pub(crate) fn check_child(
     child: &Table,
     key: &catalog::ForeignKey,
     rows: &[LiveBlock],

@@ -69,6 +69,7 @@ impl<T: Word> Owned<T> {
         Self::with(len, alloc_zeroed)
     }
 
+    // SAFETY: `allocate` is a function of `std::alloc` that asks for a layout that is not empty.
     fn with(len: usize, allocate: unsafe fn(Layout) -> *mut u8) -> Self {
         if len == 0 {
             return Owned { base: NonNull::dangling(), start: NonNull::dangling(), len };

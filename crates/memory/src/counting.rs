@@ -85,6 +85,7 @@ fn flush(bytes: i64) {
 // nothing (the thread's word is a constant-initialised cell) and does not unwind (it neither
 // panics nor calls foreign code).
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
+    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is `A`'s.
         let pointer = unsafe { self.0.alloc(layout) };
@@ -94,12 +95,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         pointer
     }
 
+    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: `pointer` came from `A` with this layout, as the caller promises of us.
         unsafe { self.0.dealloc(pointer, layout) };
         count(-(layout.size() as i64));
     }
 
+    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`.
         let pointer = unsafe { self.0.alloc_zeroed(layout) };
@@ -109,6 +112,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         pointer
     }
 
+    // SAFETY: who calls keeps the contract of `GlobalAlloc`.
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: as in `dealloc`, and `new_size` is what the caller promises to be valid.
         let moved = unsafe { self.0.realloc(pointer, layout, new_size) };

@@ -39,10 +39,9 @@ impl SlotRange {
         FrozenSlots(Arc::new(self))
     }
 
-    /// Provides all pages now.
+    /// Provides all pages now. The writes are volatile, since the compiler would see no point in others.
     pub(crate) fn touch(&mut self) {
         for page in self.chunks_mut(4096) {
-            // A volatile write, since the compiler would see no point in writing what it read.
             // SAFETY: `page` is a live exclusive reference to at least one byte.
             unsafe { std::ptr::write_volatile(page.as_mut_ptr(), 0) };
         }

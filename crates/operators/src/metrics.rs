@@ -1,5 +1,6 @@
 //! Counters per plan node, for EXPLAIN ANALYZE. Work orders count locally and add once at their end.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,6 +9,9 @@ use plan::print::NodeMetrics;
 
 /// What a node had to read from files to have its blocks' columns.
 pub const BYTES_READ: &str = "bytes read from files";
+
+/// How often blocks evaluated a predicate in which way.
+pub const ACCESS_PATHS: &str = "access paths";
 
 #[derive(Default)]
 struct Counters {
@@ -18,10 +22,24 @@ struct Counters {
     notes: Mutex<Vec<(String, Note)>>,
 }
 
-/// A further fact of a node. Numbers of one name add up; texts overwrite.
+/// A further fact of a node. Numbers of one name add up; texts overwrite; tallies have a number a kind.
 enum Note {
     Number(u64),
     Text(String),
+    Tally(BTreeMap<&'static str, u64>),
+}
+
+impl Note {
+    fn shown(&self) -> String {
+        match self {
+            Note::Number(n) => n.to_string(),
+            Note::Text(text) => text.clone(),
+            Note::Tally(kinds) => {
+                let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+                kinds.join(", ")
+            }
+        }
+    }
 }
 
 pub struct Metrics {
@@ -44,6 +62,14 @@ impl Metrics {
     pub fn count(&self, node: NodeId, name: &str, amount: u64) {
         self.note(node, name, Note::Number(amount));
     }
+    /// Adds to the number of one kind: predicates by the way that they were evaluated.
+    pub fn tally(&self, node: NodeId, name: &str, kinds: impl Iterator<Item = &'static str>) {
+        let mut counted = BTreeMap::new();
+        kinds.for_each(|kind| *counted.entry(kind).or_default() += 1);
+        if !counted.is_empty() {
+            self.note(node, name, Note::Tally(counted));
+        }
+    }
     /// States a fact in words: which kind of table was built.
     pub fn state(&self, node: NodeId, name: &str, value: impl Into<String>) {
         self.note(node, name, Note::Text(value.into()));
@@ -53,6 +79,9 @@ impl Metrics {
         let Ok(mut notes) = counters.notes.lock() else { return };
         match (notes.iter_mut().find(|(n, _)| n == name), note) {
             (Some((_, Note::Number(sum))), Note::Number(more)) => *sum += more,
+            (Some((_, Note::Tally(sums))), Note::Tally(more)) => {
+                more.into_iter().for_each(|(kind, n)| *sums.entry(kind).or_default() += n);
+            }
             (Some((_, slot)), note) => *slot = note,
             (None, note) => notes.push((name.to_owned(), note)),
         }
@@ -61,18 +90,7 @@ impl Metrics {
         let Some(counters) = self.nodes.get(node.0 as usize) else { return NodeMetrics::default() };
         let notes = counters.notes.lock().map_or_else(
             |_| Vec::new(),
-            |notes| {
-                notes
-                    .iter()
-                    .map(|(name, note)| {
-                        let value = match note {
-                            Note::Number(n) => n.to_string(),
-                            Note::Text(text) => text.clone(),
-                        };
-                        (name.clone(), value)
-                    })
-                    .collect()
-            },
+            |notes| notes.iter().map(|(name, note)| (name.clone(), note.shown())).collect(),
         );
         NodeMetrics {
             rows: counters.rows.load(Ordering::Relaxed),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use types::{ColumnPredicate, Sample, Type, Value};
+use types::{ColumnPredicate, PredicateTree, Sample, Type, Value};
 
 use crate::{AggregateCall, Expr, FileSource, Pruning, Series, SortKey, TableId, WindowCall};
 
@@ -117,6 +117,8 @@ pub enum PhysicalNode {
         fetched: Vec<OutputColumn>,
         /// Evaluated in the block, on codes: (position in `columns`, predicate); all must hold.
         predicates: Vec<(usize, ColumnPredicate)>,
+        /// Disjunctions over several of `columns`, evaluated in the block likewise.
+        trees: Vec<PredicateTree>,
         /// Further conjuncts over the fetched columns (`Input(i)` is `columns[i]`), cheapest and most selective first.
         filters: Vec<Expr>,
         /// Filled by joins above.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use types::{ColumnPredicate, Sample, SampleOf, Type};
+use types::{ColumnPredicate, PredicateTree, Sample, SampleOf, Type};
 
 use crate::{
     ColumnTable, Expr, ExprKind, JoinKind, JoinOutput, LogicalPlan, NodeId, PhysicalNode, PhysicalPlan,
@@ -342,6 +342,21 @@ pub fn column_predicate(column: &str, ty: Type, predicate: &ColumnPredicate) -> 
     }
 }
 
+/// A pushed-down condition on several columns.
+fn predicate_tree(tree: &PredicateTree, columns: &[crate::OutputColumn]) -> String {
+    let all = |parts: &[PredicateTree], word: &str| {
+        let parts: Vec<String> = parts.iter().map(|part| predicate_tree(part, columns)).collect();
+        format!("({})", parts.join(word))
+    };
+    match tree {
+        PredicateTree::Leaf(at, predicate) => {
+            column_predicate(&columns[*at].name, columns[*at].ty, predicate)
+        }
+        PredicateTree::And(parts) => all(parts, " AND "),
+        PredicateTree::Or(parts) => all(parts, " OR "),
+    }
+}
+
 /// What a node did, for EXPLAIN ANALYZE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeMetrics {
@@ -374,12 +389,13 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
         |columns: &[crate::OutputColumn]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let input_names = |p: &PhysicalPlan| names_of(&p.output);
     match &plan.node {
-        N::TableScan { name, sample, fetched, predicates, filters, runtime_filters, .. } => {
+        N::TableScan { name, sample, fetched, predicates, trees, filters, runtime_filters, .. } => {
             let show = name_in(names_of(fetched));
             let mut parts: Vec<String> = predicates
                 .iter()
                 .map(|(c, p)| column_predicate(&fetched[*c].name, fetched[*c].ty, p))
                 .collect();
+            parts.extend(trees.iter().map(|tree| predicate_tree(tree, fetched)));
             parts.extend(filters.iter().map(|f| format!("({})", expression(f, &show))));
             parts.extend(
                 runtime_filters

@@ -1,6 +1,6 @@
 //! Statements as inert data: what `sql` hands to `engine`.
 
-use types::{Field, Value};
+use types::{Field, ReferentialAction, Value};
 
 use crate::modification::{AlterSequence, CreateSequence, Identity, Modification, TransactionCommand};
 use crate::{FileSource, LogicalQuery, TableId};
@@ -28,6 +28,8 @@ pub struct ForeignKey {
     pub parent: ObjectName,
     /// Empty: the parent's primary key.
     pub parent_columns: Vec<String>,
+    pub on_delete: ReferentialAction,
+    pub on_update: ReferentialAction,
 }
 
 /// A condition that no row may make false.

@@ -66,14 +66,14 @@ impl Pool {
         Ok(SealedBlock { block: Arc::new(Block::absent(&metadata, holding)), sketches })
     }
 
-    /// The block with more indices, in slots of their own; its data stay where they are and are shared. Indices that
-    /// cannot be built on the block's data are left out.
+    /// The block with more indices, in slots of their own; its data stay where they are and are shared, and come and go
+    /// as before. Indices that cannot be built on the block's data are left out.
     pub fn with_indices(&self, block: &Block, indices: &[IndexSpecification]) -> Result<Block> {
         let pinned = block.pin_all()?;
-        let encoded = pinned.encode_indices(indices);
+        let encoded = block.encode_indices_of(&pinned, indices);
         let mut slots = self.arena().allocate(encoded.len()).map_err(|e| self.residency.refused(e))?;
         encoded.write_into(&mut slots);
-        pinned.with_trusted_indices(shared(slots))
+        block.with_trusted_indices(&pinned, shared(slots))
     }
 
     /// Takes in a block from bytes of any origin: they are copied, then validated. It stays in memory.
@@ -116,10 +116,10 @@ impl Pool {
         Ok(Arc::new(Block::absent(&metadata, holding)))
     }
 
-    /// Says that the bytes of a sealed block (its one part) of this pool are in a file, too, from byte `at` on: when memory is wanted,
-    /// the block is let go of without being written. False for a block that is in a file already, or that the pool does
-    /// not evict.
-    pub fn stored_at(&self, part: &Part, reader: Arc<dyn FileReader>, at: u64) -> bool {
+    /// Says that the bytes of a sealed block (its one part) are in a file, too, from byte `at` on: when its pool wants
+    /// memory, the block is let go of without being written. False for a block that is in a file already, or that no
+    /// pool evicts.
+    pub fn stored_at(part: &Part, reader: Arc<dyn FileReader>, at: u64) -> bool {
         let holding = part.source().and_then(|source| source.as_any().downcast_ref::<Holding>());
         holding.is_some_and(|holding| holding.stored_at(reader, at))
     }

@@ -185,11 +185,13 @@ struct Pair(__m256i, __m256i);
 
 impl crate::slices::Lanes for Pair {
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
         // SAFETY: the caller promises eight words and the level, as for all functions below.
         unsafe { Pair(_mm256_loadu_si256(from.cast()), _mm256_loadu_si256(from.add(4).cast())) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn store(self, to: *mut u64) {
         // SAFETY: see `load`.
         unsafe {
@@ -198,26 +200,31 @@ impl crate::slices::Lanes for Pair {
         }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn splat(word: u64) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_set1_epi64x(word as i64), _mm256_set1_epi64x(word as i64)) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_and_si256(self.0, other.0), _mm256_and_si256(self.1, other.1)) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn and_not(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_andnot_si256(other.0, self.0), _mm256_andnot_si256(other.1, self.1)) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { Pair(_mm256_or_si256(self.0, other.0), _mm256_or_si256(self.1, other.1)) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe {

@@ -262,36 +262,43 @@ pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64
 /// A segment of bit slices in one register.
 impl crate::slices::Lanes for __m512i {
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
         // SAFETY: the caller promises eight words and the level, as for all functions below.
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn store(self, to: *mut u64) {
         // SAFETY: see `load`.
         unsafe { _mm512_storeu_si512(to.cast(), self) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn splat(word: u64) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_set1_epi64(word as i64) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_and_si512(self, other) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn and_not(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_andnot_si512(other, self) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: see `load`.
         unsafe { _mm512_or_si512(self, other) }
     }
     #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn is_zero(self) -> bool {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self) == 0 }

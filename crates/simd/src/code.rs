@@ -50,18 +50,21 @@ macro_rules! code {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
+            // SAFETY: who calls keeps what the trait asks for.
             unsafe fn and_range_avx512(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]) {
                 // SAFETY: the caller's promises are passed on.
                 unsafe { crate::avx512::$range512(values, low, span, flip, words) }
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
+            // SAFETY: who calls keeps what the trait asks for.
             unsafe fn and_range_avx2(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]) {
                 // SAFETY: the caller's promises are passed on.
                 unsafe { crate::avx2::$range2(values, low, span, flip, words) }
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
+            // SAFETY: who calls keeps what the trait asks for.
             unsafe fn and_lookup_avx512(
                 codes: &[Self],
                 table: &[u8],
@@ -147,6 +150,7 @@ macro_rules! float {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
+            // SAFETY: who calls keeps what the trait asks for.
             unsafe fn and_range_avx512(
                 values: &[Self],
                 low: Self,
@@ -160,6 +164,7 @@ macro_rules! float {
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
+            // SAFETY: who calls keeps what the trait asks for.
             unsafe fn and_range_avx2(
                 values: &[Self],
                 low: Self,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cast;
+pub mod codes;
 pub mod datetime;
 pub mod decimal;
 pub mod error;
@@ -14,6 +15,7 @@ pub mod logical;
 pub mod names;
 pub mod nested;
 pub mod predicate;
+pub mod referential;
 pub mod sample;
 pub mod statistics;
 pub mod value;
@@ -21,7 +23,8 @@ pub mod value;
 pub use error::{Error, Position, Result, SqlState};
 pub use like::LikePattern;
 pub use logical::{Field, Physical, Schema, Type};
-pub use predicate::{Bound, ColumnPredicate, Comparison};
+pub use predicate::{Bound, ColumnPredicate, Comparison, PredicateTree};
+pub use referential::ReferentialAction;
 pub use sample::{Sample, SampleOf};
 pub use statistics::ColumnStatistics;
 pub use value::Value;

@@ -160,8 +160,8 @@ impl Type {
             ("DOUBLE PRECISION" | "DOUBLE" | "FLOAT" | "FLOAT8", []) => Self::Double,
             ("HUGEINT" | "UBIGINT", []) => Self::Decimal { precision: 38, scale: 0 },
             ("DECIMAL" | "NUMERIC" | "DEC", []) => Self::Decimal { precision: 38, scale: 10 },
-            ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal_of(*precision, 0)?,
-            ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal_of(*precision, *scale)?,
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal(*precision, 0)?,
+            ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal(*precision, *scale)?,
             ("CHAR" | "CHARACTER", []) => Self::Char(1),
             ("CHAR" | "CHARACTER", [n @ 1..=10_485_760]) => Self::Char(*n),
             ("VARCHAR" | "CHARACTER VARYING", [n @ 1..=10_485_760]) => Self::Varchar(*n),
@@ -179,7 +179,8 @@ impl Type {
         })
     }
 
-    fn decimal_of(precision: u32, scale: u32) -> Option<Type> {
+    /// `None` where there are no such decimals.
+    pub fn decimal(precision: u32, scale: u32) -> Option<Type> {
         let fits = (1..=u32::from(DECIMAL_PRECISION_MAX)).contains(&precision) && scale <= precision;
         fits.then_some(Self::Decimal { precision: precision as u8, scale: scale as u8 })
     }

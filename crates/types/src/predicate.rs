@@ -88,6 +88,45 @@ pub enum ColumnPredicate {
     IsNotNull,
 }
 
+/// A condition on several columns, which go by their numbers.
+#[derive(Clone, Debug)]
+pub enum PredicateTree {
+    /// A predicate on a column.
+    Leaf(usize, ColumnPredicate),
+    /// Every part holds; so does none at all.
+    And(Vec<PredicateTree>),
+    /// Some part holds.
+    Or(Vec<PredicateTree>),
+}
+
+impl PredicateTree {
+    /// Whether a row passes whose columns have these values.
+    pub fn accepts(&self, value: &impl Fn(usize) -> Value) -> bool {
+        match self {
+            Self::Leaf(column, predicate) => predicate.accepts(&value(*column)),
+            Self::And(parts) => parts.iter().all(|part| part.accepts(value)),
+            Self::Or(parts) => parts.iter().any(|part| part.accepts(value)),
+        }
+    }
+    /// The same of columns with other numbers.
+    #[must_use]
+    pub fn renumbered(&self, number: &impl Fn(usize) -> usize) -> Self {
+        let all = |parts: &[Self]| parts.iter().map(|part| part.renumbered(number)).collect();
+        match self {
+            Self::Leaf(column, predicate) => Self::Leaf(number(*column), predicate.clone()),
+            Self::And(parts) => Self::And(all(parts)),
+            Self::Or(parts) => Self::Or(all(parts)),
+        }
+    }
+    /// Adds the columns that are looked at, some perhaps again.
+    pub fn add_columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Self::Leaf(column, _) => columns.push(*column),
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.add_columns(columns)),
+        }
+    }
+}
+
 impl ColumnPredicate {
     /// Whether one value passes; the definition every faster evaluation is tested against.
     pub fn accepts(&self, value: &Value) -> bool {

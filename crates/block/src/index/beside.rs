@@ -20,9 +20,10 @@ pub struct EncodedIndices {
 }
 
 impl EncodedIndices {
-    /// The indices on columns of the block; those that cannot be built on its data are left out.
-    pub(crate) fn build(block: &Block, indices: &[IndexSpecification]) -> EncodedIndices {
-        let mut sections = build_all(indices, block.rows(), |column| block.whole_column(column));
+    /// The indices on columns of the block; those that cannot be built on its data are left out. `pinned` is the block,
+    /// or a view of it in which the columns are there.
+    pub(crate) fn build(block: &Block, pinned: &Block, indices: &[IndexSpecification]) -> EncodedIndices {
+        let mut sections = build_all(indices, block.rows(), |column| pinned.whole_column(column));
         for (section, _) in &mut sections {
             let (owner, column) = block.owner(section.column as usize);
             (section.owner, section.column) = (owner, column as u32);
@@ -90,11 +91,11 @@ impl EncodedIndices {
 }
 
 /// Opens the sections that belong to columns of the block: (column of the block, index). Sections of columns that the
-/// block has lost are passed over; a section that belongs to no part of the block is an error.
+/// block has lost are passed over; a section that belongs to no part of the block is an error. `pinned` as in `build`.
 pub(crate) fn open_for(
     bytes: &Buffer,
     sections: &[Section],
-    block: &Block,
+    (block, pinned): (&Block, &Block),
     check: bool,
 ) -> super::Checked<Vec<(usize, Index)>> {
     let mut out = Vec::new();
@@ -106,8 +107,8 @@ pub(crate) fn open_for(
             return Err("its indices belong to another block".into());
         }
         let Some(column) = block.owned_column(section.owner, section.column as usize) else { continue };
-        let (stripe, rows) = (block.bare_column(column), block.rows());
-        let index = super::open(bytes, section, &stripe, rows, check)
+        let (stripe, rows) = (pinned.bare_column(column), block.rows());
+        let index = super::open(bytes, section, stripe, rows, check)
             .map_err(|e| format!("an index of column {column}: {e}"))?;
         out.push((column, index));
     }

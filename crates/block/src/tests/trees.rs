@@ -1,11 +1,13 @@
 //! Random trees of AND and OR against the definition, and that what is decided is not looked at again.
 
+use std::sync::Arc;
+
 use simd::Bitmap;
-use types::{Bound, ColumnPredicate, Type, Value};
+use types::{Bound, ColumnPredicate, LikePattern, PredicateTree, Type, Value};
 use vector::{Batch, Vector};
 
 use super::{Random, all_indices, encoded};
-use crate::{AccessPath, Block, EncodeOptions, LayoutKind, PredicateTree, sort_parts};
+use crate::{AccessPath, Block, EncodeOptions, LayoutKind, sort_parts};
 
 const COLUMNS: [(Type, bool); 4] =
     [(Type::Integer, false), (Type::BigInt, true), (Type::Text, true), (Type::Double, false)];
@@ -35,7 +37,12 @@ fn tree(depth: u64, random: &mut Random) -> PredicateTree {
             let column = random.below(COLUMNS.len() as u64) as usize;
             let (a, b) = (literal(column, random), literal(column, random));
             let bound = |value: &Value| Some(Bound { value: value.clone(), inclusive: true });
-            let predicate = match random.below(6) {
+            let predicate = match random.below(7) {
+                6 if column == 2 => {
+                    let pattern =
+                        Arc::new(LikePattern::new(&format!("%{}%", random.below(40)), None).unwrap());
+                    ColumnPredicate::Like { pattern, negated: random.below(2) == 0 }
+                }
                 0 => ColumnPredicate::Range { low: bound(&a), high: None },
                 1 => ColumnPredicate::Range { low: None, high: bound(&a) },
                 2 => ColumnPredicate::Range { low: bound(&a), high: bound(&a) },
@@ -49,14 +56,6 @@ fn tree(depth: u64, random: &mut Random) -> PredicateTree {
             };
             PredicateTree::Leaf(column, predicate)
         }
-    }
-}
-
-fn holds(tree: &PredicateTree, row: &[Value]) -> bool {
-    match tree {
-        PredicateTree::Leaf(column, predicate) => predicate.accepts(&row[*column]),
-        PredicateTree::And(parts) => parts.iter().all(|part| holds(part, row)),
-        PredicateTree::Or(parts) => parts.iter().any(|part| holds(part, row)),
     }
 }
 
@@ -81,8 +80,10 @@ fn random_trees_select_what_they_say() {
             let tree = tree(3, &mut random);
             let before = Bitmap::from_fn(count, |_| random.below(5) > 0);
             let mut selection = before.clone();
-            block.select_tree(&tree, &mut selection);
-            let expected = Bitmap::from_fn(count, |row| before.get(row) && holds(&tree, &order[row]));
+            block.select_tree(&tree, &mut selection, |predicate| predicate);
+            let expected = Bitmap::from_fn(count, |row| {
+                before.get(row) && tree.accepts(&|column| order[row][column].clone())
+            });
             assert_eq!(selection, expected, "{tree:?} in {layout:?}");
         }
     }
@@ -107,15 +108,17 @@ fn searches_come_first_and_what_is_decided_is_not_asked_again() {
     };
     // Of the scan's rows only those of the search are looked at, though it stands first in the text.
     let mut selection = Bitmap::full(count);
-    let paths = block.select_tree(&PredicateTree::And(vec![below(0, 0), below(1, 50)]), &mut selection);
+    let paths =
+        block.select_tree(&PredicateTree::And(vec![below(0, 0), below(1, 50)]), &mut selection, |p| p);
     assert_eq!(paths, [AccessPath::Search, AccessPath::Probe]);
     // Of a disjunction only those that the search has not accepted.
     let mut selection = Bitmap::full(count);
-    let paths = block.select_tree(&PredicateTree::Or(vec![below(0, 0), from(1, 50)]), &mut selection);
+    let paths = block.select_tree(&PredicateTree::Or(vec![below(0, 0), from(1, 50)]), &mut selection, |p| p);
     assert_eq!(paths, [AccessPath::Search, AccessPath::Probe]);
     // With no row left, nothing is asked.
     let mut selection = Bitmap::full(count);
-    let paths = block.select_tree(&PredicateTree::And(vec![below(0, 0), below(1, -1)]), &mut selection);
+    let paths =
+        block.select_tree(&PredicateTree::And(vec![below(0, 0), below(1, -1)]), &mut selection, |p| p);
     assert_eq!(paths, [AccessPath::Bounds]);
     assert!(selection.none());
 }

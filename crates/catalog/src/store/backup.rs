@@ -1,62 +1,42 @@
-//! Backup: a copy of the newest state in another directory, while readers and writers go on.
+//! Backup: a state of a database, wherever it lies, as a database of its own in another directory.
 //!
-//! A checkpoint is made, and its files are copied: they never change. What is committed meanwhile is not in the copy. The
-//! file that makes a directory a database comes last, so that a copy that broke off is none.
+//! The blocks of the state are written, then its catalog and an empty log. A snapshot does not change, so readers and
+//! writers go on meanwhile. The file that makes a directory a database comes last: a copy that broke off is none.
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
 
-use pool::files::{FileManager, read_all, write_whole};
+use pool::files::{FileManager, write_whole};
 use types::{Error, Result, SqlState};
 
-use super::Store;
-use super::names::{BLOCKS, Listing, block_file_name, catalog_name, write_identity};
+use super::block_files;
+use super::blocks::parts_of;
+use super::catalog_file::{self, permanent_tables};
+use super::changes::Place;
+use super::names::{Listing, catalog_name, new_id, write_identity};
 use super::open::begin_log;
+use crate::{PartId, Snapshot};
 
-/// Bytes read and written at a time.
-const COPY_BYTES: usize = 4 << 20;
+/// The copy's first files.
+const NUMBER: u64 = 1;
 
-impl Store {
-    /// Copies the database as it is now into an empty directory; returns the bytes copied. 42P07 when there is a database
-    /// already. On an error the copy is not usable, and the database is as before.
-    pub fn back_up(&self, to: &dyn FileManager) -> Result<u64> {
-        let there = Listing::of(to)?;
-        if there.identity || !there.catalogs.is_empty() || !there.strange.is_empty() {
-            let message = format!("\"{}\" is not empty", to.describe());
-            return Err(Error::new(SqlState::DuplicateTable, message).with_hint("name a new directory"));
-        }
-        // Until the copy is done no other checkpoint takes these files away.
-        let _turn = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_read_only() {
-            self.checkpoint_in_turn()?;
-        }
-        let (number, files) = {
-            let state = self.state();
-            (state.catalog_number, state.catalog_files.iter().copied().collect::<Vec<_>>())
-        };
-        let mut copied = 0;
-        for file in files {
-            copied += self.copy_block_file(file, to)?;
-        }
-        let catalog = read_all(&*self.files, &catalog_name(number))?;
-        copied += catalog.len() as u64;
-        write_whole(to, &catalog_name(number), &catalog)?;
-        begin_log(to, &self.id, number)?;
-        write_identity(to, &self.id)?;
-        Ok(copied)
+/// Writes everything permanent of a state into an empty directory; returns the bytes written. 42P07 when something is
+/// there already. On an error the directory holds no database.
+pub fn back_up(snapshot: &Snapshot, to: &dyn FileManager) -> Result<u64> {
+    let there = Listing::of(to)?;
+    if !there.is_empty() {
+        let message = format!("\"{}\" is not empty", to.describe());
+        return Err(Error::new(SqlState::DuplicateTable, message).with_hint("name a new directory"));
     }
-
-    fn copy_block_file(&self, number: u64, to: &dyn FileManager) -> Result<u64> {
-        let reader = self.blocks.reader(number)?;
-        let mut writer = to.create(&block_file_name(number))?;
-        let mut bytes = vec![0; COPY_BYTES.min(reader.bytes() as usize)];
-        while writer.position() < reader.bytes() {
-            let length = (reader.bytes() - writer.position()).min(COPY_BYTES as u64) as usize;
-            reader.read_at(writer.position(), &mut bytes[..length])?;
-            writer.write(&bytes[..length])?;
-        }
-        writer.sync()?;
-        to.sync_directory(BLOCKS)?;
-        to.sync_directory("")?;
-        Ok(writer.position())
-    }
+    let id = new_id();
+    let parts = parts_of(permanent_tables(snapshot).flat_map(|table| table.data.blocks()));
+    let places: HashMap<PartId, Place> = match parts.is_empty() {
+        true => HashMap::new(),
+        false => block_files::write(to, &id, NUMBER, &parts)?.into_iter().collect(),
+    };
+    let place = |part| places.get(&part).copied().ok_or_else(|| Error::internal("a part was not written"));
+    let catalog = catalog_file::write(snapshot, &id, NUMBER, 0, place)?;
+    write_whole(to, &catalog_name(NUMBER), &catalog)?;
+    begin_log(to, &id, NUMBER)?;
+    write_identity(to, &id)?;
+    Ok(places.values().map(|place| place.length).sum::<u64>() + catalog.len() as u64)
 }

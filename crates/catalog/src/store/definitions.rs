@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use block::{IndexKind, LayoutKind};
 use types::nested::NESTING_MAX;
-use types::{Field, Result, Schema, Type};
+use types::{Field, ReferentialAction, Result, Schema, Type, codes};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
@@ -14,50 +14,24 @@ use crate::{
 };
 
 pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
-    let plain = |w: &mut ByteWriter, tag| w.u8(tag);
+    w.u8(ty.code());
     match ty {
-        Type::Null => plain(w, 0),
-        Type::Boolean => plain(w, 1),
-        Type::SmallInt => plain(w, 2),
-        Type::Integer => plain(w, 3),
-        Type::BigInt => plain(w, 4),
-        Type::Real => plain(w, 5),
-        Type::Double => plain(w, 6),
-        Type::Decimal { precision, scale } => w.raw(&[7, precision, scale]),
-        Type::Char(length) => {
-            w.u8(8);
-            w.u32(length);
-        }
-        Type::Varchar(length) => {
-            w.u8(9);
-            w.u32(length);
-        }
-        Type::Text => plain(w, 10),
-        Type::Date => plain(w, 11),
-        Type::Time => plain(w, 12),
-        Type::Timestamp => plain(w, 13),
-        Type::TimestampTz => plain(w, 14),
-        Type::IntervalYearMonth => plain(w, 15),
-        Type::IntervalDayTime => plain(w, 16),
-        Type::Bytea => plain(w, 17),
-        Type::Uuid => plain(w, 18),
-        Type::Json => plain(w, 19),
-        Type::List(_) | Type::Struct(_) | Type::Map(_) => write_nested(w, ty),
+        Type::Decimal { precision, scale } => w.raw(&[precision, scale]),
+        Type::Char(length) | Type::Varchar(length) => w.u32(length),
+        _ => write_parts(w, ty),
     }
 }
 
-fn write_nested(w: &mut ByteWriter, ty: Type) {
+/// The types that a nested type is made of.
+fn write_parts(w: &mut ByteWriter, ty: Type) {
     if let Some(element) = ty.element() {
-        w.u8(20);
         write_type(w, element);
     } else if let Some(fields) = ty.fields() {
-        w.u8(21);
         w.list(fields.iter(), |w, (name, ty)| {
             w.text(name);
             write_type(w, *ty);
         });
     } else if let Some((key, value)) = ty.entry() {
-        w.u8(22);
         write_type(w, key);
         write_type(w, value);
     }
@@ -70,36 +44,17 @@ pub(crate) fn read_type(r: &mut ByteReader<'_>) -> Result<Type> {
 fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
     let depth = depth.checked_sub(1).ok_or_else(|| malformed("a type is nested too deep"))?;
     Ok(match r.u8()? {
-        0 => Type::Null,
-        1 => Type::Boolean,
-        2 => Type::SmallInt,
-        3 => Type::Integer,
-        4 => Type::BigInt,
-        5 => Type::Real,
-        6 => Type::Double,
-        7 => {
-            let [precision, scale] = r.array()?;
-            if !(1..=types::logical::DECIMAL_PRECISION_MAX).contains(&precision) || scale > precision {
-                return Err(malformed("a decimal type of impossible digits"));
-            }
-            Type::Decimal { precision, scale }
+        codes::DECIMAL => {
+            let [precision, scale]: [u8; 2] = r.array()?;
+            let decimal = Type::decimal(u32::from(precision), u32::from(scale));
+            decimal.ok_or_else(|| malformed("a decimal type of impossible digits"))?
         }
-        8 => Type::Char(r.u32()?),
-        9 => Type::Varchar(r.u32()?),
-        10 => Type::Text,
-        11 => Type::Date,
-        12 => Type::Time,
-        13 => Type::Timestamp,
-        14 => Type::TimestampTz,
-        15 => Type::IntervalYearMonth,
-        16 => Type::IntervalDayTime,
-        17 => Type::Bytea,
-        18 => Type::Uuid,
-        19 => Type::Json,
-        20 => Type::list(type_within(r, depth)?)?,
-        21 => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
-        22 => Type::map(type_within(r, depth)?, type_within(r, depth)?)?,
-        tag => return Err(malformed(&format!("type {tag} is not known"))),
+        codes::CHAR => Type::Char(r.u32()?),
+        codes::VARCHAR => Type::Varchar(r.u32()?),
+        codes::LIST => Type::list(type_within(r, depth)?)?,
+        codes::STRUCT => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
+        codes::MAP => Type::map(type_within(r, depth)?, type_within(r, depth)?)?,
+        code => Type::of_code(code).ok_or_else(|| malformed(&format!("type {code} is not known")))?,
     })
 }
 
@@ -145,15 +100,21 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if !checks.is_empty() {
         w.field(10, |w| w.list(checks.iter(), write_check));
     }
+    let actions: Vec<ReferentialAction> =
+        foreign_keys.iter().flat_map(|key| [key.on_delete, key.on_update]).collect();
+    if actions.iter().any(|action| *action != ReferentialAction::NoAction) {
+        w.field(11, |w| w.list(actions.iter(), |w, action| w.u8(action.code())));
+    }
     w.end_of_fields();
 }
 
 pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let (mut id, mut schema, mut name, mut columns) = (None, None, None, None);
-    let (mut comment, mut keys, mut foreign_keys) = (None, Vec::new(), Vec::new());
+    let (mut comment, mut keys, mut foreign_keys) = (None, Vec::new(), Vec::<ForeignKey>::new());
     let mut options = TableOptions::default();
     let mut indices: Vec<TableIndex> = Vec::new();
     let mut checks: Vec<Check> = Vec::new();
+    let mut actions: Vec<ReferentialAction> = Vec::new();
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -166,6 +127,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             8 => options = read_options(r)?,
             9 => indices = r.list(read_index)?,
             10 => checks = r.list(read_check)?,
+            11 => actions = r.list(read_action)?,
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -173,6 +135,9 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let (Some(id), Some(schema), Some(name), Some(columns)) = (id, schema, name, columns) else {
         return Err(malformed("a table lacks its name or columns"));
     };
+    for (key, actions) in foreign_keys.iter_mut().zip(actions.chunks_exact(2)) {
+        (key.on_delete, key.on_update) = (actions[0], actions[1]);
+    }
     let (fields, attributes): (Vec<Field>, Vec<ColumnAttributes>) = columns.into_iter().unzip();
     let used = keys.iter().flat_map(|k: &Key| &k.columns);
     let used = used.chain(foreign_keys.iter().flat_map(|k: &ForeignKey| &k.columns));
@@ -248,7 +213,8 @@ fn read_key(r: &mut ByteReader<'_>) -> Result<Key> {
 }
 
 fn write_foreign_key(w: &mut ByteWriter, key: &ForeignKey) {
-    let ForeignKey { name, columns, parent, parent_columns } = key;
+    // The actions stand in a field of their own: the first version of the format had none.
+    let ForeignKey { name, columns, parent, parent_columns, on_delete: _, on_update: _ } = key;
     w.option(name.as_deref(), ByteWriter::text);
     w.positions(columns);
     w.u64(parent.0);
@@ -261,11 +227,19 @@ fn read_foreign_key(r: &mut ByteReader<'_>) -> Result<ForeignKey> {
         columns: r.positions()?,
         parent: TableId(r.u64()?),
         parent_columns: r.positions()?,
+        on_delete: ReferentialAction::NoAction,
+        on_update: ReferentialAction::NoAction,
     };
     match key.columns.len() == key.parent_columns.len() {
         true => Ok(key),
         false => Err(malformed("a foreign key's columns do not pair up")),
     }
+}
+
+fn read_action(r: &mut ByteReader<'_>) -> Result<ReferentialAction> {
+    let code = r.u8()?;
+    ReferentialAction::of_code(code)
+        .ok_or_else(|| malformed(&format!("action {code} of a foreign key is not known")))
 }
 
 fn write_options(w: &mut ByteWriter, options: &TableOptions) {

@@ -35,11 +35,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use block::{Block, Part};
+use pool::Pool;
 use pool::files::{FileLock, FileManager};
 use types::{Error, Result, SqlState};
 
+pub use self::backup::back_up;
 pub use self::check::Damage;
 pub use self::checkpoint::Checkpointed;
+pub use self::names::TEMPORARY;
 pub use self::open::{Access, OpenReport, Opened};
 
 use self::block_files::BlockFiles;
@@ -189,8 +192,13 @@ impl Store {
         let written = block_files::write(&*self.files, &self.id, number, parts);
         let mut state = self.state();
         state.writing.remove(&number);
+        // Where that fails, blocks that memory is wanted for are written a second time, to the temporary file.
+        let reader = self.blocks.reader(number).ok();
         for ((id, place), (_, part)) in written?.into_iter().zip(parts) {
             state.places.insert(id, (place, Arc::downgrade(part)));
+            if let Some(reader) = &reader {
+                Pool::stored_at(part, reader.clone(), place.offset);
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //!  catalog-<n>    a checkpoint: everything but the blocks' bytes
 //!  log-<n>        what was committed since catalog-<n>; a log that a checkpoint began and did not finish follows as n + 1
 //!  blocks/<k>     bytes of blocks, never changed
+//!  temporary/*    what did not fit the memory of a process that is gone, to be removed
 //!  *.new          unfinished, to be removed
 //! ```
 
@@ -17,6 +18,8 @@ use super::log_format::{DatabaseId, VERSION, damaged, newer_version};
 pub(crate) const IDENTITY: &str = "QUICKSTEP";
 pub(crate) const LOCK: &str = "lock";
 pub(crate) const BLOCKS: &str = "blocks";
+/// Folder for what does not fit the memory of the process that writes the database.
+pub const TEMPORARY: &str = "temporary";
 
 const MAGIC: [u8; 8] = *b"QUICKSTP";
 const IDENTITY_BYTES: usize = 40;
@@ -45,11 +48,20 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
+    /// Whether nothing is there but perhaps the lock.
+    pub(crate) fn is_empty(&self) -> bool {
+        let lists = [&self.catalogs, &self.logs, &self.block_files];
+        let named = [&self.unfinished, &self.strange];
+        !self.identity && lists.iter().all(|l| l.is_empty()) && named.iter().all(|l| l.is_empty())
+    }
+
     pub(crate) fn of(files: &dyn FileManager) -> Result<Listing> {
         let mut listing = Listing::default();
         let number = |text: &str| text.parse::<u64>().ok().filter(|n| n.to_string() == text);
         for name in files.list("")?.into_iter().map(|entry| entry.name) {
-            if name.ends_with(UNFINISHED) {
+            if name.ends_with(UNFINISHED)
+                || name.strip_prefix(TEMPORARY).is_some_and(|rest| rest.starts_with('/'))
+            {
                 listing.unfinished.push(name);
             } else if name == IDENTITY {
                 listing.identity = true;

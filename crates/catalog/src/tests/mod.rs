@@ -5,7 +5,7 @@ use std::sync::Arc;
 use block::LayoutKind;
 use memory::Budget;
 use pool::{BLOCK_BYTES_MIN, BlockWriter, Pool, WriterOptions};
-use types::{Bound, ColumnPredicate, Field, Schema, SqlState, Type, Value};
+use types::{Bound, ColumnPredicate, Field, PredicateTree, ReferentialAction, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::*;
@@ -158,6 +158,8 @@ fn foreign_keys_need_a_key_and_protect_it() {
             columns: vec![0],
             parent: parent.id,
             parent_columns: vec![column],
+            on_delete: ReferentialAction::NoAction,
+            on_update: ReferentialAction::NoAction,
         }],
         ..NewTable::new("child", schema(&["parent_id"]))
     };
@@ -215,20 +217,27 @@ fn blocks_are_pruned_by_their_bounds() {
     let rising: Vec<i64> = (0..100_000).collect();
     let data = TableData::from_blocks(&[Type::BigInt], blocks(&rising));
     let at = |value: i64, inclusive| Some(Bound { value: Value::I64(value), inclusive });
-    let range = |low, high| vec![(0usize, ColumnPredicate::Range { low, high })];
-    assert_eq!(data.prune(&[]).len(), data.blocks().len());
+    let leaf = |predicate| PredicateTree::Leaf(0, predicate);
+    let range = |low, high| leaf(ColumnPredicate::Range { low, high });
+    assert_eq!(data.prune(&PredicateTree::And(vec![])).len(), data.blocks().len());
+    assert!(data.prune(&PredicateTree::Or(vec![])).is_empty());
     assert_eq!(data.prune(&range(at(5, true), at(5, true))), vec![0]);
     assert!(data.prune(&range(at(100_000, true), None)).is_empty());
     assert!(data.prune(&range(None, at(0, false))).is_empty());
     for low in (0..100_000i64).step_by(9973) {
-        let predicates = range(at(low, true), at(low + 500, false));
+        let bounds = ColumnPredicate::Range { low: at(low, true), high: at(low + 500, false) };
+        let last = range(at(99_999, true), None);
         for (ordinal, block) in data.blocks().iter().enumerate() {
             let s = block.statistics(0);
-            let may = predicates[0].1.may_match(&s.min, &s.max, 0, block.rows() as u64);
-            assert_eq!(data.prune(&predicates).contains(&(ordinal as u32)), may);
+            let may = bounds.may_match(&s.min, &s.max, 0, block.rows() as u64);
+            let kept = |tree| data.prune(&tree).contains(&(ordinal as u32));
+            assert_eq!(kept(leaf(bounds.clone())), may);
+            let is_last = ordinal + 1 == data.blocks().len();
+            assert_eq!(kept(PredicateTree::Or(vec![leaf(bounds.clone()), last.clone()])), may || is_last);
+            assert_eq!(kept(PredicateTree::And(vec![leaf(bounds.clone()), last.clone()])), may && is_last);
         }
     }
-    assert!(data.prune(&[(0, ColumnPredicate::IsNull)]).is_empty());
+    assert!(data.prune(&leaf(ColumnPredicate::IsNull)).is_empty());
 }
 
 #[test]
@@ -301,7 +310,7 @@ fn columns_come_and_go_without_their_blocks() {
         low: Some(Bound { value: Value::I64(49_999), inclusive: true }),
         high: None,
     };
-    assert_eq!(both.data.prune(&[(0, range.clone())]).len(), 1);
+    assert_eq!(both.data.prune(&PredicateTree::Leaf(0, range.clone())).len(), 1);
 
     let mut altered = AlteredTable::new(&both);
     assert_eq!(state(altered.column("c")), SqlState::UndefinedColumn);
@@ -312,7 +321,7 @@ fn columns_come_and_go_without_their_blocks() {
     assert_eq!((left.columns.len(), left.data.types().len(), left.rows()), (1, 1, 50_000));
     assert_eq!(left.data.block(1).fetch(0, 7..8).value(0), Value::I64((offset + 7) % 5));
     left.data.block(1).verify().unwrap();
-    assert!(left.data.prune(&[(0, range)]).is_empty());
+    assert!(left.data.prune(&PredicateTree::Leaf(0, range)).is_empty());
     // Those who hold the snapshot before see what they saw.
     assert_eq!(before.data.block(1).columns(), 1);
     assert_eq!(both.data.block(1).columns(), 2);

@@ -5,6 +5,7 @@
 //! * `tables`: random schemas and rows, as values for the reference and as SQL for the engine
 //! * `tree`: queries as trees that print themselves, and the smaller trees that a failing one is reduced to
 //! * `expressions`, `queries`: what is generated
+//! * `changes`: statements that change rows, and what they leave
 //! * `judge`: when two results agree
 //! * `round`: one seed's tables and queries through all configurations
 //! * `reduce`: from a failing case to a small one
@@ -13,6 +14,7 @@
 //! Both judges share the front end: a fault in parsing, binding or decorrelation shows only against DuckDB.
 
 mod calls;
+pub mod changes;
 pub mod emit;
 mod expressions;
 pub mod judge;

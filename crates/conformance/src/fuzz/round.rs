@@ -6,6 +6,7 @@ use engine::{ResultSet, Session};
 use plan::Statement;
 use types::{Error, Result, SqlState, Type, Value};
 
+use super::changes::{judge_change, random_change};
 use super::judge::{Outcome, Verdict, compare};
 use super::queries::random_query;
 use super::random::Random;
@@ -18,6 +19,8 @@ use crate::configuration::Configuration;
 pub struct Options {
     pub configurations: Vec<Configuration>,
     pub queries: usize,
+    /// Of a hundred steps those that change rows instead.
+    pub changes: usize,
     /// Only what DuckDB understands as we do.
     pub portable: bool,
     /// Statements the reference may take, in row visits.
@@ -33,6 +36,7 @@ impl Default for Options {
         Options {
             configurations: crate::configuration::all(),
             queries: 60,
+            changes: 12,
             portable: false,
             steps: 3_000_000,
             reduce: true,
@@ -45,6 +49,8 @@ impl Default for Options {
 pub struct Counts {
     pub rounds: usize,
     pub queries: usize,
+    /// Statements that change rows.
+    pub changes: usize,
     /// Executions by the engine, and how they compared.
     pub runs: usize,
     pub same: usize,
@@ -65,6 +71,7 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.rounds += other.rounds;
         self.queries += other.queries;
+        self.changes += other.changes;
         self.runs += other.runs;
         self.same += other.same;
         self.tolerated += other.tolerated;
@@ -91,9 +98,10 @@ impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} seeds, {} queries judged ({} with rows, {} errors; {} rows), {} executions: {} same, {} tolerated, {} \
+            "{} seeds, {} changes of rows, {} queries judged ({} with rows, {} errors; {} rows), {} executions: {} same, {} tolerated, {} \
              DIFFERENT; passed over: {} not planned, {} not interpreted",
             self.rounds,
+            self.changes,
             self.queries,
             self.with_rows,
             self.with_error,
@@ -198,10 +206,51 @@ fn general(message: &str) -> String {
     parts.map(|(at, part)| if at % 2 == 0 { part } else { "\"...\"" }).collect()
 }
 
+/// A random statement that changes rows, in all sessions.
+fn change_rows(
+    seed: u64,
+    random: &mut Random,
+    tables: &mut [FuzzTable],
+    sessions: &[(&Configuration, Session)],
+    steps: u64,
+    counts: &mut Counts,
+) -> Result<()> {
+    let Some(change) = random_change(random, tables) else { return Ok(()) };
+    // Where the query meets an error, the statement need not: what it leaves is not known.
+    let Expected::Known(Ok(known), _) = expected(&change.after, tables, steps) else {
+        counts.not_planned += 1;
+        return Ok(());
+    };
+    counts.changes += 1;
+    let table = &tables[change.table];
+    let mut changed = Vec::with_capacity(sessions.len());
+    for (configuration, session) in sessions {
+        match judge_change(session, &change, table, &known) {
+            Ok(done) => changed.push(done),
+            Err(difference) => {
+                let name = &configuration.name;
+                let (statement, after) = (&change.statement, &change.after);
+                return Err(Error::internal(format!(
+                    "seed {seed} under \"{name}\": {difference}\n{statement};\n-- leaves {after};"
+                )));
+            }
+        }
+    }
+    // The sessions go on with the same rows: a statement that failed in one is undone in all.
+    let all = changed.iter().all(|done| *done);
+    for (_, session) in sessions.iter().zip(&changed).filter(|(_, done)| **done).map(|(s, _)| s) {
+        session.query(if all { "COMMIT" } else { "ROLLBACK" })?;
+    }
+    if all {
+        tables[change.table].rows = known;
+    }
+    Ok(())
+}
+
 /// All of one seed. Cases are reduced before `report` gets them.
 pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> Result<Counts> {
     let mut random = Random::new(seed);
-    let tables = random_tables(&mut random, options.portable);
+    let mut tables = random_tables(&mut random, options.portable);
     let mut sessions = Vec::new();
     let others = options.configurations.len().saturating_sub(1);
     for (at, configuration) in options.configurations.iter().enumerate() {
@@ -220,6 +269,10 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
     }
     let mut counts = Counts { rounds: 1, ..Counts::default() };
     for _ in 0..options.queries {
+        if random.chance(options.changes) {
+            change_rows(seed, &mut random, &mut tables, &sessions, options.steps, &mut counts)?;
+            continue;
+        }
         let (mut query, inexact) = random_query(&mut random, &tables, options.portable);
         if inexact {
             // Rows that rounding may swap are compared as a multiset.

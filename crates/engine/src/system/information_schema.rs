@@ -47,8 +47,8 @@ const KEY_COLUMN_USAGE: &str = "SELECT '{db}' AS constraint_catalog, schema_name
 
 const REFERENTIAL_CONSTRAINTS: &str = "SELECT '{db}' AS constraint_catalog, schema_name AS constraint_schema, \
     constraint_name, '{db}' AS unique_constraint_catalog, referenced_schema AS unique_constraint_schema, \
-    referenced_constraint AS unique_constraint_name, 'NONE' AS match_option, 'NO ACTION' AS update_rule, \
-    'NO ACTION' AS delete_rule FROM quickstep_constraints() \
+    referenced_constraint AS unique_constraint_name, 'NONE' AS match_option, update_rule, delete_rule \
+    FROM quickstep_constraints() \
     WHERE constraint_type = 'FOREIGN KEY' AND position = 1";
 
 const CONSTRAINT_COLUMN_USAGE: &str = "SELECT '{db}' AS table_catalog, \

@@ -235,6 +235,8 @@ fn constraints_fields() -> Vec<Field> {
         nullable(text("referenced_table")),
         nullable(text("referenced_column")),
         nullable(text("referenced_constraint")),
+        nullable(text("update_rule")),
+        nullable(text("delete_rule")),
     ]
 }
 
@@ -257,14 +259,14 @@ fn constraints(snapshot: &Snapshot) -> Vec<Vec<Value>> {
             let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
             for (at, column) in key.columns.iter().enumerate() {
                 let mut row = row(&name, kind, at, *column);
-                row.extend([const { Value::Null }; 4]);
+                row.extend([const { Value::Null }; 6]);
                 rows.push(row);
             }
         }
         for check in &table.checks {
             for (at, (_, column)) in check.columns.iter().enumerate() {
                 let mut row = row(&check.name, "CHECK", at, *column);
-                row.extend([const { Value::Null }; 4]);
+                row.extend([const { Value::Null }; 6]);
                 rows.push(row);
             }
         }
@@ -284,6 +286,8 @@ fn constraints(snapshot: &Snapshot) -> Vec<Vec<Value>> {
                     Value::text(&parent.name),
                     Value::text(&parent.columns.fields()[*other].name),
                     maybe(referenced.as_deref()),
+                    Value::text(key.on_update.name()),
+                    Value::text(key.on_delete.name()),
                 ]);
                 rows.push(row);
             }

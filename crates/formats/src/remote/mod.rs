@@ -8,6 +8,7 @@
 
 pub(crate) mod abreast;
 mod address;
+mod database;
 mod fault;
 mod file;
 mod settings;
@@ -16,6 +17,7 @@ mod upload;
 mod wait;
 
 pub use address::{is_remote, name_of};
+pub use database::RemoteFiles;
 pub(crate) use fault::from_io;
 pub use file::{Pieces, RemoteFile};
 pub use settings::{SETTINGS, set, setting};

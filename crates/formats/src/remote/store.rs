@@ -241,6 +241,27 @@ pub fn list(pattern: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The names and lengths of all objects below an address, in the order of their names.
+pub(super) fn entries(url: &str) -> Result<Vec<(String, u64)>> {
+    let located = locate(url)?;
+    let place = object(url, located.place.trim_end_matches('/'))?;
+    let listing = async {
+        let mut found = Vec::new();
+        let mut objects = located.store.list(Some(&place));
+        while let Some(object) = objects.try_next().await? {
+            let name = object.location.as_ref().strip_prefix(place.as_ref()).unwrap_or_default();
+            let name = name.trim_start_matches('/');
+            if !name.is_empty() {
+                found.push((name.to_owned(), object.size));
+            }
+        }
+        Ok(found)
+    };
+    let mut found = wait(listing)?.map_err(|e| failed("list", url, &e))?;
+    found.sort();
+    Ok(found)
+}
+
 /// Whether there are objects below an address.
 pub fn exists_below(url: &str) -> Result<bool> {
     let located = locate(url)?;

@@ -108,10 +108,10 @@ fn add_each<T: Number>(groups: &[u32], value: impl Fn(usize) -> T, sums: &mut [T
         let (chunks, rest) = groups.as_chunks::<4>();
         for (at, chunk) in chunks.iter().enumerate() {
             for lane in 0..4 {
+                let place = lane * COPIES_GROUPS_MAX + chunk[lane] as usize;
                 // SAFETY: the group is below `count`, which is at most COPIES_GROUPS_MAX (checked above), so the
-                // index is below 4 * COPIES_GROUPS_MAX.
-                let sum =
-                    unsafe { copies.get_unchecked_mut(lane * COPIES_GROUPS_MAX + chunk[lane] as usize) };
+                // place is below 4 * COPIES_GROUPS_MAX.
+                let sum = unsafe { copies.get_unchecked_mut(place) };
                 *sum = sum.plus(value(at * 4 + lane));
             }
         }

@@ -5,7 +5,7 @@
 //!    of rows, a bitmap of those;
 //! 1. every block's minimum and maximum against every predicate and runtime filter, before the scan begins: those in
 //!    which no row can pass are no units;
-//! 2. predicates on codes, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
+//! 2. predicates on codes and trees of them, in the order and the ways that are cheapest in the block, and filters on one dictionary-coded column evaluated once per distinct value: a bitmap;
 //! 3. runtime filters of joins above (LIP), on the same bitmap, in the order of their observed miss rates
 //!    (`lookahead.rs`);
 //! 4. remaining filters, each fetching only the columns it needs;
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
 use plan::{Expr, ExprKind, FilterId, NodeId, PhysicalNode, PhysicalPlan, ROW_REFERENCE};
-use types::{ColumnPredicate, Error, Result, Sample};
+use types::{Error, PredicateTree, Result, Sample};
 
 use crate::aggregate::CodesWanted;
 use crate::context::QueryContext;
@@ -34,7 +34,8 @@ pub struct TableScan {
     sample: Option<Sample>,
     /// Fetched columns, by position in the table, or `ROW_REFERENCE`.
     columns: Vec<usize>,
-    predicates: Vec<(usize, ColumnPredicate)>,
+    /// What blocks evaluate themselves, by columns of the table.
+    tree: PredicateTree,
     filters: Vec<ScanFilter>,
     runtime_filters: Vec<(FilterId, usize)>,
     projection: Vec<usize>,
@@ -73,6 +74,7 @@ impl TableScan {
             sample,
             columns,
             predicates,
+            trees,
             filters,
             runtime_filters,
             projection,
@@ -83,10 +85,14 @@ impl TableScan {
         };
         let filters = filters.iter().map(ScanFilter::new).collect::<Result<Vec<_>>>()?;
         let bounds = query.scan_bounds(plan.id);
-        let tested = predicates.iter().map(|(at, _)| *at);
+        let leaves = predicates.iter().map(|(at, predicate)| PredicateTree::Leaf(*at, predicate.clone()));
+        let tree = PredicateTree::And(leaves.chain(trees.iter().cloned()).collect());
+        let mut in_blocks = Vec::new();
+        tree.add_columns(&mut in_blocks);
+        let tested = in_blocks.iter().copied();
         let tested = tested.chain(filters.iter().filter_map(ScanFilter::only_column));
         let tested = table_columns(columns, tested);
-        let used = predicates.iter().map(|(at, _)| *at).chain(runtime_filters.iter().map(|f| f.column));
+        let used = in_blocks.iter().copied().chain(runtime_filters.iter().map(|f| f.column));
         let used = used
             .chain(filters.iter().flat_map(|f| f.needs.iter().copied()))
             .chain(projection.iter().copied())
@@ -97,7 +103,7 @@ impl TableScan {
             table: query.table(*table)?.clone(),
             sample: *sample,
             columns: columns.clone(),
-            predicates: predicates.clone(),
+            tree: tree.renumbered(&|at| columns[at]),
             filters,
             tested,
             read,

@@ -4,17 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use block::{Block, Pinned, Rows};
+use block::{Block, Pinned, PreparedPredicate, Rows};
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
-use types::{ColumnPredicate, Result, SampleOf, Type};
+use types::{Result, SampleOf, Type, Value};
 use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
 use super::rows::Survivors;
 use super::{Place, ScanLocal, TableScan};
 use crate::context::QueryContext;
-use crate::metrics::BYTES_READ;
+use crate::metrics::{ACCESS_PATHS, BYTES_READ};
 use crate::pipeline::{Flow, Push, Work};
 use crate::runtime_filter::KeyFilter;
 use crate::sort::bound::TopBound;
@@ -168,10 +168,7 @@ impl TableScan {
         if !query.settings.block_skipping {
             return (0..data.blocks().len() as u32).filter(taken).collect();
         }
-        let of_table =
-            |(column, predicate): &(usize, ColumnPredicate)| (self.columns[*column], predicate.clone());
-        let predicates: Vec<(usize, ColumnPredicate)> = self.predicates.iter().map(of_table).collect();
-        let mut blocks = data.prune(&predicates);
+        let mut blocks = data.prune(&self.tree);
         blocks.retain(taken);
         for active in self.active_filters(query) {
             let Some((low, high)) = active.filter.bounds else { continue };
@@ -195,25 +192,20 @@ impl TableScan {
     /// Steps that work on the whole block. Returns which of `filters` need no further evaluation.
     fn select(&self, block: &Block, selection: &mut block::Bitmap, work: &Work<'_>) -> Result<Vec<bool>> {
         let rows = block.rows();
-        for (column, predicate) in &self.predicates {
-            let column = self.columns[*column];
-            if work.query.settings.predicates_on_codes {
-                let mut prepared = block.prepare(column, predicate);
-                if !work.query.settings.like_search {
-                    prepared = prepared.row_by_row();
-                }
-                block.select_prepared(&prepared, 0..rows, selection);
-            } else {
-                let values = block.fetch(column, 0..rows).flatten();
-                selection.retain(|row| predicate.accepts(&values.value(row)));
-            }
-            if selection.none() {
-                return Ok(vec![true; self.filters.len()]);
-            }
-        }
+        let settings = &work.query.settings;
         let mut evaluated = vec![false; self.filters.len()];
-        if !work.query.settings.predicates_on_codes {
+        if !settings.predicates_on_codes {
+            self.select_values(block, selection);
             return Ok(evaluated);
+        }
+        let searches = settings.like_search;
+        let adapt = |predicate: PreparedPredicate| if searches { predicate } else { predicate.row_by_row() };
+        let paths = block.select_tree(&self.tree, selection, adapt);
+        if settings.analyze {
+            work.query.metrics.tally(self.node, ACCESS_PATHS, paths.iter().map(|path| path.name()));
+        }
+        if selection.none() {
+            return Ok(vec![true; self.filters.len()]);
         }
         for (filter, done) in self.filters.iter().zip(&mut evaluated) {
             let Some(needed) = filter.only_column() else { continue };
@@ -228,6 +220,19 @@ impl TableScan {
             *done = true;
         }
         Ok(evaluated)
+    }
+
+    /// Predicates on values, row by row.
+    fn select_values(&self, block: &Block, selection: &mut block::Bitmap) {
+        let mut used = Vec::new();
+        self.tree.add_columns(&mut used);
+        let mut columns: Vec<Option<Vector>> = vec![None; block.columns()];
+        for column in used {
+            columns[column].get_or_insert_with(|| block.fetch(column, 0..block.rows()).flatten());
+        }
+        selection.retain(|row| {
+            self.tree.accepts(&|column| columns[column].as_ref().map_or(Value::Null, |c| c.value(row)))
+        });
     }
 
     fn count_read(&self, pinned: &Pinned<'_>, work: &Work<'_>) {

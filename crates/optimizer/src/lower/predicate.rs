@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use plan::{ColumnId, Expr, ExprKind, Function};
 use types::datetime::{MICROS_PER_DAY, days_from_civil};
-use types::{Bound, ColumnPredicate, Comparison, Physical, Type, Value, cast, decimal};
+use types::{Bound, ColumnPredicate, Comparison, Physical, PredicateTree, Type, Value, cast, decimal};
 
 /// The column and predicates equivalent to `conjunct`, if there are such.
 pub(crate) fn extract(conjunct: &Expr) -> Option<(ColumnId, Vec<ColumnPredicate>)> {
@@ -73,6 +73,25 @@ pub(crate) fn extract(conjunct: &Expr) -> Option<(ColumnId, Vec<ColumnPredicate>
             }
             Some((id, if prefix_only { vec![range] } else { vec![range, like] }))
         }
+        _ => None,
+    }
+}
+
+/// The tree equivalent to `conjunct`, its columns numbered by their places in `ids`, if all that it is made of are
+/// predicates that a block can evaluate.
+pub(crate) fn extract_tree(conjunct: &Expr, ids: &[ColumnId]) -> Option<PredicateTree> {
+    if let Some((id, predicates)) = extract(conjunct) {
+        let at = ids.iter().position(|c| *c == id)?;
+        let mut leaves: Vec<PredicateTree> =
+            predicates.into_iter().map(|predicate| PredicateTree::Leaf(at, predicate)).collect();
+        return if leaves.len() == 1 { leaves.pop() } else { Some(PredicateTree::And(leaves)) };
+    }
+    let all = |parts: &[Expr]| -> Option<Vec<PredicateTree>> {
+        parts.iter().map(|part| extract_tree(part, ids)).collect()
+    };
+    match &conjunct.kind {
+        ExprKind::And(parts) => Some(PredicateTree::And(all(parts)?)),
+        ExprKind::Or(parts) => Some(PredicateTree::Or(all(parts)?)),
         _ => None,
     }
 }

@@ -5,9 +5,9 @@ use plan::{
     ColumnId, Expr, ExprKind, FileSource, MaterializedSource, OutputColumn, PhysicalNode, PhysicalPlan,
     Pruning, ScanSource, Series,
 };
-use types::{ColumnPredicate, ColumnStatistics, Result, Value};
+use types::{ColumnPredicate, ColumnStatistics, PredicateTree, Result, Value};
 
-use super::predicate::{Merged, extract, is_never};
+use super::predicate::{Merged, extract, extract_tree, is_never};
 use super::{Dependency, Key, Relation, empty, never_true, order_filters};
 use crate::columns::ColumnSet;
 use crate::estimate::{Facts, at_least_one, natural};
@@ -300,6 +300,10 @@ impl Planner<'_> {
         } else {
             (vec![], kept)
         };
+        let (trees, rest) = match self.settings.block_predicates {
+            true => block_trees(rest, &ids),
+            false => (vec![], rest),
+        };
         if predicates.iter().any(|(_, p)| is_never(p)) {
             return Ok(unfiltered);
         }
@@ -324,7 +328,7 @@ impl Planner<'_> {
         let projection = self.leaving(&ids, needed);
         let output: Vec<OutputColumn> = projection.iter().map(|at| fetched[*at].clone()).collect();
         let out_ids = projection.iter().map(|at| ids[*at]).collect();
-        let filtered = !(predicates.is_empty() && bound.is_empty());
+        let filtered = !(predicates.is_empty() && trees.is_empty() && bound.is_empty());
         let node = PhysicalNode::TableScan {
             table,
             name,
@@ -332,6 +336,7 @@ impl Planner<'_> {
             columns,
             fetched,
             predicates,
+            trees,
             filters: bound,
             runtime_filters: vec![],
             projection,
@@ -560,6 +565,19 @@ fn block_predicates(conjuncts: Vec<(Expr, f64)>, ids: &[ColumnId], fetched: &[Ou
         })
         .collect();
     (predicates, rest)
+}
+
+/// Splits conjuncts into disjunctions over several columns for the blocks, most selective first, and the rest.
+fn block_trees(conjuncts: Vec<(Expr, f64)>, ids: &[ColumnId]) -> (Vec<PredicateTree>, Vec<(Expr, f64)>) {
+    let (mut trees, mut rest) = (Vec::new(), Vec::new());
+    for (conjunct, selectivity) in conjuncts {
+        match extract_tree(&conjunct, ids) {
+            Some(tree) => trees.push((tree, selectivity)),
+            None => rest.push((conjunct, selectivity)),
+        }
+    }
+    trees.sort_by(|a, b| a.1.total_cmp(&b.1));
+    (trees.into_iter().map(|(tree, _)| tree).collect(), rest)
 }
 
 fn bounds_of(column: &OutputColumn, statistics: &ColumnStatistics) -> Option<(i128, i128)> {

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use block::{Block, LayoutKind, Rows};
+use block::{AccessPath, Bitmap, Block, IndexKind, IndexSpecification, LayoutKind, Rows};
 use memory::Budget;
-use types::{ColumnPredicate, Error, Result, SqlState, Type, Value};
+use types::{Bound, ColumnPredicate, Error, Result, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use super::*;
@@ -380,12 +380,37 @@ fn a_sealed_block_that_a_file_has_is_not_written_again() {
     evict_all(&pool);
     assert_eq!(pool.statistics().evictions, 0, "there is nowhere to go");
     let file = TestFile::of([vec![0; 64], block.to_bytes().unwrap().to_vec()].concat());
-    assert!(pool.stored_at(&block.parts()[0], file.clone(), 64));
-    assert!(!pool.stored_at(&block.parts()[0], file, 64));
+    assert!(Pool::stored_at(&block.parts()[0], file.clone(), 64));
+    assert!(!Pool::stored_at(&block.parts()[0], file, 64));
     evict_all(&pool);
     let counts = pool.statistics();
     assert_eq!((counts.evictions, counts.written_bytes, counts.resident_bytes), (1, 0, 0));
     check_column(&block.pin(&[1]).unwrap(), 4, 1, 7);
+}
+
+#[test]
+fn a_block_with_indices_beside_it_comes_and_goes() {
+    let pool = Pool::evicting(Budget::unlimited());
+    pool.set_temporary_file(TestFile::of(vec![]));
+    let block = seal(&pool, 6, 12_000).unwrap().block;
+    let tree = IndexSpecification { kind: IndexKind::Tree, column: 0 };
+    let indexed = pool.with_indices(&block, &[tree]).unwrap();
+    assert!(Arc::ptr_eq(&indexed.parts()[0], &block.parts()[0]));
+    drop(block);
+    let before = pool.statistics().resident_bytes;
+    evict_all(&pool);
+    let after = pool.statistics();
+    assert!(after.evictions == 1 && after.resident_bytes * 2 < before, "{before} -> {after:?}");
+    let bound = Some(Bound { value: expected(6, 77, 0), inclusive: true });
+    let predicate = ColumnPredicate::Range { low: bound.clone(), high: bound };
+    let pinned = indexed.pin(&[0]).unwrap();
+    let mut selection = Bitmap::full(12_000);
+    assert_eq!(pinned.select(0, &predicate, &mut selection), AccessPath::Tree);
+    assert_eq!(selection.to_indices(), [77]);
+    drop(pinned);
+    check_column(&indexed.pin(&[1]).unwrap(), 6, 1, 7);
+    evict_all(&pool);
+    assert!(pool.statistics().resident_bytes * 2 < before);
 }
 
 #[test]

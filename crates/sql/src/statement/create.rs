@@ -8,7 +8,7 @@ use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint, GeneratedAs,
     HiveDistributionStyle, Ident, Spanned, SqlOption, TableConstraint,
 };
-use types::{Error, Field, Result, SqlState};
+use types::{Error, Field, ReferentialAction, Result, SqlState};
 
 use super::{Context, word};
 use crate::bind::folded;
@@ -220,11 +220,14 @@ impl Context<'_> {
 
     fn foreign_key(&self, key: &ForeignKeyConstraint, columns: Vec<String>) -> Result<ForeignKey> {
         use sqlparser::ast::ReferentialAction as R;
-        for action in [&key.on_delete, &key.on_update].into_iter().flatten() {
-            if !matches!(action, R::NoAction | R::Restrict) {
-                return Err(Error::unsupported(format!("foreign key action {action} is not supported")));
-            }
-        }
+        let action = |action: Option<R>| match action {
+            None | Some(R::NoAction) => ReferentialAction::NoAction,
+            Some(R::Restrict) => ReferentialAction::Restrict,
+            Some(R::Cascade) => ReferentialAction::Cascade,
+            Some(R::SetNull) => ReferentialAction::SetNull,
+            Some(R::SetDefault) => ReferentialAction::SetDefault,
+        };
+        let (on_delete, on_update) = (action(key.on_delete), action(key.on_update));
         let (parent, _) = self.object_name(&key.foreign_table)?;
         let parent_columns: Vec<String> = key.referred_columns.iter().map(folded).collect();
         if !parent_columns.is_empty() && parent_columns.len() != columns.len() {
@@ -233,7 +236,7 @@ impl Context<'_> {
                 "number of referencing and referenced columns for foreign key disagree",
             ));
         }
-        Ok(ForeignKey { columns, parent, parent_columns })
+        Ok(ForeignKey { columns, parent, parent_columns, on_delete, on_update })
     }
 
     fn constraint(&self, constraint: &TableConstraint, options: &mut TableOptions) -> Result<()> {

@@ -129,6 +129,43 @@ fn readers_keep_what_a_checkpoint_removes() {
 }
 
 #[test]
+fn what_a_checkpoint_wrote_is_evicted_without_writing() {
+    let pool = Pool::evicting(Budget::unlimited());
+    let opened = Store::open(Arc::new(SimulatedFiles::new(1)), &pool, Access::Write).unwrap();
+    let encoding = LayoutKind::CompressedColumnStore.into();
+    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+    let mut writer = BlockWriter::new(pool.clone(), vec![(Type::BigInt, true)], options);
+    let numbers: Vec<i64> = (0..60_000).map(|i| i * 7919).collect();
+    let mut sealed = writer.push(Batch::new(vec![Vector::from_i64(Type::BigInt, numbers)], 60_000)).unwrap();
+    sealed.extend(writer.finish().unwrap());
+    let columns = types::Schema::new(vec![types::Field::new("a", Type::BigInt, true)]);
+    let change = |draft: &mut crate::Draft| {
+        let new = crate::NewTable::new("t", columns);
+        let id = draft.create_table(new, crate::Existing::Refuse)?.map(|table| table.id);
+        draft.append_merging(id.unwrap(), None, sealed, &pool)
+    };
+    // Small parts go into the log: only a checkpoint brings them to a block file.
+    opened.store.inline_bytes_max.store(usize::MAX, Relaxed);
+    opened.catalog.commit(change).unwrap();
+    let evict_all = || {
+        let limit = pool.budget().limit();
+        pool.budget().set_limit(0);
+        let _ = pool.budget().check();
+        pool.budget().set_limit(limit);
+    };
+    evict_all();
+    assert_eq!(pool.statistics().evictions, 0, "there is nowhere to go");
+    opened.store.checkpoint().unwrap();
+    evict_all();
+    let counts = pool.statistics();
+    let table = opened.catalog.snapshot().table(None, "t").unwrap().clone();
+    assert!(counts.evictions >= table.data.blocks().len() as u64 && counts.written_bytes == 0, "{counts:?}");
+    let first = table.data.block(0).pin(&[0]).unwrap();
+    assert_eq!(first.fetch(0, 77..78).value(0), Value::I64(77 * 7919));
+    assert!(first.bytes_read() > 0);
+}
+
+#[test]
 fn a_backup_is_the_state_of_one_moment() {
     let files = SimulatedFiles::new(1);
     let opened = filled(&files, 20_000);
@@ -141,10 +178,10 @@ fn a_backup_is_the_state_of_one_moment() {
                 opened.store.checkpoint().unwrap();
             }
         });
-        assert!(opened.store.back_up(&copies).unwrap() > 20_000);
+        assert!(back_up(&opened.catalog.snapshot(), &copies).unwrap() > 20_000);
         over.store(true, Relaxed);
     });
-    assert_eq!(opened.store.back_up(&copies).unwrap_err().state(), SqlState::DuplicateTable);
+    assert_eq!(back_up(&opened.catalog.snapshot(), &copies).unwrap_err().state(), SqlState::DuplicateTable);
     let copy = open(&copies.restart(Loss::Power)).unwrap();
     let there = Model::of(&copy.catalog.snapshot());
     let original = Model::of(&opened.catalog.snapshot());
@@ -157,7 +194,7 @@ fn a_backup_is_the_state_of_one_moment() {
         let copies = SimulatedFiles::new(after);
         let kind = pool::files::FaultKind::PowerLoss;
         copies.inject(pool::files::Fault { operation: None, after, kind, lasting: false });
-        let done = opened.store.back_up(&copies).is_ok();
+        let done = back_up(&opened.catalog.snapshot(), &copies).is_ok();
         let opened = open_as(&copies.restart(Loss::Power), Access::Read);
         assert!(!done || opened.is_ok());
         assert!(

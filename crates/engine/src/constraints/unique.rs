@@ -1,0 +1,199 @@
+//! Keys that no two rows may share.
+
+use block::Bitmap;
+use types::{Error, Result, Schema, SqlState, Type, Value};
+use vector::{Data, Vector};
+
+use super::bounds::{Bounds, find_integer, may_hold, small_range};
+use super::key_set::KeySet;
+use super::{GoOn, LiveBlock, PASS_ROWS_MAX, key_text, key_values, steps};
+
+/// Longest run of equal first key columns that is compared pair by pair.
+const RUN_ROWS_MAX: usize = 256;
+
+/// Fails when a row of `new` agrees on `columns` with another of them or with one of `old`, none of those being NULL.
+/// The rows of `old` are known to differ.
+pub(crate) fn check_unique(
+    table: &Schema,
+    constraint: &str,
+    columns: &[usize],
+    old: &[LiveBlock],
+    new: &[LiveBlock],
+    go_on: GoOn<'_>,
+) -> Result<()> {
+    let rows: usize = new.iter().map(|b| b.rows()).sum();
+    if rows == 0 || columns.is_empty() {
+        return Ok(());
+    }
+    match find_duplicate(table, columns, old, new, PASS_ROWS_MAX, go_on)? {
+        None => Ok(()),
+        Some(values) => Err(Error::new(
+            SqlState::UniqueViolation,
+            format!("duplicate key value violates unique constraint \"{constraint}\""),
+        )
+        .with_detail(format!("Key {} already exists.", key_text(table, columns, &values)))),
+    }
+}
+
+pub(super) fn find_duplicate(
+    table: &Schema,
+    columns: &[usize],
+    old: &[LiveBlock],
+    new: &[LiveBlock],
+    pass_rows: usize,
+    go_on: GoOn<'_>,
+) -> Result<Option<Vec<Value>>> {
+    let rows: usize = new.iter().map(|b| b.rows()).sum();
+    let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
+    let near: Vec<&LiveBlock> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
+    if near.is_empty() {
+        match check_clustered(columns, new, go_on)? {
+            Clustered::Unique => return Ok(None),
+            Clustered::Duplicate(values) => return Ok(Some(values)),
+            Clustered::No => {}
+        }
+    }
+    if let ([column], Some((min, values))) = (columns, small_range(&bounds, rows)) {
+        let mut seen = Bitmap::empty(values);
+        for block in new {
+            go_on()?;
+            let found = find_integer(*column, block, min, values, |at| {
+                let before = seen.get(at);
+                seen.set(at);
+                before
+            })?;
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)?));
+            }
+        }
+        for block in near {
+            go_on()?;
+            if let Some(row) = find_integer(*column, block, min, values, |at| seen.get(at))? {
+                return Ok(Some(key_values(columns, block, row)?));
+            }
+        }
+        return Ok(None);
+    }
+    let types: Vec<Type> = columns.iter().map(|c| table.fields()[*c].ty).collect();
+    // A table of this many keys at a time bounds its memory; more rows are proved in passes, by their hash.
+    let passes = rows.div_ceil(pass_rows) as u64;
+    for pass in 0..passes {
+        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
+        for block in new {
+            go_on()?;
+            let found = keys.each_step(block, columns, |keys, present| {
+                let mut known = keys.table.len();
+                keys.find(Some(present));
+                for (group, row) in keys.groups.iter().zip(present) {
+                    if (*group as usize) < known {
+                        return Some(*row as usize);
+                    }
+                    known += 1;
+                }
+                keys.remember(present);
+                None
+            })?;
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)?));
+            }
+        }
+        let known = keys.table.len();
+        let filter = keys.take_filter();
+        for block in &near {
+            go_on()?;
+            let found = keys.each_step(block, columns, |keys, present| {
+                let candidates = keys.candidates(&filter, present);
+                keys.find(Some(&candidates));
+                let at = keys.groups.iter().position(|group| (*group as usize) < known);
+                at.map(|at| candidates[at] as usize)
+            })?;
+            if let Some(row) = found {
+                return Ok(Some(key_values(columns, block, row)?));
+            }
+        }
+    }
+    Ok(None)
+}
+
+enum Clustered {
+    Unique,
+    Duplicate(Vec<Value>),
+    /// Not clustered, or not an integer key: nothing is proved.
+    No,
+}
+
+/// One pass in row order: while the first column never decreases, duplicates can only stand in one run.
+fn check_clustered(columns: &[usize], blocks: &[LiveBlock], go_on: GoOn<'_>) -> Result<Clustered> {
+    let width = columns.len();
+    // Keys of the run, one after another.
+    let mut run: Vec<i64> = Vec::new();
+    let mut last: Option<i64> = None;
+    let mut values: Vec<Vec<i64>> = vec![Vec::new(); width];
+    // What the last row of a block says of the next one holds only while it is there.
+    if blocks.iter().any(|block| block.deleted.is_some()) {
+        return Ok(Clustered::No);
+    }
+    for live in blocks.iter().filter(|b| b.rows() > 0) {
+        go_on()?;
+        let block = live.pin(columns)?;
+        // The block's statistics may prove it without a look at its rows.
+        let statistics = block.statistics(columns[0]);
+        if statistics.sorted && statistics.unique && statistics.null_count == 0 {
+            let (Some(min), Some(max)) = (statistics.min.as_i64(), statistics.max.as_i64()) else {
+                return Ok(Clustered::No);
+            };
+            if last.is_none_or(|l| l < min) {
+                last = Some(max);
+                run.clear();
+                let at = block.rows() as u32 - 1;
+                let key: Option<Vec<i64>> =
+                    columns.iter().map(|c| block.fetch(*c, &[at][..]).value(0).as_i64()).collect();
+                match key {
+                    Some(key) => run.extend(key),
+                    None => return Ok(Clustered::No),
+                }
+                continue;
+            }
+        }
+        for range in steps(block.rows()) {
+            for (column, values) in columns.iter().zip(&mut values) {
+                if !integers(&block.fetch(*column, range.clone()), values) {
+                    return Ok(Clustered::No);
+                }
+            }
+            for row in 0..range.len() {
+                let first = values[0][row];
+                match last {
+                    Some(l) if first < l => return Ok(Clustered::No),
+                    Some(l) if first == l => {}
+                    _ => run.clear(),
+                }
+                last = Some(first);
+                let same = |key: &[i64]| key.iter().zip(&values).all(|(k, v)| *k == v[row]);
+                if run.chunks_exact(width).any(same) {
+                    return Ok(Clustered::Duplicate(key_values(columns, live, range.start + row)?));
+                }
+                if run.len() >= RUN_ROWS_MAX * width {
+                    return Ok(Clustered::No);
+                }
+                run.extend(values.iter().map(|v| v[row]));
+            }
+        }
+    }
+    Ok(Clustered::Unique)
+}
+
+/// Integers of any width up to 64 bits, in place of what `out` held; false when they are no such or one is NULL.
+fn integers(vector: &Vector, out: &mut Vec<i64>) -> bool {
+    out.clear();
+    if vector.has_nulls() {
+        return false;
+    }
+    match vector.flatten().data() {
+        Data::I16(v) => out.extend(v.iter().map(|x| i64::from(*x))),
+        Data::I32(v) => out.extend(v.iter().map(|x| i64::from(*x))),
+        Data::I64(v) => out.extend_from_slice(v),
+        _ => return false,
+    }
+    true
+}
