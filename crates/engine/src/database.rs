@@ -32,6 +32,7 @@ pub struct Database {
 
 pub(crate) struct Shared {
     pub definitions: crate::definitions::Definitions,
+    pub workload: crate::workload::Workload,
     pub catalog: Catalog,
     pub pool: Pool,
     pub budget: Budget,
@@ -79,6 +80,7 @@ impl Database {
         let budget = pool.budget().clone();
         let shared = Shared {
             definitions: Default::default(),
+            workload: Default::default(),
             catalog,
             pool,
             budget,
