@@ -54,11 +54,12 @@ fn apply(session: &Session, statements: &str) {
 
 /// A wide table whose key is in no order.
 fn wide_table(session: &Session, rows: u64) {
-    let others: Vec<String> = (1..8).map(|c| format!("(i * {}) % {} AS c{c}", 7919 + c, 1000 * c)).collect();
+    let others: Vec<String> =
+        (1..8).map(|c| format!("(i::BIGINT * {}) % {} AS c{c}", 7919 + c, 1000 * c)).collect();
     ask(
         session,
         &format!(
-            "CREATE TABLE t AS SELECT (i * 7919) % 4000037 AS k, {} FROM range({rows}) AS r(i)",
+            "CREATE TABLE t AS SELECT (i::BIGINT * 7919) % 4000037 AS k, {} FROM range({rows}) AS r(i)",
             others.join(", ")
         ),
     );

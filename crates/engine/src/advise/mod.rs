@@ -37,7 +37,7 @@ use search::{Found, Measured, Search};
 
 /// Rows of the sampled blocks, at most, if they are several; and how many.
 const SAMPLE_ROWS_MAX: u64 = 1 << 21;
-const SAMPLE_BLOCKS_MAX: usize = 8;
+const SAMPLE_BLOCKS_MAX: usize = 16;
 /// Samples are made smaller until the statements run over one in this time.
 const PASS_MAX: Duration = Duration::from_millis(150);
 const SECONDS_DEFAULT: f64 = 10.0;

@@ -1,6 +1,7 @@
 //! The search for a design: in stages, each of which changes one thing of the best design so far and keeps the change
-//! if it pays. Layouts first, then the sort column, then indices, then layouts once more with the indices; at the end
-//! the design found is measured against the blocks as they are once more, and dropped if it does not hold.
+//! if it pays. Layouts first, then sort columns and indices beside each other, a few times, then layouts once more with
+//! the indices; at the end the design found is measured against the blocks as they are once more, and dropped if it
+//! does not hold.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,8 +20,8 @@ const ROUNDS_MAX: usize = 7;
 const FINAL_ROUNDS: usize = 9;
 /// Columns that are tried as sort columns and with indices: those that predicates use most.
 const COLUMNS_MAX: usize = 3;
-/// Indices added, at most.
-const INDICES_MAX: usize = 2;
+/// Changes of order and indices, one after the other, at most.
+const CHANGES_MAX: usize = 3;
 
 /// A design that was measured, beside the blocks as they are.
 pub(super) struct Measured {
@@ -72,18 +73,15 @@ impl Search<'_> {
         self.stage(&base, &mut best, self.layouts(&base.design), &mut found)?;
         let now =
             |best: &Option<Made>| best.as_ref().map_or_else(|| base.design.clone(), |b| b.design.clone());
-        let sorts = self.sorts(&now(&best));
-        self.stage(&base, &mut best, sorts, &mut found)?;
-        let before = now(&best).indices.len();
-        for _ in 0..INDICES_MAX {
-            let designs = self.indices(&now(&best));
-            let indices = now(&best).indices.len();
+        for _ in 0..CHANGES_MAX {
+            let before = now(&best);
+            let designs = [self.sorts(&before), self.indices(&before)].concat();
             self.stage(&base, &mut best, designs, &mut found)?;
-            if now(&best).indices.len() == indices {
+            if now(&best) == before {
                 break;
             }
         }
-        if now(&best).indices.len() > before {
+        if now(&best).indices.len() > base.design.indices.len() {
             let designs = self.layouts(&now(&best));
             self.stage(&base, &mut best, designs, &mut found)?;
         }
