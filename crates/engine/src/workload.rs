@@ -189,7 +189,7 @@ fn shape(text: &str) -> String {
     while at < bytes.len() {
         let rest = &text[at..];
         let byte = bytes[at];
-        let word = |out: &str| out.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '"');
+        let word = |out: &str| out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '"' | '$'));
         if byte.is_ascii_whitespace() {
             if !out.is_empty() && !out.ends_with(' ') {
                 out.push(' ');
