@@ -13,7 +13,7 @@ const WORST_MIN: f64 = 1.02;
 /// Nanoseconds that an execution has to gain over the whole table.
 const SAVED_NS_MIN: f64 = 20_000.0;
 /// Of designs within this share of the fastest, the smallest is taken.
-const AS_FAST: f64 = 0.95;
+const AS_FAST: f64 = 0.9;
 
 /// The times of one design: a round runs every replay once.
 #[derive(Clone, Debug, PartialEq)]
