@@ -35,8 +35,9 @@ use design::{Design, Sample};
 use replay::Replays;
 use search::{Found, Measured, Search};
 
-/// Rows of the sampled blocks, at most, if they are several; and how many.
+/// Rows and bytes of the sampled blocks, at most, if they are several; and how many.
 const SAMPLE_ROWS_MAX: u64 = 1 << 21;
+const SAMPLE_BYTES_MAX: u64 = 64 << 20;
 const SAMPLE_BLOCKS_MAX: usize = 16;
 /// Samples are made smaller until the statements run over one in this time.
 const PASS_MAX: Duration = Duration::from_millis(150);
@@ -179,7 +180,9 @@ impl Session {
     fn sample(&self, table: &Arc<Table>, replays: &Replays) -> Result<(Sample, Duration)> {
         let blocks = table.data.stored().len().max(1) as u64;
         let rows = (table.data.physical_rows() / blocks).max(1);
-        let mut wanted = (SAMPLE_ROWS_MAX / rows).clamp(1, SAMPLE_BLOCKS_MAX as u64) as usize;
+        let bytes = (table.data.bytes() / blocks).max(1);
+        let wanted = (SAMPLE_ROWS_MAX / rows).min(SAMPLE_BYTES_MAX / bytes);
+        let mut wanted = wanted.clamp(1, SAMPLE_BLOCKS_MAX as u64) as usize;
         loop {
             let sample = Sample::of(table, wanted)?;
             let made = sample.as_it_is(table);

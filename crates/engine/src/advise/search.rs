@@ -20,6 +20,9 @@ const ROUNDS_MAX: usize = 7;
 const FINAL_ROUNDS: usize = 9;
 /// Columns that are tried as sort columns and with indices: those that predicates use most.
 const COLUMNS_MAX: usize = 3;
+/// Bytes of designs that are in memory together, about; and how much larger one may be than the blocks are, about.
+const STAGE_BYTES_MAX: u64 = 512 << 20;
+const GROWTH: u64 = 3;
 /// Changes of order and indices, one after the other, at most.
 const CHANGES_MAX: usize = 3;
 
@@ -149,6 +152,22 @@ impl Search<'_> {
         found: &mut Found,
     ) -> Result<()> {
         designs.retain(|design| !found.tried.iter().any(|t| t.design == *design));
+        // What is measured beside each other lies in memory together: less of it where blocks are large.
+        let bytes = self.sample.stored.iter().map(|s| s.block.bytes() as u64).sum::<u64>().max(1);
+        let together = (STAGE_BYTES_MAX / (bytes * GROWTH)).clamp(1, designs.len().max(1) as u64) as usize;
+        for part in designs.chunks(together) {
+            self.measure(base, best, part, found)?;
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        base: &Made,
+        best: &mut Option<Made>,
+        designs: &[Design],
+        found: &mut Found,
+    ) -> Result<()> {
         let mut made = Vec::new();
         for design in designs {
             self.session.go_on()?;
@@ -156,7 +175,7 @@ impl Search<'_> {
                 found.cut = true;
                 break;
             }
-            made.extend(self.sample.make(self.table, &design, &self.session.database.shared)?);
+            made.extend(self.sample.make(self.table, design, &self.session.database.shared)?);
         }
         if made.is_empty() {
             return Ok(());
