@@ -18,8 +18,9 @@ WORKERS :=
 TARGET :=
 ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,postgres,spark
 SUITES := tpch ssb ssbflat tpcds
+comma := ,
 
-.PHONY: demo test bench bench-ablation build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: demo test bench bench-ablation study-storage build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -95,6 +96,25 @@ bench-ablation: build environment
 	@$(PYTHON) -c 'import matplotlib' 2>/dev/null || \
 	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	$(PYTHON) bench/ablation.py --quickstep $(RELEASE)/quickstep --scale $(SCALE) --data $(CACHE)/data
+
+# The thesis' storage study, MonetDB beside its SSB: docs/results/storage-study.md. An hour and 12 GB of memory with these
+# sizes; ROWS=2000000 SCALES=0.1 STUDY=/tmp/study.jsonl is a check of a minute that draws nothing.
+ROWS := 100000000
+SCALES := 1,4
+STUDY := bench/results/storage-study.jsonl
+study-storage: wheel
+	cargo build --release --package conformance --bin storage_study
+	$(RELEASE)/storage_study --rows $(ROWS) --scales $(SCALES) --record $(STUDY)
+	@[ "$(STUDY)" = bench/results/storage-study.jsonl ] || exit 0
+	@$(PYTHON) -c 'import matplotlib' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	cd bench
+	engines=$$($(PYTHON) install_peers.py quickstep monetdb)
+	for scale in $(subst $(comma), ,$(SCALES)); do
+	  $(PYTHON) prepare.py --suite ssb --scale $$scale
+	  $(PYTHON) -m compare --suite ssb --scale $$scale --engines $$engines --series storage-study || true
+	done
+	$(PYTHON) storage_study.py
 
 # The documentation as HTML, in book/html; its examples are tested without mdBook.
 book:

@@ -38,6 +38,7 @@ pub struct Database {
 
 pub(crate) struct Shared {
     pub definitions: crate::definitions::Definitions,
+    pub workload: crate::workload::Workload,
     pub catalog: Catalog,
     pub pool: Pool,
     pub budget: Budget,
@@ -87,6 +88,7 @@ impl Database {
         pool.set_temporary_folder(Some(&temporary));
         let shared = Shared {
             definitions: Default::default(),
+            workload: Default::default(),
             catalog,
             pool,
             budget,

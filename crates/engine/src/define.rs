@@ -49,9 +49,10 @@ impl Session {
     pub(crate) fn exists_already(
         &self,
         name: &ObjectName,
+        fields: &[Field],
         options: &TableOptions,
     ) -> Result<Option<ResultSet>> {
-        let new = self.new_table(name, vec![], options)?;
+        let new = self.new_table(name, fields.to_vec(), options)?;
         if !options.temporary {
             self.refuse_name_of_view(name.schema.as_deref(), &name.name)?;
         }

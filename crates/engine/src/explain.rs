@@ -22,19 +22,9 @@ impl Session {
         statement: Statement,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
-        let query = match statement {
-            Statement::Query(query)
-            | Statement::CreateTableAs { query, .. }
-            | Statement::Insert { query, .. }
-            | Statement::CopyFrom { query, .. }
-            | Statement::CopyTo { query, .. } => query,
-            Statement::Modify(modification) => modification.query,
-            _ => {
-                return Err(Error::unsupported(
-                    "EXPLAIN explains queries, and the queries of statements that have one",
-                ));
-            }
-        };
+        let query = query_of(statement).ok_or_else(|| {
+            Error::unsupported("EXPLAIN explains queries, and the queries of statements that have one")
+        })?;
         let text = if analyze {
             self.analyzed(query, format, relations)?
         } else {
@@ -128,6 +118,19 @@ impl Session {
             executed * 1e3
         ));
         Ok(text)
+    }
+}
+
+/// The query of a statement that has one.
+pub(crate) fn query_of(statement: Statement) -> Option<LogicalQuery> {
+    match statement {
+        Statement::Query(query)
+        | Statement::CreateTableAs { query, .. }
+        | Statement::Insert { query, .. }
+        | Statement::CopyFrom { query, .. }
+        | Statement::CopyTo { query, .. } => Some(query),
+        Statement::Modify(modification) => Some(modification.query),
+        _ => None,
     }
 }
 

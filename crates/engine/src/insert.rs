@@ -95,12 +95,12 @@ impl Session {
         options: &TableOptions,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
+        let fields = result_schema(&query).fields().to_vec();
         if options.if_exists != IfExists::Replace {
-            if let Some(done) = self.exists_already(name, options)? {
+            if let Some(done) = self.exists_already(name, &fields, options)? {
                 return Ok(done);
             }
         }
-        let fields = result_schema(&query).fields().to_vec();
         let rows = self.make_table(name, fields, options, query, relations)?;
         Ok(ResultSet::done(format!("SELECT {rows}")))
     }

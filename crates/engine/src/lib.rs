@@ -45,6 +45,7 @@
 //! `alter`, `insert` and `modify`, in transactions (`transaction`) whose keys are proved (`verify`); `system` lists it.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod alter;
 mod background;
 mod benchmark_data;
@@ -77,6 +78,7 @@ mod system;
 mod transaction;
 mod upkeep;
 mod verify;
+mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use database::{Database, Options};

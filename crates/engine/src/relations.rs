@@ -138,6 +138,10 @@ impl SessionRelations {
     pub fn pool_statistics(&self) -> pool::PoolStatistics {
         self.database.as_ref().map(Database::pool_statistics).unwrap_or_default()
     }
+    /// What the database's sessions have run.
+    pub fn workload(&self) -> Vec<crate::workload::Recorded> {
+        self.database.as_ref().map(|d| d.shared.workload.all().0).unwrap_or_default()
+    }
     /// Every setting: name, value, meaning.
     pub fn settings(&self) -> Vec<Vec<Value>> {
         self.database.as_ref().map(|d| system::settings(d, &self.settings)).unwrap_or_default()

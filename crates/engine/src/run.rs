@@ -161,6 +161,7 @@ impl Session {
             open.extend(node.children());
         }
         self.note_read(tables.keys().map(|id| catalog::TableId(id.0)));
+        self.note_scanned(tables.keys().map(|id| catalog::TableId(id.0)));
         let shared = &self.database.shared;
         let mut context = QueryContext::new(
             self.settings().execution(analyze),
@@ -200,7 +201,12 @@ impl Session {
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
     ) -> Result<Run> {
-        let context = Arc::new(self.query_context(plan, relations, materialized, insert, analyze)?);
+        self.run_in(plan, self.query_context(plan, relations, materialized, insert, analyze)?)
+    }
+
+    /// Runs a plan over what its context says.
+    pub(crate) fn run_in(&self, plan: &PhysicalPlan, context: QueryContext) -> Result<Run> {
+        let context = Arc::new(context);
         let shared = &self.database.shared;
         let composed = compose(plan, &context)?;
         let mut control = QueryControl::with_cancel(self.cancel_token());

@@ -45,6 +45,8 @@ pub struct Session {
     /// Memory is to be given back when the transaction ends.
     pub(crate) reclaims: AtomicBool,
     sequences: SequenceValues,
+    /// Tables that the running statement scans.
+    pub(crate) scanned: Mutex<Vec<catalog::TableId>>,
 }
 
 impl Session {
@@ -64,6 +66,7 @@ impl Session {
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
+            scanned: Mutex::default(),
         }
     }
 
@@ -213,8 +216,12 @@ impl Session {
                 let planned = sql::plan_with(text, statement, &relations, parameters)?;
                 let bound = started.elapsed();
                 let is_query = matches!(planned, Statement::Query(_));
+                let recorded = self.begin_record(&planned, statement.of(text), parameters);
                 let mut result =
                     self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
+                if let Some(recorded) = self.scanned_by(recorded) {
+                    self.database.shared.workload.note(recorded);
+                }
                 if is_query {
                     result.planning += bound;
                 }
@@ -437,6 +444,8 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::CreateSequence(_) => "CREATE SEQUENCE",
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::DropSequence { .. } => "DROP SEQUENCE",
+        // It only looks.
+        Statement::Call { procedure, .. } if procedure == "advise" => return None,
         Statement::Call { .. } => "CALL",
         _ => return None,
     })

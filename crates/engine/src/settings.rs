@@ -33,6 +33,7 @@ pub struct Settings {
     pub late_fetch: bool,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
+    pub record_workload: bool,
     pub optimizer: optimizer::Settings,
 }
 
@@ -60,6 +61,7 @@ impl Default for Settings {
             file_skipping: true,
             late_fetch: true,
             operator_bytes: None,
+            record_workload: true,
             optimizer: optimizer::Settings::default(),
         }
     }
@@ -80,7 +82,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 20] = [
+pub const SESSION_SETTINGS: [(&str, &str); 21] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -107,6 +109,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 20] = [
         "operator_memory",
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
     ),
+    ("record_workload", "statements are recorded for CALL advise, in memory"),
 ];
 
 /// The optimizer's switches, by name.
@@ -199,6 +202,7 @@ impl Settings {
             "file_skipping" => switch_text(self.file_skipping),
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
+            "record_workload" => switch_text(self.record_workload),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
@@ -265,6 +269,7 @@ impl Settings {
             "block_skipping" => self.block_skipping = switch()?,
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
+            "record_workload" => self.record_workload = switch()?,
             "operator_memory" => {
                 self.operator_bytes = match text.trim() {
                     "auto" => None,

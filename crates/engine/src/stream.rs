@@ -263,15 +263,22 @@ impl Session {
             self.as_transaction(last.ends_transaction(text), || {
                 let relations = self.relations();
                 let mut planned = sql::plan_with(text, last, &relations, parameters)?;
+                let recorded = self.begin_record(&planned, last.of(text), parameters);
                 if let Statement::Execute { name, arguments } = &planned {
                     planned = self.planned_prepared(name, arguments, &relations)?;
                 }
                 match planned {
                     // The places of a scheduler's workers may all be taken by orders that wait as we would.
                     Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
-                        self.stream_query(query, relations, form)
+                        self.stream_query(query, relations, form, recorded)
                     }
-                    other => self.run_statement(other, &relations).map(ResultStream::ready),
+                    other => {
+                        let result = self.run_statement(other, &relations);
+                        if let (Ok(_), Some(recorded)) = (&result, self.scanned_by(recorded)) {
+                            self.database.shared.workload.note(recorded);
+                        }
+                        result.map(ResultStream::ready)
+                    }
                 }
                 .map_err(|error| in_script(error, last))
             })
@@ -284,6 +291,7 @@ impl Session {
         query: LogicalQuery,
         relations: SessionRelations,
         form: Form,
+        recorded: Option<crate::workload::Running>,
     ) -> Result<ResultStream> {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
@@ -292,6 +300,7 @@ impl Session {
         let cancel = CancelToken::new();
         cancel.set_timeout(self.cancel_token().time_left());
         context.cancel = cancel.clone();
+        let recorded = self.scanned_by(recorded);
         let context = Arc::new(context);
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
@@ -312,6 +321,9 @@ impl Session {
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));
                 let outcome = outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)));
+                if let (Ok(_), Some(recorded)) = (&outcome, recorded) {
+                    database.shared.workload.note(recorded);
+                }
                 // What the query read is let go before the consumer hears of the end.
                 drop((context, relations, database, prepared));
                 queue.end(outcome.map(|_| ()));

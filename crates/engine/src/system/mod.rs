@@ -22,7 +22,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 9] = [
+pub(crate) const FUNCTIONS: [&str; 10] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -32,6 +32,7 @@ pub(crate) const FUNCTIONS: [&str; 9] = [
     "quickstep_settings",
     "quickstep_tables",
     "quickstep_views",
+    "quickstep_workload",
 ];
 
 /// The rows of a function; `None` when there is none of that name.
@@ -46,6 +47,15 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         ),
         "quickstep_pool" => pool(&relations.pool_statistics()),
         "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
+        "quickstep_workload" => (
+            vec![
+                text("statement"),
+                text("tables"),
+                number("executions"),
+                Field::new("milliseconds", Type::Double, false),
+            ],
+            workload(relations),
+        ),
         "quickstep_columns" => (columns_fields(), columns(relations)?),
         "quickstep_constraints" => (constraints_fields(), constraints(snapshot)),
         "quickstep_settings" => {
@@ -101,6 +111,22 @@ fn pool(statistics: &pool::PoolStatistics) -> (Vec<Field>, Vec<Vec<Value>>) {
     ];
     let fields = counts.iter().map(|(name, _)| number(name)).collect();
     (fields, vec![counts.iter().map(|(_, value)| count(*value)).collect()])
+}
+
+/// A row a shape of statements, the most run first. A table that is gone has no name.
+fn workload(relations: &SessionRelations) -> Vec<Vec<Value>> {
+    let snapshot = relations.snapshot();
+    let names = |tables: &[catalog::TableId]| {
+        let mut names: Vec<&str> =
+            tables.iter().filter_map(|id| snapshot.table_by_id(*id)).map(|t| t.name.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let row = |r: crate::workload::Recorded| {
+        let milliseconds = Value::F64(r.time.as_secs_f64() * 1e3);
+        vec![Value::text(&r.shape), Value::text(&names(&r.tables)), count(r.executions), milliseconds]
+    };
+    relations.workload().into_iter().map(row).collect()
 }
 
 fn schemas(snapshot: &Snapshot) -> Vec<Vec<Value>> {

@@ -4,7 +4,7 @@ use plan::statement::Statement;
 use sqlparser::ast::{
     Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement, Set,
 };
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type, Value};
 
 use super::{Context, word};
 use crate::bind::folded;
@@ -53,9 +53,9 @@ impl Context<'_> {
         }
     }
 
-    /// `CALL tpch(scale => 1)`.
+    /// `CALL tpch(scale => 1)`, `CALL advise(lineitem)`.
     pub(super) fn call(&self, call: &Function) -> Result<Statement> {
-        let (name, span) = self.object_name(&call.name)?;
+        let (called, span) = self.object_name(&call.name)?;
         let mut binder = self.binder();
         let mut arguments = Vec::new();
         if let FunctionArguments::List(list) = &call.args {
@@ -71,10 +71,23 @@ impl Context<'_> {
                         return Err(self.at(error, span));
                     }
                 };
-                let (value, ty) = binder.constant(value)?;
+                // The advisor is asked about things, whose names need no quotes.
+                let named = match value {
+                    Ast::Identifier(one) => Some(std::slice::from_ref(one)),
+                    Ast::CompoundIdentifier(several) => Some(several.as_slice()),
+                    _ => None,
+                };
+                let asked = called.name == "advise";
+                let (value, ty) = match named.filter(|_| asked && name.is_none()) {
+                    Some(idents) => {
+                        let words: Vec<String> = idents.iter().map(folded).collect();
+                        (Value::text(&words.join(".")), Type::Text)
+                    }
+                    None => binder.constant(value)?,
+                };
                 arguments.push((name, value, ty));
             }
         }
-        Ok(Statement::Call { procedure: name.name, arguments })
+        Ok(Statement::Call { procedure: called.name, arguments })
     }
 }

@@ -1,0 +1,193 @@
+//! Designs of a table's blocks, and sampled blocks made by them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use block::{EncodeOptions, IndexSpecification};
+use catalog::{LayoutKind, StoredBlock, Table, TableData};
+use types::Result;
+use vector::Batch;
+
+use crate::database::Shared;
+
+/// How a table's blocks are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Design {
+    pub layout: LayoutKind,
+    pub sorted_by: Option<usize>,
+    pub indices: Vec<IndexSpecification>,
+}
+
+impl Design {
+    /// What the table's definition says; its blocks may be of several others.
+    pub fn of(table: &Table) -> Self {
+        let EncodeOptions { layout, sorted_by, indices } = table.writer_options().encoding;
+        Design { layout, sorted_by, indices }
+    }
+
+    pub fn with_index(&self, index: IndexSpecification) -> Self {
+        let mut design = self.clone();
+        design.indices.push(index);
+        design
+    }
+
+    pub fn has_columns(&self) -> bool {
+        matches!(self.layout, LayoutKind::ColumnStore | LayoutKind::CompressedColumnStore)
+    }
+
+    /// In words: `compressed_column, sort a, csbtree(b)`.
+    pub fn describe(&self, table: &Table) -> String {
+        let name = |column: usize| table.columns.fields()[column].name.as_str();
+        let mut parts = vec![self.layout.name().to_owned()];
+        parts.extend(self.sorted_by.map(|column| format!("sort {}", name(column))));
+        parts.extend(self.indices.iter().map(|i| format!("{}({})", i.kind.name(), name(i.column))));
+        parts.join(", ")
+    }
+
+    /// The statements that give a table of the design `from` this one.
+    pub fn statements(&self, from: &Design, table: &Table) -> String {
+        let name = named(table);
+        let column = |column: usize| table.columns.fields()[column].name.clone();
+        let mut statements = Vec::new();
+        let mut options = Vec::new();
+        if self.layout != from.layout {
+            options.push(format!("layout = '{}'", self.layout.name()));
+        }
+        if self.sorted_by != from.sorted_by {
+            let sort = self.sorted_by.map_or("none".to_owned(), column);
+            options.push(format!("sort = '{}'", sort.replace('\'', "''")));
+        }
+        if !options.is_empty() {
+            statements.push(format!("ALTER TABLE {name} SET ({})", options.join(", ")));
+        }
+        for index in self.indices.iter().filter(|index| !from.indices.contains(index)) {
+            let column = quoted(&column(index.column));
+            statements.push(format!("CREATE INDEX ON {name} USING {} ({column})", index.kind.name()));
+        }
+        statements.join("; ")
+    }
+}
+
+/// Words that are no names without quotes (PostgreSQL 15, appendix C: the reserved ones).
+const RESERVED: &str = " all analyse analyze and any array as asc asymmetric authorization binary both case cast check \
+    collate collation column concurrently constraint create cross current_catalog current_date current_role \
+    current_schema current_time current_timestamp current_user default deferrable desc distinct do else end except \
+    false fetch for foreign freeze from full grant group having ilike in initially inner intersect into is isnull \
+    join lateral leading left like limit localtime localtimestamp natural not notnull null offset on only or order \
+    outer overlaps placing primary references returning right select session_user similar some symmetric \
+    tablesample table then to trailing true union unique user using variadic verbose when where window with ";
+
+/// A name as SQL takes it: in quotes where it needs them.
+pub(super) fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !RESERVED.contains(&format!(" {name} "));
+    match plain {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// A table's name as SQL takes it.
+pub(super) fn named(table: &Table) -> String {
+    match table.schema.as_str() {
+        catalog::DEFAULT_SCHEMA | catalog::TEMPORARY_SCHEMA => quoted(&table.name),
+        schema => format!("{}.{}", quoted(schema), quoted(&table.name)),
+    }
+}
+
+/// Some blocks of a table, at even distances.
+pub(super) struct Sample {
+    pub stored: Vec<StoredBlock>,
+    batches: Vec<Batch>,
+    pub rows: u64,
+    /// Rows of the table over those of the sample.
+    pub scale: f64,
+}
+
+/// The sample's blocks by one design.
+pub(super) struct Made {
+    pub design: Design,
+    pub table: Arc<Table>,
+    /// Bytes of the blocks and their indices.
+    pub bytes: u64,
+    /// What making them took; nothing for those that are there.
+    pub making: Duration,
+}
+
+impl Sample {
+    /// At most so many blocks, at even distances over the table.
+    pub fn of(table: &Table, blocks_max: usize) -> Result<Self> {
+        let stored = table.data.stored();
+        let wanted = blocks_max.clamp(1, stored.len().max(1));
+        let chosen: Vec<StoredBlock> = (0..wanted)
+            .filter_map(|n| stored.get((2 * n + 1) * stored.len() / (2 * wanted)))
+            .cloned()
+            .collect();
+        let batches = chosen.iter().map(StoredBlock::batch).collect::<Result<Vec<_>>>()?;
+        let rows: u64 = chosen.iter().map(StoredBlock::live_rows).sum();
+        let scale = table.rows() as f64 / rows.max(1) as f64;
+        Ok(Sample { stored: chosen, batches, rows, scale })
+    }
+
+    /// The sampled blocks as they are.
+    pub fn as_it_is(&self, table: &Arc<Table>) -> Made {
+        let data = TableData::empty(table.data.types()).append_stored(self.stored.clone());
+        let bytes = data.bytes();
+        Made { design: Design::of(table), table: holding(table, data), bytes, making: Duration::ZERO }
+    }
+
+    /// The sampled rows in blocks of a design, one for each block that was sampled; `None` when some block has not got
+    /// all the indices, because they cannot be built on its data.
+    pub fn make(&self, table: &Arc<Table>, design: &Design, database: &Shared) -> Result<Option<Made>> {
+        let started = Instant::now();
+        let columns = table.declarations();
+        let form = EncodeOptions {
+            layout: design.layout,
+            sorted_by: design.sorted_by,
+            indices: design.indices.clone(),
+        };
+        let mut sealed = Vec::with_capacity(self.batches.len());
+        for batch in &self.batches {
+            let mut parts = vec![batch.clone()];
+            if let Some(column) = design.sorted_by {
+                parts = block::sort_parts(&parts, column).unwrap_or(parts);
+            }
+            let made = database.pool.seal(block::encode(&columns, &parts, &form)?)?;
+            let has = |wanted: &IndexSpecification| made.block.indices().any(|(there, _)| there == *wanted);
+            if !design.indices.iter().all(has) {
+                return Ok(None);
+            }
+            sealed.push(made);
+        }
+        let making = started.elapsed();
+        let data = TableData::from_blocks(table.data.types(), sealed);
+        let bytes = data.bytes();
+        Ok(Some(Made { design: design.clone(), table: holding(table, data), bytes, making }))
+    }
+}
+
+/// The table with other rows in it, for those who read it by its name.
+fn holding(table: &Arc<Table>, data: TableData) -> Arc<Table> {
+    let mut sampled = Table::clone(table);
+    sampled.data = Arc::new(data);
+    Arc::new(sampled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn names_are_quoted_where_they_need_it() {
+        for (name, expected) in [
+            ("lineitem", "lineitem"),
+            ("a_1", "a_1"),
+            ("1a", "\"1a\""),
+            ("order", "\"order\""),
+            ("A\"b", "\"A\"\"b\""),
+        ] {
+            assert_eq!(quoted(name), expected);
+        }
+    }
+}
