@@ -20,6 +20,8 @@ const NEVER: &[(&str, &[&str])] = &[
     ("operators", &["scheduler", "sql"]),
     ("formats", &["sql", "scheduler"]),
     ("sql", &["operators", "scheduler"]),
+    ("files", &["block", "vector", "pool", "catalog"]),
+    ("bus", &["block", "vector", "pool", "catalog", "plan", "expr", "hash", "sql", "operators", "scheduler"]),
 ];
 
 /// Only these may name DataFusion.

@@ -8,7 +8,7 @@
 //! The pool knows neither tables nor plans.
 #![forbid(unsafe_code)]
 
-pub mod files;
+pub use ::files;
 mod pool;
 mod residency;
 pub mod spill;

@@ -28,13 +28,13 @@
 //! while a condition-variable round trip costs 65 µs on the machine we measured, and waking a
 //! thread on a busy machine several times that.
 
-#[cfg(not(all(loom, test)))]
+#[cfg(not(loom))]
 use std::sync::{
     Condvar, Mutex,
     atomic::{AtomicU64, AtomicUsize},
 };
 
-#[cfg(all(loom, test))]
+#[cfg(loom)]
 use loom::sync::{
     Condvar, Mutex,
     atomic::{AtomicU64, AtomicUsize},
@@ -43,23 +43,23 @@ use loom::sync::{
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
-#[cfg(not(all(loom, test)))]
+#[cfg(not(loom))]
 use std::time::Instant;
 
 /// How long a waiter spins before it sleeps: as long as being woken takes, so that no more than twice the time of the
 /// better choice is lost (on a virtual machine 30 microseconds in the median, 60 in one of ten cases). Gaps between two
 /// segments are mostly shorter.
-#[cfg(not(all(loom, test)))]
+#[cfg(not(loom))]
 const SPIN: Duration = Duration::from_micros(50);
 
 /// The model knows sequential consistency of fences only, not of single steps; with fences in
 /// their place it checks the same protocol.
-#[cfg(all(loom, test))]
+#[cfg(loom)]
 fn total_order() {
     loom::sync::atomic::fence(SeqCst);
 }
 
-#[cfg(not(all(loom, test)))]
+#[cfg(not(loom))]
 #[inline(always)]
 fn total_order() {}
 
@@ -140,7 +140,7 @@ impl Gate {
     }
 
     /// The spinning half of [`Gate::wait`].
-    #[cfg(not(all(loom, test)))]
+    #[cfg(not(loom))]
     pub fn spin(&self, key: GateKey) -> bool {
         let begun = Instant::now();
         loop {
@@ -156,13 +156,13 @@ impl Gate {
         }
     }
 
-    #[cfg(all(loom, test))]
+    #[cfg(loom)]
     fn spin(&self, key: GateKey) -> bool {
         self.moved(key)
     }
 
     /// The sleeping half of [`Gate::wait`].
-    #[cfg(not(all(loom, test)))]
+    #[cfg(not(loom))]
     pub fn sleep(&self, key: GateKey, timeout: Option<Duration>) -> bool {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         self.waiters.fetch_add(1, SeqCst);
@@ -185,7 +185,7 @@ impl Gate {
     }
 
     /// The model has no clock: without a timeout only.
-    #[cfg(all(loom, test))]
+    #[cfg(loom)]
     fn sleep(&self, key: GateKey, _timeout: Option<Duration>) -> bool {
         self.waiters.fetch_add(1, SeqCst);
         total_order();

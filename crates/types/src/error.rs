@@ -66,6 +66,14 @@ pub enum SqlState {
     DuplicateAlias,
     CannotCoerce,
     FeatureNotSupported,
+    /// Who asks has not said that it would (a bus client that is not registered as a sender, say).
+    InsufficientPrivilege,
+    /// Something would be lost that somebody still uses.
+    ObjectInUse,
+    /// There is nobody, or nothing, to do it with.
+    NoData,
+    /// The other side of a connection does not answer.
+    ConnectionFailure,
     /// A function of the host program failed.
     ExternalRoutineException,
     OutOfMemory,
@@ -140,6 +148,10 @@ impl SqlState {
             Self::DuplicateAlias => "42712",
             Self::CannotCoerce => "42846",
             Self::FeatureNotSupported => "0A000",
+            Self::InsufficientPrivilege => "42501",
+            Self::ObjectInUse => "55006",
+            Self::NoData => "02000",
+            Self::ConnectionFailure => "08006",
             Self::ExternalRoutineException => "38000",
             Self::OutOfMemory => "53200",
             Self::DiskFull => "53100",

@@ -16,14 +16,11 @@
 mod backup;
 mod block_files;
 mod blocks;
-mod bytes;
 mod catalog_file;
 mod changes;
 mod check;
 mod checkpoint;
 mod definitions;
-mod log;
-mod log_format;
 mod names;
 mod open;
 mod recovery;
@@ -35,6 +32,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use block::{Block, Part};
+use files::{bytes, log, log_format};
 use pool::Pool;
 use pool::files::{FileLock, FileManager};
 use types::{Error, Result, SqlState};

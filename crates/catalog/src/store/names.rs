@@ -112,16 +112,6 @@ pub(crate) fn read_identity(files: &dyn FileManager) -> Result<DatabaseId> {
     Ok(id)
 }
 
-/// An id that no other database has: 128 bits that the standard library seeds its hash tables with.
-pub(crate) fn new_id() -> DatabaseId {
-    use std::hash::{BuildHasher, RandomState};
-    let mut id = [0; 16];
-    for half in id.chunks_exact_mut(8) {
-        half.copy_from_slice(&RandomState::new().hash_one(std::process::id()).to_le_bytes());
-    }
-    id
-}
-
 /// The error for a directory that is no database.
 pub(crate) fn no_database(files: &dyn FileManager, why: &str) -> Error {
     let message = format!("\"{}\" is not a Quickstep database: {why}", files.describe());

@@ -10,9 +10,9 @@ use types::{Error, Result, SqlState};
 
 use super::block_files::BlockFiles;
 use super::log::Log;
-use super::log_format::{DatabaseId, HEADER_BYTES, header};
+use super::log_format::{DatabaseId, HEADER_BYTES, header, new_id};
 use super::names::{
-    IDENTITY, LOCK, Listing, block_file_name, catalog_name, log_name, new_id, no_database, read_identity,
+    IDENTITY, LOCK, Listing, block_file_name, catalog_name, log_name, no_database, read_identity,
     write_identity,
 };
 use super::recovery::{Recovered, recover};
@@ -204,7 +204,7 @@ fn continued(files: &dyn FileManager, id: &DatabaseId, recovered: &Recovered) ->
     files.sync_directory("")?;
     let writer = last.ok_or_else(|| Error::internal("a database without a log"))?;
     debug_assert!(writer.position() >= HEADER_BYTES as u64);
-    Log::new(writer, recovered.last_record)
+    Log::new(writer, recovered.last_record, "database")
 }
 
 /// Removes what a crash left; what cannot be removed is left for the next time.

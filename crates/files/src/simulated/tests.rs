@@ -1,7 +1,7 @@
 //! The simulated disk keeps what was synced, loses what was not, and fails when told to.
 
 use super::*;
-use crate::files::{read_all, write_whole};
+use crate::{read_all, write_whole};
 
 fn fault(operation: Operation, after: u64, kind: FaultKind) -> Fault {
     Fault { operation: Some(operation), after, kind, lasting: false }

@@ -44,7 +44,7 @@ impl LocalFiles {
     }
 }
 
-pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+pub fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     let state = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SqlState::DiskFull,
         io::ErrorKind::NotFound => SqlState::UndefinedFile,

@@ -15,19 +15,29 @@ use std::ops::Range;
 
 use types::{Error, Result, SqlState};
 
-pub(crate) const VERSION: u32 = 1;
-pub(crate) const HEADER_BYTES: usize = 64;
-pub(crate) const RECORD_HEADER_BYTES: usize = 40;
-/// A payload is a commit (`changes.rs`).
-pub(crate) const COMMIT: u32 = 1;
+pub const VERSION: u32 = 1;
+pub const HEADER_BYTES: usize = 64;
+pub const RECORD_HEADER_BYTES: usize = 40;
+/// A payload is what one transaction changed; what that is, the log's owner knows.
+pub const COMMIT: u32 = 1;
 const MAGIC: [u8; 8] = *b"QSLOG\0\0\0";
 const ALIGNMENT: usize = 8;
 
 /// 16 bytes that no other database has.
-pub(crate) type DatabaseId = [u8; 16];
+pub type DatabaseId = [u8; 16];
 
-/// A name for the file's messages.
-pub(crate) fn damaged(file: &str, offset: usize, what: &str) -> Error {
+/// An id that no other database has: 128 bits that the standard library seeds its hash tables with.
+pub fn new_id() -> DatabaseId {
+    use std::hash::{BuildHasher, RandomState};
+    let mut id = [0; 16];
+    for half in id.chunks_exact_mut(8) {
+        half.copy_from_slice(&RandomState::new().hash_one(std::process::id()).to_le_bytes());
+    }
+    id
+}
+
+/// The error for bytes of a file that mean nothing.
+pub fn damaged(file: &str, offset: usize, what: &str) -> Error {
     Error::new(SqlState::DataCorrupted, format!("\"{file}\" is damaged at byte {offset}: {what}"))
         .with_hint("restore the database from a backup, or EXPORT what can still be read")
 }
@@ -40,7 +50,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
 }
 
-pub(crate) fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
+pub fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -52,7 +62,7 @@ pub(crate) fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
 }
 
 /// Refuses the header of another file, of another database, of a later version.
-pub(crate) fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u64) -> Result<()> {
+pub fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u64) -> Result<()> {
     if bytes.len() < HEADER_BYTES || simd::checksum(&bytes[..56]) != u64_at(bytes, 56) || bytes[..8] != MAGIC
     {
         return Err(damaged(file, 0, "its header cannot be read"));
@@ -68,13 +78,13 @@ pub(crate) fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u6
 }
 
 /// The error for a file that this version does not know.
-pub(crate) fn newer_version(file: &str, version: u32) -> Error {
+pub fn newer_version(file: &str, version: u32) -> Error {
     let message = format!("\"{file}\" has format version {version}, and this program reads {VERSION}");
     Error::new(SqlState::FeatureNotSupported, message).with_hint("open it with a newer version of Quickstep")
 }
 
 /// A record's bytes; `None` when the payload is longer than a record can be.
-pub(crate) fn record(number: u64, durable: u64, payload: &[u8]) -> Option<Vec<u8>> {
+pub fn record(number: u64, durable: u64, payload: &[u8]) -> Option<Vec<u8>> {
     let length = u32::try_from(payload.len()).ok()?;
     let whole = (RECORD_HEADER_BYTES + payload.len()).next_multiple_of(ALIGNMENT);
     let mut bytes = Vec::with_capacity(whole);
@@ -91,21 +101,21 @@ pub(crate) fn record(number: u64, durable: u64, payload: &[u8]) -> Option<Vec<u8
 
 /// A record that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub(crate) number: u64,
-    pub(crate) kind: u32,
-    pub(crate) durable: u64,
-    pub(crate) payload: Range<usize>,
+pub struct Record {
+    pub number: u64,
+    pub kind: u32,
+    pub durable: u64,
+    pub payload: Range<usize>,
 }
 
 /// What can be read of a log.
 #[derive(Debug)]
-pub(crate) struct Scan {
-    pub(crate) records: Vec<Record>,
+pub struct Scan {
+    pub records: Vec<Record>,
     /// Where the last whole record ends.
-    pub(crate) end: usize,
+    pub end: usize,
     /// Bytes behind it, which are to be cut.
-    pub(crate) torn: usize,
+    pub torn: usize,
 }
 
 fn record_at(bytes: &[u8], at: usize) -> Option<(Record, usize)> {
@@ -125,7 +135,7 @@ fn record_at(bytes: &[u8], at: usize) -> Option<(Record, usize)> {
 }
 
 /// Reads the records of a log whose header is right; the first is expected to have the number `first`.
-pub(crate) fn scan(bytes: &[u8], file: &str, first: u64) -> Result<Scan> {
+pub fn scan(bytes: &[u8], file: &str, first: u64) -> Result<Scan> {
     let mut records: Vec<Record> = Vec::new();
     let mut at = HEADER_BYTES.min(bytes.len());
     while at < bytes.len() {
@@ -148,7 +158,7 @@ pub(crate) fn scan(bytes: &[u8], file: &str, first: u64) -> Result<Scan> {
 }
 
 /// An error when a record behind `at` says that the one expected there was on stable storage.
-pub(crate) fn refuse_damage(bytes: &[u8], file: &str, at: usize, expected: u64) -> Result<()> {
+pub fn refuse_damage(bytes: &[u8], file: &str, at: usize, expected: u64) -> Result<()> {
     let later = (at..bytes.len()).step_by(ALIGNMENT).filter_map(|at| record_at(bytes, at));
     match later.into_iter().any(|(record, _)| record.durable >= expected) {
         false => Ok(()),

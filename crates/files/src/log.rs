@@ -17,21 +17,24 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pool::files::{FileSync, FileWriter};
 use types::{Error, Result, SqlState};
 
-use super::log_format::record;
+use crate::log_format::record;
+use crate::{FileSync, FileWriter};
 
 /// A leader waits for others at most for this share of what a sync takes.
 const GATHERING_SHARE: u32 = 8;
 /// And never longer than this.
 const GATHERING_MAX: Duration = Duration::from_millis(2);
 
+/// A log that is written; its bytes are drawn in `log_format`.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub struct Log {
     tail: Mutex<Tail>,
     syncing: Mutex<Syncing>,
     changed: Condvar,
+    /// Whose log it is, for messages.
+    owner: &'static str,
 }
 
 /// Where records are written. Locked before `Syncing` when both are.
@@ -56,8 +59,9 @@ struct Syncing {
 }
 
 impl Log {
-    /// Goes on behind the record `number`, all of which is on stable storage.
-    pub(crate) fn new(writer: Box<dyn FileWriter>, number: u64) -> Result<Log> {
+    /// Goes on behind the record `number`, all of which is on stable storage. `owner` is what messages call whoever
+    /// keeps the log ("database").
+    pub fn new(writer: Box<dyn FileWriter>, number: u64, owner: &'static str) -> Result<Log> {
         let syncer = writer.syncer()?;
         Ok(Log {
             tail: Mutex::new(Tail { writer, number }),
@@ -71,6 +75,7 @@ impl Log {
                 took: Duration::ZERO,
             }),
             changed: Condvar::new(),
+            owner,
         })
     }
 
@@ -82,17 +87,17 @@ impl Log {
     }
 
     /// Bytes of the log's file.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.tail().writer.position()
     }
 
     /// Writes a record, and gives its number. On an error it is as if nothing had been asked.
-    pub(crate) fn append(&self, payload: &[u8]) -> Result<u64> {
+    pub fn append(&self, payload: &[u8]) -> Result<u64> {
         let mut tail = self.tail();
         let durable = {
             let syncing = self.syncing();
             if let Some(error) = &syncing.failed {
-                return Err(no_more(error));
+                return Err(no_more(self.owner, error));
             }
             syncing.durable
         };
@@ -116,14 +121,14 @@ impl Log {
     }
 
     /// Returns when the record of this number, and so all before it, is on stable storage.
-    pub(crate) fn wait(&self, number: u64) -> Result<()> {
+    pub fn wait(&self, number: u64) -> Result<()> {
         let mut syncing = self.syncing();
         loop {
             if syncing.durable >= number {
                 return Ok(());
             }
             if let Some(error) = &syncing.failed {
-                return Err(unknown_outcome(error));
+                return Err(unknown_outcome(self.owner, error));
             }
             if syncing.busy {
                 syncing = self.changed.wait(syncing).unwrap_or_else(PoisonError::into_inner);
@@ -171,13 +176,13 @@ impl Log {
 
     /// Goes on in another file, after everything in this one is on stable storage; `meanwhile` runs when that is so, and
     /// no record is written before it ends. Returns the number of the last record before.
-    pub(crate) fn switch(&self, writer: Box<dyn FileWriter>, meanwhile: impl FnOnce(u64)) -> Result<u64> {
+    pub fn switch(&self, writer: Box<dyn FileWriter>, meanwhile: impl FnOnce(u64)) -> Result<u64> {
         let syncer = writer.syncer()?;
         let mut tail = self.tail();
         let mut syncing = self.syncing();
         loop {
             if let Some(error) = &syncing.failed {
-                return Err(no_more(error));
+                return Err(no_more(self.owner, error));
             }
             if syncing.busy {
                 syncing = self.changed.wait(syncing).unwrap_or_else(PoisonError::into_inner);
@@ -196,39 +201,39 @@ impl Log {
     }
 
     /// Why the log takes no more, if it does not.
-    pub(crate) fn failure(&self) -> Option<Error> {
+    pub fn failure(&self) -> Option<Error> {
         self.syncing().failed.clone()
     }
 }
 
-fn no_more(cause: &Error) -> Error {
-    Error::new(SqlState::ReadOnly, "the database takes no changes after its disk failed")
+fn no_more(owner: &str, cause: &Error) -> Error {
+    Error::new(SqlState::ReadOnly, format!("the {owner} takes no changes after its disk failed"))
         .with_detail(cause.message().to_owned())
         .with_hint("open it again, when the disk is well")
 }
 
-fn unknown_outcome(cause: &Error) -> Error {
+fn unknown_outcome(owner: &str, cause: &Error) -> Error {
     let message = format!("the transaction could not be made durable: {}", cause.message());
     Error::new(SqlState::IoError, message)
         .with_detail("nobody can tell whether it is on the disk")
-        .with_hint("the database takes no changes until it is opened again, which shows what was kept")
+        .with_hint(format!("the {owner} takes no changes until it is opened again, which shows what was kept"))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    use pool::files::{Fault, FaultKind, FileManager, Loss, Operation, SimulatedFiles, read_all};
+    use crate::{Fault, FaultKind, FileManager, Loss, Operation, SimulatedFiles, read_all};
 
     use super::*;
-    use crate::store::log_format::{HEADER_BYTES, header, scan};
+    use crate::log_format::{HEADER_BYTES, header, scan};
 
     fn log_on(files: &SimulatedFiles) -> Log {
         let mut writer = files.create("log-1").unwrap();
         writer.write(&header(&[1; 16], 1)).unwrap();
         writer.sync().unwrap();
         files.sync_directory("").unwrap();
-        Log::new(writer, 0).unwrap()
+        Log::new(writer, 0, "database").unwrap()
     }
 
     fn payloads(files: &SimulatedFiles) -> Vec<Vec<u8>> {

@@ -7,52 +7,52 @@
 use types::{Error, Result, SqlState};
 
 /// The error for bytes that mean nothing.
-pub(crate) fn malformed(what: &str) -> Error {
+pub fn malformed(what: &str) -> Error {
     Error::new(SqlState::DataCorrupted, format!("stored bytes are malformed: {what}"))
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct ByteWriter {
+pub struct ByteWriter {
     bytes: Vec<u8>,
 }
 
 impl ByteWriter {
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
-    pub(crate) fn u8(&mut self, value: u8) {
+    pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
-    pub(crate) fn u32(&mut self, value: u32) {
+    pub fn u32(&mut self, value: u32) {
         self.bytes.extend(value.to_le_bytes());
     }
-    pub(crate) fn u64(&mut self, value: u64) {
+    pub fn u64(&mut self, value: u64) {
         self.bytes.extend(value.to_le_bytes());
     }
-    pub(crate) fn i64(&mut self, value: i64) {
+    pub fn i64(&mut self, value: i64) {
         self.bytes.extend(value.to_le_bytes());
     }
-    pub(crate) fn flag(&mut self, value: bool) {
+    pub fn flag(&mut self, value: bool) {
         self.u8(u8::from(value));
     }
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
     /// A length, and as many bytes.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         self.u64(bytes.len() as u64);
         self.raw(bytes);
     }
-    pub(crate) fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
-    pub(crate) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+    pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.flag(value.is_some());
         if let Some(value) = value {
             write(self, value);
         }
     }
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
         mut write: impl FnMut(&mut Self, T),
@@ -60,11 +60,11 @@ impl ByteWriter {
         self.u64(items.len() as u64);
         items.for_each(|item| write(self, item));
     }
-    pub(crate) fn positions(&mut self, positions: &[usize]) {
+    pub fn positions(&mut self, positions: &[usize]) {
         self.list(positions.iter(), |w, position| w.u32(*position as u32));
     }
     /// One field of a record of fields; `end_of_fields` follows the last.
-    pub(crate) fn field(&mut self, number: u8, write: impl FnOnce(&mut Self)) {
+    pub fn field(&mut self, number: u8, write: impl FnOnce(&mut Self)) {
         debug_assert!(number > 0);
         self.u8(number);
         let at = self.bytes.len();
@@ -73,73 +73,73 @@ impl ByteWriter {
         let length = (self.bytes.len() - at - 8) as u64;
         self.bytes[at..at + 8].copy_from_slice(&length.to_le_bytes());
     }
-    pub(crate) fn end_of_fields(&mut self) {
+    pub fn end_of_fields(&mut self) {
         self.u8(0);
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct ByteReader<'a> {
+pub struct ByteReader<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> ByteReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         ByteReader { bytes }
     }
-    pub(crate) fn raw(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub fn raw(&mut self, length: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(length).ok_or_else(|| malformed("they end early"))?;
         self.bytes = rest;
         Ok(taken)
     }
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) = self.bytes.split_first_chunk().ok_or_else(|| malformed("they end early"))?;
         self.bytes = rest;
         Ok(*taken)
     }
-    pub(crate) fn u8(&mut self) -> Result<u8> {
+    pub fn u8(&mut self) -> Result<u8> {
         self.array().map(u8::from_le_bytes)
     }
-    pub(crate) fn u32(&mut self) -> Result<u32> {
+    pub fn u32(&mut self) -> Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
-    pub(crate) fn u64(&mut self) -> Result<u64> {
+    pub fn u64(&mut self) -> Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
-    pub(crate) fn i64(&mut self) -> Result<i64> {
+    pub fn i64(&mut self) -> Result<i64> {
         self.array().map(i64::from_le_bytes)
     }
-    pub(crate) fn flag(&mut self) -> Result<bool> {
+    pub fn flag(&mut self) -> Result<bool> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
             other => Err(malformed(&format!("{other} is neither true nor false"))),
         }
     }
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.u64()?;
         self.raw(usize::try_from(length).unwrap_or(usize::MAX))
     }
-    pub(crate) fn text(&mut self) -> Result<String> {
+    pub fn text(&mut self) -> Result<String> {
         let text = std::str::from_utf8(self.bytes()?).map_err(|_| malformed("a text is not UTF-8"))?;
         Ok(text.to_owned())
     }
-    pub(crate) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
+    pub fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<Option<T>> {
         self.flag()?.then(|| read(self)).transpose()
     }
     /// Items take at least a byte each, so that a count can be no larger than what is left.
-    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let count = self.u64()?;
         if count > self.bytes.len() as u64 {
             return Err(malformed("a list is longer than its bytes"));
         }
         (0..count).map(|_| read(self)).collect()
     }
-    pub(crate) fn positions(&mut self) -> Result<Vec<usize>> {
+    pub fn positions(&mut self) -> Result<Vec<usize>> {
         self.list(|r| Ok(r.u32()? as usize))
     }
     /// Calls `read` with each field's number and bytes, to the end of the fields.
-    pub(crate) fn fields(
+    pub fn fields(
         &mut self,
         mut read: impl FnMut(u8, &mut ByteReader<'a>) -> Result<()>,
     ) -> Result<()> {
@@ -154,11 +154,11 @@ impl<'a> ByteReader<'a> {
         }
     }
     /// What is left, to be read later.
-    pub(crate) fn rest(&mut self) -> ByteReader<'a> {
+    pub fn rest(&mut self) -> ByteReader<'a> {
         ByteReader { bytes: std::mem::take(&mut self.bytes) }
     }
     /// Everything has been read.
-    pub(crate) fn end(&self) -> Result<()> {
+    pub fn end(&self) -> Result<()> {
         match self.bytes.len() {
             0 => Ok(()),
             left => Err(malformed(&format!("{left} bytes too many"))),
@@ -166,6 +166,6 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-pub(crate) fn unknown_field(of: &str, number: u8) -> Error {
+pub fn unknown_field(of: &str, number: u8) -> Error {
     malformed(&format!("field {number} of a {of} is not known; a newer version may have written it"))
 }
