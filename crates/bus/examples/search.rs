@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bus::random::Random;
 use bus::service::{RemoteBus, Server};
 use bus::{
-    Address, Bus, BusOptions, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope, SendOptions, Wait,
-    receipts,
+    Address, Bus, BusOptions, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope,
+    SendOptions, Wait, receipts,
 };
 use serde_json::json;
 
@@ -48,7 +48,8 @@ fn request_type(partition: usize) -> MessageType {
 /// Documents of words `w0`, `w1`, ..., the first ones more often.
 fn text_of(partition: usize) -> Vec<String> {
     let mut random = Random::new(partition as u64);
-    let mut word = || format!("w{}", (1000.0 * (random.below(1 << 20) as f64 / f64::from(1 << 20)).powi(3)) as u32);
+    let mut word =
+        || format!("w{}", (1000.0 * (random.below(1 << 20) as f64 / f64::from(1 << 20)).powi(3)) as u32);
     (0..DOCUMENTS).map(|_| (0..WORDS).map(|_| word()).collect::<Vec<_>>().join(" ")).collect()
 }
 
@@ -67,8 +68,9 @@ fn rank(hits: &BTreeMap<u32, Hits>) -> Vec<u32> {
     let all: Vec<(&u32, &Vec<u32>)> = hits.values().flatten().collect();
     let keywords = all.first().map_or(0, |(_, counts)| counts.len());
     let frequency = |keyword: usize| all.iter().filter(|(_, counts)| counts[keyword] > 0).count().max(1);
-    let weights: Vec<f64> =
-        (0..keywords).map(|keyword| ((PARTITIONS * DOCUMENTS) as f64 / frequency(keyword) as f64).ln()).collect();
+    let weights: Vec<f64> = (0..keywords)
+        .map(|keyword| ((PARTITIONS * DOCUMENTS) as f64 / frequency(keyword) as f64).ln())
+        .collect();
     let score = |counts: &[u32]| counts.iter().zip(&weights).map(|(c, w)| f64::from(*c) * w).sum::<f64>();
     let mut ranked: Vec<(f64, u32)> = all.iter().map(|(id, counts)| (score(counts), **id)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -91,7 +93,8 @@ fn serve(address: &str, number: usize, pass: Duration) -> Outcome<()> {
         bus.receive(me, &ReceiveOptions::batch(1).waiting(Wait::Forever), &mut batch)?;
         let request = &batch[0];
         if request.kind == PASSES {
-            passes = u32::from(request.body[0]) * if number == STRAGGLER { u32::from(request.body[1]) } else { 1 };
+            passes =
+                u32::from(request.body[0]) * if number == STRAGGLER { u32::from(request.body[1]) } else { 1 };
             bus.delete(me, &receipts(&batch))?;
             if passes == 0 {
                 bus.disconnect(me, bus::Disconnect::Always)?;
@@ -113,7 +116,12 @@ fn serve(address: &str, number: usize, pass: Duration) -> Outcome<()> {
             std::thread::sleep(pass.saturating_sub(began.elapsed()));
         }
         let reply = serde_json::to_vec(&json!({ "partition": partition, "hits": hits }))?;
-        bus.send(me, Address::Clients(&[request.sender]), &[Message::new(REPLY, reply)], &SendOptions::default())?;
+        bus.send(
+            me,
+            Address::Clients(&[request.sender]),
+            &[Message::new(REPLY, reply)],
+            &SendOptions::default(),
+        )?;
         bus.delete(me, &receipts(&batch))?;
     }
 }
@@ -180,7 +188,11 @@ fn main() -> Outcome<()> {
     while set(1, 1).map_or(0, |sent| sent.recipients) < SERVERS {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let modes = [("all servers well", 1, false), ("a straggler", STRAGGLER_PASSES, false), ("a straggler, tied", STRAGGLER_PASSES, true)];
+    let modes = [
+        ("all servers well", 1, false),
+        ("a straggler", STRAGGLER_PASSES, false),
+        ("a straggler, tied", STRAGGLER_PASSES, true),
+    ];
     let (mut figures, mut answers) = (Vec::new(), Vec::new());
     for (what, passes, tied) in modes {
         set(1, passes as u8)?;
@@ -198,7 +210,8 @@ fn main() -> Outcome<()> {
     for server in &mut servers {
         server.wait()?;
     }
-    let first: BTreeMap<usize, &Vec<u32>> = answers.iter().rev().map(|(round, ranking)| (*round, ranking)).collect();
+    let first: BTreeMap<usize, &Vec<u32>> =
+        answers.iter().rev().map(|(round, ranking)| (*round, ranking)).collect();
     if answers.iter().any(|(round, ranking)| first[round] != ranking || ranking.is_empty()) {
         return Err("the modes rank documents differently".into());
     }

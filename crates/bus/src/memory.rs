@@ -261,7 +261,13 @@ impl<T: ClientTable> MemoryBus<T> {
         Ok(Ok(letter.sent(&header, recipients.len())))
     }
 
-    fn read(&self, client: ClientId, inbox: &mut Inbox, how: &ReceiveOptions, into: &mut Vec<Received>) -> usize {
+    fn read(
+        &self,
+        client: ClientId,
+        inbox: &mut Inbox,
+        how: &ReceiveOptions,
+        into: &mut Vec<Received>,
+    ) -> usize {
         self.expire(client, inbox);
         match how.delete {
             true => inbox.queue.take(how.minimum_priority, how.limit, into),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::{Database, Options, Session};
-use pool::files::SimulatedFiles;
+use files::SimulatedFiles;
 
 /// A folder of this test alone, gone with it.
 struct Folder(PathBuf);

@@ -108,7 +108,7 @@ fn a_database_in_a_store_is_read() {
         .unwrap();
     session.query("CHECKPOINT").unwrap();
     session.query("INSERT INTO t VALUES (300001, 1, 'in the log')").unwrap();
-    for name in pool::files::FileManager::list(&pool::files::LocalFiles::new(&folder), "").unwrap() {
+    for name in files::FileManager::list(&files::LocalFiles::new(&folder), "").unwrap() {
         let name = name.name;
         let bytes = std::fs::read(folder.join(&name)).unwrap();
         place.server.put(&format!("public/databases/mine/{name}"), &bytes);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{Database, Options, Session, SqlState};
-use pool::files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, LocalFiles, Owner};
+use files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, LocalFiles, Owner};
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =

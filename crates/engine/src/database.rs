@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use catalog::{Access, Catalog, OpenReport, Store};
+use files::{FileManager, LocalFiles};
 use memory::Budget;
 use pool::Pool;
-use pool::files::{FileManager, LocalFiles};
 use scheduler::Scheduler;
 use types::{Error, Result, SqlState};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Access, Store, TEMPORARY};
-use pool::files::{FileManager, LocalFiles};
+use files::{FileManager, LocalFiles};
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 

@@ -94,7 +94,7 @@ pub struct QueryContext {
     /// Raised when the query shall stop: for waits that no worker can be asked in.
     pub cancel: CancelToken,
     /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
-    pub temporary: Option<Arc<dyn pool::files::FileManager>>,
+    pub temporary: Option<Arc<dyn files::FileManager>>,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,

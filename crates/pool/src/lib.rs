@@ -8,7 +8,6 @@
 //! The pool knows neither tables nor plans.
 #![forbid(unsafe_code)]
 
-pub use ::files;
 mod pool;
 mod residency;
 pub mod spill;

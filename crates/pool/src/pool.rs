@@ -8,8 +8,8 @@ use block::{Block, EncodedBlock, IndexSpecification, Metadata, Part, Sketch};
 use memory::{AllocationError, Arena, Budget};
 use types::{Error, Result, SqlState};
 
-use crate::files::FileReader;
 use crate::residency::{Holding, PoolStatistics, Replacement, Residency, TemporaryFile};
+use files::FileReader;
 
 /// A block in pool memory, with the sketches made while it was encoded, one a column.
 #[derive(Clone, Debug)]

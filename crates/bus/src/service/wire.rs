@@ -389,8 +389,7 @@ mod tests {
             let client = random.below(12);
             let receipt = WireReceipt { serial: random.below(99), deadline_us: u64::MAX, priority: 128 };
             let recipients: Vec<u64> = (0..random.below(3)).map(|_| random.below(12)).collect();
-            let token =
-                WireToken { receipt: Some(receipt), sender: client, recipients: recipients.clone() };
+            let token = WireToken { receipt: Some(receipt), sender: client, recipients: recipients.clone() };
             let method = METHODS[random.below(9) as usize];
             let message = WireMessage { message_type: random.below(3) as u32, body: vec![1; 30] };
             let mut bytes = match method {

@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 
-use pool::files::{FileManager, write_whole};
+use files::{FileManager, write_whole};
 use types::{Error, Result, SqlState};
 
 use super::block_files;
 use super::blocks::parts_of;
 use super::catalog_file::{self, permanent_tables};
 use super::changes::Place;
-use super::names::{Listing, catalog_name, new_id, write_identity};
+use super::log_format::new_id;
+use super::names::{Listing, catalog_name, write_identity};
 use super::open::begin_log;
 use crate::{PartId, Snapshot};
 

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use block::{Block, Part};
+use files::{FileManager, FileReader};
 use pool::Pool;
-use pool::files::{FileManager, FileReader};
 use types::{Error, Result, SqlState};
 
 use super::changes::Place;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use block::damaged_extents;
-use pool::files::read_all;
+use files::read_all;
 use types::Result;
 
 use super::Store;

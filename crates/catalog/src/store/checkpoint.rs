@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, Weak};
 
 use block::Part;
-use pool::files::write_whole;
+use files::write_whole;
 use types::{Error, Result};
 
 use super::blocks::parts_of;

@@ -32,9 +32,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use block::{Block, Part};
+use files::{FileLock, FileManager};
 use files::{bytes, log, log_format};
 use pool::Pool;
-use pool::files::{FileLock, FileManager};
 use types::{Error, Result, SqlState};
 
 pub use self::backup::back_up;

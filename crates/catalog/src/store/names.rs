@@ -10,7 +10,7 @@
 //!  *.new          unfinished, to be removed
 //! ```
 
-use pool::files::{FileManager, UNFINISHED, read_all, write_whole};
+use files::{FileManager, UNFINISHED, read_all, write_whole};
 use types::{Error, Result, SqlState};
 
 use super::log_format::{DatabaseId, VERSION, damaged, newer_version};

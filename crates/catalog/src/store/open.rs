@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use files::{FileLock, FileManager, FileWriter, Owner, read_all, write_whole};
 use pool::Pool;
-use pool::files::{FileLock, FileManager, FileWriter, Owner, read_all, write_whole};
 use types::{Error, Result, SqlState};
 
 use super::block_files::BlockFiles;

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use block::{Block, Part};
+use files::{FileManager, read_all};
 use pool::Pool;
-use pool::files::{FileManager, read_all};
 use types::{Error, Result, SqlState};
 
 use super::block_files::BlockFiles;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pool::files::{FileEntry, FileLock, FileManager, FileReader, FileWriter, Owner};
+use files::{FileEntry, FileLock, FileManager, FileReader, FileWriter, Owner};
 use types::{Error, Result, SqlState};
 
 use super::fault::from_io;

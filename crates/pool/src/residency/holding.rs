@@ -24,8 +24,8 @@ use types::{Error, Result};
 use super::Residency;
 use super::replacement::{Rank, Replacement, Uses};
 use super::temporary::SpaceRange;
-use crate::files::FileReader;
 use crate::pool::{out_of_memory, shared};
+use files::FileReader;
 
 #[derive(Debug)]
 struct Stored {

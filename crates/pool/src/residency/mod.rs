@@ -23,7 +23,7 @@ use std::time::Instant;
 use memory::{AllocationError, Arena, Budget, Reclaimer};
 use types::{Error, Result};
 
-use crate::files::FileReader;
+use files::FileReader;
 pub(crate) use holding::Holding;
 use holding::{Candidate, Counters};
 use read_ahead::ReadAhead;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use types::Result;
 
-use crate::files::{FileReader, failed};
+use files::{FileReader, failed};
 
 /// A file that can be written anywhere.
 pub trait TemporaryFile: FileReader {

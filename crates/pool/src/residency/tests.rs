@@ -437,7 +437,7 @@ fn cost() {
     let folder = std::env::temp_dir().join(format!("quickstep-cost-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let files = crate::files::LocalFiles::new(&folder);
-    use crate::files::FileManager;
+    use files::FileManager;
     let mut writer = files.create("blocks").unwrap();
     let mut places = Vec::new();
     for number in 0..BLOCKS {

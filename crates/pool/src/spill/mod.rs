@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_buffer::{Buffer, MutableBuffer};
 use types::{Error, Result, SqlState};
 
-use crate::files::{FileManager, FileReader, FileWriter};
+use files::{FileManager, FileReader, FileWriter};
 
 /// A piece is so large where memory allows: a disk that seeks in 8 ms still reads at half its speed.
 pub const PIECE_BYTES_MAX: usize = 1 << 20;
@@ -126,7 +126,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::LocalFiles;
+    use files::LocalFiles;
     use types::{Type, Value};
     use vector::{Batch, Vector};
 

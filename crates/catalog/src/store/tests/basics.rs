@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pool::files::{FileManager, LocalFiles, Loss, SimulatedFiles};
+use files::{FileManager, LocalFiles, Loss, SimulatedFiles};
 
 use super::model::{Model, Step, commit};
 use super::*;
@@ -192,8 +192,8 @@ fn a_backup_is_the_state_of_one_moment() {
     // A copy that broke off is no database.
     for after in 0..12 {
         let copies = SimulatedFiles::new(after);
-        let kind = pool::files::FaultKind::PowerLoss;
-        copies.inject(pool::files::Fault { operation: None, after, kind, lasting: false });
+        let kind = files::FaultKind::PowerLoss;
+        copies.inject(files::Fault { operation: None, after, kind, lasting: false });
         let done = back_up(&opened.catalog.snapshot(), &copies).is_ok();
         let opened = open_as(&copies.restart(Loss::Power), Access::Read);
         assert!(!done || opened.is_ok());
@@ -321,7 +321,7 @@ fn databases_of_every_format_version_open() {
         // A copy, so that the stored one stays as it was written.
         let (stored, files) = (LocalFiles::new(&folder), SimulatedFiles::new(1));
         for entry in stored.list("").unwrap() {
-            files.set_contents(&entry.name, pool::files::read_all(&stored, &entry.name).unwrap());
+            files.set_contents(&entry.name, files::read_all(&stored, &entry.name).unwrap());
         }
         let opened = open(&files).unwrap_or_else(|error| panic!("{version}: {error}"));
         assert_eq!(Model::of(&opened.catalog.snapshot()), model, "{version}");

@@ -1,7 +1,7 @@
 //! Bytes of every file flipped, cut and overwritten, with their checksums as they were and made right again: an error, or
 //! what is still whole; never a panic, and never another answer that a checksum could have caught.
 
-use pool::files::{FileManager, Loss, SimulatedFiles, read_all};
+use files::{FileManager, Loss, SimulatedFiles, read_all};
 
 use super::model::{Model, Step, commit};
 use super::*;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use pool::files::{Fault, FaultKind, Loss, SimulatedFiles};
+use files::{Fault, FaultKind, Loss, SimulatedFiles};
 
 use super::model::{Model, Step, commit};
 use super::*;

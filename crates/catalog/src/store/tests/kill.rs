@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use pool::files::LocalFiles;
+use files::LocalFiles;
 
 use super::model::{Model, Step, commit};
 use super::watched::Watched;

@@ -11,8 +11,8 @@ mod watched;
 use std::sync::{Arc, OnceLock};
 
 use block::LayoutKind;
+use files::{FileManager, SimulatedFiles};
 use memory::Budget;
-use pool::files::{FileManager, SimulatedFiles};
 use pool::{BLOCK_BYTES_MIN, BlockWriter, Pool, SealedBlock, WriterOptions};
 use types::{Type, Value};
 use vector::{Batch, Vector};

@@ -3,7 +3,7 @@
 //!
 //! `QUICKSTEP_SEEDS=0..10000` says which seeds to run; without it a few hundred are.
 
-use pool::files::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
+use files::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
 
 use super::model::{Model, Step, commit};
 use super::watched::Watched;

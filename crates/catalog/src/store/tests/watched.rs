@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use pool::files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Operation, Owner};
+use files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Operation, Owner};
 use types::Result;
 
 type Watcher = Arc<dyn Fn(Operation) -> bool + Send + Sync>;
