@@ -201,7 +201,8 @@ fn create(session: &Session, random: &mut Random) -> Vec<Key> {
     }
     let key = |place: &(usize, usize, usize, usize)| {
         let (child, own, parent, column) = *place;
-        let ((on_delete, delete), (on_update, update)) = (*random.pick(&ACTIONS), *random.pick(&ACTIONS));
+        let mut action = || ACTIONS[random.weighted(&[10, 10, 40, 25, 15])];
+        let ((on_delete, delete), (on_update, update)) = (action(), action());
         let (own, parent, column) =
             (TABLES[child].columns[own], TABLES[parent].name, TABLES[parent].columns[column]);
         let child = TABLES[child].name;
@@ -214,6 +215,19 @@ fn create(session: &Session, random: &mut Random) -> Vec<Key> {
         Key { place: *place, on_delete, on_update }
     };
     KEYS.iter().map(key).collect()
+}
+
+/// Rows to begin with, each of which refers to some.
+fn begin(session: &Session) -> Rows {
+    let p: Vec<Row> = (0..10).map(|i| vec![Some(i), Some(i + 1)]).collect();
+    let above = |i: i64| (i > 1).then_some(i / 2);
+    let c: Vec<Row> = (0..15).map(|i| vec![Some(i), Some(i % 10), above(i), Some(i % 7 + 1)]).collect();
+    let g: Vec<Row> = (0..10).map(|i| vec![Some(i), Some((i + 3) % 15)]).collect();
+    for (table, rows) in [("p", &p), ("c", &c), ("g", &g)] {
+        let list: Vec<String> = rows.iter().map(literal).collect();
+        session.query(&format!("INSERT INTO {table} VALUES {}", list.join(", "))).unwrap();
+    }
+    Rows([c, g, p])
 }
 
 /// A statement, what it does itself, and the rows it adds.
@@ -296,7 +310,7 @@ fn rows_follow_those_they_refer_to() {
         let mut random = Random::new(seed);
         let session = configurations[seed as usize % configurations.len()].open().unwrap();
         let keys = create(&session, &mut random);
-        let mut rows = Rows([vec![], vec![], vec![]]);
+        let mut rows = begin(&session);
         let mut begun: Option<Rows> = None;
         for step in 0..60 {
             if random.chance(15) {
