@@ -203,6 +203,9 @@ fn shape(text: &str) -> String {
             // What stands before a literal at once is its kind: E'…', DATE '…'.
             let escapes = out.ends_with('e') && !word(&out[..out.len() - 1]);
             at += string_end(rest, escapes);
+            if escapes {
+                out.pop();
+            }
             push_literal(&mut out);
         } else if byte == b'"' {
             let end = rest[1..].find('"').map_or(rest.len(), |end| end + 2);

@@ -8,8 +8,8 @@ use super::replay::Replays;
 
 /// A gain of less than this is not worth a change.
 pub(super) const GAIN_MIN: f64 = 1.10;
-/// The worst of the rounds has to show at least this.
-const WORST_MIN: f64 = 1.02;
+/// Three quarters of the rounds have to show at least this: one that was disturbed says nothing.
+const STEADY_MIN: f64 = 1.02;
 /// Nanoseconds that an execution has to gain over the whole table.
 const SAVED_NS_MIN: f64 = 20_000.0;
 /// Of designs within this share of the fastest, the smallest is taken.
@@ -25,10 +25,11 @@ pub(super) struct Trial {
     pub bytes: u64,
 }
 
-/// How many times as fast: the median over rounds, and the least and greatest.
+/// How many times as fast: the median over rounds, what three quarters of them reach, and the least and greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gain {
     pub median: f64,
+    pub steady: f64,
     pub least: f64,
     pub greatest: f64,
 }
@@ -85,8 +86,11 @@ impl Trial {
     pub fn over(&self, base: &Trial) -> Gain {
         let ratios: Vec<f64> =
             base.rounds.iter().zip(&self.rounds).map(|(base, own)| base / own.max(1.0)).collect();
+        let mut sorted = ratios.clone();
+        sorted.sort_by(f64::total_cmp);
         Gain {
             median: median(&ratios),
+            steady: sorted.get(sorted.len() / 4).copied().unwrap_or(0.0),
             least: ratios.iter().copied().fold(f64::INFINITY, f64::min),
             greatest: ratios.iter().copied().fold(0.0, f64::max),
         }
@@ -97,7 +101,7 @@ impl Trial {
     pub fn pays(&self, base: &Trial, scale: f64) -> bool {
         let gain = self.over(base);
         let saved = (base.median() - self.median()) * scale;
-        gain.median >= GAIN_MIN && gain.least >= WORST_MIN && saved >= SAVED_NS_MIN
+        gain.median >= GAIN_MIN && gain.steady >= STEADY_MIN && saved >= SAVED_NS_MIN
     }
 }
 
@@ -134,6 +138,15 @@ mod tests {
     }
 
     #[test]
+    fn one_disturbed_round_in_four_says_nothing() {
+        let base = trial(&[1e6; 8], 100);
+        let twice = [0.5e6, 0.5e6, 9e6, 0.5e6, 0.5e6, 0.5e6, 9e6, 0.5e6];
+        assert_eq!(choose(&base, &[trial(&twice, 100)], 1.0), Some(0));
+        let unsteady = [0.5e6, 0.5e6, 9e6, 0.5e6, 9e6, 0.5e6, 9e6, 0.5e6];
+        assert_eq!(choose(&base, &[trial(&unsteady, 100)], 1.0), None);
+    }
+
+    #[test]
     fn a_gain_that_nobody_notices_is_none() {
         let base = trial(&[1000.0, 1000.0], 100);
         let half = trial(&[500.0, 500.0], 100);
@@ -152,6 +165,6 @@ mod tests {
     #[test]
     fn a_gain_has_its_spread() {
         let gain = trial(&[1.0, 2.0, 1.0], 0).over(&trial(&[4.0, 4.0, 3.0], 0));
-        assert_eq!(gain, Gain { median: 3.0, least: 2.0, greatest: 4.0 });
+        assert_eq!(gain, Gain { median: 3.0, steady: 2.0, least: 2.0, greatest: 4.0 });
     }
 }
