@@ -22,6 +22,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unique;
+mod wide;
 mod zones;
 
 pub use alter::AlteredTable;
@@ -39,6 +40,7 @@ pub use table::{
     Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
 };
 pub use types::names::{did_you_mean, nearest};
+pub use wide::{WIDE_NODES_MAX, WideNode, WideTable, next_build};
 pub use zones::ZoneMap;
 
 /// The schema that unqualified names are created in. `public` is another name for it.

@@ -6,7 +6,7 @@ use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
 use types::{ColumnStatistics, Schema};
 
-use crate::TableData;
+use crate::{TableData, WideTable};
 
 /// Never reused within a catalog; survives changes of the table, not its being dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,7 +103,7 @@ impl Default for TableOptions {
 pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::WriterOptions {
     let indices = indices.iter().map(|i| IndexSpecification { kind: i.kind, column: i.column }).collect();
     let encoding = EncodeOptions { layout: options.layout, sorted_by: options.sorted_by, indices };
-    pool::WriterOptions { encoding, block_bytes: options.block_bytes }
+    pool::WriterOptions { encoding, block_bytes: options.block_bytes, partitions: None }
 }
 
 /// What is kept of a column beside its name and type.
@@ -129,6 +129,10 @@ pub struct Table {
     pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
+    /// Of a table that is made of others: of which, and how.
+    pub wide: Option<Arc<WideTable>>,
+    /// The number of the build that a wide table shows, while it shows its base tables as they are.
+    pub build: Option<u64>,
     pub data: Arc<TableData>,
     /// Rises with every change of the data.
     pub version: u64,
@@ -162,6 +166,7 @@ impl Table {
             && self.options == other.options
             && self.indices == other.indices
             && self.checks == other.checks
+            && self.wide == other.wide
     }
     pub fn writer_options(&self) -> pool::WriterOptions {
         writer_options(&self.options, &self.indices)

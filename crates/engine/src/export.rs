@@ -120,7 +120,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     }
     let mut tables: Vec<&Table> = entries().flat_map(|(_, e)| e.tables.values().map(|t| &**t)).collect();
     tables.sort_by_key(|t| t.id);
-    tables.iter().for_each(|table| text.push_str(&create_table(table)));
+    tables.iter().filter(|t| t.wide.is_none()).for_each(|table| text.push_str(&create_table(table)));
     for (schema, entry) in entries() {
         for (name, view) in &entry.views {
             let columns: Vec<String> = view.columns.iter().map(|c| quoted(c)).collect();
@@ -133,7 +133,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
             }
         }
     }
-    tables.iter().for_each(|table| text.push_str(&comments(table)));
+    tables.iter().filter(|t| t.wide.is_none()).for_each(|table| text.push_str(&comments(table)));
     Ok(text)
 }
 
@@ -148,6 +148,13 @@ fn afterwards(snapshot: &Snapshot) -> Result<String> {
             let parent =
                 find(key.parent).ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
             text.push_str(&add_foreign_key(table, key, parent));
+        }
+    }
+    // All rows and foreign keys are there: what is made of them comes now.
+    for table in &tables {
+        if let Some(wide) = crate::wide::definition(snapshot, table) {
+            text.push_str(&wide);
+            text.push_str(&comments(table));
         }
         for index in &table.indices {
             let column = &table.columns.fields()[index.column].name;
@@ -189,7 +196,8 @@ impl Session {
         std::fs::create_dir_all(folder).map_err(|e| failed("make the directory", folder, &e))?;
         let snapshot = self.snapshot();
         let mut load = String::new();
-        let mut tables: Vec<_> = snapshot.tables().filter(|t| !t.is_temporary()).cloned().collect();
+        let wanted = |t: &&std::sync::Arc<Table>| !t.is_temporary() && t.wide.is_none();
+        let mut tables: Vec<_> = snapshot.tables().filter(wanted).cloned().collect();
         tables.sort_by_key(|t| t.id);
         for (number, table) in tables.iter().enumerate() {
             let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };

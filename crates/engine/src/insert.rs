@@ -79,6 +79,7 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<u64> {
         let known = relations.table_by_id(table)?;
+        crate::wide::refuse_wide(&known, "change the rows of")?;
         let blocks =
             self.blocks_of(&shown(name), &known.columns, known.writer_options(), query, relations)?;
         let rows = blocks.iter().map(|b| b.block.rows() as u64).sum();

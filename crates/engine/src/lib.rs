@@ -76,6 +76,7 @@ mod system;
 mod transaction;
 mod upkeep;
 mod verify;
+mod wide;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use database::{Database, Options};

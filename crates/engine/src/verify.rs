@@ -19,6 +19,7 @@ use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_referenced, check_unique};
+use crate::wide::refuse_wide;
 
 /// What a statement does to the rows of a table.
 pub(crate) struct RowChanges {
@@ -43,7 +44,9 @@ impl Session {
     /// Makes the changes in the running transaction, once the keys are proved to hold.
     pub(crate) fn change_rows(&self, changes: RowChanges) -> Result<()> {
         let id = changes.table;
-        let before = table(&self.snapshot(), id)?;
+        let base = self.snapshot();
+        let before = table(&base, id)?;
+        refuse_wide(&before, "change the rows of")?;
         let left = match changes.deleted.is_empty() {
             true => before.data.clone(),
             false => Arc::new(before.data.delete(&changes.deleted)?),
@@ -80,6 +83,8 @@ impl Session {
         }
         if !changes.deleted.is_empty() {
             self.check_children(&before, &changes, &after)?;
+        } else if !changes.added.is_empty() {
+            self.extend_wide_tables(&base, id, &changes.added)?;
         }
         Ok(())
     }
@@ -163,6 +168,10 @@ impl Session {
     ) -> Result<()> {
         let Verification { base, newest, next, changes } = *verification;
         let fresh: Vec<LiveBlock> = blocks.iter().map(LiveBlock::of).collect();
+        if base.table_by_id(id).is_some_and(|t| t.wide.is_some()) {
+            // It has no keys, and others may have dropped it.
+            return Ok(());
+        }
         let now = table(next, id)?;
         let go_on = || self.go_on();
         if let (Some(before), Some(newest)) = (base.table_by_id(id), newest.table_by_id(id)) {

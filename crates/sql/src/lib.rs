@@ -31,6 +31,7 @@ mod stack;
 mod statement;
 mod texts;
 mod upkeep_syntax;
+mod wide_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};

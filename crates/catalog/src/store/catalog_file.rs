@@ -293,6 +293,8 @@ fn empty_table() -> Table {
         options: new.options,
         checks: Vec::new(),
         indices: Vec::new(),
+        wide: None,
+        build: None,
         data: Arc::new(TableData::empty(&[])),
         version: 1,
         writers: Arc::default(),

@@ -9,8 +9,8 @@ use types::{Field, Result, Schema, Type};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
-    Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex,
-    TableOptions, View,
+    BlockId, Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId,
+    TableIndex, TableOptions, View, WideNode, WideTable,
 };
 
 pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
@@ -117,6 +117,8 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
         checks,
         options,
         indices,
+        wide,
+        build,
         data: _,
         version: _,
         writers: _,
@@ -145,6 +147,12 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if !checks.is_empty() {
         w.field(10, |w| w.list(checks.iter(), write_check));
     }
+    if let Some(wide) = wide {
+        w.field(11, |w| write_wide(w, wide));
+    }
+    if let Some(build) = build {
+        w.field(12, |w| w.u64(*build));
+    }
     w.end_of_fields();
 }
 
@@ -154,6 +162,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let mut options = TableOptions::default();
     let mut indices: Vec<TableIndex> = Vec::new();
     let mut checks: Vec<Check> = Vec::new();
+    let (mut wide, mut build) = (None, None);
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -166,6 +175,8 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             8 => options = read_options(r)?,
             9 => indices = r.list(read_index)?,
             10 => checks = r.list(read_check)?,
+            11 => wide = Some(Arc::new(read_wide(r)?)),
+            12 => build = Some(r.u64()?),
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -184,6 +195,11 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     if columns.into_iter().any(|column| column >= fields.len()) {
         return Err(malformed("an index or a check is on a column that its table does not have"));
     }
+    let places = wide.iter().flat_map(|wide: &Arc<WideTable>| &wide.nodes).flat_map(|node| &node.places);
+    if places.into_iter().any(|place| *place >= fields.len()) {
+        return Err(malformed("a wide table lacks a column of its parts"));
+    }
+    build.into_iter().for_each(|build| BlockId(build).keep_clear_of());
     let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
     Ok(Table {
         id,
@@ -197,6 +213,8 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
         checks,
         options,
         indices,
+        wide,
+        build,
         data: Arc::new(TableData::empty(&types)),
         version: 1,
         writers: Arc::new(Mutex::new(())),
@@ -291,6 +309,41 @@ fn write_check(w: &mut ByteWriter, check: &Check) {
 fn read_check(r: &mut ByteReader<'_>) -> Result<Check> {
     let (name, text) = (r.text()?, r.text()?);
     Ok(Check { name, text, columns: r.list(|r| Ok((r.text()?, r.u32()? as usize)))? })
+}
+
+fn write_wide(w: &mut ByteWriter, wide: &WideTable) {
+    let WideTable { only, nodes } = wide;
+    w.option(only.as_ref(), |w, only| w.list(only.iter(), |w, id| w.u64(id.0)));
+    w.list(nodes.iter(), |w, node| {
+        let WideNode { table, parent, columns, referenced, places } = node;
+        w.u64(table.0);
+        w.u32(*parent as u32);
+        [columns, referenced, places].into_iter().for_each(|list| w.positions(list));
+    });
+}
+
+fn read_wide(r: &mut ByteReader<'_>) -> Result<WideTable> {
+    let only = r.option(|r| r.list(|r| r.u64().map(TableId)))?;
+    let nodes = r.list(|r| {
+        Ok(WideNode {
+            table: TableId(r.u64()?),
+            parent: r.u32()? as usize,
+            columns: r.positions()?,
+            referenced: r.positions()?,
+            places: r.positions()?,
+        })
+    })?;
+    let parents_first = nodes.iter().enumerate().all(|(at, node)| node.parent < at.max(1));
+    let paired = nodes.iter().all(|node| node.columns.len() == node.referenced.len());
+    let within = |node: &WideNode| {
+        let parent = &nodes[node.parent];
+        node.columns.iter().all(|c| *c < parent.places.len())
+            && node.referenced.iter().all(|c| *c < node.places.len())
+    };
+    match !nodes.is_empty() && parents_first && paired && nodes.iter().all(within) {
+        true => Ok(WideTable { only, nodes }),
+        false => Err(malformed("a wide table whose parts do not go together")),
+    }
 }
 
 fn write_index(w: &mut ByteWriter, index: &TableIndex) {

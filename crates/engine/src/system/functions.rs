@@ -8,7 +8,7 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 9] = [
+const MEANINGS: [(&str, &str); 10] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
@@ -18,6 +18,7 @@ const MEANINGS: [(&str, &str); 9] = [
     ("quickstep_settings", "The settings, with their values and meanings."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
     ("quickstep_views", "The views with their texts."),
+    ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),
 ];
 
 pub(super) fn fields() -> Vec<Field> {

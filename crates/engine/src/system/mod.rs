@@ -22,7 +22,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 9] = [
+pub(crate) const FUNCTIONS: [&str; 10] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -32,6 +32,7 @@ pub(crate) const FUNCTIONS: [&str; 9] = [
     "quickstep_settings",
     "quickstep_tables",
     "quickstep_views",
+    "quickstep_wide_tables",
 ];
 
 /// The rows of a function; `None` when there is none of that name.
@@ -52,6 +53,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             (vec![text("name"), text("setting"), text("description")], relations.settings())
         }
         "quickstep_functions" => (functions::fields(), functions::rows(relations)),
+        "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
@@ -143,6 +145,36 @@ fn table_row(table: &Table) -> Vec<Value> {
 fn view_row(relations: &SessionRelations, schema: &str, name: &str, view: &sql::ViewInfo) -> Vec<Value> {
     let comment = relations.view_comment(schema, name);
     vec![Value::text(schema), Value::text(name), Value::text(&view.text), maybe(comment.as_deref())]
+}
+
+fn wide_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        text("fact_schema"),
+        text("fact_table"),
+        text("base_tables"),
+        number("rows"),
+        truth("is_stale"),
+    ]
+}
+
+fn wide_tables(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let row = |table: &std::sync::Arc<Table>| {
+        let wide = table.wide.as_ref()?;
+        let fact = snapshot.table_by_id(wide.fact())?;
+        let names = wide.tables().into_iter().filter_map(|id| Some(snapshot.table_by_id(id)?.name.as_str()));
+        Some(vec![
+            Value::text(&table.schema),
+            Value::text(&table.name),
+            Value::text(&fact.schema),
+            Value::text(&fact.name),
+            Value::text(&names.collect::<Vec<_>>().join(", ")),
+            count(table.rows()),
+            Value::Bool(table.build.is_none()),
+        ])
+    };
+    snapshot.wide_tables().filter_map(row).collect()
 }
 
 fn columns_fields() -> Vec<Field> {
