@@ -11,8 +11,8 @@ use crate::snapshot::{SchemaEntry, Snapshot};
 use crate::wide::same_shape;
 use crate::{
     AlteredTable, BlockId, Check, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro,
-    Merging, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableIndex,
-    TableOptions, View, WideTable,
+    Merging, Partitioning, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId,
+    TableIndex, TableOptions, View, WideTable,
 };
 
 /// What to do when the table to be created exists.
@@ -41,6 +41,7 @@ pub struct NewTable {
     pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
+    pub partitioning: Option<Arc<Partitioning>>,
     pub wide: Option<Arc<WideTable>>,
     pub build: Option<u64>,
     /// Rows to begin with; their keys have been verified.
@@ -60,6 +61,7 @@ impl NewTable {
             checks: Vec::new(),
             options: TableOptions::default(),
             indices: Vec::new(),
+            partitioning: None,
             wide: None,
             build: None,
             data: None,
@@ -198,6 +200,7 @@ impl Draft {
             checks: new.checks,
             options: new.options,
             indices: new.indices,
+            partitioning: new.partitioning,
             wide: new.wide,
             build: new.build,
             version: 1,
@@ -476,7 +479,10 @@ impl Draft {
         let columns = table.declarations();
         let encoding = Encoding { pool, columns: &columns, options: table.merge_options() };
         let extent = Merging { began: self.began, private: self.private, remembering: self.remembering };
-        let data = table.data.append_merging(blocks, &encoding, extent)?;
+        let data = match &table.partitioning {
+            None => table.data.append_merging(blocks, &encoding, extent)?,
+            Some(partitioning) => table.data.append_partitioned(blocks, partitioning, &encoding, extent)?,
+        };
         self.put_data(table.id, data, Effect::More)
     }
 

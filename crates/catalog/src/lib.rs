@@ -16,6 +16,7 @@ mod data;
 mod draft;
 mod identity;
 mod objects;
+mod partitioning;
 mod snapshot;
 pub mod store;
 mod table;
@@ -33,7 +34,9 @@ pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use identity::{BlockId, PartId};
 pub use objects::{Macro, Sequence, View};
+pub use partitioning::Partitioning;
 pub use pool::SealedBlock;
+pub use pool::{PARTITIONS_MAX, PartitionScheme};
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
 pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store};
 pub use table::{

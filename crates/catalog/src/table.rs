@@ -6,7 +6,7 @@ use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
 use types::{ColumnStatistics, Schema};
 
-use crate::{TableData, WideTable};
+use crate::{Partitioning, TableData, WideTable};
 
 /// Never reused within a catalog; survives changes of the table, not its being dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ impl Default for TableOptions {
     }
 }
 
-/// How blocks are made of rows that come in any number.
+/// How blocks are made of rows that come in any number, partitions aside.
 pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::WriterOptions {
     let indices = indices.iter().map(|i| IndexSpecification { kind: i.kind, column: i.column }).collect();
     let encoding = EncodeOptions { layout: options.layout, sorted_by: options.sorted_by, indices };
@@ -129,6 +129,7 @@ pub struct Table {
     pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
+    pub partitioning: Option<Arc<Partitioning>>,
     /// Of a table that is made of others: of which, and how.
     pub wide: Option<Arc<WideTable>>,
     /// The number of the build that a wide table shows, while it shows its base tables as they are.
@@ -167,9 +168,12 @@ impl Table {
             && self.indices == other.indices
             && self.checks == other.checks
             && self.wide == other.wide
+            && self.partitioning == other.partitioning
     }
+    /// How rows that come become blocks.
     pub fn writer_options(&self) -> pool::WriterOptions {
-        writer_options(&self.options, &self.indices)
+        let partitions = self.partitioning.as_ref().map(|p| p.rows(&self.name, &self.columns));
+        pool::WriterOptions { partitions, ..writer_options(&self.options, &self.indices) }
     }
     /// How small blocks are merged: in the order of their rows, so that everybody finds them again.
     pub(crate) fn merge_options(&self) -> EncodeOptions {

@@ -208,6 +208,13 @@ impl Session {
         let mut altered = AlteredTable::new(&before);
         for (at, (old, new)) in before.columns.fields().iter().zip(&fields).enumerate() {
             if old.ty != new.ty {
+                if before.partitioning.as_ref().is_some_and(|p| p.column == at) {
+                    let message = format!(
+                        "the type of column \"{}\" cannot change because the table is partitioned by it",
+                        old.name
+                    );
+                    return Err(Error::new(SqlState::InvalidTableDefinition, message));
+                }
                 refuse_referenced(&before, relations, at)?;
             }
         }

@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use catalog::{ForeignKey, Snapshot, Table, TableId};
-use types::{Error, Result, SqlState};
+use catalog::{ForeignKey, PartitionScheme, Partitioning, Snapshot, Table, TableId};
+use types::{Error, Result, SqlState, Type, Value};
 
 use crate::Session;
 use crate::result::ResultSet;
@@ -57,7 +57,31 @@ fn create_table(table: &Table) -> String {
         let _ = write!(with, ", sort = {}", literal(&table.columns.fields()[column].name));
     }
     let name = qualified(&table.schema, &table.name);
-    format!("CREATE TABLE {name} (\n    {}\n) WITH ({with});\n", lines.join(",\n    "))
+    let partitions = table.partitioning.as_ref().map_or_else(String::new, |p| partition_by(table, p));
+    format!("CREATE TABLE {name} (\n    {}\n){partitions} WITH ({with});\n", lines.join(",\n    "))
+}
+
+fn partition_by(table: &Table, partitioning: &Partitioning) -> String {
+    let field = &table.columns.fields()[partitioning.column];
+    let key = quoted(&field.name);
+    match &partitioning.scheme {
+        PartitionScheme::Hash { count } => format!(" PARTITION BY HASH ({key}) PARTITIONS {count}"),
+        PartitionScheme::Range { below } => {
+            let range = |(name, bound): (&String, &Option<Value>)| {
+                let bound = bound_text(bound.as_ref(), field.ty);
+                let bound = bound.map_or_else(|| "MAXVALUE".to_owned(), |text| literal(&text));
+                format!("PARTITION {} VALUES LESS THAN ({bound})", quoted(name))
+            };
+            let ranges: Vec<String> = partitioning.names.iter().zip(below).map(range).collect();
+            format!(" PARTITION BY RANGE ({key}) ({})", ranges.join(", "))
+        }
+    }
+}
+
+/// The bound of a partition as text of its column's type; `None` is MAXVALUE.
+pub(crate) fn bound_text(bound: Option<&Value>, ty: Type) -> Option<String> {
+    let text = types::cast::cast_value(bound?, ty, Type::Text).ok()?;
+    text.as_text().map(str::to_owned)
 }
 
 fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {

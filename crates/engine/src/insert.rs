@@ -119,7 +119,10 @@ impl Session {
         let blocks = self.blocks_of(
             &shown(name),
             &new.columns,
-            catalog::writer_options(&new.options, &new.indices),
+            WriterOptions {
+                partitions: new.partitioning.as_ref().map(|p| p.rows(&new.name, &new.columns)),
+                ..catalog::writer_options(&new.options, &new.indices)
+            },
             query,
             relations,
         )?;

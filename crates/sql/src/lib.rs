@@ -22,6 +22,7 @@ mod merge_syntax;
 mod nested_syntax;
 mod overriding;
 mod parse;
+mod partition_syntax;
 mod pivot;
 mod place;
 mod relations;

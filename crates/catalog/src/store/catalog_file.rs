@@ -293,6 +293,7 @@ fn empty_table() -> Table {
         options: new.options,
         checks: Vec::new(),
         indices: Vec::new(),
+        partitioning: None,
         wide: None,
         build: None,
         data: Arc::new(TableData::empty(&[])),

@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use block::{IndexKind, LayoutKind};
+use pool::PartitionScheme;
 use types::nested::NESTING_MAX;
-use types::{Field, Result, Schema, Type};
+use types::{Field, Result, Schema, Type, Value};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
-    BlockId, Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId,
-    TableIndex, TableOptions, View, WideNode, WideTable,
+    BlockId, Check, ColumnAttributes, ForeignKey, Key, Macro, Partitioning, Sequence, Table, TableData,
+    TableId, TableIndex, TableOptions, View, WideNode, WideTable,
 };
 
 pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
@@ -117,6 +118,7 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
         checks,
         options,
         indices,
+        partitioning,
         wide,
         build,
         data: _,
@@ -153,6 +155,9 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if let Some(build) = build {
         w.field(12, |w| w.u64(*build));
     }
+    if let Some(partitioning) = partitioning {
+        w.field(13, |w| write_partitioning(w, partitioning));
+    }
     w.end_of_fields();
 }
 
@@ -162,7 +167,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let mut options = TableOptions::default();
     let mut indices: Vec<TableIndex> = Vec::new();
     let mut checks: Vec<Check> = Vec::new();
-    let (mut wide, mut build) = (None, None);
+    let (mut wide, mut build, mut partitioning) = (None, None, None);
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -177,6 +182,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             10 => checks = r.list(read_check)?,
             11 => wide = Some(Arc::new(read_wide(r)?)),
             12 => build = Some(r.u64()?),
+            13 => partitioning = Some(Arc::new(read_partitioning(r)?)),
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -194,6 +200,9 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let columns = indices.iter().map(|i| i.column).chain(options.sorted_by).chain(checked);
     if columns.into_iter().any(|column| column >= fields.len()) {
         return Err(malformed("an index or a check is on a column that its table does not have"));
+    }
+    if partitioning.as_ref().is_some_and(|p: &Arc<Partitioning>| p.column >= fields.len()) {
+        return Err(malformed("a table is partitioned by a column that it does not have"));
     }
     let places = wide.iter().flat_map(|wide: &Arc<WideTable>| &wide.nodes).flat_map(|node| &node.places);
     if places.into_iter().any(|place| *place >= fields.len()) {
@@ -213,6 +222,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
         checks,
         options,
         indices,
+        partitioning,
         wide,
         build,
         data: Arc::new(TableData::empty(&types)),
@@ -309,6 +319,78 @@ fn write_check(w: &mut ByteWriter, check: &Check) {
 fn read_check(r: &mut ByteReader<'_>) -> Result<Check> {
     let (name, text) = (r.text()?, r.text()?);
     Ok(Check { name, text, columns: r.list(|r| Ok((r.text()?, r.u32()? as usize)))? })
+}
+
+fn write_partitioning(w: &mut ByteWriter, partitioning: &Partitioning) {
+    let Partitioning { column, names, scheme } = partitioning;
+    w.u32(*column as u32);
+    w.list(names.iter(), |w, name| w.text(name));
+    match scheme {
+        PartitionScheme::Hash { count } => {
+            w.u8(0);
+            w.u32(*count as u32);
+        }
+        PartitionScheme::Range { below } => {
+            w.u8(1);
+            w.list(below.iter(), |w, bound| w.option(bound.as_ref(), write_value));
+        }
+    }
+}
+
+fn read_partitioning(r: &mut ByteReader<'_>) -> Result<Partitioning> {
+    let (column, names) = (r.u32()? as usize, r.list(ByteReader::text)?);
+    let scheme = match r.u8()? {
+        0 => PartitionScheme::Hash { count: r.u32()? as usize },
+        1 => PartitionScheme::Range { below: r.list(|r| r.option(read_value))? },
+        other => return Err(malformed(&format!("partitions of kind {other}"))),
+    };
+    match names.len() == scheme.count() && (1..=pool::PARTITIONS_MAX).contains(&names.len()) {
+        true => Ok(Partitioning { column, names, scheme }),
+        false => Err(malformed("partitions and their names do not go together")),
+    }
+}
+
+fn write_value(w: &mut ByteWriter, value: &Value) {
+    match value {
+        Value::Bytes(bytes) => {
+            w.u8(1);
+            w.bytes(bytes);
+        }
+        Value::Bool(v) => {
+            w.u8(2);
+            w.flag(*v);
+        }
+        Value::I16(v) => {
+            w.u8(3);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I32(v) => {
+            w.u8(4);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I64(v) => {
+            w.u8(5);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I128(v) => {
+            w.u8(6);
+            w.raw(&v.to_le_bytes());
+        }
+        // Columns of these types are not partitioned by.
+        Value::Null | Value::F32(_) | Value::F64(_) => w.u8(0),
+    }
+}
+
+fn read_value(r: &mut ByteReader<'_>) -> Result<Value> {
+    Ok(match r.u8()? {
+        1 => Value::Bytes(r.bytes()?.into()),
+        2 => Value::Bool(r.flag()?),
+        3 => Value::I16(i16::from_le_bytes(r.array()?)),
+        4 => Value::I32(i32::from_le_bytes(r.array()?)),
+        5 => Value::I64(i64::from_le_bytes(r.array()?)),
+        6 => Value::I128(i128::from_le_bytes(r.array()?)),
+        other => return Err(malformed(&format!("a value of kind {other}"))),
+    })
 }
 
 fn write_wide(w: &mut ByteWriter, wide: &WideTable) {

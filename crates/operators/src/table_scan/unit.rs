@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use block::{Block, Pinned, Rows};
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
-use types::{ColumnPredicate, Result, SampleOf, Type};
+use types::{Bound, ColumnPredicate, Result, SampleOf, Type, Value};
 use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
@@ -173,9 +173,13 @@ impl TableScan {
         let predicates: Vec<(usize, ColumnPredicate)> = self.predicates.iter().map(of_table).collect();
         let mut blocks = data.prune(&predicates);
         blocks.retain(taken);
+        self.skip_partitions(&predicates, &mut blocks);
         for active in self.active_filters(query) {
             let Some((low, high)) = active.filter.bounds else { continue };
             let column = self.columns[active.column];
+            if let Some(predicate) = within(low, high, data.types()[column]) {
+                self.skip_partitions(&[(column, predicate)], &mut blocks);
+            }
             blocks.retain(|block| {
                 let s = data.block(*block as usize).statistics(column);
                 match (s.min.as_i128(), s.max.as_i128()) {
@@ -190,6 +194,44 @@ impl TableScan {
             query.metrics.count(self.node, "blocks skipped", skipped as u64);
         }
         blocks
+    }
+
+    /// How many partitions the predicates leave of how many, and which; `None` for a table that has none.
+    pub(super) fn partitions_left(&self) -> Option<String> {
+        let partitioning = self.table.partitioning.as_ref()?;
+        let mut left = vec![true; partitioning.names.len()];
+        for (at, predicate) in &self.predicates {
+            if self.columns[*at] == partitioning.column
+                && let Some(keep) = partitioning.scheme.may_match(predicate)
+            {
+                left.iter_mut().zip(keep).for_each(|(left, keep)| *left &= keep);
+            }
+        }
+        let names: Vec<&str> = partitioning
+            .names
+            .iter()
+            .zip(&left)
+            .filter(|(_, left)| **left)
+            .map(|(n, _)| n.as_str())
+            .collect();
+        let mut shown = format!("{} of {}", names.len(), left.len());
+        // Few are worth naming.
+        if !names.is_empty() && names.len() < left.len() && names.len() <= 8 {
+            shown.push_str(&format!(" ({})", names.join(", ")));
+        }
+        Some(shown)
+    }
+
+    /// Drops the blocks of partitions in which no row can pass.
+    fn skip_partitions(&self, predicates: &[(usize, ColumnPredicate)], blocks: &mut Vec<u32>) {
+        let Some(partitioning) = &self.table.partitioning else { return };
+        let own = predicates.iter().filter(|(column, _)| *column == partitioning.column);
+        for keep in own.filter_map(|(_, predicate)| partitioning.scheme.may_match(predicate)) {
+            blocks.retain(|block| {
+                let at = partitioning.of_block(self.table.data.block(*block as usize));
+                at.is_none_or(|at| keep.get(at).copied().unwrap_or(true))
+            });
+        }
     }
 
     /// Steps that work on the whole block. Returns which of `filters` need no further evaluation.
@@ -318,6 +360,22 @@ fn is_window(rows: Range<usize>, selected: usize) -> bool {
 }
 
 /// For each distinct value, whether the filter is TRUE for it.
+/// Values that a filter lets through are listed where they are as few as this, because a list tells more of hashes.
+const VALUES_LISTED_MAX: i128 = 64;
+
+/// That a column's value lies between the bounds of a filter.
+fn within(low: i128, high: i128, ty: Type) -> Option<ColumnPredicate> {
+    let value = |v: i128| Value::from_i128(v, ty.physical());
+    if low <= high && high - low < VALUES_LISTED_MAX {
+        return (low..=high)
+            .map(value)
+            .collect::<Option<Vec<Value>>>()
+            .map(|v| ColumnPredicate::In(v.into()));
+    }
+    let bound = |v: i128| value(v).map(|value| Bound { value, inclusive: true });
+    Some(ColumnPredicate::Range { low: Some(bound(low)?), high: Some(bound(high)?) })
+}
+
 fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool>> {
     let distinct = values.len();
     let selected = filter.predicate.select(&Batch::new(vec![(**values).clone()], distinct))?;
