@@ -111,6 +111,11 @@ impl AlteredTable {
         if let (Some(first), false) = (self.constraints_of(column).first(), cascade) {
             return Err(depends(&self.table.columns.fields()[column].name, first));
         }
+        if self.table.partitioning.as_ref().is_some_and(|p| p.column == column) {
+            let name = &self.table.columns.fields()[column].name;
+            let message = format!("cannot drop column \"{name}\" because the table is partitioned by it");
+            return Err(Error::new(SqlState::InvalidTableDefinition, message));
+        }
         if self.table.columns.len() == 1 {
             let message = format!("table \"{}\" would have no columns", self.table.name);
             return Err(Error::unsupported(message).with_hint("DROP TABLE drops the whole table"));
@@ -131,6 +136,9 @@ impl AlteredTable {
         self.table.keys.iter_mut().flat_map(|k| &mut k.columns).for_each(moved);
         self.table.indices.iter_mut().map(|i| &mut i.column).for_each(moved);
         self.table.options.sorted_by.iter_mut().for_each(moved);
+        if let Some(partitioning) = &mut self.table.partitioning {
+            moved(&mut Arc::make_mut(partitioning).column);
+        }
         self.table.checks.iter_mut().flat_map(|c| &mut c.columns).for_each(|(_, at)| moved(at));
         for key in &mut foreign_keys {
             key.columns.iter_mut().for_each(moved);

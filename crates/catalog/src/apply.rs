@@ -7,7 +7,7 @@ use types::{Error, Result, SqlState};
 
 use crate::change::{does_not_fit, replaced};
 use crate::data::concurrently;
-use crate::draft::Rebase;
+use crate::draft::{Effect, Rebase};
 use crate::{BlockId, Change, Draft, Encoding, Snapshot, StoredBlock, Table, TableData, TableId};
 
 impl Draft {
@@ -16,9 +16,15 @@ impl Draft {
         changes.iter().try_for_each(|change| self.apply_one(change, pool, rebase))?;
         // A table that one transaction dropped may have got another one's foreign key.
         let parents = self.snapshot.tables().flat_map(|t| &t.foreign_keys).map(|key| key.parent);
-        match parents.into_iter().all(|parent| self.snapshot.table_by_id(parent).is_some()) {
+        let bases = self.snapshot.wide_tables().flat_map(|t| t.wide.iter().flat_map(|wide| wide.tables()));
+        let bases: Vec<TableId> = match rebase {
+            Rebase::Onto { .. } => bases.collect(),
+            // A base table whose bytes are damaged is set aside.
+            Rebase::Replay => vec![],
+        };
+        match parents.into_iter().chain(bases).all(|parent| self.snapshot.table_by_id(parent).is_some()) {
             true => Ok(()),
-            false => Err(conflict(rebase, "a foreign key refers to no table")),
+            false => Err(conflict(rebase, "a foreign key or a wide table refers to no table")),
         }
     }
 
@@ -30,14 +36,24 @@ impl Draft {
             Change::DropSchema(name) => {
                 self.drop_schema(name, false, false)?;
             }
-            Change::CreateTable(table) => self.add_table(table)?,
+            Change::CreateTable(table) => {
+                if table.build.is_some() {
+                    self.bases_unchanged(table, rebase)?;
+                }
+                self.add_table(table)?;
+            }
             Change::DropTable(id) => {
                 self.unchanged(*id, rebase)?;
                 let table = self.newest(*id)?;
                 self.schema_mut(&table.schema)?.tables.remove(&table.name);
             }
             Change::DefineTable(table) => self.define_table(table, rebase)?,
+            Change::Append { table, .. } if !self.is_of_this_build(*table, rebase) => {
+                // Wide rows of a build that is gone: the wide table has lost its build with the rows of the fact table, or
+                // goes on with others' rows.
+            }
             Change::Append { table, blocks } => {
+                let build = self.newest(*table)?.wide.is_some().then(|| base_build(*table, rebase));
                 let now = self.newest(*table)?;
                 if blocks.iter().any(|b| !fits(&now, b)) {
                     return Err(conflict(rebase, "blocks of other columns than their table's"));
@@ -45,9 +61,13 @@ impl Draft {
                 match rebase {
                     Rebase::Replay => {
                         let data = now.data.append_stored(blocks.clone());
-                        self.set_data(*table, data)?;
+                        self.put_data(*table, data, Effect::More)?;
                     }
                     Rebase::Onto { .. } => self.append_stored(&now, blocks.clone(), pool)?,
+                }
+                // The fact table's rows came before these.
+                if let Some(Some(build)) = build {
+                    self.set_build(*table, Some(build));
                 }
             }
             Change::Delete { table, rows } => self.delete(*table, rows)?,
@@ -56,9 +76,17 @@ impl Draft {
                 self.unchanged(*table, rebase)?;
                 let now = self.newest(*table)?;
                 let types: Vec<_> = now.columns.fields().iter().map(|f| f.ty).collect();
-                self.set_data(*table, replaced(&now.data, &types, blocks)?)?;
+                self.put_data(*table, replaced(&now.data, &types, blocks)?, Effect::Other)?;
             }
             Change::Unique { table, columns } => self.note_unique(*table, columns, rebase)?,
+            Change::Build { table, build: None } => self.set_build(*table, None),
+            Change::Build { table, build } => {
+                if let Rebase::Onto { .. } = rebase {
+                    self.bases_unchanged(&*self.newest(*table)?, rebase)?;
+                }
+                self.newest(*table)?;
+                self.set_build(*table, *build);
+            }
             Change::View { schema, name, view } => {
                 let was = |s: &Snapshot| s.schemas.get(schema).and_then(|s| s.views.get(name)).cloned();
                 self.same(rebase, was)?;
@@ -113,6 +141,20 @@ impl Draft {
         }
     }
 
+    /// Fails when others have changed what a wide table was built of.
+    fn bases_unchanged(&self, wide: &Table, rebase: Rebase<'_>) -> Result<()> {
+        let bases = wide.wide.as_ref().map(|wide| wide.tables()).unwrap_or_default();
+        bases.into_iter().try_for_each(|base| self.unchanged(base, rebase))
+    }
+
+    /// Whether rows are to be added: to any table, but to a wide table only those that were made for the build that it
+    /// has, and that others have not dropped it.
+    fn is_of_this_build(&self, id: TableId, rebase: Rebase<'_>) -> bool {
+        let Rebase::Onto { base, newest } = rebase else { return true };
+        let Some(before) = base.table_by_id(id).filter(|table| table.wide.is_some()) else { return true };
+        newest.table_by_id(id).is_some_and(|now| now.build.is_some() && now.build == before.build)
+    }
+
     fn refuse_taken(
         &self,
         schema: &str,
@@ -155,7 +197,8 @@ impl Draft {
             false => Arc::new(TableData::empty(&types)),
         };
         let version = now.version + 1;
-        self.replace(Table { data, version, writers: now.writers.clone(), ..(**table).clone() })
+        let (build, writers) = (now.build, now.writers.clone());
+        self.replace(Table { data, version, build, writers, ..(**table).clone() }, Effect::Same)
     }
 
     fn merge(
@@ -177,7 +220,7 @@ impl Draft {
         let encoding = Encoding { pool, columns: &columns, options: now.merge_options() };
         into.keep_clear_of();
         let data = now.data.merged(blocks, into, &encoding)?;
-        self.set_data(table, data)
+        self.put_data(table, data, Effect::More)
     }
 
     /// What was found of rows that others have changed meanwhile is no longer known.
@@ -191,7 +234,16 @@ impl Draft {
         }
         let mut data = (*now.data).clone();
         columns.iter().for_each(|set| data.add_unique(set.clone()));
-        self.set_data(table, data)
+        self.put_data(table, data, Effect::Same)
+    }
+}
+
+/// The build that a wide table had in the state that the changes were made on; `None` when it was not there, or when a log
+/// says what becomes of it.
+fn base_build(id: TableId, rebase: Rebase<'_>) -> Option<u64> {
+    match rebase {
+        Rebase::Replay => None,
+        Rebase::Onto { base, .. } => base.table_by_id(id)?.build,
     }
 }
 

@@ -74,6 +74,11 @@ pub enum Change {
         name: String,
         text: Option<Arc<Macro>>,
     },
+    /// A wide table shows another build, or none.
+    Build {
+        table: TableId,
+        build: Option<u64>,
+    },
 }
 
 impl Change {
@@ -84,6 +89,7 @@ impl Change {
             | Self::Delete { table, .. }
             | Self::Merge { table, .. }
             | Self::Replace { table, .. }
+            | Self::Build { table, .. }
             | Self::Unique { table, .. } => Some(*table),
             Self::DefineTable(table) => Some(table.id),
             _ => None,
@@ -186,11 +192,20 @@ fn of_table(old: &Table, new: &Table, changes: &mut Vec<Change>) {
     if !old.same_definition(new) {
         changes.push(Change::DefineTable(Arc::new(new.without_rows())));
     }
+    let rebuilt = new.wide.is_some() && new.build != old.build && new.build.is_some();
+    of_data(old, new, rebuilt, changes);
+    if old.build != new.build {
+        changes.push(Change::Build { table: new.id, build: new.build });
+    }
+}
+
+/// `rebuilt`: all rows are new, whatever they look like.
+fn of_data(old: &Table, new: &Table, rebuilt: bool, changes: &mut Vec<Change>) {
     if Arc::ptr_eq(&old.data, &new.data) {
         return;
     }
     let table = new.id;
-    match of_rows(table, &old.data, &new.data) {
+    match of_rows(table, &old.data, &new.data).filter(|_| !rebuilt) {
         Some(found) => changes.extend(found),
         None => changes.push(Change::Replace { table, blocks: bare(new.data.stored()) }),
     }

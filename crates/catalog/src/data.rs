@@ -259,6 +259,26 @@ impl TableData {
         Ok(data)
     }
 
+    /// These blocks, some of which others were merged into: the block, what it is part of, and the row it begins at there.
+    pub(crate) fn with_merged(
+        &self,
+        stored: Vec<StoredBlock>,
+        merged: Vec<(StoredBlock, BlockId, usize)>,
+    ) -> TableData {
+        if merged.is_empty() {
+            let added = stored.into_iter().skip(self.stored.len()).collect();
+            return self.append_stored(added);
+        }
+        let mut data = TableData::empty(&self.types).append_stored(stored);
+        data.moves.clone_from(&self.moves);
+        for (part, into, offset) in merged {
+            let (from, deleted, rows) = (part.id, part.deleted, part.block.rows());
+            data.moves.push(Move { from, deleted, rows, into, offset, places: None });
+        }
+        data.forget_old_moves();
+        data
+    }
+
     fn forget_old_moves(&mut self) {
         let surplus = self.moves.len().saturating_sub(MOVES_MAX);
         self.moves.drain(..surplus);

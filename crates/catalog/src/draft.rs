@@ -8,10 +8,11 @@ use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::alter::depends;
 use crate::snapshot::{SchemaEntry, Snapshot};
+use crate::wide::same_shape;
 use crate::{
     AlteredTable, BlockId, Check, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro,
-    Merging, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId, TableIndex,
-    TableOptions, View,
+    Merging, Partitioning, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId,
+    TableIndex, TableOptions, View, WideTable,
 };
 
 /// What to do when the table to be created exists.
@@ -40,6 +41,9 @@ pub struct NewTable {
     pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
+    pub partitioning: Option<Arc<Partitioning>>,
+    pub wide: Option<Arc<WideTable>>,
+    pub build: Option<u64>,
     /// Rows to begin with; their keys have been verified.
     pub data: Option<TableData>,
 }
@@ -57,6 +61,9 @@ impl NewTable {
             checks: Vec::new(),
             options: TableOptions::default(),
             indices: Vec::new(),
+            partitioning: None,
+            wide: None,
+            build: None,
             data: None,
         }
     }
@@ -80,6 +87,19 @@ pub struct Draft {
     private: bool,
     /// A log will ask what blocks were merged of.
     remembering: bool,
+    /// A log says what becomes of wide tables.
+    replaying: bool,
+}
+
+/// What a change does to the rows that a table shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The same ones in other blocks, or more is known of them.
+    Same,
+    /// There are more.
+    More,
+    /// Any.
+    Other,
 }
 
 /// What changes are applied to.
@@ -93,14 +113,21 @@ pub(crate) enum Rebase<'a> {
 
 impl Draft {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Draft { snapshot, changed: false, began: BlockId::next(), private: false, remembering: false }
+        Draft {
+            snapshot,
+            changed: false,
+            began: BlockId::next(),
+            private: false,
+            remembering: false,
+            replaying: true,
+        }
     }
     pub(crate) fn private(snapshot: Snapshot) -> Self {
-        Draft { private: true, ..Draft::new(snapshot) }
+        Draft { private: true, replaying: false, ..Draft::new(snapshot) }
     }
     /// A draft of which a log will be told.
     pub(crate) fn remembering(snapshot: Snapshot, remembering: bool) -> Self {
-        Draft { remembering, ..Draft::new(snapshot) }
+        Draft { remembering, replaying: false, ..Draft::new(snapshot) }
     }
     pub(crate) fn is_changed(&self) -> bool {
         self.changed
@@ -173,6 +200,9 @@ impl Draft {
             checks: new.checks,
             options: new.options,
             indices: new.indices,
+            partitioning: new.partitioning,
+            wide: new.wide,
+            build: new.build,
             version: 1,
             writers: Arc::new(Mutex::new(())),
         });
@@ -243,17 +273,31 @@ impl Draft {
                 .with_detail(format!("a foreign key of table \"{}\" refers to it", first.name))
                 .with_hint("use DROP ... CASCADE to drop the foreign keys too"));
         }
+        let wide: Vec<Arc<Table>> = self.snapshot.wide_over(table.id).cloned().collect();
+        if let (Some(first), false) = (wide.first(), cascade) {
+            let message = format!("cannot drop table \"{name}\" because other objects depend on it");
+            return Err(Error::new(SqlState::DependentObjectsStillExist, message)
+                .with_detail(format!("wide table \"{}\" is made of it", first.name))
+                .with_hint("use DROP ... CASCADE to drop the wide table too"));
+        }
+        for wide in wide {
+            self.schema_mut(&wide.schema)?.tables.remove(&wide.name);
+        }
         for dependent in dependents {
             let mut without = (*dependent).clone();
             without.foreign_keys.retain(|f| f.parent != table.id);
-            self.replace(without)?;
+            self.replace(without, Effect::Same)?;
         }
         self.schema_mut(&table.schema)?.tables.remove(&table.name);
         Ok(true)
     }
 
-    pub(crate) fn replace(&mut self, table: Table) -> Result<()> {
+    /// Puts a table in the place of what it was.
+    pub(crate) fn replace(&mut self, table: Table, effect: Effect) -> Result<()> {
         let schema = table.schema.clone();
+        let reshaped = || self.snapshot.table_by_id(table.id).is_some_and(|old| !same_shape(old, &table));
+        let effect = if effect != Effect::Other && reshaped() { Effect::Other } else { effect };
+        self.disturb(table.id, effect);
         self.schema_mut(&schema)?.tables.insert(table.name.clone(), Arc::new(table));
         Ok(())
     }
@@ -295,9 +339,13 @@ impl Draft {
                 // Every one of them is there: the others' keys are gone.
                 key.parent_columns = key.parent_columns.iter().filter_map(|c| places[*c]).collect();
             }
-            self.replace(child)?;
+            self.replace(child, Effect::Same)?;
         }
-        self.replace(table)?;
+        let effect = match Arc::ptr_eq(&before.data, &table.data) {
+            true => Effect::Same,
+            false => Effect::Other,
+        };
+        self.replace(table, effect)?;
         Ok(true)
     }
 
@@ -344,6 +392,7 @@ impl Draft {
             .with_hint("use DROP SCHEMA ... CASCADE"));
         }
         for table in tables {
+            // A wide table may have gone with one of its base tables.
             self.drop_table(Some(&canonical), &table, true, true)?;
         }
         self.changed = true;
@@ -400,7 +449,7 @@ impl Draft {
             return Ok(Append::Changed(table));
         }
         let data = table.data.append(blocks);
-        self.set_data(id, data)?;
+        self.put_data(id, data, Effect::More)?;
         Ok(Append::Done)
     }
 
@@ -430,8 +479,11 @@ impl Draft {
         let columns = table.declarations();
         let encoding = Encoding { pool, columns: &columns, options: table.merge_options() };
         let extent = Merging { began: self.began, private: self.private, remembering: self.remembering };
-        let data = table.data.append_merging(blocks, &encoding, extent)?;
-        self.set_data(table.id, data)
+        let data = match &table.partitioning {
+            None => table.data.append_merging(blocks, &encoding, extent)?,
+            Some(partitioning) => table.data.append_partitioned(blocks, partitioning, &encoding, extent)?,
+        };
+        self.put_data(table.id, data, Effect::More)
     }
 
     /// Puts another block with the same rows in the place of one (`TableData::with_block_remade`); false when that one has
@@ -445,7 +497,7 @@ impl Draft {
     ) -> Result<bool> {
         let table = self.newest(id)?;
         match table.data.with_block_remade(before, remade, places) {
-            Some(data) => self.set_data(id, data).map(|()| true),
+            Some(data) => self.put_data(id, data, Effect::Same).map(|()| true),
             None => Ok(false),
         }
     }
@@ -459,7 +511,7 @@ impl Draft {
     ) -> Result<bool> {
         let table = self.newest(id)?;
         match table.data.with_indices_of(before, block) {
-            Some(data) => self.set_data(id, data).map(|()| true),
+            Some(data) => self.put_data(id, data, Effect::Same).map(|()| true),
             None => Ok(false),
         }
     }
@@ -469,7 +521,7 @@ impl Draft {
         let mut table = (*self.newest(id)?).clone();
         change(&mut table)?;
         table.version += 1;
-        self.replace(table)
+        self.replace(table, Effect::Same)
     }
 
     /// Deletes rows: per block, one bit a row. SQLSTATE 40001 when one of them is gone already.
@@ -479,13 +531,93 @@ impl Draft {
         self.set_data(id, data)
     }
 
-    /// Replaces a table's data: uniqueness was discovered, or rows were reorganised.
+    /// Replaces a table's rows.
     pub fn set_data(&mut self, id: TableId, data: TableData) -> Result<()> {
+        self.put_data(id, data, Effect::Other)
+    }
+
+    pub(crate) fn put_data(&mut self, id: TableId, data: TableData, effect: Effect) -> Result<()> {
         let table = self.newest(id)?;
         let mut changed = (*table).clone();
         changed.data = Arc::new(data);
         changed.version += 1;
-        self.replace(changed)
+        self.replace(changed, effect)
+    }
+
+    /// Notes on wide tables what happens to a table that they may be made of. More rows of another table than the fact
+    /// table change no row of a wide table: all rows that refer to something refer to rows that were there.
+    fn disturb(&mut self, id: TableId, effect: Effect) {
+        if self.replaying || effect == Effect::Same {
+            return;
+        }
+        match effect {
+            Effect::More => {
+                let fact = |t: &&Arc<Table>| t.wide.as_ref().is_some_and(|wide| wide.fact() == id);
+                if self.snapshot.wide_over(id).any(|t| fact(&t)) {
+                    let others: Vec<(TableId, Option<u64>)> =
+                        self.snapshot.wide_over(id).filter(|t| !fact(t)).map(|t| (t.id, t.build)).collect();
+                    self.changed |= self.snapshot.forget_builds(id);
+                    for (other, build) in others {
+                        self.set_build(other, build);
+                    }
+                }
+            }
+            _ => self.changed |= self.snapshot.forget_builds(id),
+        }
+    }
+
+    /// Says which build a wide table shows.
+    pub(crate) fn set_build(&mut self, id: TableId, build: Option<u64>) {
+        let Some(table) = self.snapshot.table_by_id(id).cloned() else { return };
+        if table.build == build {
+            return;
+        }
+        self.changed = true;
+        let changed = Arc::new(Table { build, ..(*table).clone() });
+        if let Some(entry) = self.snapshot.schemas.get_mut(&table.schema) {
+            entry.tables.insert(table.name.clone(), changed);
+        }
+    }
+
+    /// Adds the wide rows of rows that were added to the fact table of `seen`, which is the state with them and without
+    /// these. `build` is what the wide table showed before. When anything has happened to its base tables since, nothing
+    /// is done: the wide table stays without a build.
+    pub fn extend_wide(
+        &mut self,
+        id: TableId,
+        build: u64,
+        seen: &Snapshot,
+        blocks: Vec<SealedBlock>,
+        pool: &Pool,
+    ) -> Result<()> {
+        let table = self.newest(id)?;
+        let as_seen = |id: &TableId| match (self.snapshot.table_by_id(*id), seen.table_by_id(*id)) {
+            (Some(now), Some(then)) => Arc::ptr_eq(now, then),
+            _ => false,
+        };
+        let whole = table.wide.as_ref().is_some_and(|wide| wide.tables().iter().all(as_seen));
+        if !whole || !as_seen(&id) {
+            return Ok(());
+        }
+        self.append_stored(&table, blocks.into_iter().map(StoredBlock::new).collect(), pool)?;
+        self.set_build(id, Some(build));
+        Ok(())
+    }
+
+    /// Gives a wide table another build: what it is made of, its columns, its rows. `seen` is the state that it was built
+    /// of, which its base tables must still have. False, and nothing is done, when they have changed.
+    pub fn rebuild_wide(&mut self, rebuilt: Table, seen: &Snapshot) -> Result<bool> {
+        let bases = rebuilt.wide.as_ref().map(|wide| wide.tables()).unwrap_or_default();
+        let as_seen = |id: &TableId| match (self.snapshot.table_by_id(*id), seen.table_by_id(*id)) {
+            (Some(now), Some(then)) => Arc::ptr_eq(now, then),
+            _ => false,
+        };
+        if !bases.iter().chain([&rebuilt.id]).all(as_seen) {
+            return Ok(false);
+        }
+        let version = rebuilt.version + 1;
+        self.replace(Table { version, build: Some(crate::next_build()), ..rebuilt }, Effect::Other)?;
+        Ok(true)
     }
 
     pub(crate) fn newest(&self, id: TableId) -> Result<Arc<Table>> {

@@ -16,12 +16,14 @@ mod data;
 mod draft;
 mod identity;
 mod objects;
+mod partitioning;
 mod snapshot;
 pub mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 mod unique;
+mod wide;
 mod zones;
 
 pub use alter::AlteredTable;
@@ -32,13 +34,16 @@ pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use identity::{BlockId, PartId};
 pub use objects::{Macro, Sequence, View};
+pub use partitioning::Partitioning;
 pub use pool::SealedBlock;
+pub use pool::{PARTITIONS_MAX, PartitionScheme};
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
 pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store, TEMPORARY, back_up};
 pub use table::{
     Check, ColumnAttributes, ForeignKey, Key, Table, TableId, TableIndex, TableOptions, writer_options,
 };
 pub use types::names::{did_you_mean, nearest};
+pub use wide::{WIDE_NODES_MAX, WideNode, WideTable, next_build};
 pub use zones::ZoneMap;
 
 /// The schema that unqualified names are created in. `public` is another name for it.

@@ -6,7 +6,7 @@ use block::{EncodeOptions, IndexKind, IndexSpecification, LayoutKind};
 use pool::BLOCK_BYTES_DEFAULT;
 use types::{ColumnStatistics, ReferentialAction, Schema};
 
-use crate::TableData;
+use crate::{Partitioning, TableData, WideTable};
 
 /// Never reused within a catalog; survives changes of the table, not its being dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,11 +101,11 @@ impl Default for TableOptions {
     }
 }
 
-/// How blocks are made of rows that come in any number.
+/// How blocks are made of rows that come in any number, partitions aside.
 pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::WriterOptions {
     let indices = indices.iter().map(|i| IndexSpecification { kind: i.kind, column: i.column }).collect();
     let encoding = EncodeOptions { layout: options.layout, sorted_by: options.sorted_by, indices };
-    pool::WriterOptions { encoding, block_bytes: options.block_bytes }
+    pool::WriterOptions { encoding, block_bytes: options.block_bytes, partitions: None }
 }
 
 /// What is kept of a column beside its name and type.
@@ -131,6 +131,11 @@ pub struct Table {
     pub checks: Vec<Check>,
     pub options: TableOptions,
     pub indices: Vec<TableIndex>,
+    pub partitioning: Option<Arc<Partitioning>>,
+    /// Of a table that is made of others: of which, and how.
+    pub wide: Option<Arc<WideTable>>,
+    /// The number of the build that a wide table shows, while it shows its base tables as they are.
+    pub build: Option<u64>,
     pub data: Arc<TableData>,
     /// Rises with every change of the data.
     pub version: u64,
@@ -164,9 +169,13 @@ impl Table {
             && self.options == other.options
             && self.indices == other.indices
             && self.checks == other.checks
+            && self.wide == other.wide
+            && self.partitioning == other.partitioning
     }
+    /// How rows that come become blocks.
     pub fn writer_options(&self) -> pool::WriterOptions {
-        writer_options(&self.options, &self.indices)
+        let partitions = self.partitioning.as_ref().map(|p| p.rows(&self.name, &self.columns));
+        pool::WriterOptions { partitions, ..writer_options(&self.options, &self.indices) }
     }
     /// How small blocks are merged: in the order of their rows, so that everybody finds them again.
     pub(crate) fn merge_options(&self) -> EncodeOptions {

@@ -32,6 +32,9 @@ impl Session {
     ) -> Result<ResultSet> {
         let done = ResultSet::done("ALTER TABLE");
         let Some(id) = table else { return Ok(done) };
+        if !actions.iter().all(|action| matches!(action, AlterAction::RenameTable { .. })) {
+            crate::wide::refuse_wide(&*self.table_of(name, id)?, "alter")?;
+        }
         self.change_table(name, id, |altered| {
             actions.iter().try_for_each(|action| self.alter(name, altered, action, relations))
         })?;
@@ -201,9 +204,17 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
         let before = relations.table_by_id(id)?;
+        crate::wide::refuse_wide(&before, "alter")?;
         let mut altered = AlteredTable::new(&before);
         for (at, (old, new)) in before.columns.fields().iter().zip(&fields).enumerate() {
             if old.ty != new.ty {
+                if before.partitioning.as_ref().is_some_and(|p| p.column == at) {
+                    let message = format!(
+                        "the type of column \"{}\" cannot change because the table is partitioned by it",
+                        old.name
+                    );
+                    return Err(Error::new(SqlState::InvalidTableDefinition, message));
+                }
                 refuse_referenced(&before, relations, at)?;
             }
         }

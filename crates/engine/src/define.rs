@@ -1,8 +1,8 @@
 //! Statements that define: schemas and tables.
 
-use catalog::{ColumnAttributes, ForeignKey, Key, NewTable};
-use plan::statement::{IfExists, ObjectName, TableOptions};
-use types::{Error, Field, Result, Schema, SqlState};
+use catalog::{ColumnAttributes, ForeignKey, Key, NewTable, PARTITIONS_MAX, PartitionScheme, Partitioning};
+use plan::statement::{IfExists, ObjectName, PartitionKind, TableOptions};
+use types::{Error, Field, Result, Schema, SqlState, Value};
 
 use crate::Session;
 use crate::constraints::common_key_type;
@@ -127,6 +127,12 @@ impl Session {
             let columns = check.columns.iter().cloned().zip(places).collect();
             new.checks.push(catalog::Check { name, text: check.text.clone(), columns });
         }
+        if let Some(partitioning) = &options.partitioning {
+            // A query's columns are known when it has been bound.
+            if !new.columns.is_empty() {
+                new.partitioning = Some(std::sync::Arc::new(partitions(&new, partitioning)?));
+            }
+        }
         new.options = table_options;
         new.indices = indices;
         Ok(new)
@@ -218,6 +224,48 @@ impl Session {
         self.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }
+}
+
+/// PARTITION BY as the catalog has it.
+fn partitions(new: &NewTable, asked: &plan::statement::Partitioning) -> Result<Partitioning> {
+    let refuse = |message: String| Error::new(SqlState::InvalidTableDefinition, message);
+    let fields = new.columns.fields();
+    let column = positions(&new.name, fields, std::slice::from_ref(&asked.column))?;
+    let column = column.first().copied().ok_or_else(|| Error::internal("no partition key"))?;
+    let ty = fields[column].ty;
+    if !PartitionScheme::suits(ty) {
+        let message = format!("column \"{}\" of type {ty} cannot be partitioned by", fields[column].name);
+        return Err(refuse(message));
+    }
+    let (names, scheme): (Vec<String>, PartitionScheme) = match &asked.kind {
+        PartitionKind::Hash { count } => {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX).min(PARTITIONS_MAX + 1);
+            let names = (0..count).map(|at| format!("p{at}")).collect();
+            (names, PartitionScheme::Hash { count })
+        }
+        PartitionKind::Range(ranges) => {
+            let (names, below): (Vec<String>, Vec<Option<Value>>) = ranges.iter().cloned().unzip();
+            let rises = |pair: &[Option<Value>]| match pair {
+                [Some(low), Some(high)] => low.total_cmp(high).is_lt(),
+                [Some(_), None] => true,
+                _ => false,
+            };
+            if let Some(at) = below.windows(2).position(|pair| !rises(pair)) {
+                let message = format!("the bounds of partition \"{}\" do not rise", names[at + 1]);
+                return Err(refuse(message).with_hint("name the partitions in the order of their values"));
+            }
+            (names, PartitionScheme::Range { below })
+        }
+    };
+    if let Some(at) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
+        let message = format!("partition \"{}\" is defined twice", names[at]);
+        return Err(Error::new(SqlState::DuplicateObject, message));
+    }
+    if !(1..=PARTITIONS_MAX).contains(&names.len()) {
+        let message = format!("a table has 1 to {PARTITIONS_MAX} partitions");
+        return Err(Error::new(SqlState::InvalidParameterValue, message));
+    }
+    Ok(Partitioning { column, names, scheme })
 }
 
 pub(crate) fn already_exists(table: &str) -> Error {

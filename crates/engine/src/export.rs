@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use catalog::{ForeignKey, Snapshot, Table, TableId};
-use types::{Error, ReferentialAction, Result, SqlState};
+use catalog::{ForeignKey, PartitionScheme, Partitioning, Snapshot, Table, TableId};
+use types::{Error, ReferentialAction, Result, SqlState, Type, Value};
 
 use crate::Session;
 use crate::result::ResultSet;
@@ -57,7 +57,31 @@ fn create_table(table: &Table) -> String {
         let _ = write!(with, ", sort = {}", literal(&table.columns.fields()[column].name));
     }
     let name = qualified(&table.schema, &table.name);
-    format!("CREATE TABLE {name} (\n    {}\n) WITH ({with});\n", lines.join(",\n    "))
+    let partitions = table.partitioning.as_ref().map_or_else(String::new, |p| partition_by(table, p));
+    format!("CREATE TABLE {name} (\n    {}\n){partitions} WITH ({with});\n", lines.join(",\n    "))
+}
+
+fn partition_by(table: &Table, partitioning: &Partitioning) -> String {
+    let field = &table.columns.fields()[partitioning.column];
+    let key = quoted(&field.name);
+    match &partitioning.scheme {
+        PartitionScheme::Hash { count } => format!(" PARTITION BY HASH ({key}) PARTITIONS {count}"),
+        PartitionScheme::Range { below } => {
+            let range = |(name, bound): (&String, &Option<Value>)| {
+                let bound = bound_text(bound.as_ref(), field.ty);
+                let bound = bound.map_or_else(|| "MAXVALUE".to_owned(), |text| literal(&text));
+                format!("PARTITION {} VALUES LESS THAN ({bound})", quoted(name))
+            };
+            let ranges: Vec<String> = partitioning.names.iter().zip(below).map(range).collect();
+            format!(" PARTITION BY RANGE ({key}) ({})", ranges.join(", "))
+        }
+    }
+}
+
+/// The bound of a partition as text of its column's type; `None` is MAXVALUE.
+pub(crate) fn bound_text(bound: Option<&Value>, ty: Type) -> Option<String> {
+    let text = types::cast::cast_value(bound?, ty, Type::Text).ok()?;
+    text.as_text().map(str::to_owned)
 }
 
 fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
@@ -126,7 +150,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     }
     let mut tables: Vec<&Table> = entries().flat_map(|(_, e)| e.tables.values().map(|t| &**t)).collect();
     tables.sort_by_key(|t| t.id);
-    tables.iter().for_each(|table| text.push_str(&create_table(table)));
+    tables.iter().filter(|t| t.wide.is_none()).for_each(|table| text.push_str(&create_table(table)));
     for (schema, entry) in entries() {
         for (name, view) in &entry.views {
             let columns: Vec<String> = view.columns.iter().map(|c| quoted(c)).collect();
@@ -139,7 +163,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
             }
         }
     }
-    tables.iter().for_each(|table| text.push_str(&comments(table)));
+    tables.iter().filter(|t| t.wide.is_none()).for_each(|table| text.push_str(&comments(table)));
     Ok(text)
 }
 
@@ -154,6 +178,13 @@ fn afterwards(snapshot: &Snapshot) -> Result<String> {
             let parent =
                 find(key.parent).ok_or_else(|| Error::internal("the parent of a foreign key is gone"))?;
             text.push_str(&add_foreign_key(table, key, parent));
+        }
+    }
+    // All rows and foreign keys are there: what is made of them comes now.
+    for table in &tables {
+        if let Some(wide) = crate::wide::definition(snapshot, table) {
+            text.push_str(&wide);
+            text.push_str(&comments(table));
         }
         for index in &table.indices {
             let column = &table.columns.fields()[index.column].name;
@@ -195,7 +226,8 @@ impl Session {
         std::fs::create_dir_all(folder).map_err(|e| failed("make the directory", folder, &e))?;
         let snapshot = self.snapshot();
         let mut load = String::new();
-        let mut tables: Vec<_> = snapshot.tables().filter(|t| !t.is_temporary()).cloned().collect();
+        let wanted = |t: &&std::sync::Arc<Table>| !t.is_temporary() && t.wide.is_none();
+        let mut tables: Vec<_> = snapshot.tables().filter(wanted).cloned().collect();
         tables.sort_by_key(|t| t.id);
         for (number, table) in tables.iter().enumerate() {
             let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };

@@ -79,6 +79,7 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<u64> {
         let known = relations.table_by_id(table)?;
+        crate::wide::refuse_wide(&known, "change the rows of")?;
         let blocks =
             self.blocks_of(&shown(name), &known.columns, known.writer_options(), query, relations)?;
         let rows = blocks.iter().map(|b| b.block.rows() as u64).sum();
@@ -118,7 +119,10 @@ impl Session {
         let blocks = self.blocks_of(
             &shown(name),
             &new.columns,
-            catalog::writer_options(&new.options, &new.indices),
+            WriterOptions {
+                partitions: new.partitioning.as_ref().map(|p| p.rows(&new.name, &new.columns)),
+                ..catalog::writer_options(&new.options, &new.indices)
+            },
             query,
             relations,
         )?;

@@ -78,6 +78,7 @@ mod system;
 mod transaction;
 mod upkeep;
 mod verify;
+mod wide;
 mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};

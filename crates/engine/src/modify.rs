@@ -34,6 +34,7 @@ impl Session {
     ) -> Result<ResultSet> {
         let Modification { kind, table, query, returning, conflict, assigned, .. } = modification;
         let known = relations.table_by_id(table)?;
+        crate::wide::refuse_wide(&known, "change the rows of")?;
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
         let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
@@ -127,6 +128,7 @@ impl Session {
         let mut open: Vec<catalog::TableId> = emptied.iter().copied().collect();
         while let Some(id) = open.pop() {
             let table = crate::verify::table(&snapshot, id)?;
+            crate::wide::refuse_wide(&table, "truncate")?;
             for child in snapshot.dependents(id) {
                 if emptied.contains(&child.id) {
                     continue;

@@ -156,11 +156,15 @@ impl Session {
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
             if let PhysicalNode::TableScan { table, .. } = &node.node {
-                tables.insert(*table, relations.table_by_id(*table)?);
+                let known = relations.table_by_id(*table)?;
+                crate::wide::refuse_stale(&known)?;
+                tables.insert(*table, known);
             }
             open.extend(node.children());
         }
-        self.note_read(tables.keys().map(|id| catalog::TableId(id.0)));
+        // Who reads a wide table has read what it is made of.
+        let bases = tables.values().filter_map(|t| t.wide.as_ref()).flat_map(|wide| wide.tables());
+        self.note_read(tables.keys().map(|id| catalog::TableId(id.0)).chain(bases));
         self.note_scanned(tables.keys().map(|id| catalog::TableId(id.0)));
         let shared = &self.database.shared;
         let mut context = QueryContext::new(

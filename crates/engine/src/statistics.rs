@@ -7,7 +7,7 @@ use std::sync::Arc;
 use block::Bitmap;
 use catalog::Snapshot;
 use expr::{Predicate, Selected};
-use optimizer::{Sample, Statistics, TableInfo};
+use optimizer::{Sample, Statistics, TableInfo, WideInfo, WideNode};
 use plan::{Expr, ROW_REFERENCE, TableId};
 use types::{Type, Value};
 use vector::{Batch, Vector};
@@ -28,6 +28,31 @@ impl<'a> SnapshotStatistics<'a> {
     pub fn new(snapshot: &'a Arc<Snapshot>) -> Self {
         SnapshotStatistics { snapshot, tables: RefCell::default() }
     }
+
+    /// What may be read in the place of its base tables; `None` for a table that does not show them as they are.
+    fn wide_info(&self, table: &catalog::Table) -> Option<WideInfo> {
+        let wide = table.wide.as_ref().filter(|_| table.build.is_some())?;
+        if table.rows() != self.snapshot.table_by_id(wide.fact())?.rows() {
+            return None;
+        }
+        let nodes = wide.nodes.iter().map(|node| {
+            let base = self.snapshot.table_by_id(node.table)?;
+            Some(WideNode {
+                table: TableId(node.table.0),
+                name: base.name.clone(),
+                parent: node.parent,
+                columns: node.columns.clone(),
+                referenced: node.referenced.clone(),
+                places: node.places.clone(),
+            })
+        });
+        Some(WideInfo {
+            table: TableId(table.id.0),
+            name: table.name.clone(),
+            nodes: nodes.collect::<Option<_>>()?,
+            nullable: table.columns.fields().iter().map(|f| f.nullable).collect(),
+        })
+    }
 }
 
 impl Statistics for SnapshotStatistics<'_> {
@@ -36,7 +61,14 @@ impl Statistics for SnapshotStatistics<'_> {
             return Some(known.clone());
         }
         let table = self.snapshot.table_by_id(catalog::TableId(id.0))?;
-        let declared = table.keys.iter().map(|k| k.columns.clone());
+        // A row of a wide table is one of its fact table's.
+        let fact = table.wide.as_ref().filter(|_| table.build.is_some()).and_then(|wide| {
+            let keys = &self.snapshot.table_by_id(wide.fact())?.keys;
+            let places = &wide.nodes.first()?.places;
+            let moved = |key: &catalog::Key| key.columns.iter().map(|c| places.get(*c).copied()).collect();
+            keys.iter().map(moved).collect::<Option<Vec<Vec<usize>>>>()
+        });
+        let declared = table.keys.iter().map(|k| k.columns.clone()).chain(fact.into_iter().flatten());
         let info = Arc::new(TableInfo {
             rows: table.rows(),
             columns: table.data.all_statistics().to_vec(),
@@ -45,6 +77,10 @@ impl Statistics for SnapshotStatistics<'_> {
         });
         self.tables.borrow_mut().insert(id, info.clone());
         Some(info)
+    }
+
+    fn wide_tables(&self) -> Vec<Arc<WideInfo>> {
+        self.snapshot.wide_tables().filter_map(|table| self.wide_info(table)).map(Arc::new).collect()
     }
 
     fn sample(

@@ -101,6 +101,8 @@ impl Session {
             ("export_database", [path]) => self.export_database(path, "parquet"),
             ("export_database", [path, format]) => self.export_database(path, format),
             ("import_database", [path]) => self.import_database(path),
+            ("create_wide_table", texts) => self.create_wide_table(texts),
+            ("refresh_wide_table", [schema, name]) => self.refresh_wide_table(schema, name),
             _ => return None,
         })
     }

@@ -20,6 +20,7 @@ use types::{Error, Result, SqlState};
 use crate::Session;
 use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_unique};
 use crate::referential::{Doomed, Fate, Renewed, Step};
+use crate::wide::refuse_wide;
 
 /// What is done to the rows of a table.
 pub(crate) struct RowChanges {
@@ -45,7 +46,9 @@ impl Session {
     /// they mean to other tables is left to the caller.
     pub(crate) fn make_step(&self, changes: RowChanges) -> Result<Step> {
         let RowChanges { table: id, deleted, added, assigned, fate, renewed } = changes;
-        let before = table(&self.snapshot(), id)?;
+        let base = self.snapshot();
+        let before = table(&base, id)?;
+        refuse_wide(&before, "change the rows of")?;
         let left = match deleted.is_empty() {
             true => before.data.clone(),
             false => Arc::new(before.data.delete(&deleted)?),
@@ -71,6 +74,7 @@ impl Session {
             }
         }
         drop(left);
+        let rows_added = if deleted.is_empty() { added.clone() } else { vec![] };
         let pool = &self.database.shared.pool;
         self.commit(|draft| {
             if !deleted.is_empty() {
@@ -81,6 +85,9 @@ impl Session {
             }
             Ok(())
         })?;
+        if !rows_added.is_empty() {
+            self.extend_wide_tables(&base, id, &rows_added)?;
+        }
         step.after = table(&self.snapshot(), id)?.data.clone();
         Ok(step)
     }
@@ -126,6 +133,10 @@ impl Session {
     ) -> Result<()> {
         let Verification { base, newest, next, changes } = *verification;
         let fresh: Vec<LiveBlock> = blocks.iter().map(LiveBlock::of).collect();
+        if base.table_by_id(id).is_some_and(|t| t.wide.is_some()) {
+            // It has no keys, and others may have dropped it.
+            return Ok(());
+        }
         let now = table(next, id)?;
         let go_on = || self.go_on();
         if let (Some(before), Some(newest)) = (base.table_by_id(id), newest.table_by_id(id)) {

@@ -1,6 +1,6 @@
 //! Plan to plan: a logical plan becomes the physical plan that is expected to run fastest.
 //!
-//! The stages, in order: `rules` rewrite the logical plan (simplification, push-down, outer joins, top-k);
+//! The stages, in order: `rules` rewrite the logical plan (simplification, push-down, outer joins, top-k, wide tables);
 //! `lower` turns it into a physical plan bottom-up, asking `join_order` for the order of joins, `estimate` for row
 //! counts and `cost` for prices; on the way down `rules::runtime_filters` and `rules::narrow_decimals` do their work
 //! where the plan is built. Statistics come through the trait `Statistics`; nothing here knows catalog, blocks or
@@ -24,7 +24,7 @@ use columns::ColumnSet;
 use planner::Planner;
 pub use rules::common_subplans::share;
 pub use settings::{JoinOrder, Settings};
-pub use statistics::{NoStatistics, Sample, Statistics, TableInfo};
+pub use statistics::{NoStatistics, Sample, Statistics, TableInfo, WideInfo, WideNode};
 
 /// Plans the main plan of a query; its scalar subqueries are planned apart, with `optimize_plan`. Output columns bear
 /// the query's headings.
@@ -55,7 +55,9 @@ pub fn optimize_plan(
     let types: Vec<_> = output.iter().map(|id| columns.get(*id).ty).collect();
     let output: Vec<ColumnId> = output.iter().map(|id| renames.resolve(*id)).collect();
     let needed: ColumnSet = output.iter().copied().collect();
+    let (plan, wide_remarks) = rules::wide_tables::apply(plan, columns, statistics, settings);
     let mut planner = Planner::new(columns, statistics, settings);
+    planner.wide_remarks = wide_remarks;
     let relation = planner.lower(plan, &needed)?;
     let mut physical = planner.deliver(relation, &output, &types)?;
     if settings.late_materialization {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plan::{ColumnId, ColumnTable, Expr, FilterId, TableId};
 
 use crate::estimate::Facts;
+use crate::rules::wide_tables::WideRemarks;
 use crate::statistics::{Sample, TableInfo};
 use crate::{Settings, Statistics};
 
@@ -20,6 +21,7 @@ pub(crate) struct Planner<'a> {
     filters_used: u32,
     /// Predicates that follow from others, which are evaluated later in any case: a scan may leave them out.
     pub(crate) partial_predicates: Vec<Expr>,
+    pub(crate) wide_remarks: WideRemarks,
 }
 
 /// A sample that was taken: self-joins ask for the same one again.
@@ -46,6 +48,7 @@ impl<'a> Planner<'a> {
             samples: vec![],
             filters_used: 0,
             partial_predicates: vec![],
+            wide_remarks: vec![],
         }
     }
     pub(crate) fn table(&mut self, table: TableId) -> Option<Arc<TableInfo>> {

@@ -105,6 +105,8 @@ settings! {
     magic_sets,
     /// Decimals become 64-bit integers, and overflow checks go, where bounds prove that nothing can overflow.
     narrow_decimals,
+    /// Joins along foreign keys become scans of wide tables made of the same tables.
+    wide_tables,
     /// Selectivities come from evaluating filters on sampled blocks.
     sampling,
 }

@@ -33,9 +33,40 @@ pub struct Sample {
     pub distinct: Vec<Option<f64>>,
 }
 
+/// A wide table that shows its base tables as they are in the query's snapshot: one row for each row of the fact table,
+/// with the rows that its foreign keys lead to, or NULLs.
+#[derive(Clone, Debug)]
+pub struct WideInfo {
+    pub table: TableId,
+    pub name: String,
+    /// Parents come before their children; the first is the fact table.
+    pub nodes: Vec<WideNode>,
+    /// By column of the wide table, whether it may be NULL.
+    pub nullable: Vec<bool>,
+}
+
+/// A base table in one role.
+#[derive(Clone, Debug)]
+pub struct WideNode {
+    pub table: TableId,
+    pub name: String,
+    /// The node that refers to this one.
+    pub parent: usize,
+    /// The columns of the foreign key, in the parent's table, and those that they refer to in this one: a verified key.
+    pub columns: Vec<usize>,
+    pub referenced: Vec<usize>,
+    /// Where each column of the table is in the wide table.
+    pub places: Vec<usize>,
+}
+
 pub trait Statistics {
     /// `None` when nothing is known.
     fn table(&self, table: TableId) -> Option<Arc<TableInfo>>;
+
+    /// The wide tables that may be read in the place of their base tables.
+    fn wide_tables(&self) -> Vec<Arc<WideInfo>> {
+        vec![]
+    }
 
     /// Evaluates `filters` (`Input(i)` is table column `columns[i]`) on a few blocks of the table. `None` when that
     /// is not possible, or an evaluation failed. `distinct_of` are positions in `columns` of which the distinct values

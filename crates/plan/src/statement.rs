@@ -42,6 +42,22 @@ pub struct Check {
     pub columns: Vec<String>,
 }
 
+/// PARTITION BY.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partitioning {
+    pub column: String,
+    pub kind: PartitionKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartitionKind {
+    Hash {
+        count: u64,
+    },
+    /// Name, and the value that all of the partition are below; `None` is MAXVALUE.
+    Range(Vec<(String, Option<Value>)>),
+}
+
 /// Everything CREATE TABLE says beside the columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
@@ -54,6 +70,7 @@ pub struct TableOptions {
     pub defaults: Vec<(String, String)>,
     /// Columns numbered by a sequence of their own.
     pub identities: Vec<Identity>,
+    pub partitioning: Option<Partitioning>,
     /// WITH (name = value), names in lower case, values as text; `engine` checks them.
     pub with: Vec<(String, String)>,
     pub temporary: bool,

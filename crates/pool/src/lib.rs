@@ -8,12 +8,14 @@
 //! The pool knows neither tables nor plans.
 #![forbid(unsafe_code)]
 
+mod partitions;
 mod pool;
 mod residency;
 pub mod spill;
 mod writer;
 
 pub use block::{EncodeOptions, EncodedBlock, IndexKind, IndexSpecification, LayoutKind};
+pub use partitions::{PARTITIONS_MAX, PartitionScheme, RowPartitions};
 pub use pool::{Pool, SealedBlock, out_of_memory};
 pub use residency::{
     HISTORY, LeastRecentlyUsed, PoolStatistics, Random, Rank, Replacement, TemporaryFile, replacement,

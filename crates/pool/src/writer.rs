@@ -1,16 +1,20 @@
 //! Cutting a stream of batches into blocks.
 //!
 //! How many rows fill a block is guessed from a sample of the first rows and known from the last block afterwards. A
-//! block that comes out too long is cut again with fewer rows. Order is kept: blocks hold the rows as they came.
+//! block that comes out too long is cut again with fewer rows. Order is kept: blocks hold the rows as they came. Rows of
+//! a partitioned table are shared out first, and order is kept within each partition.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use block::{EncodeOptions, encode, estimate_row_bytes, sort_parts};
 use types::{Result, Type};
 use vector::strings::view_length;
 use vector::{Batch, Data, Vector};
 
-use crate::{BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, Pool, SealedBlock};
+use crate::{
+    BLOCK_BYTES_DEFAULT, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BLOCK_ROWS_MAX, Pool, RowPartitions, SealedBlock,
+};
 
 /// How a table wants its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +22,17 @@ pub struct WriterOptions {
     /// With a sort column, the rows of each block are sorted by it, and come out in that order.
     pub encoding: EncodeOptions,
     pub block_bytes: usize,
+    /// Rows of different partitions lie in different blocks.
+    pub partitions: Option<Arc<RowPartitions>>,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { encoding: EncodeOptions::default(), block_bytes: BLOCK_BYTES_DEFAULT }
+        WriterOptions {
+            encoding: EncodeOptions::default(),
+            block_bytes: BLOCK_BYTES_DEFAULT,
+            partitions: None,
+        }
     }
 }
 
@@ -32,6 +42,13 @@ pub struct BlockWriter {
     pool: Pool,
     columns: Vec<(Type, bool)>,
     options: WriterOptions,
+    /// One a partition.
+    lanes: Vec<Lane>,
+}
+
+/// Rows on their way into one block after the other.
+#[derive(Debug, Default)]
+struct Lane {
     pending: VecDeque<Batch>,
     pending_rows: usize,
     /// Bytes of a row: of the last block, or estimated.
@@ -47,66 +64,80 @@ impl BlockWriter {
     /// A writer for rows of these columns (type, may be NULL). The block size is held within its limits.
     pub fn new(pool: Pool, columns: Vec<(Type, bool)>, options: WriterOptions) -> Self {
         let block_bytes = options.block_bytes.clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let lanes = options.partitions.as_ref().map_or(1, |partitions| partitions.scheme.count());
         BlockWriter {
             pool,
             columns,
             options: WriterOptions { block_bytes, ..options },
-            pending: VecDeque::new(),
-            pending_rows: 0,
-            row_bytes: None,
-            measured: false,
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
         }
     }
 
     /// Rows taken in and not yet sealed.
     pub fn pending_rows(&self) -> usize {
-        self.pending_rows
+        self.lanes.iter().map(|lane| lane.pending_rows).sum()
     }
 
     /// Bytes that the pending rows will take, estimated.
     pub fn pending_bytes(&self) -> usize {
-        (self.pending_rows as f64 * self.row_bytes.unwrap_or(1.0)) as usize
+        let bytes = |lane: &Lane| (lane.pending_rows as f64 * lane.row_bytes.unwrap_or(1.0)) as usize;
+        self.lanes.iter().map(bytes).sum()
     }
 
     /// Gives the pending rows back instead of sealing them.
     pub fn into_pending(self) -> Vec<Batch> {
-        self.pending.into()
+        self.lanes.into_iter().flat_map(|lane| lane.pending).collect()
     }
 
-    /// Takes a batch; returns the blocks that it filled.
+    /// Takes a batch; returns the blocks that it filled. A row that has no partition is an error (SQLSTATE 23514).
     pub fn push(&mut self, batch: Batch) -> Result<Vec<SealedBlock>> {
         let mut sealed = Vec::new();
         if batch.rows == 0 {
             return Ok(sealed);
         }
-        if !self.measured {
+        match self.options.partitions.clone() {
+            None => self.push_to(0, batch, &mut sealed)?,
+            Some(partitions) => {
+                for (lane, rows) in partitions.split(&batch)? {
+                    self.push_to(lane, rows, &mut sealed)?;
+                }
+            }
+        }
+        Ok(sealed)
+    }
+
+    fn push_to(&mut self, at: usize, batch: Batch, sealed: &mut Vec<SealedBlock>) -> Result<()> {
+        let lane = &mut self.lanes[at];
+        if !lane.measured {
             // The first batches of a file may not be typical: the largest estimate so far counts.
             let estimate = estimate_row_bytes(&batch, self.options.encoding.layout) as f64;
-            self.row_bytes = Some(self.row_bytes.map_or(estimate, |r| r.max(estimate)));
+            lane.row_bytes = Some(lane.row_bytes.map_or(estimate, |r| r.max(estimate)));
         }
-        self.pending_rows += batch.rows;
-        self.pending.push_back(lightened(batch));
+        lane.pending_rows += batch.rows;
+        lane.pending.push_back(lightened(batch));
         loop {
-            let wanted = self.wanted_rows();
-            if self.pending_rows < wanted {
-                return Ok(sealed);
+            let wanted = self.wanted_rows(at);
+            if self.lanes[at].pending_rows < wanted {
+                return Ok(());
             }
-            sealed.push(self.cut(wanted)?);
+            sealed.push(self.cut(at, wanted)?);
         }
     }
 
     /// Seals what is left.
     pub fn finish(mut self) -> Result<Vec<SealedBlock>> {
         let mut sealed = Vec::new();
-        while self.pending_rows > 0 {
-            let wanted = self.wanted_rows().min(self.pending_rows);
-            sealed.push(self.cut(wanted)?);
+        for lane in 0..self.lanes.len() {
+            while self.lanes[lane].pending_rows > 0 {
+                let wanted = self.wanted_rows(lane).min(self.lanes[lane].pending_rows);
+                sealed.push(self.cut(lane, wanted)?);
+            }
         }
         Ok(sealed)
     }
 
-    fn wanted_rows(&self) -> usize {
-        let row_bytes = self.row_bytes.unwrap_or(1.0).max(0.01);
+    fn wanted_rows(&self, lane: usize) -> usize {
+        let row_bytes = self.lanes[lane].row_bytes.unwrap_or(1.0).max(0.01);
         let rows = (self.options.block_bytes as f64 * FILL / row_bytes) as usize;
         // Larger blocks than usual are asked for on purpose; they may have more rows.
         let most = BLOCK_ROWS_MAX.max(self.options.block_bytes / 16);
@@ -114,16 +145,17 @@ impl BlockWriter {
     }
 
     /// Seals a block of `rows` rows, or of fewer when they do not fit.
-    fn cut(&mut self, mut rows: usize) -> Result<SealedBlock> {
+    fn cut(&mut self, at: usize, mut rows: usize) -> Result<SealedBlock> {
         loop {
-            let mut parts = self.first_rows(rows);
+            let mut parts = self.lanes[at].first_rows(rows);
             if let Some(column) = self.options.encoding.sorted_by {
                 parts = sort_parts(&parts, column).unwrap_or(parts);
             }
             let encoded = encode(&self.columns, &parts, &self.options.encoding)?;
             let bytes = encoded.len();
-            self.row_bytes = Some(bytes as f64 / rows as f64);
-            self.measured = true;
+            let lane = &mut self.lanes[at];
+            lane.row_bytes = Some(bytes as f64 / rows as f64);
+            lane.measured = true;
             if bytes > self.options.block_bytes && rows > 1 {
                 let share = self.options.block_bytes as f64 * FILL / bytes as f64;
                 rows = ((rows as f64 * share) as usize).clamp(1, rows - 1);
@@ -131,11 +163,13 @@ impl BlockWriter {
             }
             let sealed = self.pool.seal(encoded)?;
             drop(parts);
-            self.drop_rows(rows);
+            self.lanes[at].drop_rows(rows);
             return Ok(sealed);
         }
     }
+}
 
+impl Lane {
     fn first_rows(&self, rows: usize) -> Vec<Batch> {
         let mut parts = Vec::new();
         let mut left = rows;
@@ -203,7 +237,8 @@ mod tests {
     #[test]
     fn blocks_fit_are_well_filled_and_keep_the_order() {
         for layout in [LayoutKind::ColumnStore, LayoutKind::CompressedColumnStore] {
-            let options = WriterOptions { encoding: layout.into(), block_bytes: BLOCK_BYTES_MIN };
+            let options =
+                WriterOptions { encoding: layout.into(), block_bytes: BLOCK_BYTES_MIN, partitions: None };
             let pool = Pool::new(Budget::unlimited());
             let columns = vec![(Type::BigInt, false), (Type::Text, false)];
             let mut writer = BlockWriter::new(pool, columns, options);
@@ -236,7 +271,7 @@ mod tests {
         let indices = vec![IndexSpecification { kind: IndexKind::Tree, column: 0 }];
         let encoding =
             EncodeOptions { layout: LayoutKind::ColumnStore, sorted_by: Some(0), indices: indices.clone() };
-        let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+        let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN, partitions: None };
         let pool = Pool::new(Budget::unlimited());
         let mut writer = BlockWriter::new(pool.clone(), vec![(Type::BigInt, false)], options);
         let count = 100_000i64;

@@ -22,6 +22,7 @@ mod merge_syntax;
 mod nested_syntax;
 mod overriding;
 mod parse;
+mod partition_syntax;
 mod pivot;
 mod place;
 mod relations;
@@ -31,6 +32,7 @@ mod stack;
 mod statement;
 mod texts;
 mod upkeep_syntax;
+mod wide_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};

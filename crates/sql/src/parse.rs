@@ -9,6 +9,7 @@ use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
 use crate::overriding::{self, Overriding};
+use crate::partition_syntax::{self, PartitionClause};
 use crate::samples::{self, SampleClause};
 use crate::{from_first, hints, merge_syntax, nested_syntax, pivot, place, stack};
 
@@ -36,6 +37,8 @@ pub(crate) struct Parsed {
     /// MERGE's clauses that do nothing, by the place of what was parsed in their stead.
     pub nothing: Vec<Location>,
     pub overriding: Overriding,
+    /// PARTITION BY of CREATE TABLE.
+    pub partitioning: Option<PartitionClause>,
 }
 
 /// Parses exactly one statement.
@@ -65,6 +68,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let samples = samples::take(text, &mut tokens)?;
     let nothing = merge_syntax::take(&mut tokens);
     let overriding = overriding::take(&mut tokens);
+    let partitioning = partition_syntax::take(text, &mut tokens)?;
     let column_names = take_column_names(&mut tokens);
     let exclusions = take_exclusions(&mut tokens);
     replace_asof(text, &mut tokens)?;
@@ -87,6 +91,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             alter_condition,
             nothing,
             overriding,
+            partitioning,
         });
     }
     let error = Error::new(

@@ -7,6 +7,8 @@
 //! | `BACKUP DATABASE TO 'directory'` | `backup_database('directory')` |
 //! | `EXPORT DATABASE 'directory' (FORMAT csv)` | `export_database('directory', 'csv')` |
 //! | `IMPORT DATABASE 'directory'` | `import_database('directory')` |
+//! | `CREATE WIDE TABLE w FROM fact` | `create_wide_table(...)`, see `wide_syntax` |
+//! | `REFRESH WIDE TABLE w` | `refresh_wide_table('', 'w')` |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -19,7 +21,11 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
         .filter(|t| !matches!(t.token, Token::Whitespace(_) | Token::EOF | Token::SemiColon))
         .cloned()
         .collect();
-    let Some((procedure, arguments)) = recognized(&solid) else { return };
+    let Some((procedure, arguments)) = recognized(&solid).or_else(|| crate::wide_syntax::recognized(&solid))
+    else {
+        crate::wide_syntax::take_drop(tokens);
+        return;
+    };
     let Some(span) = solid.first().map(|t| t.span) else { return };
     let own = |token: Token| TokenWithSpan { token, span };
     let end = tokens.last().filter(|t| t.token == Token::EOF).cloned();

@@ -146,6 +146,11 @@ fn write_change(w: &mut ByteWriter, change: &Change) {
             w.text(name);
             w.option(text.as_deref(), write_macro);
         }
+        Change::Build { table, build } => {
+            w.u8(14);
+            w.u64(table.0);
+            w.option(build.as_ref(), |w, build| w.u64(*build));
+        }
     }
 }
 
@@ -181,6 +186,13 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
             sequence: shared(r.option(read_sequence)?),
         },
         13 => Change::Macro { name: r.text()?, text: shared(r.option(read_macro)?) },
+        14 => {
+            let change = Change::Build { table: table(r)?, build: r.option(ByteReader::u64)? };
+            if let Change::Build { build: Some(build), .. } = &change {
+                BlockId(*build).keep_clear_of();
+            }
+            change
+        }
         tag => {
             return Err(malformed(&format!(
                 "change {tag} is not known; a newer version may have written it"

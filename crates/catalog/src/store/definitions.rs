@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use block::{IndexKind, LayoutKind};
+use pool::PartitionScheme;
 use types::nested::NESTING_MAX;
-use types::{Field, ReferentialAction, Result, Schema, Type, codes};
+use types::{Field, ReferentialAction, Result, Schema, Type, Value, codes};
 
 use super::bytes::{ByteReader, ByteWriter, malformed, unknown_field};
 use crate::{
-    Check, ColumnAttributes, ForeignKey, Key, Macro, Sequence, Table, TableData, TableId, TableIndex,
-    TableOptions, View,
+    BlockId, Check, ColumnAttributes, ForeignKey, Key, Macro, Partitioning, Sequence, Table, TableData,
+    TableId, TableIndex, TableOptions, View, WideNode, WideTable,
 };
 
 pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
@@ -72,6 +73,9 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
         checks,
         options,
         indices,
+        partitioning,
+        wide,
+        build,
         data: _,
         version: _,
         writers: _,
@@ -105,6 +109,15 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if actions.iter().any(|action| *action != ReferentialAction::NoAction) {
         w.field(11, |w| w.list(actions.iter(), |w, action| w.u8(action.code())));
     }
+    if let Some(wide) = wide {
+        w.field(12, |w| write_wide(w, wide));
+    }
+    if let Some(build) = build {
+        w.field(13, |w| w.u64(*build));
+    }
+    if let Some(partitioning) = partitioning {
+        w.field(14, |w| write_partitioning(w, partitioning));
+    }
     w.end_of_fields();
 }
 
@@ -115,6 +128,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let mut indices: Vec<TableIndex> = Vec::new();
     let mut checks: Vec<Check> = Vec::new();
     let mut actions: Vec<ReferentialAction> = Vec::new();
+    let (mut wide, mut build, mut partitioning) = (None, None, None);
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -128,6 +142,9 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             9 => indices = r.list(read_index)?,
             10 => checks = r.list(read_check)?,
             11 => actions = r.list(read_action)?,
+            12 => wide = Some(Arc::new(read_wide(r)?)),
+            13 => build = Some(r.u64()?),
+            14 => partitioning = Some(Arc::new(read_partitioning(r)?)),
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -149,6 +166,14 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     if columns.into_iter().any(|column| column >= fields.len()) {
         return Err(malformed("an index or a check is on a column that its table does not have"));
     }
+    if partitioning.as_ref().is_some_and(|p: &Arc<Partitioning>| p.column >= fields.len()) {
+        return Err(malformed("a table is partitioned by a column that it does not have"));
+    }
+    let places = wide.iter().flat_map(|wide: &Arc<WideTable>| &wide.nodes).flat_map(|node| &node.places);
+    if places.into_iter().any(|place| *place >= fields.len()) {
+        return Err(malformed("a wide table lacks a column of its parts"));
+    }
+    build.into_iter().for_each(|build| BlockId(build).keep_clear_of());
     let types: Vec<Type> = fields.iter().map(|f| f.ty).collect();
     Ok(Table {
         id,
@@ -162,6 +187,9 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
         checks,
         options,
         indices,
+        partitioning,
+        wide,
+        build,
         data: Arc::new(TableData::empty(&types)),
         version: 1,
         writers: Arc::new(Mutex::new(())),
@@ -265,6 +293,113 @@ fn write_check(w: &mut ByteWriter, check: &Check) {
 fn read_check(r: &mut ByteReader<'_>) -> Result<Check> {
     let (name, text) = (r.text()?, r.text()?);
     Ok(Check { name, text, columns: r.list(|r| Ok((r.text()?, r.u32()? as usize)))? })
+}
+
+fn write_partitioning(w: &mut ByteWriter, partitioning: &Partitioning) {
+    let Partitioning { column, names, scheme } = partitioning;
+    w.u32(*column as u32);
+    w.list(names.iter(), |w, name| w.text(name));
+    match scheme {
+        PartitionScheme::Hash { count } => {
+            w.u8(0);
+            w.u32(*count as u32);
+        }
+        PartitionScheme::Range { below } => {
+            w.u8(1);
+            w.list(below.iter(), |w, bound| w.option(bound.as_ref(), write_value));
+        }
+    }
+}
+
+fn read_partitioning(r: &mut ByteReader<'_>) -> Result<Partitioning> {
+    let (column, names) = (r.u32()? as usize, r.list(ByteReader::text)?);
+    let scheme = match r.u8()? {
+        0 => PartitionScheme::Hash { count: r.u32()? as usize },
+        1 => PartitionScheme::Range { below: r.list(|r| r.option(read_value))? },
+        other => return Err(malformed(&format!("partitions of kind {other}"))),
+    };
+    match names.len() == scheme.count() && (1..=pool::PARTITIONS_MAX).contains(&names.len()) {
+        true => Ok(Partitioning { column, names, scheme }),
+        false => Err(malformed("partitions and their names do not go together")),
+    }
+}
+
+fn write_value(w: &mut ByteWriter, value: &Value) {
+    match value {
+        Value::Bytes(bytes) => {
+            w.u8(1);
+            w.bytes(bytes);
+        }
+        Value::Bool(v) => {
+            w.u8(2);
+            w.flag(*v);
+        }
+        Value::I16(v) => {
+            w.u8(3);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I32(v) => {
+            w.u8(4);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I64(v) => {
+            w.u8(5);
+            w.raw(&v.to_le_bytes());
+        }
+        Value::I128(v) => {
+            w.u8(6);
+            w.raw(&v.to_le_bytes());
+        }
+        // Columns of these types are not partitioned by.
+        Value::Null | Value::F32(_) | Value::F64(_) => w.u8(0),
+    }
+}
+
+fn read_value(r: &mut ByteReader<'_>) -> Result<Value> {
+    Ok(match r.u8()? {
+        1 => Value::Bytes(r.bytes()?.into()),
+        2 => Value::Bool(r.flag()?),
+        3 => Value::I16(i16::from_le_bytes(r.array()?)),
+        4 => Value::I32(i32::from_le_bytes(r.array()?)),
+        5 => Value::I64(i64::from_le_bytes(r.array()?)),
+        6 => Value::I128(i128::from_le_bytes(r.array()?)),
+        other => return Err(malformed(&format!("a value of kind {other}"))),
+    })
+}
+
+fn write_wide(w: &mut ByteWriter, wide: &WideTable) {
+    let WideTable { only, nodes } = wide;
+    w.option(only.as_ref(), |w, only| w.list(only.iter(), |w, id| w.u64(id.0)));
+    w.list(nodes.iter(), |w, node| {
+        let WideNode { table, parent, columns, referenced, places } = node;
+        w.u64(table.0);
+        w.u32(*parent as u32);
+        [columns, referenced, places].into_iter().for_each(|list| w.positions(list));
+    });
+}
+
+fn read_wide(r: &mut ByteReader<'_>) -> Result<WideTable> {
+    let only = r.option(|r| r.list(|r| r.u64().map(TableId)))?;
+    let nodes = r.list(|r| {
+        Ok(WideNode {
+            table: TableId(r.u64()?),
+            parent: r.u32()? as usize,
+            columns: r.positions()?,
+            referenced: r.positions()?,
+            places: r.positions()?,
+        })
+    })?;
+    let parents_first = nodes.iter().enumerate().all(|(at, node)| node.parent < at.max(1));
+    let paired = nodes.iter().all(|node| node.columns.len() == node.referenced.len());
+    let within = |node: &WideNode| {
+        let parent = &nodes[node.parent];
+        node.columns.iter().all(|c| *c < parent.places.len())
+            && node.referenced.iter().all(|c| *c < node.places.len())
+    };
+    match !nodes.is_empty() && parents_first && paired && nodes.iter().all(within) {
+        true => Ok(WideTable { only, nodes }),
+        false => Err(malformed("a wide table whose parts do not go together")),
+    }
 }
 
 fn write_index(w: &mut ByteWriter, index: &TableIndex) {

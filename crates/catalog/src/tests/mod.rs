@@ -19,7 +19,7 @@ fn schema(names: &[&str]) -> Schema {
 /// Sealed blocks of one BIGINT column with these values.
 fn blocks(values: &[i64]) -> Vec<SealedBlock> {
     let encoding = LayoutKind::CompressedColumnStore.into();
-    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN, partitions: None };
     let mut writer = BlockWriter::new(Pool::new(Budget::unlimited()), vec![(Type::BigInt, false)], options);
     let mut sealed = Vec::new();
     for chunk in values.chunks(1000) {

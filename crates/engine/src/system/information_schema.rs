@@ -11,11 +11,14 @@ const SCHEMATA: &str = "SELECT '{db}' AS catalog_name, schema_name, 'quickstep' 
     CAST(NULL AS TEXT) AS default_character_set_catalog, CAST(NULL AS TEXT) AS default_character_set_schema, \
     CAST(NULL AS TEXT) AS default_character_set_name, CAST(NULL AS TEXT) AS sql_path FROM quickstep_schemas()";
 
-const TABLES: &str = "SELECT '{db}' AS table_catalog, schema_name AS table_schema, table_name, \
-    CASE WHEN temporary THEN 'LOCAL TEMPORARY' ELSE 'BASE TABLE' END AS table_type, \
+const TABLES: &str = "SELECT '{db}' AS table_catalog, t.schema_name AS table_schema, t.table_name, \
+    CASE WHEN temporary THEN 'LOCAL TEMPORARY' WHEN is_stale IS NULL THEN 'BASE TABLE' ELSE 'WIDE TABLE' END \
+    AS table_type, \
     CAST(NULL AS TEXT) AS self_referencing_column_name, CAST(NULL AS TEXT) AS reference_generation, \
-    'YES' AS is_insertable_into, 'NO' AS is_typed, \
-    CASE WHEN temporary THEN 'PRESERVE' END AS commit_action, comment AS table_comment FROM quickstep_tables() \
+    CASE WHEN is_stale IS NULL THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed, \
+    CASE WHEN temporary THEN 'PRESERVE' END AS commit_action, comment AS table_comment \
+    FROM quickstep_tables() AS t LEFT JOIN quickstep_wide_tables() AS w \
+    ON w.schema_name = t.schema_name AND w.table_name = t.table_name \
     UNION ALL SELECT '{db}', schema_name, view_name, 'VIEW', NULL, NULL, 'NO', 'NO', NULL, comment \
     FROM quickstep_views()";
 

@@ -22,16 +22,18 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 10] = [
+pub(crate) const FUNCTIONS: [&str; 12] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_partitions",
     "quickstep_pool",
     "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_settings",
     "quickstep_tables",
     "quickstep_views",
+    "quickstep_wide_tables",
     "quickstep_workload",
 ];
 
@@ -62,6 +64,8 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             (vec![text("name"), text("setting"), text("description")], relations.settings())
         }
         "quickstep_functions" => (functions::fields(), functions::rows(relations)),
+        "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
+        "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
@@ -169,6 +173,88 @@ fn table_row(table: &Table) -> Vec<Value> {
 fn view_row(relations: &SessionRelations, schema: &str, name: &str, view: &sql::ViewInfo) -> Vec<Value> {
     let comment = relations.view_comment(schema, name);
     vec![Value::text(schema), Value::text(name), Value::text(&view.text), maybe(comment.as_deref())]
+}
+
+fn partition_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        text("partition_name"),
+        number("position"),
+        text("kind"),
+        text("column_name"),
+        nullable(text("less_than")),
+        number("rows"),
+        number("blocks"),
+        number("bytes"),
+    ]
+}
+
+/// A row a partition.
+fn partitions(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in snapshot.tables() {
+        let Some(partitioning) = &table.partitioning else { continue };
+        let field = &table.columns.fields()[partitioning.column];
+        let mut totals = vec![(0, 0, 0); partitioning.names.len()];
+        for stored in table.data.stored() {
+            let at = partitioning.of_block(&stored.block);
+            if let Some(total) = at.and_then(|at| totals.get_mut(at)) {
+                *total = (total.0 + stored.live_rows(), total.1 + 1, total.2 + stored.block.bytes() as u64);
+            }
+        }
+        for (at, (name, total)) in partitioning.names.iter().zip(totals).enumerate() {
+            let (kind, bound) = match &partitioning.scheme {
+                catalog::PartitionScheme::Hash { .. } => ("hash", None),
+                catalog::PartitionScheme::Range { below } => {
+                    ("range", crate::export::bound_text(below[at].as_ref(), field.ty))
+                }
+            };
+            rows.push(vec![
+                Value::text(&table.schema),
+                Value::text(&table.name),
+                Value::text(name),
+                count(at as u64 + 1),
+                Value::text(kind),
+                Value::text(&field.name),
+                maybe(bound.as_deref()),
+                count(total.0),
+                count(total.1),
+                count(total.2),
+            ]);
+        }
+    }
+    rows
+}
+
+fn wide_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        text("fact_schema"),
+        text("fact_table"),
+        text("base_tables"),
+        number("rows"),
+        truth("is_stale"),
+    ]
+}
+
+fn wide_tables(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let row = |table: &std::sync::Arc<Table>| {
+        let wide = table.wide.as_ref()?;
+        let fact = snapshot.table_by_id(wide.fact())?;
+        let names = wide.tables().into_iter().filter_map(|id| Some(snapshot.table_by_id(id)?.name.as_str()));
+        Some(vec![
+            Value::text(&table.schema),
+            Value::text(&table.name),
+            Value::text(&fact.schema),
+            Value::text(&fact.name),
+            Value::text(&names.collect::<Vec<_>>().join(", ")),
+            count(table.rows()),
+            Value::Bool(table.build.is_none()),
+        ])
+    };
+    snapshot.wide_tables().filter_map(row).collect()
 }
 
 fn columns_fields() -> Vec<Field> {

@@ -98,7 +98,7 @@ impl TableScan {
             .chain(projection.iter().copied())
             .chain(bounds.iter().map(|(at, _)| *at));
         let read = table_columns(columns, used);
-        Ok(TableScan {
+        let scan = TableScan {
             node: plan.id,
             table: query.table(*table)?.clone(),
             sample: *sample,
@@ -112,7 +112,13 @@ impl TableScan {
             blocks: OnceLock::new(),
             bounds,
             codes: None,
-        })
+        };
+        if query.settings.block_skipping
+            && let Some(left) = scan.partitions_left()
+        {
+            query.metrics.state(plan.id, "partitions", left);
+        }
+        Ok(scan)
     }
 
     /// Hands windows of blocks out as codes with a selection, where `codes` asks for it and most rows survive.

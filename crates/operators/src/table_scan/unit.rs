@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use block::{Block, Pinned, PreparedPredicate, Rows};
+use catalog::Partitioning;
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
-use types::{Result, SampleOf, Type, Value};
+use types::{Bound, ColumnPredicate, PredicateTree, Result, SampleOf, Type, Value};
 use vector::{Batch, Vector};
 
 use super::lookahead::ActiveFilter;
@@ -170,9 +171,13 @@ impl TableScan {
         }
         let mut blocks = data.prune(&self.tree);
         blocks.retain(taken);
+        self.skip_partitions(&self.tree, &mut blocks);
         for active in self.active_filters(query) {
             let Some((low, high)) = active.filter.bounds else { continue };
             let column = self.columns[active.column];
+            if let Some(predicate) = within(low, high, data.types()[column]) {
+                self.skip_partitions(&PredicateTree::Leaf(column, predicate), &mut blocks);
+            }
             blocks.retain(|block| {
                 let s = data.block(*block as usize).statistics(column);
                 match (s.min.as_i128(), s.max.as_i128()) {
@@ -187,6 +192,37 @@ impl TableScan {
             query.metrics.count(self.node, "blocks skipped", skipped as u64);
         }
         blocks
+    }
+
+    /// How many partitions the predicates leave of how many, and which; `None` for a table that has none.
+    pub(super) fn partitions_left(&self) -> Option<String> {
+        let partitioning = self.table.partitioning.as_ref()?;
+        let all = || vec![true; partitioning.names.len()];
+        let left = partitions_of(&self.tree, partitioning).unwrap_or_else(all);
+        let names: Vec<&str> = partitioning
+            .names
+            .iter()
+            .zip(&left)
+            .filter(|(_, left)| **left)
+            .map(|(n, _)| n.as_str())
+            .collect();
+        let mut shown = format!("{} of {}", names.len(), left.len());
+        // Few are worth naming.
+        if !names.is_empty() && names.len() < left.len() && names.len() <= 8 {
+            shown.push_str(&format!(" ({})", names.join(", ")));
+        }
+        Some(shown)
+    }
+
+    /// Drops the blocks of partitions in which no row can pass.
+    fn skip_partitions(&self, tree: &PredicateTree, blocks: &mut Vec<u32>) {
+        let Some(partitioning) = &self.table.partitioning else { return };
+        if let Some(keep) = partitions_of(tree, partitioning) {
+            blocks.retain(|block| {
+                let at = partitioning.of_block(self.table.data.block(*block as usize));
+                at.is_none_or(|at| keep.get(at).copied().unwrap_or(true))
+            });
+        }
     }
 
     /// Steps that work on the whole block. Returns which of `filters` need no further evaluation.
@@ -323,6 +359,22 @@ fn is_window(rows: Range<usize>, selected: usize) -> bool {
 }
 
 /// For each distinct value, whether the filter is TRUE for it.
+/// Values that a filter lets through are listed where they are as few as this, because a list tells more of hashes.
+const VALUES_LISTED_MAX: i128 = 64;
+
+/// That a column's value lies between the bounds of a filter.
+fn within(low: i128, high: i128, ty: Type) -> Option<ColumnPredicate> {
+    let value = |v: i128| Value::from_i128(v, ty.physical());
+    if low <= high && high - low < VALUES_LISTED_MAX {
+        return (low..=high)
+            .map(value)
+            .collect::<Option<Vec<Value>>>()
+            .map(|v| ColumnPredicate::In(v.into()));
+    }
+    let bound = |v: i128| value(v).map(|value| Bound { value, inclusive: true });
+    Some(ColumnPredicate::Range { low: Some(bound(low)?), high: Some(bound(high)?) })
+}
+
 fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool>> {
     let distinct = values.len();
     let selected = filter.predicate.select(&Batch::new(vec![(**values).clone()], distinct))?;
@@ -333,4 +385,27 @@ fn accepted(filter: &super::ScanFilter, values: &Arc<Vector>) -> Result<Vec<bool
         }
     }
     Ok(accept)
+}
+
+/// The partitions in which rows may pass, one flag each; `None` when the predicates do not tell.
+fn partitions_of(tree: &PredicateTree, partitioning: &Partitioning) -> Option<Vec<bool>> {
+    let both = |together: fn(bool, bool) -> bool| {
+        move |a: Vec<bool>, b: Vec<bool>| {
+            a.iter().zip(&b).map(|(a, b)| together(*a, *b)).collect::<Vec<bool>>()
+        }
+    };
+    match tree {
+        PredicateTree::Leaf(column, predicate) if *column == partitioning.column => {
+            partitioning.scheme.may_match(predicate)
+        }
+        PredicateTree::Leaf(..) => None,
+        PredicateTree::And(parts) => {
+            parts.iter().filter_map(|part| partitions_of(part, partitioning)).reduce(both(|a, b| a && b))
+        }
+        PredicateTree::Or(parts) => {
+            let each =
+                parts.iter().map(|part| partitions_of(part, partitioning)).collect::<Option<Vec<_>>>()?;
+            each.into_iter().reduce(both(|a, b| a || b))
+        }
+    }
 }

@@ -34,8 +34,12 @@ impl Planner<'_> {
             ScanSource::Table { table, name, sample } => {
                 let info = self.table(table);
                 let total = self.learn(&columns, info.as_deref());
+                let first = columns.first().map(|(id, _)| *id);
+                let remark = self.wide_remarks.iter().find(|(id, _)| Some(*id) == first);
+                let remark = remark.map(|(_, remark)| remark.clone());
                 let mut relation =
                     self.lower_table(table, name, columns, conjuncts, needed, info.as_deref(), total)?;
+                relation.plan.remarks.extend(remark);
                 if let (Some(taken), PhysicalNode::TableScan { sample, .. }) =
                     (sample, &mut relation.plan.node)
                 {

@@ -167,7 +167,10 @@ fn replace(
         .map(|(_, id)| *id)
         .collect();
 
+    let (template, wide_remarks) =
+        super::wide_tables::apply(template, &mut query.columns, statistics, settings);
     let mut planner = Planner::new(&mut query.columns, statistics, settings);
+    planner.wide_remarks = wide_remarks;
     let relation = planner.lower(template, &needed)?;
     if relation.rows() > ROWS_SHARE_MAX * rows_read(&relation.plan, statistics) {
         parts.swap_with_slice(&mut before);

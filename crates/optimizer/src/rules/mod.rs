@@ -11,6 +11,7 @@ pub(crate) mod projections;
 pub(crate) mod runtime_filters;
 pub(crate) mod simplify;
 pub(crate) mod top_k;
+pub(crate) mod wide_tables;
 
 use plan::{ColumnTable, LogicalPlan};
 

@@ -210,7 +210,7 @@ mod tests {
         fn sync(&mut self) -> Result<()> {
             self.0.sync()
         }
-        fn syncer(&self) -> Result<Arc<dyn crate::files::FileSync>> {
+        fn syncer(&self) -> Result<Arc<dyn files::FileSync>> {
             self.0.syncer()
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use plan::ColumnId;
-use plan::statement::{AddedKey, Check, ForeignKey, IfExists, Statement, TableOptions};
+use plan::statement::{
+    AddedKey, Check, ForeignKey, IfExists, PartitionKind, Partitioning, Statement, TableOptions,
+};
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint, GeneratedAs,
     HiveDistributionStyle, Ident, Spanned, SqlOption, TableConstraint,
@@ -12,6 +14,7 @@ use types::{Error, Field, ReferentialAction, Result, SqlState};
 
 use super::{Context, word};
 use crate::bind::folded;
+use crate::partition_syntax::PartitionKind as Clause;
 use crate::place::Placed;
 use crate::{RelationInfo, data_type};
 
@@ -77,6 +80,12 @@ impl Context<'_> {
             if let Some(name) = repeated(query.output.iter().map(|(_, name)| name.as_str())) {
                 return Err(duplicate(name).with_hint("give one of them an alias"));
             }
+            let fields: Vec<Field> = query
+                .output
+                .iter()
+                .map(|(id, heading)| Field::new(heading, query.columns.get(*id).ty, true))
+                .collect();
+            options.partitioning = self.partitioning(&fields)?;
             return Ok(Statement::CreateTableAs { name, query, options });
         }
         if create.columns.is_empty() {
@@ -104,6 +113,7 @@ impl Context<'_> {
             }
         }
         self.check_keys(&mut columns, &options)?;
+        options.partitioning = self.partitioning(&columns)?;
         let table = name.name.as_str();
         for column in &create.columns {
             for option in &column.options {
@@ -119,6 +129,35 @@ impl Context<'_> {
             }
         }
         Ok(Statement::CreateTable { name, columns, options })
+    }
+
+    /// PARTITION BY, its values as those of its column.
+    fn partitioning(&self, columns: &[Field]) -> Result<Option<Partitioning>> {
+        let Some(clause) = &self.parsed.partitioning else { return Ok(None) };
+        let column = folded(&clause.column);
+        let Some(field) = columns.iter().find(|f| f.name == column) else {
+            let message = format!("column \"{column}\" named in partition key does not exist");
+            return Err(self.at(Error::new(SqlState::UndefinedColumn, message), clause.column.span));
+        };
+        let kind = match &clause.kind {
+            Clause::Hash(digits) => PartitionKind::Hash { count: digits.parse().unwrap_or(u64::MAX) },
+            Clause::Range(partitions) => {
+                let bound = |(name, text): &(Ident, Option<String>)| {
+                    let Some(text) = text else { return Ok((folded(name), None)) };
+                    let value = self.binder().default_value(text, field, name.span)?;
+                    match value.as_literal() {
+                        Some(value) if !value.is_null() => Ok((folded(name), Some(value.clone()))),
+                        _ => {
+                            let message =
+                                format!("the bound of partition \"{}\" is not a constant", name.value);
+                            Err(self.at(Error::new(SqlState::InvalidTableDefinition, message), name.span))
+                        }
+                    }
+                };
+                PartitionKind::Range(partitions.iter().map(bound).collect::<Result<_>>()?)
+            }
+        };
+        Ok(Some(Partitioning { column, kind }))
     }
 
     fn refuse_unsupported(&self, create: &CreateTable) -> Result<()> {

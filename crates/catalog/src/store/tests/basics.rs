@@ -133,7 +133,7 @@ fn what_a_checkpoint_wrote_is_evicted_without_writing() {
     let pool = Pool::evicting(Budget::unlimited());
     let opened = Store::open(Arc::new(SimulatedFiles::new(1)), &pool, Access::Write).unwrap();
     let encoding = LayoutKind::CompressedColumnStore.into();
-    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN, partitions: None };
     let mut writer = BlockWriter::new(pool.clone(), vec![(Type::BigInt, true)], options);
     let numbers: Vec<i64> = (0..60_000).map(|i| i * 7919).collect();
     let mut sealed = writer.push(Batch::new(vec![Vector::from_i64(Type::BigInt, numbers)], 60_000)).unwrap();

@@ -53,7 +53,7 @@ fn open_as(files: &SimulatedFiles, access: Access) -> Result<Opened> {
 /// Sealed blocks of BIGINT columns that may be NULL, one value a column for each row.
 fn blocks(columns: usize, rows: &[Vec<Option<i64>>]) -> Vec<SealedBlock> {
     let encoding = LayoutKind::CompressedColumnStore.into();
-    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN };
+    let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN, partitions: None };
     let mut writer = BlockWriter::new(pool().clone(), vec![(Type::BigInt, true); columns], options);
     let column = |c: usize| {
         let values: Vec<Value> = rows.iter().map(|row| row[c].map_or(Value::Null, Value::I64)).collect();
