@@ -151,7 +151,7 @@ impl Search<'_> {
         mut designs: Vec<Design>,
         found: &mut Found,
     ) -> Result<()> {
-        designs.retain(|design| !found.tried.iter().any(|t| t.design == *design));
+        designs.retain(|design| *design != base.design && !found.tried.iter().any(|t| t.design == *design));
         // What is measured beside each other lies in memory together: less of it where blocks are large.
         let bytes = self.sample.stored.iter().map(|s| s.block.bytes() as u64).sum::<u64>().max(1);
         let together = (STAGE_BYTES_MAX / (bytes * GROWTH)).clamp(1, designs.len().max(1) as u64) as usize;
