@@ -87,7 +87,7 @@ const SCHEMES: [(&str, &str); 6] = [
 /// A partitioned table and one that is not, under the same changes; with restarts between.
 #[test]
 fn random_changes() {
-    let seeds = std::env::var("PARTITION_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(18);
+    let seeds = std::env::var("PARTITION_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(6);
     for seed in 0..seeds {
         let mut random = Random::new(seed);
         let (ty, scheme) = SCHEMES[seed as usize % SCHEMES.len()];
