@@ -22,6 +22,9 @@ impl Session {
         if let Some(done) = self.call_upkeep(&procedure, arguments) {
             return done;
         }
+        if let Some(done) = self.call_query_control(&procedure, arguments) {
+            return done;
+        }
         let Some(suite) = Suite::named(&procedure) else {
             return Err(Error::new(
                 SqlState::UndefinedFunction,

@@ -82,11 +82,12 @@ impl Database {
             catalog,
             pool,
             budget,
-            scheduler: Scheduler::new(workers),
+            scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
             background: Background::default(),
             store,
             temporary: RwLock::new(default_temporary()),
         };
+        shared.scheduler.set_memory(shared.budget.limit());
         Ok(Database { shared: Arc::new(shared) })
     }
 
@@ -130,6 +131,7 @@ impl Database {
 
     pub fn set_memory_limit(&self, bytes: u64) {
         self.shared.budget.set_limit(bytes);
+        self.shared.scheduler.set_memory(bytes);
     }
 
     /// The folder for what does not fit memory: blocks of tables, and what statements hold while they run.

@@ -207,7 +207,9 @@ impl sql::Relations for SessionRelations {
         view.or_else(|| {
             let known = schema.is_none() && self.rejects().contains_key(name);
             known.then(|| rejects::view(name))
-        })
+        });
+        // And the database's own after these.
+        view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
         let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();

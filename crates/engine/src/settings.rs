@@ -33,6 +33,12 @@ pub struct Settings {
     pub late_fetch: bool,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
+    /// 0 to `scheduler::PRIORITY_MAX`.
+    pub priority: u32,
+    /// Workers of one query at a time; `None`: all.
+    pub query_workers: Option<usize>,
+    /// Bytes that one query may hold; `None`: what there is.
+    pub query_bytes: Option<u64>,
     pub optimizer: optimizer::Settings,
 }
 
@@ -60,17 +66,28 @@ impl Default for Settings {
             file_skipping: true,
             late_fetch: true,
             operator_bytes: None,
+            priority: scheduler::PRIORITY_DEFAULT,
+            query_workers: None,
+            query_bytes: None,
             optimizer: optimizer::Settings::default(),
         }
     }
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 5] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 7] = [
     ("workers", "threads that execute work orders"),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
+    (
+        "policy",
+        "priority, fair or proportional: how queries share the workers (highest priority first; equally; by priority)",
+    ),
+    (
+        "active_queries",
+        "queries of one priority that run at a time; others wait half a second at most; auto: 4 a worker",
+    ),
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 
@@ -80,7 +97,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 20] = [
+pub const SESSION_SETTINGS: [(&str, &str); 23] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -106,6 +123,12 @@ pub const SESSION_SETTINGS: [(&str, &str); 20] = [
     (
         "operator_memory",
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
+    ),
+    ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
+    ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
+    (
+        "query_memory",
+        "bytes that one query may hold; it uses files before, and ends if that does not help; none for no limit",
     ),
 ];
 
@@ -170,6 +193,40 @@ pub fn parse_block_bytes(text: &str) -> Result<usize> {
     }
 }
 
+/// A time limit; zero is none.
+pub(crate) fn parse_timeout(name: &str, text: &str) -> Result<Option<Duration>> {
+    let timeout = parse_duration(text)
+        .ok_or_else(|| invalid(name, text, "milliseconds, or a number with ms, s, min or h"))?;
+    Ok((!timeout.is_zero()).then_some(timeout))
+}
+
+pub(crate) fn parse_priority(text: &str) -> Result<u32> {
+    let priority = text.trim().parse().ok().filter(|priority| *priority <= scheduler::PRIORITY_MAX);
+    priority.ok_or_else(|| invalid("priority", text, "a number from 0 to 1000"))
+}
+
+/// `None`: all.
+pub(crate) fn parse_query_workers(text: &str) -> Result<Option<usize>> {
+    match text.trim() {
+        "all" => Ok(None),
+        number => match number.parse().ok().filter(|n| (1..=workorder::WORKERS_MAX).contains(n)) {
+            Some(workers) => Ok(Some(workers)),
+            None => Err(invalid("query_workers", text, "a number from 1 to 1024, or all")),
+        },
+    }
+}
+
+/// `None`: as much as there is.
+pub(crate) fn parse_query_bytes(text: &str) -> Result<Option<u64>> {
+    match text.trim() {
+        "none" => Ok(None),
+        size => match parse_bytes(size).filter(|bytes| *bytes >= 1 << 20) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Err(invalid("query_memory", text, "a size of at least 1MB, such as '2GB', or none")),
+        },
+    }
+}
+
 impl Settings {
     /// The setting's value as text, or `None` when there is no such setting.
     pub fn get(&self, name: &str) -> Option<String> {
@@ -199,6 +256,9 @@ impl Settings {
             "file_skipping" => switch_text(self.file_skipping),
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
+            "priority" => self.priority.to_string(),
+            "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
+            "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
@@ -237,9 +297,7 @@ impl Settings {
                     as usize;
             }
             "statement_timeout" => {
-                let timeout = parse_duration(text)
-                    .ok_or_else(|| invalid(name, text, "milliseconds, or a number with ms, s, min or h"))?;
-                self.statement_timeout = (!timeout.is_zero()).then_some(timeout);
+                self.statement_timeout = parse_timeout(name, text)?;
             }
             "block_size" => self.block_bytes = parse_block_bytes(text)?,
             "layout" => {
@@ -275,6 +333,9 @@ impl Settings {
                     ),
                 };
             }
+            "priority" => self.priority = parse_priority(text)?,
+            "query_workers" => self.query_workers = parse_query_workers(text)?,
+            "query_memory" => self.query_bytes = parse_query_bytes(text)?,
             _ => {
                 if !self.optimizer.set(name, text)? {
                     return Err(unknown(name));
@@ -293,6 +354,13 @@ impl Settings {
             (name.to_string(), self.get(name).unwrap_or_default(), meaning.trim().to_string())
         });
         own.chain(rules).collect()
+    }
+
+    /// Of a query that may hold so much, what a worker keeps of one operator: a plan has some three states at a time, and
+    /// completing one takes as much again.
+    fn state_bytes(&self) -> Option<usize> {
+        let bytes = usize::try_from(self.query_bytes?).unwrap_or(usize::MAX);
+        Some(bytes / (8 * workorder::parallelism() as usize))
     }
 
     pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
@@ -315,7 +383,7 @@ impl Settings {
             block_skipping: self.block_skipping,
             file_skipping: self.file_skipping,
             late_fetch: self.late_fetch,
-            operator_bytes: self.operator_bytes,
+            operator_bytes: self.operator_bytes.or_else(|| self.state_bytes()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Statements about the database as a whole, which the parser does not know, as calls of procedures:
+//! Statements about the database as a whole and about queries that run, which the parser does not know, as calls of
+//! procedures:
 //!
 //! | statement | call |
 //! | --- | --- |
@@ -7,6 +8,8 @@
 //! | `BACKUP DATABASE TO 'directory'` | `backup_database('directory')` |
 //! | `EXPORT DATABASE 'directory' (FORMAT csv)` | `export_database('directory', 'csv')` |
 //! | `IMPORT DATABASE 'directory'` | `import_database('directory')` |
+//! | `PAUSE QUERY 7`, `RESUME QUERY 7`, `CANCEL QUERY 7` | `pause_query(7)` and so on |
+//! | `ALTER QUERY 7 SET priority = 5` | `alter_query(7, 'priority', 5)` |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -75,5 +78,38 @@ fn recognized(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpa
         let directory = solid[2].clone();
         return Some(("export_database", std::iter::once(directory).chain(format).collect()));
     }
-    None
+    about_query(solid)
+}
+
+/// Of PAUSE, RESUME, CANCEL and ALTER QUERY.
+fn about_query(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpan>)> {
+    let [verb, query, id, rest @ ..] = solid else { return None };
+    if !is_word(query, "query") || !matches!(id.token, Token::Number(..)) {
+        return None;
+    }
+    let quoted = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => {
+            TokenWithSpan { token: Token::SingleQuotedString(word.value.clone()), span: token.span }
+        }
+        Token::Number(number, _) => {
+            TokenWithSpan { token: Token::SingleQuotedString(number.clone()), span: token.span }
+        }
+        _ => token.clone(),
+    };
+    match rest {
+        [] => {
+            let verbs = [("pause", "pause_query"), ("resume", "resume_query"), ("cancel", "cancel_query")];
+            let (_, procedure) = verbs.into_iter().find(|(word, _)| is_word(verb, word))?;
+            Some((procedure, vec![id.clone()]))
+        }
+        [set, name, equals, value]
+            if is_word(verb, "alter")
+                && is_word(set, "set")
+                && matches!(name.token, Token::Word(_))
+                && (equals.token == Token::Eq || is_word(equals, "to")) =>
+        {
+            Some(("alter_query", vec![id.clone(), quoted(name), quoted(value)]))
+        }
+        _ => None,
+    }
 }
