@@ -339,3 +339,26 @@ fn workers_come_and_go_while_a_query_runs() {
         println!("{} changes", changer.join().expect("ends"));
     });
 }
+
+#[test]
+fn an_idle_transaction_is_rolled_back() {
+    let _alone = ALONE.lock();
+    let database = Database::in_memory(Options::default()).expect("opens");
+    let session = database.session();
+    session
+        .execute("CREATE TABLE t (i INTEGER); SET idle_in_transaction_session_timeout = '60ms'")
+        .expect("sets");
+    session.execute("BEGIN; INSERT INTO t VALUES (1)").expect("begins");
+    std::thread::sleep(Duration::from_millis(20));
+    session.query("INSERT INTO t VALUES (2)").expect("is not idle for long");
+    std::thread::sleep(Duration::from_millis(200));
+    let error = session.query("SELECT * FROM t").expect_err("was given up");
+    assert_eq!(error.state(), SqlState::InFailedTransaction, "{error}");
+    assert!(error.to_string().contains("idle"), "{error}");
+    session.query("ROLLBACK").expect("ends it");
+    assert_eq!(number(&session, "SELECT count(*) FROM t"), Some(0));
+    // Without a block nothing is idle, and the next one counts from its own beginning.
+    std::thread::sleep(Duration::from_millis(100));
+    session.execute("BEGIN; INSERT INTO t VALUES (3); COMMIT").expect("commits");
+    assert_eq!(number(&session, "SELECT count(*) FROM t"), Some(1));
+}

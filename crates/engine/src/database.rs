@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub budget: Budget,
     pub scheduler: Scheduler,
     pub background: Background,
+    /// Transactions that are given up when nobody goes on with them.
+    pub idle: crate::idle::IdleWatch,
     /// The files of a database on disk.
     pub store: Option<Arc<Store>>,
     /// Where statements put what does not fit memory.
@@ -84,6 +86,7 @@ impl Database {
             budget,
             scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
             background: Background::default(),
+            idle: Default::default(),
             store,
             temporary: RwLock::new(default_temporary()),
         };

@@ -57,6 +57,7 @@ mod definitions;
 mod explain;
 mod export;
 mod functions;
+mod idle;
 mod indices;
 mod insert;
 mod modify;

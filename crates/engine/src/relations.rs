@@ -204,7 +204,7 @@ impl sql::Relations for SessionRelations {
         }
         let view = self.snapshot.view(schema, name).map(|view| view_info(view));
         // Tables of rejects come last: their names are not the user's choice.
-        view.or_else(|| {
+        let view = view.or_else(|| {
             let known = schema.is_none() && self.rejects().contains_key(name);
             known.then(|| rejects::view(name))
         });

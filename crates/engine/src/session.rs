@@ -41,7 +41,7 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
-    pub(crate) transactions: Transactions,
+    pub(crate) transactions: Arc<Transactions>,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
     /// Memory is to be given back when the transaction ends.
@@ -67,7 +67,7 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
-            transactions: Transactions::default(),
+            transactions: Arc::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),

@@ -16,6 +16,8 @@ pub struct Settings {
     pub batch_rows: usize,
     pub transfer_bytes: usize,
     pub statement_timeout: Option<Duration>,
+    /// How long a transaction may be without a statement.
+    pub idle_timeout: Option<Duration>,
     pub block_bytes: usize,
     pub layout: LayoutKind,
     pub dense_keys: bool,
@@ -50,6 +52,7 @@ impl Default for Settings {
             batch_rows: execution.batch_rows,
             transfer_bytes: execution.transfer_bytes,
             statement_timeout: None,
+            idle_timeout: None,
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
             layout: LayoutKind::default(),
             dense_keys: true,
@@ -97,11 +100,15 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 23] = [
+pub const SESSION_SETTINGS: [(&str, &str); 24] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
     ("statement_timeout", "milliseconds after which a statement is cancelled; 0 for never"),
+    (
+        "idle_in_transaction_session_timeout",
+        "milliseconds after which a transaction in which no statement runs is rolled back; 0 for never",
+    ),
     ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
     ("layout", "layout of new tables: column or compressed_column"),
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
@@ -240,6 +247,9 @@ impl Settings {
             "statement_timeout" => {
                 self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis()))
             }
+            "idle_in_transaction_session_timeout" => {
+                self.idle_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis()))
+            }
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
             "dense_keys" => switch_text(self.dense_keys),
@@ -299,6 +309,7 @@ impl Settings {
             "statement_timeout" => {
                 self.statement_timeout = parse_timeout(name, text)?;
             }
+            "idle_in_transaction_session_timeout" => self.idle_timeout = parse_timeout(name, text)?,
             "block_size" => self.block_bytes = parse_block_bytes(text)?,
             "layout" => {
                 self.layout = LayoutKind::from_name(text)

@@ -12,14 +12,16 @@
 //!
 //! * **Admission.** By number: at most `active_max` of its priority and above run at a time, so that caches and memory are
 //!   not divided among hundreds; but nobody waits for longer than [`PATIENCE`] for that reason. By memory: the predictions
-//!   of all that run stay below four fifths of the limit. Where nothing runs, the first in the queue is admitted whatever it
-//!   wants. The queue goes by priority, then by arrival; who does not fit is passed by others for [`PATIENCE`] at most.
+//!   of all that run stay below four fifths of the limit, where none counts for more than half of it: what would be more
+//!   goes to files. Where nothing runs, the first in the queue is admitted whatever it wants. The queue goes by priority,
+//!   then by arrival; who does not fit is passed by others for [`PATIENCE`] at most, and after that by *small* ones (a 64th of
+//!   the limit) only, eight of which are let in whatever the others hold.
 //! * **Suspension.** When what running queries hold and are about to hold goes beyond the limit, the one of the lowest
 //!   priority that came last is set aside, and so on until the rest fits or one is left. Suspended ones claim no work
 //!   orders. They go on, best first, when there is room, or nothing else runs.
 //! * **Alone.** A query that ran out of memory beside others begins anew, alone: it waits until all others have ended, and
-//!   nobody but *small* queries (a 64th of the limit, eight of them at most) is admitted meanwhile; a third time, nobody at
-//!   all, since small is an expectation. So no query fails for memory while another could wait.
+//!   nobody but small queries is admitted meanwhile; a third time, nobody at all, since small is an expectation. So no
+//!   query fails for memory while another could wait.
 //!
 //! Queries that wait for the reader of their rows are *exempt* from counts: they may wait for ever.
 //!
@@ -66,6 +68,10 @@ impl Limits {
     /// What predictions may add up to: a fifth is left for batches in flight and wrong predictions.
     fn capacity(&self) -> u64 {
         self.memory - self.memory / 5
+    }
+    /// What an expectation counts for.
+    fn counted(&self, bytes: u64) -> u64 {
+        bytes.min(self.memory / 2)
     }
     fn is_small(&self, bytes: u64) -> bool {
         bytes <= self.memory / 64
@@ -178,6 +184,8 @@ impl LoadController {
         let counted = || self.active.iter().filter(|active| !active.request.exempt);
         let alone = self.active.iter().any(|active| active.request.alone)
             || self.queue.iter().any(|waiting| waiting.request.alone);
+        let small = counted().filter(|active| self.limits.is_small(active.bytes)).count();
+        let mut closed = false;
         for at in order {
             let Waiting { request, since } = self.queue[at];
             let patient = now.saturating_sub(since) < PATIENCE;
@@ -193,7 +201,6 @@ impl LoadController {
                 if active.chain(queued).any(|request| request.strictly) {
                     continue;
                 }
-                let small = counted().filter(|active| self.limits.is_small(active.bytes)).count();
                 if self.limits.is_small(request.bytes) && small < SMALL_MAX {
                     return Some(at);
                 }
@@ -204,13 +211,17 @@ impl LoadController {
                 // Those of a higher priority came before, and none of a lower one may pass.
                 return None;
             }
-            let expected: u64 = counted().map(|active| active.bytes).fold(0, u64::saturating_add);
-            if expected.saturating_add(request.bytes) <= self.limits.capacity() {
+            if self.limits.is_small(request.bytes) && small < SMALL_MAX {
                 return Some(at);
             }
-            if !patient {
-                return None;
+            let expected =
+                counted().map(|active| self.limits.counted(active.bytes)).fold(0, u64::saturating_add);
+            if !closed
+                && expected.saturating_add(self.limits.counted(request.bytes)) <= self.limits.capacity()
+            {
+                return Some(at);
             }
+            closed |= !patient;
         }
         None
     }
@@ -291,14 +302,16 @@ mod tests {
     fn memory_is_given_out_by_prediction_and_the_first_is_never_refused() {
         let mut load = controller(100);
         assert_eq!(load.arrive(request(1, 1, 9_000_000), 0), [Admit(1)]);
-        assert_eq!(load.arrive(request(2, 1, 100_000), 0), []);
+        assert_eq!(load.arrive(request(2, 1, 750_000), 0), []);
+        assert_eq!(load.arrive(request(3, 1, 10_000), 0), [Admit(3)]);
         assert_eq!(load.leave(1, 5), [Admit(2)]);
-        assert_eq!(load.arrive(request(3, 1, 750_000), 6), []);
-        // Smaller ones pass the one that does not fit, for a second.
-        assert_eq!(load.arrive(request(4, 1, 100_000), 7), [Admit(4)]);
-        assert_eq!(load.arrive(request(5, 1, 100_000), 2 * SECOND), []);
-        assert_eq!(load.leave(2, 2 * SECOND), []);
-        assert_eq!(load.leave(4, 2 * SECOND), [Admit(3)]);
+        assert_eq!(load.arrive(request(4, 1, 750_000), 6), []);
+        // Others pass the one that does not fit, for half a second, and small ones always.
+        assert_eq!(load.arrive(request(5, 1, 100_000), 7), [Admit(5)]);
+        assert_eq!(load.arrive(request(6, 1, 100_000), 2 * SECOND), []);
+        assert_eq!(load.arrive(request(7, 1, 10_000), 2 * SECOND), [Admit(7)]);
+        assert_eq!(load.leave(5, 2 * SECOND), []);
+        assert_eq!(load.leave(2, 2 * SECOND), [Admit(4), Admit(6)]);
     }
 
     #[test]

@@ -113,3 +113,38 @@ fn about_query(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSp
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
+
+    fn taken(text: &str) -> String {
+        let dialect = PostgreSqlDialect {};
+        let mut tokens = Tokenizer::new(&dialect, text).tokenize_with_location().expect("has tokens");
+        super::take(&mut tokens);
+        tokens.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ").trim().to_owned()
+    }
+
+    #[test]
+    fn statements_about_queries_are_calls() {
+        for (text, call) in [
+            ("PAUSE QUERY 7", "CALL pause_query ( 7 )"),
+            ("resume query 7;", "CALL resume_query ( 7 )"),
+            ("Cancel Query 7", "CALL cancel_query ( 7 )"),
+            ("ALTER QUERY 7 SET priority = 5", "CALL alter_query ( 7 , 'priority' , '5' )"),
+            ("ALTER QUERY 7 SET query_memory TO '1GB'", "CALL alter_query ( 7 , 'query_memory' , '1GB' )"),
+        ] {
+            assert_eq!(taken(text), call);
+        }
+        for text in [
+            "PAUSE QUERY",
+            "PAUSE QUERY x",
+            "PAUSE QUERY 7 8",
+            "ALTER QUERY 7 SET",
+            "ALTER QUERY 7 priority = 5",
+        ] {
+            assert!(!taken(text).starts_with("CALL"), "{text}");
+        }
+    }
+}
