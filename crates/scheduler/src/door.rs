@@ -85,6 +85,13 @@ impl Door {
         state.carry_out(&verdicts);
     }
 
+    pub(crate) fn set_paused(&self, query: QueryId, paused: bool, now: u64) {
+        let mut state = lock(&self.state);
+        state.load.set_paused(query.0, paused);
+        let verdicts = state.load.look(now);
+        state.carry_out(&verdicts);
+    }
+
     /// Asks for admission; `Counters::admitted` says when it is given.
     pub(crate) fn arrive(&self, run: &QueryRun, now: u64) {
         let query = &run.query;
@@ -99,6 +106,7 @@ impl Door {
         let mut state = lock(&self.state);
         state.known.push((Arc::clone(query), Arc::clone(&run.counters)));
         let verdicts = state.load.arrive(request, now);
+        state.load.set_paused(request.query, query.is_held());
         query.note_company(state.load.has_company(request.query));
         state.carry_out(&verdicts);
     }
@@ -197,6 +205,10 @@ impl State {
 }
 
 impl Foreman {
+    pub(crate) fn pause_changed(&self, query: QueryId, paused: bool) {
+        self.door.set_paused(query, paused, self.now());
+    }
+
     pub(crate) fn priority_changed(&self, query: QueryId, priority: u32) {
         self.door.set_priority(query, priority, self.now());
     }

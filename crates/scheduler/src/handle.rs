@@ -351,11 +351,19 @@ impl Query {
     /// No work order of it is claimed until `resume`, and those that run stop at their next batch.
     pub fn pause(&self) {
         self.hold(HELD_BY_USER, true);
+        self.tell_pause(true);
     }
 
     /// Ends `pause`.
     pub fn resume(&self) {
         self.hold(HELD_BY_USER, false);
+        self.tell_pause(false);
+    }
+
+    fn tell_pause(&self, paused: bool) {
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.pause_changed(self.id, paused);
+        }
     }
 
     pub(crate) fn hold(&self, reason: u8, held: bool) {

@@ -23,7 +23,7 @@
 //!   nobody but small queries is admitted meanwhile; a third time, nobody at all, since small is an expectation. So no
 //!   query fails for memory while another could wait.
 //!
-//! Queries that wait for the reader of their rows are *exempt* from counts: they may wait for ever.
+//! Queries that wait for the reader of their rows are *exempt* from counts: they may wait for ever. So may paused ones.
 //!
 //! Pure: every event brings its time, and the answer is a list of what to do.
 
@@ -92,6 +92,15 @@ struct Active {
     /// Held now.
     held: u64,
     suspended: bool,
+    /// Somebody has paused it, perhaps for ever: nobody waits for it.
+    paused: bool,
+}
+
+impl Active {
+    /// Others take it into account.
+    fn counts(&self) -> bool {
+        !self.request.exempt && !self.paused
+    }
 }
 
 /// The state.
@@ -161,12 +170,24 @@ impl LoadController {
         active.chain(queued).filter(|r| r.query == query).for_each(|r| r.priority = priority);
     }
 
+    /// Somebody has paused it, or lets it go on.
+    pub(crate) fn set_paused(&mut self, query: u64, paused: bool) {
+        let known = self.active.iter_mut().filter(|active| active.request.query == query);
+        known.for_each(|active| active.paused = paused);
+    }
+
     /// What there is to do now; also called from time to time.
     pub(crate) fn look(&mut self, now: u64) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         while let Some(at) = self.next_admitted(now) {
             let Waiting { request, .. } = self.queue.remove(at);
-            self.active.push(Active { request, bytes: request.bytes, held: 0, suspended: false });
+            self.active.push(Active {
+                request,
+                bytes: request.bytes,
+                held: 0,
+                suspended: false,
+                paused: false,
+            });
             verdicts.push(Verdict::Admit(request.query));
         }
         self.set_aside(&mut verdicts);
@@ -181,7 +202,7 @@ impl LoadController {
         // By priority, then by arrival: the first of equals is the earliest.
         let mut order: Vec<usize> = (0..self.queue.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(self.queue[at].request.priority));
-        let counted = || self.active.iter().filter(|active| !active.request.exempt);
+        let counted = || self.active.iter().filter(|active| active.counts());
         let alone = self.active.iter().any(|active| active.request.alone)
             || self.queue.iter().any(|waiting| waiting.request.alone);
         let small = counted().filter(|active| self.limits.is_small(active.bytes)).count();
@@ -229,12 +250,12 @@ impl LoadController {
     /// Suspends until what runs fits, or resumes what fits again.
     fn set_aside(&mut self, verdicts: &mut Vec<Verdict>) {
         // Worst first: the lowest priority, then who came last.
-        let mut order: Vec<usize> =
-            (0..self.active.len()).filter(|&at| !self.active[at].request.exempt).collect();
+        let mut order: Vec<usize> = (0..self.active.len()).filter(|&at| self.active[at].counts()).collect();
         order.sort_by_key(|&at| (self.active[at].request.priority, std::cmp::Reverse(at)));
         let holding = |active: &[Active]| active.iter().map(|a| a.held).fold(0, u64::saturating_add);
         let growing = |active: &[Active]| {
-            let more = active.iter().filter(|a| !a.suspended).map(|a| a.bytes.saturating_sub(a.held));
+            let more =
+                active.iter().filter(|a| a.counts() && !a.suspended).map(|a| a.bytes.saturating_sub(a.held));
             more.fold(0, u64::saturating_add)
         };
         let capacity = self.limits.capacity();
@@ -350,6 +371,22 @@ mod tests {
         assert_eq!(load.arrive(request(5, 1, 10), 5), []);
         assert_eq!(load.leave(3, 6), [Admit(2)]);
         assert_eq!(load.leave(2, 7), [Admit(5)]);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_paused_query() {
+        let mut load = controller(1);
+        load.arrive(request(1, 1, 700_000), 0);
+        load.observe(1, 700_000, 700_000);
+        load.set_paused(1, true);
+        assert_eq!(load.arrive(Request { alone: true, ..request(2, 1, 0) }, 1), [Admit(2)]);
+        load.observe(2, 200_000, 900_000);
+        // It is not suspended in favour of one that does nothing.
+        assert_eq!(load.look(2), []);
+        load.set_paused(1, false);
+        assert_eq!(load.look(3), [Suspend(2)]);
+        load.set_paused(1, true);
+        assert_eq!(load.look(4), [Resume(2)]);
     }
 
     #[test]
