@@ -163,7 +163,7 @@ impl Door {
                 query.set_current_run(None);
                 return Err(Box::new(Stopped { reason }));
             }
-            run.counters.gate.wait(key, Some(ticker.patience()));
+            run.counters.gate.sleep(key, Some(ticker.patience()));
             self.look(foreman.now());
         }
     }

@@ -159,6 +159,11 @@ impl Enforcer {
         Some(chosen)
     }
 
+    /// Where a query of that priority stands.
+    pub(crate) fn tier(&self, priority: u32) -> u32 {
+        self.policy.standing(priority).tier
+    }
+
     /// The probability that the next order is of the query at each position, as the policy has it.
     pub(crate) fn probabilities(&self, candidate: impl Fn(usize) -> Candidate) -> Vec<f64> {
         let seen: Vec<Candidate> = (0..self.members.len()).map(candidate).collect();

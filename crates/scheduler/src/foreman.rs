@@ -287,7 +287,8 @@ impl Foreman {
                 break;
             }
             let Some(place) = self.take_place(run) else {
-                run.counters.gate.wait(key, Some(ticker.patience()));
+                // Without spinning: all places are taken, so the cores have work.
+                run.counters.gate.sleep(key, Some(ticker.patience()));
                 continue;
             };
             let quiet = run.quiet();
@@ -309,7 +310,11 @@ impl Foreman {
                         run.fail_stalled();
                         break;
                     }
-                    run.counters.gate.wait(key, Some(ticker.patience()));
+                    if self.active() > 1 {
+                        run.counters.gate.sleep(key, Some(ticker.patience()));
+                    } else {
+                        run.counters.gate.wait(key, Some(ticker.patience()));
+                    }
                 }
             }
         }

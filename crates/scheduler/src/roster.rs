@@ -82,6 +82,22 @@ impl Foreman {
         Some(self.visit(&runs[at]))
     }
 
+    /// A query of a higher tier than `chosen` whose orders run and which will have more in a moment, with its visitor
+    /// counted: what it waits for takes less time than an order of `chosen` would.
+    pub(crate) fn awaited(&self, chosen: &QueryRun) -> Option<Arc<QueryRun>> {
+        let roster = self.lock_roster();
+        let tier = roster.enforcer.tier(chosen.query.priority());
+        let order = |run: &QueryRun| run.query.order_nanoseconds.load(Relaxed);
+        let awaited = |run: &&Arc<QueryRun>| {
+            roster.enforcer.tier(run.query.priority()) > tier
+                && run.query.running.load(Relaxed) > 0
+                && !run.query.is_held()
+                && !run.ended()
+                && order(run) < order(chosen)
+        };
+        roster.runs.iter().find(awaited).map(|run| self.visit(run))
+    }
+
     /// Begins a visit. Only under the lock: who then takes the query off the list sees the visitor.
     fn visit(&self, query: &Arc<QueryRun>) -> Arc<QueryRun> {
         query.counters.visitors.fetch_add(1, SeqCst);

@@ -23,6 +23,9 @@ use crate::report::MemoryExceeded;
 /// takes microseconds, and a look costs 25 to 50 ns.
 const CHECKS_PER_LOOK: u32 = 4;
 
+/// Nanoseconds that a worker waits for the next segment of a query of a higher tier.
+const AWAIT_MAX: u64 = 300_000;
+
 /// Why a worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Break {
@@ -104,7 +107,15 @@ impl Worker<'_> {
     fn round(&self) -> bool {
         // Those that looked as if they had work.
         let mut in_vain: Vec<QueryId> = Vec::new();
+        let mut awaited = false;
         while let Some(query) = self.foreman.choose(self.own, |query| in_vain.contains(&query.id)) {
+            if !awaited && self.awaits_higher(&query) {
+                // It has work now, and has become another choice.
+                awaited = true;
+                self.foreman.dismiss(query);
+                in_vain.clear();
+                continue;
+            }
             let worked = self.serve(&query);
             let id = query.id;
             self.foreman.dismiss(query);
@@ -115,6 +126,22 @@ impl Worker<'_> {
             in_vain.push(id);
         }
         false
+    }
+
+    /// Between two segments of a query of a higher tier there is nothing to claim for some microseconds. Who took an order
+    /// of a lower tier then would miss the first part of the next segment. Returns whether it came.
+    fn awaits_higher(&self, query: &QueryRun) -> bool {
+        let Some(higher) = self.foreman.awaited(query) else { return false };
+        let begun = self.foreman.now();
+        let mut came = false;
+        while !came && !higher.ended() && self.foreman.now() - begun < AWAIT_MAX {
+            for _ in 0..32 {
+                std::hint::spin_loop();
+            }
+            came = higher.maybe_claimable();
+        }
+        self.foreman.dismiss(higher);
+        came
     }
 
     /// Executes one order of the query, or as many as there are while it is alone.
