@@ -22,8 +22,8 @@
 //!   take the machine from others for seconds.
 //! * One that comes back from having no query at all gets at most [`CREDIT`]. A short query now and then therefore runs as
 //!   if it were alone, and one that loops shares equally.
-//! * A query of a lower tier that could run and has not been served for [`STARVED_AFTER`] gets one order, so that what it
-//!   holds (a snapshot, key locks) is given back some time.
+//! * A query that could run and has not been served for [`STARVED_AFTER`], most of all one of a lower tier, gets one order, so
+//!   that what it holds (a snapshot, memory) is given back some time.
 //!
 //! Pure: no clock, threads or chance. What is read of a query comes in a [`Candidate`].
 
@@ -33,7 +33,7 @@ use crate::policy::{Policy, Standing};
 pub(crate) const LAG_MAX: u64 = 100_000_000;
 /// Nanoseconds of CPU time that an account without a query saves up at most.
 pub(crate) const CREDIT: u64 = 20_000_000;
-/// Nanoseconds after which a lower tier gets an order all the same.
+/// Nanoseconds after which a query gets an order, whatever its tier and share.
 pub(crate) const STARVED_AFTER: u64 = 1_000_000_000;
 /// Virtual times are fractions of nanoseconds: weights divide them.
 const SCALE: u128 = 1 << 10;
@@ -147,11 +147,8 @@ impl Enforcer {
                 starved = Some((waited, at));
             }
         }
-        let (tier, _, _, chosen) = best?;
-        let chosen = match starved {
-            Some((_, at)) if self.lanes[self.members[at].lane].tier < tier => at,
-            _ => chosen,
-        };
+        let (_, _, _, best) = best?;
+        let chosen = starved.map_or(best, |(_, at)| at);
         self.members[chosen].fed = now;
         let Lane { tier, virtual_time, .. } = self.lanes[self.members[chosen].lane];
         let clock = self.clock_mut(tier);

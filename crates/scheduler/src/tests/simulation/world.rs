@@ -24,8 +24,10 @@ const SECOND: u64 = 1_000 * MILLISECOND;
 const MEMORY: u64 = 1 << 30;
 /// A history that is not over then hangs.
 const LAST_MOMENT: u64 = 600 * SECOND;
-/// How long a query with work may go without, beyond what the enforcer promises.
+/// How long a query with work may go without, beyond what the enforcer promises: until the workers are free, and until
+/// each other query that starves has had its order, on the slowest worker.
 const SLACK: u64 = SECOND;
+const SLACK_PER_QUERY: u64 = 50 * MILLISECOND;
 
 /// What kind of history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,8 @@ struct SimQuery {
     predicted: u64,
     /// It could not have waited for longer than since then.
     served: u64,
+    /// The same, as seen when somebody was chosen.
+    fed: u64,
     inside: usize,
     out_of_memory: bool,
 }
@@ -323,6 +327,7 @@ impl World {
             priority,
             predicted,
             served: 0,
+            fed: 0,
             inside: 0,
             out_of_memory: false,
         });
@@ -471,7 +476,8 @@ impl World {
             if run.counters.admitted.load(SeqCst) {
                 run.open_roots();
                 self.foreman.add(&run);
-                (self.queries[at].stage, self.queries[at].served) = (Stage::Running, self.now);
+                let begun = &mut self.queries[at];
+                (begun.stage, begun.served, begun.fed) = (Stage::Running, self.now, self.now);
             } else if run.cancel.reason().is_some() {
                 self.foreman.door.leave(run.id, self.now);
                 self.end(at);
@@ -488,6 +494,15 @@ impl World {
                 .flatten();
             let found = loop {
                 let refused = |run: &QueryRun| in_vain.contains(&run.id) || passed_over == Some(run.id);
+                for query in &mut self.queries {
+                    let claimable = |run: &QueryRun| {
+                        let limit = run.query.workers_max();
+                        !refused(run) && run.query.running.load(SeqCst) < limit && run.maybe_claimable()
+                    };
+                    if !query.run.as_deref().is_some_and(claimable) {
+                        query.fed = self.now;
+                    }
+                }
                 let Some(run) = self.foreman.choose(None, refused) else { break None };
                 let Some(at) =
                     self.queries.iter().position(|q| q.run.as_ref().is_some_and(|r| r.id == run.id))
@@ -495,7 +510,7 @@ impl World {
                     break None;
                 };
                 self.check_priority(at, &in_vain);
-                self.queries[at].served = self.now;
+                (self.queries[at].served, self.queries[at].fed) = (self.now, self.now);
                 let entered = self.fault != Some(Fault::LimitIgnored);
                 if !entered || run.query.enter() {
                     if let Some(order) = run.claim() {
@@ -637,7 +652,7 @@ impl World {
     }
 
     fn check_priority(&mut self, chosen: usize, in_vain: &[workorder::QueryId]) {
-        let starving = self.now.saturating_sub(self.queries[chosen].served) > STARVED_AFTER;
+        let starving = self.now.saturating_sub(self.queries[chosen].fed) > STARVED_AFTER;
         if !self.priorities_hold || starving {
             return;
         }
@@ -657,13 +672,14 @@ impl World {
 
     /// After everything that happens.
     fn check(&mut self) {
+        let patience = STARVED_AFTER + SLACK + SLACK_PER_QUERY * self.queries.len() as u64;
         for (at, query) in self.queries.iter_mut().enumerate() {
             let Some(run) = &query.run else { continue };
             let ready =
                 query.stage == Stage::Running && query.inside < query.workers_max && run.maybe_claimable();
             if !ready {
                 query.served = self.now;
-            } else if self.now.saturating_sub(query.served) > STARVED_AFTER + SLACK {
+            } else if self.now.saturating_sub(query.served) > patience {
                 self.violations.push(Violation::Starved(at));
                 query.served = self.now;
             }
