@@ -27,7 +27,7 @@ HEAD = "<!-- This page is made by book/reference.py from the engine's own list: 
 
 # What a fresh session says of these depends on the machine.
 MACHINE = {"workers": "all cores", "memory_limit": "80 % of the machine's", "simd": "auto",
-           "temp_directory": "the machine's"}
+           "temp_directory": "the machine's", "active_queries": "4 a worker"}
 
 
 def cell(text: str) -> str:

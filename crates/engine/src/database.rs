@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub budget: Budget,
     pub scheduler: Scheduler,
     pub background: Background,
+    /// Transactions that are given up when nobody goes on with them.
+    pub idle: crate::idle::IdleWatch,
     /// The files of a database on disk.
     pub store: Option<Arc<Store>>,
     /// Where statements put what does not fit memory.
@@ -92,12 +94,14 @@ impl Database {
             catalog,
             pool,
             budget,
-            scheduler: Scheduler::new(workers),
+            scheduler: Scheduler::with_thread_bytes(workers, memory::thread_bytes),
             background: Background::default(),
+            idle: Default::default(),
             store,
             temporary: RwLock::new(Arc::new(LocalFiles::new(&temporary))),
             own_temporary: temporary,
         };
+        shared.scheduler.set_memory(shared.budget.limit());
         Ok(Database { shared: Arc::new(shared) })
     }
 
@@ -165,6 +169,7 @@ impl Database {
 
     pub fn set_memory_limit(&self, bytes: u64) {
         self.shared.budget.set_limit(bytes);
+        self.shared.scheduler.set_memory(bytes);
     }
 
     /// The folder for what does not fit memory: blocks of tables, and what statements hold while they run.

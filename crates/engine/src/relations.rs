@@ -208,10 +208,12 @@ impl sql::Relations for SessionRelations {
         }
         let view = self.snapshot.view(schema, name).map(|view| view_info(view));
         // Tables of rejects come last: their names are not the user's choice.
-        view.or_else(|| {
+        let view = view.or_else(|| {
             let known = schema.is_none() && self.rejects().contains_key(name);
             known.then(|| rejects::view(name))
-        })
+        });
+        // And the database's own after these.
+        view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
         let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();

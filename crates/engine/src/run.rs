@@ -17,6 +17,7 @@ use vector::Batch;
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
+use crate::statement;
 use crate::statistics::SnapshotStatistics;
 
 /// A finished run: its rows and what its operators counted.
@@ -205,6 +206,30 @@ impl Session {
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
     ) -> Result<Run> {
+        let query = statement::current();
+        // An insert may have done its deed already, and inside a work order waiting for others might be for ever.
+        let again = insert.is_none() && !self.database.shared.scheduler.is_inside_order();
+        loop {
+            match (self.run_once(plan, relations, materialized, insert.clone(), analyze), &query) {
+                // Others had memory that this one wanted: it begins anew when they have ended.
+                (Err(error), Some(query))
+                    if again
+                        && error.state() == SqlState::OutOfMemory
+                        && query.memory_max() == u64::MAX
+                        && query.run_alone() => {}
+                (outcome, _) => return outcome,
+            }
+        }
+    }
+
+    fn run_once(
+        &self,
+        plan: &PhysicalPlan,
+        relations: &SessionRelations,
+        materialized: &[SharedRows],
+        insert: Option<Arc<dyn InsertTarget>>,
+        analyze: bool,
+    ) -> Result<Run> {
         self.run_in(plan, self.query_context(plan, relations, materialized, insert, analyze)?)
     }
 
@@ -217,9 +242,16 @@ impl Session {
         if let Some(tick) = self.tick() {
             control = control.with_tick(move || tick());
         }
+        if let Some(query) = statement::current() {
+            query.expect_memory(statement::expected_memory(plan));
+            control = control.of(query);
+        }
         let control = Arc::new(control);
         let _shown = self.progress.show(&control);
-        shared.scheduler.run(composed.dag, &control).map_err(failure)?;
+        statement::charge_planning();
+        let outcome = shared.scheduler.run(composed.dag, &control);
+        statement::skip_time();
+        outcome.map_err(failure)?;
         let mut result = composed.result.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok(Run { result: std::mem::take(&mut *result), context })
     }
@@ -259,6 +291,10 @@ fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
 pub(crate) fn failure(failure: workorder::Failure) -> Error {
     if let Some(stopped) = failure.downcast_ref::<scheduler::Stopped>() {
         return cancelled(stopped.reason);
+    }
+    if let Some(exceeded) = failure.downcast_ref::<scheduler::MemoryExceeded>() {
+        return Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}"))
+            .with_hint("SET query_memory allows more, or none for as much as there is");
     }
     match failure.downcast::<Error>() {
         Ok(error) => *error,

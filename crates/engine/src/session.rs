@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,10 +15,12 @@ use vector::{Batch, Vector};
 use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::progress::ProgressWatch;
+use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
+use crate::statement;
 use crate::stream::OpenStream;
 use crate::transaction::Transactions;
 
@@ -39,7 +41,7 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
-    pub(crate) transactions: Transactions,
+    pub(crate) transactions: Arc<Transactions>,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
     /// Memory is to be given back when the transaction ends.
@@ -47,10 +49,15 @@ pub struct Session {
     sequences: SequenceValues,
     /// Tables that the running statement scans.
     pub(crate) scanned: Mutex<Vec<catalog::TableId>>,
+    /// Unique in the process; `quickstep_queries` shows it.
+    pub(crate) number: u64,
+    /// What its statements' time is charged to.
+    pub(crate) account: Arc<scheduler::Account>,
 }
 
 impl Session {
     pub(crate) fn new(database: Database) -> Self {
+        static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
         Session {
             database,
             settings: Mutex::new(Settings::default()),
@@ -62,11 +69,13 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
-            transactions: Transactions::default(),
+            transactions: Arc::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
             sequences: SequenceValues::default(),
             scanned: Mutex::default(),
+            number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
+            account: scheduler::Account::new(),
         }
     }
 
@@ -87,6 +96,11 @@ impl Session {
             tick: Mutex::new(tick),
             ..Session::new(database.clone())
         }
+    }
+
+    /// CPU time that its statements were charged so far: planning and work orders. Fairness is between sessions, by this.
+    pub fn charged_time(&self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.account.charged())
     }
 
     pub fn database(&self) -> &Database {
@@ -235,6 +249,8 @@ impl Session {
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
         let tick = self.tick_or_cancel();
+        let query = self.begin_query(text);
+        let work = || statement::inside(query, work);
         // Planning and COPY TO may wait for other machines on this thread.
         let outcome = caught(text, || formats::remote::stopped_by(move || tick().is_break(), work));
         self.cancel.set_timeout(None);
@@ -356,6 +372,30 @@ impl Session {
                 self.database.set_memory_limit(bytes);
             }
             "temp_directory" => self.database.set_temp_directory(value)?,
+            "policy" => {
+                let name = value.unwrap_or("priority").trim().to_ascii_lowercase();
+                let policy = scheduler::policy(&name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"policy\": \"{name}\""),
+                    )
+                    .with_hint("expected priority, fair or proportional")
+                })?;
+                self.database.shared.scheduler.set_policy(policy);
+            }
+            "active_queries" => {
+                let queries = match value.map(str::trim) {
+                    None | Some("auto") => None,
+                    Some(text) => Some(text.parse().ok().filter(|n| *n >= 1).ok_or_else(|| {
+                        Error::new(
+                            SqlState::InvalidParameterValue,
+                            format!("invalid value for setting \"active_queries\": \"{text}\""),
+                        )
+                        .with_hint("expected a number of queries from 1, or auto")
+                    })?),
+                };
+                self.database.shared.scheduler.set_active_queries_max(queries);
+            }
             "replacement" => {
                 let name = value.unwrap_or("lru");
                 let policy = pool::replacement(name).ok_or_else(|| {
@@ -446,7 +486,7 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::DropSequence { .. } => "DROP SEQUENCE",
         // It only looks.
         Statement::Call { procedure, .. } if procedure == "advise" => return None,
-        Statement::Call { .. } => "CALL",
+        Statement::Call { procedure, .. } if !query_control::is_control(procedure) => "CALL",
         _ => return None,
     })
 }
@@ -457,6 +497,8 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "workers" => Some(database.workers().to_string()),
         "memory_limit" => Some(database.memory_limit().to_string()),
         "temp_directory" => Some(database.temp_directory()),
+        "policy" => Some(database.shared.scheduler.policy().to_owned()),
+        "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
         "replacement" => Some(database.shared.pool.replacement().name()),
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),

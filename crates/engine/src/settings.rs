@@ -16,6 +16,8 @@ pub struct Settings {
     pub batch_rows: usize,
     pub transfer_bytes: usize,
     pub statement_timeout: Option<Duration>,
+    /// How long a transaction may be without a statement.
+    pub idle_timeout: Option<Duration>,
     pub block_bytes: usize,
     pub layout: LayoutKind,
     pub dense_keys: bool,
@@ -34,6 +36,12 @@ pub struct Settings {
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
     pub record_workload: bool,
+    /// 0 to `scheduler::PRIORITY_MAX`.
+    pub priority: u32,
+    /// Workers of one query at a time; `None`: all.
+    pub query_workers: Option<usize>,
+    /// Bytes that one query may hold; `None`: what there is.
+    pub query_bytes: Option<u64>,
     pub optimizer: optimizer::Settings,
 }
 
@@ -45,6 +53,7 @@ impl Default for Settings {
             batch_rows: execution.batch_rows,
             transfer_bytes: execution.transfer_bytes,
             statement_timeout: None,
+            idle_timeout: None,
             block_bytes: pool::BLOCK_BYTES_DEFAULT,
             layout: LayoutKind::default(),
             dense_keys: true,
@@ -62,17 +71,28 @@ impl Default for Settings {
             late_fetch: true,
             operator_bytes: None,
             record_workload: true,
+            priority: scheduler::PRIORITY_DEFAULT,
+            query_workers: None,
+            query_bytes: None,
             optimizer: optimizer::Settings::default(),
         }
     }
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 5] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 7] = [
     ("workers", "threads that execute work orders"),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
+    (
+        "policy",
+        "priority, fair or proportional: how queries share the workers (highest priority first; equally; by priority)",
+    ),
+    (
+        "active_queries",
+        "queries of one priority that run at a time; others wait half a second at most; auto: 4 a worker",
+    ),
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 
@@ -82,11 +102,15 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 21] = [
+pub const SESSION_SETTINGS: [(&str, &str); 25] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
     ("statement_timeout", "milliseconds after which a statement is cancelled; 0 for never"),
+    (
+        "idle_in_transaction_session_timeout",
+        "milliseconds after which a transaction in which no statement runs is rolled back; 0 for never",
+    ),
     ("block_size", "bytes of new tables' blocks, 64KB to 1GB"),
     ("layout", "layout of new tables: column or compressed_column"),
     ("dense_keys", "arrays instead of hash tables where key bounds allow"),
@@ -110,6 +134,12 @@ pub const SESSION_SETTINGS: [(&str, &str); 21] = [
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
     ),
     ("record_workload", "statements are recorded for CALL advise, in memory"),
+    ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
+    ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
+    (
+        "query_memory",
+        "bytes that one query may hold; it uses files before, and ends if that does not help; none for no limit",
+    ),
 ];
 
 /// The optimizer's switches, by name.
@@ -173,6 +203,40 @@ pub fn parse_block_bytes(text: &str) -> Result<usize> {
     }
 }
 
+/// A time limit; zero is none.
+pub(crate) fn parse_timeout(name: &str, text: &str) -> Result<Option<Duration>> {
+    let timeout = parse_duration(text)
+        .ok_or_else(|| invalid(name, text, "milliseconds, or a number with ms, s, min or h"))?;
+    Ok((!timeout.is_zero()).then_some(timeout))
+}
+
+pub(crate) fn parse_priority(text: &str) -> Result<u32> {
+    let priority = text.trim().parse().ok().filter(|priority| *priority <= scheduler::PRIORITY_MAX);
+    priority.ok_or_else(|| invalid("priority", text, "a number from 0 to 1000"))
+}
+
+/// `None`: all.
+pub(crate) fn parse_query_workers(text: &str) -> Result<Option<usize>> {
+    match text.trim() {
+        "all" => Ok(None),
+        number => match number.parse().ok().filter(|n| (1..=workorder::WORKERS_MAX).contains(n)) {
+            Some(workers) => Ok(Some(workers)),
+            None => Err(invalid("query_workers", text, "a number from 1 to 1024, or all")),
+        },
+    }
+}
+
+/// `None`: as much as there is.
+pub(crate) fn parse_query_bytes(text: &str) -> Result<Option<u64>> {
+    match text.trim() {
+        "none" => Ok(None),
+        size => match parse_bytes(size).filter(|bytes| *bytes >= 1 << 20) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Err(invalid("query_memory", text, "a size of at least 1MB, such as '2GB', or none")),
+        },
+    }
+}
+
 impl Settings {
     /// The setting's value as text, or `None` when there is no such setting.
     pub fn get(&self, name: &str) -> Option<String> {
@@ -185,6 +249,9 @@ impl Settings {
             "transfer_size" => self.transfer_bytes.to_string(),
             "statement_timeout" => {
                 self.statement_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis()))
+            }
+            "idle_in_transaction_session_timeout" => {
+                self.idle_timeout.map_or("0".into(), |d| format!("{}ms", d.as_millis()))
             }
             "block_size" => self.block_bytes.to_string(),
             "layout" => self.layout.name().into(),
@@ -203,6 +270,9 @@ impl Settings {
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "record_workload" => switch_text(self.record_workload),
+            "priority" => self.priority.to_string(),
+            "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
+            "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
             _ => return self.optimizer.get(name).map(str::to_owned),
         })
     }
@@ -241,10 +311,9 @@ impl Settings {
                     as usize;
             }
             "statement_timeout" => {
-                let timeout = parse_duration(text)
-                    .ok_or_else(|| invalid(name, text, "milliseconds, or a number with ms, s, min or h"))?;
-                self.statement_timeout = (!timeout.is_zero()).then_some(timeout);
+                self.statement_timeout = parse_timeout(name, text)?;
             }
+            "idle_in_transaction_session_timeout" => self.idle_timeout = parse_timeout(name, text)?,
             "block_size" => self.block_bytes = parse_block_bytes(text)?,
             "layout" => {
                 self.layout = LayoutKind::from_name(text)
@@ -280,6 +349,9 @@ impl Settings {
                     ),
                 };
             }
+            "priority" => self.priority = parse_priority(text)?,
+            "query_workers" => self.query_workers = parse_query_workers(text)?,
+            "query_memory" => self.query_bytes = parse_query_bytes(text)?,
             _ => {
                 if !self.optimizer.set(name, text)? {
                     return Err(unknown(name));
@@ -298,6 +370,13 @@ impl Settings {
             (name.to_string(), self.get(name).unwrap_or_default(), meaning.trim().to_string())
         });
         own.chain(rules).collect()
+    }
+
+    /// Of a query that may hold so much, what a worker keeps of one operator: a plan has some three states at a time, and
+    /// completing one takes as much again.
+    fn state_bytes(&self) -> Option<usize> {
+        let bytes = usize::try_from(self.query_bytes?).unwrap_or(usize::MAX);
+        Some(bytes / (8 * workorder::parallelism() as usize))
     }
 
     pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
@@ -320,7 +399,7 @@ impl Settings {
             block_skipping: self.block_skipping,
             file_skipping: self.file_skipping,
             late_fetch: self.late_fetch,
-            operator_bytes: self.operator_bytes,
+            operator_bytes: self.operator_bytes.or_else(|| self.state_bytes()),
         }
     }
 }

@@ -310,7 +310,15 @@ impl Session {
             Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
         });
         let dag = operators::compose::compose_stream(&prepared.plan, &context, &queue, conform)?;
-        let control = Arc::new(QueryControl::with_cancel(cancel.clone()).pausable());
+        let mut control = QueryControl::with_cancel(cancel.clone()).pausable();
+        // The statement goes on, under the stream's own signal, until its last row is read.
+        if let Some(query) = crate::statement::current() {
+            query.set_cancel_token(cancel.clone());
+            query.expect_memory(crate::statement::expected_memory(&prepared.plan));
+            control = control.of(query);
+        }
+        let control = Arc::new(control);
+        crate::statement::charge_planning();
         let driver = {
             let (queue, control) = (queue.clone(), control.clone());
             let (database, watch) = (self.database.clone(), self.progress.clone());

@@ -19,6 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use catalog::{Draft, Savepoint, Snapshot, TableId, Transaction};
 use plan::modification::{IsolationLevel, TransactionCommand, TransactionModes};
@@ -59,6 +60,10 @@ pub(crate) struct Own {
 pub(crate) struct Block {
     own: Own,
     failed: bool,
+    /// Since when no statement has run in it, and for how long that may be.
+    idle: Option<(Instant, Duration)>,
+    /// It was idle for too long, and has been given up.
+    given_up: bool,
     /// Something other than SET TRANSACTION has run.
     used: bool,
     modes: Modes,
@@ -97,6 +102,25 @@ impl Own {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Transactions {
+    /// Lets go of what the block holds, if it has been idle for too long; false when there is nothing to look at any more.
+    pub fn give_up_if_idle(&self, newest: impl FnOnce() -> Arc<Snapshot>) -> bool {
+        // Who has the turn is not idle.
+        let Ok(_turn) = self.turn.try_lock() else { return true };
+        let mut block = locked(&self.block);
+        let Some(block) = &mut *block else { return false };
+        let Some((since, timeout)) = block.idle else { return !block.given_up };
+        if since.elapsed() < timeout {
+            return true;
+        }
+        block.savepoints.clear();
+        block.read.clear();
+        block.own = Own::new(Transaction::on(newest()));
+        (block.failed, block.given_up, block.idle) = (true, true, None);
+        false
+    }
 }
 
 impl Session {
@@ -197,13 +221,22 @@ impl Session {
         // Inside of a work order a statement of the block is waiting for this one already.
         let inside = self.database.shared.scheduler.is_inside_order();
         let _turn = (!inside).then(|| locked(&self.transactions.turn));
-        let failed_before = self.block().as_ref()?.failed;
+        let (failed_before, given_up) = {
+            let mut block = self.block();
+            let block = block.as_mut()?;
+            block.idle = None;
+            (block.failed, block.given_up)
+        };
         if failed_before && !ends_block {
-            return Some(Err(failed()));
+            return Some(Err(if given_up { gone() } else { failed() }));
         }
         let outcome = work();
-        if let (Some(block), Err(_)) = (&mut *self.block(), &outcome) {
-            block.failed = true;
+        if let Some(block) = &mut *self.block() {
+            block.failed |= outcome.is_err();
+            block.idle = self.settings().idle_timeout.map(|timeout| (Instant::now(), timeout));
+        }
+        if self.settings().idle_timeout.is_some() {
+            self.database.shared.idle.add(&self.database.shared, &self.transactions);
         }
         Some(outcome)
     }
@@ -329,8 +362,20 @@ impl Session {
 
     fn begin(&self, modes: Modes) {
         let own = Own::new(Transaction::on(self.newest()));
-        *self.block() =
-            Some(Block { own, failed: false, used: false, modes, savepoints: vec![], read: HashSet::new() });
+        let timeout = self.settings().idle_timeout;
+        *self.block() = Some(Block {
+            own,
+            failed: false,
+            idle: timeout.map(|timeout| (Instant::now(), timeout)),
+            given_up: false,
+            used: false,
+            modes,
+            savepoints: vec![],
+            read: HashSet::new(),
+        });
+        if timeout.is_some() {
+            self.database.shared.idle.add(&self.database.shared, &self.transactions);
+        }
     }
 
     /// Marks the block as used by a statement other than those about it.
@@ -430,6 +475,13 @@ impl Drop for Ended<'_> {
 fn failed() -> Error {
     let message = "current transaction is aborted, commands ignored until end of transaction block";
     Error::new(SqlState::InFailedTransaction, message)
+}
+
+fn gone() -> Error {
+    let message = "the transaction was idle for too long, and has been rolled back";
+    Error::new(SqlState::InFailedTransaction, message).with_hint(
+        "ROLLBACK, and begin anew; SET idle_in_transaction_session_timeout says how long it may be idle",
+    )
 }
 
 /// Whether a statement that is run again may succeed, or may tell better what is wrong.

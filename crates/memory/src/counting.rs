@@ -41,26 +41,32 @@ static SEEN: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, Default)]
 pub struct CountingAllocator<A>(pub A);
 
-struct Pending(Cell<i64>);
+struct Pending {
+    /// Not yet in the process's count.
+    pending: Cell<i64>,
+    /// In the process's count by this thread, ever.
+    flushed: Cell<i64>,
+}
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        flush(self.0.replace(0));
+        flush(self.pending.replace(0));
     }
 }
 
 thread_local! {
-    static PENDING: Pending = const { Pending(Cell::new(0)) };
+    static PENDING: Pending = const { Pending { pending: Cell::new(0), flushed: Cell::new(0) } };
 }
 
 #[inline]
 fn count(bytes: i64) {
-    let counted = PENDING.try_with(|pending| {
-        let sum = pending.0.get() + bytes;
+    let counted = PENDING.try_with(|thread| {
+        let sum = thread.pending.get() + bytes;
         if sum.unsigned_abs() < BATCH_BYTES {
-            pending.0.set(sum);
+            thread.pending.set(sum);
         } else {
-            pending.0.set(0);
+            thread.pending.set(0);
+            thread.flushed.set(thread.flushed.get() + sum);
             flush(sum);
         }
     });
@@ -68,6 +74,12 @@ fn count(bytes: i64) {
         // The thread is ending and its word is gone.
         flush(bytes);
     }
+}
+
+/// Bytes that the calling thread has allocated, less those that it has freed, since it began; 0 where the counting
+/// allocator is not installed. Differences tell what a piece of work on one thread made the process grow by.
+pub fn thread_bytes() -> i64 {
+    PENDING.try_with(|thread| thread.pending.get() + thread.flushed.get()).unwrap_or(0)
 }
 
 #[cold]

@@ -20,6 +20,7 @@ pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};
 pub use counting::{
     CountingAllocator, allocated_bytes, arena_bytes, peak_allocated_bytes, peak_bytes, reset_peaks,
+    thread_bytes,
 };
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
 pub use slots::{FrozenSlots, SlotRange};

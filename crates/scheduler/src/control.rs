@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use sync::CancelToken;
 
 use crate::foreman::Foreman;
+use crate::handle::Query;
 use crate::query::{Counters, MANY};
 
 /// Half of the 20 ms that a tick may be late.
@@ -30,6 +31,7 @@ pub struct QueryControl {
     cancel: CancelToken,
     tick: Option<Box<Tick>>,
     pausable: bool,
+    query: Option<Arc<Query>>,
     run: Mutex<Option<(Arc<Counters>, Weak<Foreman>)>>,
 }
 
@@ -54,6 +56,17 @@ impl QueryControl {
     pub fn with_tick(mut self, tick: impl Fn() -> ControlFlow<()> + Send + Sync + 'static) -> Self {
         self.tick = Some(Box::new(tick));
         self
+    }
+
+    /// Of a query that has begun; otherwise the run is a query of its own, with default priority and no limits.
+    pub fn of(mut self, query: Arc<Query>) -> Self {
+        self.query = Some(query);
+        self
+    }
+
+    /// The query that the run is of.
+    pub fn query(&self) -> Option<&Arc<Query>> {
+        self.query.as_ref()
     }
 
     /// For a query whose segments may answer `Claim::Paused` or step aside; see [`QueryControl::resume`].
@@ -130,8 +143,8 @@ pub(crate) struct Ticker<'a> {
 }
 
 impl<'a> Ticker<'a> {
-    pub(crate) fn new(control: &'a QueryControl, now: Instant) -> Self {
-        Ticker { control, last: Cell::new(now) }
+    pub(crate) fn new(control: &'a QueryControl) -> Self {
+        Ticker { control, last: Cell::new(Instant::now()) }
     }
 
     /// Looks at the clock for deadline and tick, if there are any.

@@ -1,8 +1,9 @@
 //! The foreman: which queries are active, which threads there are, and who is woken.
 //!
 //! It is off the path of the single work order: a worker that serves the only active query claims
-//! from it without a lock. The list of queries is locked when a query comes or goes, and once per
-//! work order when several are active, to go round them.
+//! from it without a lock. The roster of queries (`roster.rs`) is locked when a query comes or goes, and once per
+//! work order when several are active, to choose among them. Before a query is on the roster it is let in at the door
+//! (`door.rs`).
 //!
 //! Threads: `workers - 1` pool threads at most, spawned when they are first needed, and every thread
 //! that calls `run`. All of them need a place (`places.rs`) to touch work orders:
@@ -28,32 +29,49 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use sync::Gate;
 use workorder::{Dag, Failure, QueryId, WORKERS_MAX, WorkerId};
 
+use crate::clock::Clock;
 use crate::control::Ticker;
+use crate::door::Door;
+use crate::handle::{Query, QuerySpec};
+use crate::load::Limits;
 use crate::places::Places;
+use crate::policy::{HighestPriorityFirst, Policy};
 use crate::query::{Counters, QueryRun};
 use crate::report::{QueryReport, Stopped};
+use crate::roster::Roster;
+use crate::slots::WorkerSlots;
 use crate::worker::{Break, Worker, enclosing_place};
 use crate::{QueryControl, worker};
 
+/// Queries of one priority that run at a time, for each worker, unless somebody sets it.
+const ACTIVE_PER_WORKER: usize = 4;
+
+/// Bytes that the calling thread has taken and not given back, ever; differences count.
+pub type ThreadBytes = fn() -> i64;
+
 /// Worker threads that run queries. Dropping it ends them.
 pub struct Scheduler {
-    foreman: Arc<Foreman>,
+    pub(crate) foreman: Arc<Foreman>,
 }
 
 pub(crate) struct Foreman {
     pub(crate) places: Places,
     /// Where pool threads sleep.
     pub(crate) idle: Gate,
-    queries: Mutex<Vec<Arc<QueryRun>>>,
-    /// Length of `queries`, to be looked at without the lock.
-    active: AtomicUsize,
-    /// Where the next round over the queries begins.
-    turn: AtomicUsize,
+    pub(crate) clock: Clock,
+    /// Queries whose work orders may be claimed, and the choice among them.
+    pub(crate) roster: Mutex<Roster>,
+    /// Queries of the roster that are not held, to be looked at without the lock.
+    pub(crate) active: AtomicUsize,
+    /// Who is let in.
+    pub(crate) door: Door,
+    /// What each place is about.
+    pub(crate) slots: WorkerSlots,
+    thread_bytes: ThreadBytes,
     /// Callers whose `wants_place` is set.
     wanting: AtomicUsize,
     /// Threads that have lent their place while they wait: others stand in for them.
@@ -62,24 +80,19 @@ pub(crate) struct Foreman {
     threads: Mutex<Vec<Option<JoinHandle<()>>>>,
     spawned: AtomicUsize,
     shutdown: AtomicBool,
+    /// The simulator has workers of its own.
+    threadless: bool,
 }
 
 impl Scheduler {
     /// A scheduler with `workers` places (1 to [`WORKERS_MAX`]).
     pub fn new(workers: usize) -> Self {
-        let foreman = Foreman {
-            places: Places::new(workers.clamp(1, WORKERS_MAX)),
-            idle: Gate::new(),
-            queries: Mutex::new(Vec::new()),
-            active: AtomicUsize::new(0),
-            turn: AtomicUsize::new(0),
-            wanting: AtomicUsize::new(0),
-            aside: AtomicUsize::new(0),
-            threads: Mutex::new(Vec::new()),
-            spawned: AtomicUsize::new(0),
-            shutdown: AtomicBool::new(false),
-        };
-        Scheduler { foreman: Arc::new(foreman) }
+        Scheduler::with_thread_bytes(workers, || 0)
+    }
+
+    /// As `new`, where the bytes that a thread takes can be told: what queries hold is known then.
+    pub fn with_thread_bytes(workers: usize, thread_bytes: ThreadBytes) -> Self {
+        Scheduler { foreman: Arc::new(Foreman::new(workers, thread_bytes, Clock::new(), false)) }
     }
 
     /// The number of places.
@@ -90,20 +103,55 @@ impl Scheduler {
     /// Changes the number of places, also for queries that run: surplus threads leave after the
     /// order they are at.
     pub fn set_workers(&self, workers: usize) {
-        self.foreman.places.set_limit(workers.clamp(1, WORKERS_MAX));
-        // Surplus threads end, and callers without a place try again.
-        self.foreman.idle.notify(usize::MAX);
-        for query in self.foreman.lock_queries().iter() {
-            query.counters.gate.notify(1);
-        }
-        if self.foreman.active.load(SeqCst) > 0 {
-            self.foreman.wake(workers.saturating_sub(1));
-        }
+        self.foreman.set_workers(workers);
     }
 
     /// Queries that run now.
     pub fn active_queries(&self) -> usize {
-        self.foreman.active.load(SeqCst)
+        self.foreman.lock_roster().len()
+    }
+
+    /// The policy's name.
+    pub fn policy(&self) -> &'static str {
+        self.foreman.lock_roster().enforcer.policy_name()
+    }
+
+    /// Applies from the next work order on.
+    pub fn set_policy(&self, policy: Box<dyn Policy>) {
+        self.foreman.lock_roster().enforcer.set_policy(policy);
+    }
+
+    /// Queries of one priority that run at a time; those beyond wait, but not for longer than half a second.
+    pub fn active_queries_max(&self) -> usize {
+        self.foreman.door.limits().active_max
+    }
+
+    /// `None`: four a worker.
+    pub fn set_active_queries_max(&self, queries: Option<usize>) {
+        let active_max = queries.unwrap_or(ACTIVE_PER_WORKER * self.workers()).max(1);
+        self.foreman.door.set_limits(&self.foreman, |limits| limits.active_max = active_max);
+    }
+
+    /// What all queries together may hold, in bytes.
+    pub fn set_memory(&self, bytes: u64) {
+        self.foreman.door.set_limits(&self.foreman, |limits| limits.memory = bytes);
+    }
+
+    /// A query begins: it has an id, can be seen, paused, and charged. It ends when the last reference is dropped.
+    pub fn begin(&self, spec: QuerySpec) -> Arc<Query> {
+        let query = self.foreman.new_query(spec);
+        self.foreman.door.register(&query);
+        query
+    }
+
+    /// The queries that have begun and not ended, in the order of their beginning.
+    pub fn queries(&self) -> Vec<Arc<Query>> {
+        self.foreman.door.queries()
+    }
+
+    /// The one of that number.
+    pub fn query(&self, id: QueryId) -> Option<Arc<Query>> {
+        self.queries().into_iter().find(|query| query.id() == id)
     }
 
     /// Whether the calling thread is inside a work order of this scheduler. What it then waits for must not need a
@@ -114,27 +162,35 @@ impl Scheduler {
 
     /// Runs a plan to its end. The calling thread works along. Returns when no order of the query
     /// runs any more and nothing here refers to its segments; the first failure wins.
+    ///
+    /// Before that it may wait for the load controller; not so inside a work order, whose query would wait for its own.
     pub fn run(&self, dag: Dag, control: &QueryControl) -> Result<QueryReport, Failure> {
-        static NEXT_QUERY: AtomicU64 = AtomicU64::new(1);
-        let begun = Instant::now();
         if let Some(reason) = control.cancel_token().check_clock() {
             return Err(Box::new(Stopped { reason }));
         }
-        let id = QueryId(NEXT_QUERY.fetch_add(1, Relaxed));
-        let run = Arc::new(QueryRun::new(id, dag, control, Arc::clone(&self.foreman), begun)?);
-        control.attach(&run.counters, &self.foreman);
+        let foreman = &self.foreman;
+        let query = control.query().cloned().unwrap_or_else(|| foreman.new_query(QuerySpec::default()));
+        let run = Arc::new(QueryRun::new(query, dag, control, Arc::clone(foreman))?);
+        control.attach(&run.counters, foreman);
+        run.query.reset_memory();
+        let ticker = Ticker::new(control);
+        let enclosing = enclosing_place(foreman);
+        let _inside = match enclosing {
+            None => Some(foreman.door.enter(foreman, &run, &ticker)?),
+            Some(_) => None,
+        };
         let claimable = run.open_roots();
         if !run.ended() {
-            self.foreman.add(&run);
+            foreman.add(&run);
             run.happened(claimable.saturating_sub(1));
-            let ticker = Ticker::new(control, begun);
-            match enclosing_place(&self.foreman) {
-                None => self.foreman.work_as_caller(&run, &ticker),
-                Some(place) => self.foreman.work_nested(&run, &ticker, place),
+            match enclosing {
+                None => foreman.work_as_caller(&run, &ticker),
+                Some(place) => foreman.work_nested(&run, &ticker, place),
             }
-            self.foreman.remove(&run);
+            foreman.remove(&run);
             wait_for_visitors(&run.counters, &ticker);
         }
+        run.query.set_current_run(None);
         run.result()
     }
 }
@@ -167,6 +223,61 @@ fn wait_for_visitors(counters: &Counters, ticker: &Ticker<'_>) {
 }
 
 impl Foreman {
+    pub(crate) fn new(workers: usize, thread_bytes: ThreadBytes, clock: Clock, threadless: bool) -> Self {
+        let workers = workers.clamp(1, WORKERS_MAX);
+        Foreman {
+            places: Places::new(workers),
+            idle: Gate::new(),
+            clock,
+            roster: Mutex::new(Roster::new(Box::new(HighestPriorityFirst))),
+            active: AtomicUsize::new(0),
+            door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
+            slots: WorkerSlots::new(),
+            thread_bytes,
+            wanting: AtomicUsize::new(0),
+            aside: AtomicUsize::new(0),
+            threads: Mutex::new(Vec::new()),
+            spawned: AtomicUsize::new(0),
+            shutdown: AtomicBool::new(false),
+            threadless,
+        }
+    }
+
+    /// Nanoseconds since the scheduler was made.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// See [`ThreadBytes`].
+    pub(crate) fn thread_bytes(&self) -> i64 {
+        (self.thread_bytes)()
+    }
+
+    pub(crate) fn new_query(self: &Arc<Self>, spec: QuerySpec) -> Arc<Query> {
+        static NEXT_QUERY: AtomicU64 = AtomicU64::new(1);
+        let id = QueryId(NEXT_QUERY.fetch_add(1, Relaxed));
+        Arc::new(Query::new(id, spec, self, self.now()))
+    }
+
+    pub(crate) fn set_workers(self: &Arc<Self>, workers: usize) {
+        let (before, workers) = (self.places.limit(), workers.clamp(1, WORKERS_MAX));
+        self.places.set_limit(workers);
+        // Who has set a number of queries keeps it.
+        self.door.set_limits(self, |limits| {
+            if limits.active_max == ACTIVE_PER_WORKER * before {
+                limits.active_max = ACTIVE_PER_WORKER * workers;
+            }
+        });
+        // Surplus threads end, and callers without a place try again.
+        self.idle.notify(usize::MAX);
+        for query in self.lock_roster().runs() {
+            query.counters.gate.notify(1);
+        }
+        if self.active() > 0 {
+            self.wake(workers.saturating_sub(1));
+        }
+    }
+
     /// The caller's part in its query.
     fn work_as_caller(self: &Arc<Self>, run: &Arc<QueryRun>, ticker: &Ticker<'_>) {
         loop {
@@ -176,10 +287,10 @@ impl Foreman {
                 break;
             }
             let Some(place) = self.take_place(run) else {
-                run.counters.gate.wait(key, Some(ticker.patience()));
+                // Without spinning: all places are taken, so the cores have work.
+                run.counters.gate.sleep(key, Some(ticker.patience()));
                 continue;
             };
-            let idle_key = self.idle.key();
             let quiet = run.quiet();
             let worker = Worker { foreman: self, place, own: Some(run), ticker: Some(ticker), alone: false };
             match worker.work() {
@@ -190,15 +301,20 @@ impl Foreman {
                 }
                 Break::Nothing => {
                     self.leave(place);
-                    if self.idle.moved(idle_key) && self.active.load(SeqCst) > 1 {
-                        // Others saw no free place while we looked around in vain.
+                    if self.active() > 1 {
+                        // There may be work that is not for callers of other queries, or that others saw no free place for
+                        // while we looked around in vain.
                         self.hand_over(run);
                     }
                     if run.is_stalled(quiet, key) {
                         run.fail_stalled();
                         break;
                     }
-                    run.counters.gate.wait(key, Some(ticker.patience()));
+                    if self.active() > 1 {
+                        run.counters.gate.sleep(key, Some(ticker.patience()));
+                    } else {
+                        run.counters.gate.wait(key, Some(ticker.patience()));
+                    }
                 }
             }
         }
@@ -257,7 +373,7 @@ impl Foreman {
     /// A caller that waits for a place tries again.
     fn offer_place(&self) {
         if self.wanting.load(SeqCst) > 0 {
-            for query in self.lock_queries().iter() {
+            for query in self.lock_roster().runs() {
                 if query.counters.wants_place.swap(false, SeqCst) {
                     self.wanting.fetch_sub(1, SeqCst);
                     query.counters.gate.notify(1);
@@ -288,27 +404,14 @@ impl Foreman {
         self.places.limit() - 1 + self.aside.load(SeqCst)
     }
 
-    /// Called after a place was given back while work may be claimable: somebody else looks.
-    pub(crate) fn hand_over(&self, leaver: &QueryRun) {
-        if self.active.load(SeqCst) <= usize::from(leaver.ended()) {
-            return;
-        }
-        let next = {
-            let queries = self.lock_queries();
-            let next = queries.iter().find(|query| query.maybe_claimable());
-            next.map(|query| self.enter(query))
-        };
-        if let Some(query) = next {
-            query.happened(1);
-            self.dismiss(query);
-        }
-    }
-
     /// Moves `idle`, and wakes up to `hands` pool threads if there are places for them.
     pub(crate) fn wake(self: &Arc<Self>, hands: usize) {
         let pool = self.pool_threads_max();
         let hands = if self.places.any_free() { hands.min(pool) } else { 0 };
         self.idle.notify(hands);
+        if self.threadless {
+            return;
+        }
         if hands > self.idle.waiters() && self.spawned.load(SeqCst) < pool {
             self.spawn(hands);
         }
@@ -353,58 +456,6 @@ impl Foreman {
             self.spawned.fetch_sub(1, SeqCst);
         }
         surplus
-    }
-
-    pub(crate) fn active(&self) -> usize {
-        self.active.load(SeqCst)
-    }
-
-    /// The first position of a new round.
-    pub(crate) fn next_turn(&self) -> usize {
-        self.turn.fetch_add(1, Relaxed)
-    }
-
-    /// The query at a position of the round, with its visitor counted.
-    pub(crate) fn visit(&self, position: usize) -> Option<Arc<QueryRun>> {
-        let queries = self.lock_queries();
-        let query = queries.get(position.checked_rem(queries.len())?)?;
-        Some(self.enter(query))
-    }
-
-    /// Begins a visit. Only under the lock: who then takes the query off the list sees the visitor.
-    fn enter(&self, query: &Arc<QueryRun>) -> Arc<QueryRun> {
-        query.counters.visitors.fetch_add(1, SeqCst);
-        Arc::clone(query)
-    }
-
-    /// Ends a visit. The reference is gone before the count falls, so that the caller's is the
-    /// last one, and the segments are dropped on its thread.
-    pub(crate) fn dismiss(&self, query: Arc<QueryRun>) {
-        let counters = Arc::clone(&query.counters);
-        drop(query);
-        if counters.visitors.fetch_sub(1, SeqCst) == 1 && counters.closing.load(SeqCst) {
-            counters.gate.notify(1);
-        }
-    }
-
-    fn add(&self, run: &Arc<QueryRun>) {
-        let mut queries = self.lock_queries();
-        queries.push(Arc::clone(run));
-        self.active.store(queries.len(), SeqCst);
-    }
-
-    fn remove(&self, run: &Arc<QueryRun>) {
-        let mut queries = self.lock_queries();
-        queries.retain(|query| !Arc::ptr_eq(query, run));
-        self.active.store(queries.len(), SeqCst);
-        drop(queries);
-        // Positions have shifted: a round that is under way may have missed a query.
-        self.idle.notify(0);
-    }
-
-    fn lock_queries(&self) -> MutexGuard<'_, Vec<Arc<QueryRun>>> {
-        // Nothing that panics runs under either lock.
-        self.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock_threads(&self) -> MutexGuard<'_, Vec<Option<JoinHandle<()>>>> {

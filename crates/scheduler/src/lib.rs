@@ -5,14 +5,22 @@
 //! vector, so it can be run with toy segments under a seed.
 //!
 //! ```text
-//!  foreman.rs   the scheduler: list of active queries, worker threads, waking, admission to places
-//!  worker.rs    what a thread does in a place: pick a query, claim, execute, tick
+//!  handle.rs    a query from outside: priority, limits, holds, what it is charged
+//!  door.rs      where queries are known, admitted and set aside      load.rs      what decides that
+//!  roster.rs    queries whose orders may be claimed                  enforcer.rs  whose order is next
+//!  policy.rs    what share a query has a right to                    learning.rs  what coming orders will take
+//!  foreman.rs   the scheduler: worker threads, waking, places
+//!  worker.rs    what a thread does in a place: have a query chosen, claim, execute, tick
 //!  query.rs     one query: its segments, their edges, its end
 //!  lifecycle.rs one segment: who may claim from it, who finishes it
 //!  places.rs    at most n threads inside work orders
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
+//!  view.rs      what can be seen of all of it
 //! ```
+//!
+//! Decisions (`policy`, `enforcer`, `load`, `learning`) know no threads and no clock: a simulator drives them, and the queries'
+//! own state machine, under a seed (`tests/simulation/`).
 //!
 //! Invariants: never more threads inside work orders than workers are set; a query's orders have
 //! all ended when `run` returns, whatever it returns; a segment's panic ends its query only;
@@ -22,16 +30,33 @@
 //! errors.
 #![forbid(unsafe_code)]
 
+mod clock;
 mod control;
+mod door;
+mod enforcer;
 mod foreman;
+mod handle;
+mod learning;
 mod lifecycle;
+mod load;
 mod places;
+mod policy;
 mod query;
 mod report;
+mod roster;
+mod slots;
 #[cfg(test)]
 mod tests;
+mod view;
 mod worker;
 
 pub use control::{Progress, QueryControl};
-pub use foreman::Scheduler;
-pub use report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+pub use foreman::{Scheduler, ThreadBytes};
+pub use handle::{Account, Query, QuerySpec, QueryState};
+pub use policy::{
+    Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,
+    policy,
+};
+pub use report::{MemoryExceeded, Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+pub use slots::WorkerStatus;
+pub use view::{OperatorState, OperatorStatus, QueryStatus};

@@ -20,8 +20,8 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use sync::{CancelToken, Gate, GateKey};
 use workorder::{
@@ -29,6 +29,8 @@ use workorder::{
 };
 
 use crate::foreman::Foreman;
+use crate::handle::{Query, lock};
+use crate::learning::SegmentModel;
 use crate::lifecycle::Lifecycle;
 use crate::report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
 use crate::{Progress, QueryControl};
@@ -47,21 +49,28 @@ pub(crate) struct Counters {
     pub(crate) wants_place: AtomicBool,
     /// The query is off the list, and its caller waits for the last visitor.
     pub(crate) closing: AtomicBool,
+    /// The load controller has let it in.
+    pub(crate) admitted: AtomicBool,
     finished: AtomicUsize,
-    begun: Instant,
-    segments: Box<[SegmentCounters]>,
+    /// Nanoseconds of the scheduler's clock.
+    pub(crate) begun: u64,
+    pub(crate) segments: Box<[SegmentCounters]>,
 }
 
 #[derive(Default)]
-struct SegmentCounters {
-    orders: AtomicU64,
-    units_done: AtomicU64,
-    units_total: AtomicU64,
-    rows: AtomicU64,
-    bytes: AtomicU64,
-    busy_nanoseconds: AtomicU64,
-    started_nanoseconds: AtomicU64,
-    finished_nanoseconds: AtomicU64,
+pub(crate) struct SegmentCounters {
+    pub(crate) name: String,
+    pub(crate) orders: AtomicU64,
+    pub(crate) running: AtomicUsize,
+    pub(crate) units_done: AtomicU64,
+    pub(crate) units_total: AtomicU64,
+    pub(crate) rows: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) busy_nanoseconds: AtomicU64,
+    /// After the start of the run, and never 0 once it happened.
+    pub(crate) started_nanoseconds: AtomicU64,
+    pub(crate) finished_nanoseconds: AtomicU64,
+    pub(crate) model: SegmentModel,
 }
 
 impl Counters {
@@ -81,9 +90,28 @@ impl Counters {
         progress
     }
 
-    fn now(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
+    /// What the work orders still to come will add, as far as the learning agent knows: nanoseconds of one worker, and bytes.
+    pub(crate) fn forecast(&self) -> (u64, u64) {
+        let (mut nanoseconds, mut bytes) = (0u64, 0u64);
+        for segment in &self.segments {
+            let left = segment.units_total.load(Relaxed).saturating_sub(segment.units_done.load(Relaxed));
+            if left > 0 && segment.finished_nanoseconds.load(Relaxed) == 0 {
+                nanoseconds = nanoseconds.saturating_add(segment.model.nanoseconds_of(left).unwrap_or(0));
+                bytes = bytes.saturating_add(segment.model.bytes_of(left));
+            }
+        }
+        (nanoseconds, bytes)
     }
+}
+
+/// What was measured of one execution.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    pub rows: u64,
+    pub bytes: u64,
+    pub nanoseconds: u64,
+    /// Bytes that the executing thread took and did not give back.
+    pub grown: i64,
 }
 
 struct SegmentState {
@@ -100,6 +128,7 @@ struct SegmentState {
 /// A query that runs.
 pub(crate) struct QueryRun {
     pub(crate) id: QueryId,
+    pub(crate) query: Arc<Query>,
     pub(crate) cancel: CancelToken,
     pub(crate) counters: Arc<Counters>,
     foreman: Arc<Foreman>,
@@ -119,12 +148,12 @@ pub(crate) struct QueryRun {
 
 impl QueryRun {
     pub(crate) fn new(
-        id: QueryId,
+        query: Arc<Query>,
         dag: Dag,
         control: &QueryControl,
         foreman: Arc<Foreman>,
-        begun: Instant,
     ) -> Result<Self, Failure> {
+        let begun = foreman.now();
         let mut scan: Vec<u32> = dag.topological_order()?.into_iter().map(|id| id.0).collect();
         scan.reverse();
         let mut segments: Vec<SegmentState> = dag
@@ -156,12 +185,17 @@ impl QueryRun {
             gate: Gate::new(),
             wants_place: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            admitted: AtomicBool::new(false),
             finished: AtomicUsize::new(0),
             begun,
-            segments: segments.iter().map(|_| SegmentCounters::default()).collect(),
+            segments: segments
+                .iter()
+                .map(|state| SegmentCounters { name: state.segment.name().to_owned(), ..Default::default() })
+                .collect(),
         });
         Ok(QueryRun {
-            id,
+            id: query.id(),
+            query,
             cancel: control.cancel_token().clone(),
             pausable: control.is_pausable(),
             counters,
@@ -199,6 +233,7 @@ impl QueryRun {
     /// Whether a claim might succeed; wrong only towards yes.
     pub(crate) fn maybe_claimable(&self) -> bool {
         !self.stopped()
+            && !self.query.is_held()
             && (self.continuations_left.load(SeqCst) > 0
                 || self.segments.iter().any(|state| state.life.is_open()))
     }
@@ -206,7 +241,7 @@ impl QueryRun {
     /// Takes the next work order. `None` when there is none now, and none came up meanwhile.
     pub(crate) fn claim(&self) -> Option<WorkOrder> {
         loop {
-            if self.stopped() {
+            if self.stopped() || self.query.is_held() {
                 return None;
             }
             let key = self.counters.gate.key();
@@ -256,24 +291,46 @@ impl QueryRun {
         None
     }
 
-    /// Runs one order. `execute` is the worker's, so that it can bring its context.
+    /// Runs one order. `execute` is the worker's, so that it can bring its context; `waited` says for how many of its
+    /// nanoseconds the order stood still.
     pub(crate) fn execute(
         &self,
         order: WorkOrder,
         worker: WorkerId,
         rows_and_bytes: impl Fn() -> (u64, u64),
+        waited: impl Fn() -> u64,
         execute: impl FnOnce(&dyn Segment) -> Result<Outcome, Failure>,
     ) {
+        let counters = &self.counters.segments[order.segment.index()];
+        counters.running.fetch_add(1, Relaxed);
+        let held_before = self.foreman.thread_bytes();
+        let begun = Instant::now();
+        let outcome = self.guard(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
+        let nanoseconds = (begun.elapsed().as_nanos() as u64).saturating_sub(waited());
+        let grown = self.foreman.thread_bytes() - held_before;
+        counters.running.fetch_sub(1, Relaxed);
+        let (rows, bytes) = rows_and_bytes();
+        self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown });
+    }
+
+    /// An order was executed: charges it, tells the learning agent and the segment, and puts back what is left of it.
+    /// `None`: it failed, and the query with it.
+    pub(crate) fn complete(
+        &self,
+        order: WorkOrder,
+        worker: WorkerId,
+        outcome: Option<Outcome>,
+        measured: Measured,
+    ) {
+        let Measured { rows, bytes, nanoseconds, grown } = measured;
         let id = order.segment.0;
         let state = &self.segments[order.segment.index()];
-        let begun = Instant::now();
-        let outcome = self.guard(id, || execute(&*state.segment));
-        let nanoseconds = begun.elapsed().as_nanos() as u64;
+        self.query.charge(nanoseconds);
+        self.query.grow(grown);
         let Some(outcome) = outcome else { return };
         if self.stopped() {
             return;
         }
-        let (rows, bytes) = rows_and_bytes();
         let mut executed = order;
         if let Outcome::Continue(rest) = outcome
             && rest.end == order.end
@@ -287,6 +344,8 @@ impl QueryRun {
         counters.rows.fetch_add(rows, Relaxed);
         counters.bytes.fetch_add(bytes, Relaxed);
         counters.busy_nanoseconds.fetch_add(nanoseconds, Relaxed);
+        counters.model.observe(executed.units(), nanoseconds, grown);
+        self.query.order_nanoseconds.store(counters.model.order_nanoseconds(), Relaxed);
         let done = outcome == Outcome::Done;
         let completion =
             Completion { query: self.id, worker, order: executed, rows, bytes, nanoseconds, done };
@@ -302,6 +361,13 @@ impl QueryRun {
                 self.happened(0);
             }
         }
+    }
+
+    /// The longest order of the segments that are open, as far as is known.
+    pub(crate) fn longest_open_order(&self) -> u64 {
+        let open =
+            self.segments.iter().zip(&self.counters.segments).filter(|(state, _)| state.life.is_open());
+        open.map(|(_, counters)| counters.model.longest_nanoseconds()).max().unwrap_or(0)
     }
 
     /// `count` units became ready for the streaming consumers of `producer`.
@@ -327,7 +393,8 @@ impl QueryRun {
 
     /// Before the caller looks for work: if nobody else is at work, the number of claims so far.
     pub(crate) fn quiet(&self) -> Option<u64> {
-        (self.counters.visitors.load(SeqCst) == 0).then(|| self.claims.load(SeqCst))
+        let quiet = self.counters.visitors.load(SeqCst) == 0 && !self.query.is_held();
+        quiet.then(|| self.claims.load(SeqCst))
     }
 
     /// After the caller looked and found nothing: whether nothing can happen any more. That is so if
@@ -370,7 +437,12 @@ impl QueryRun {
                 finished_nanoseconds: counters.finished_nanoseconds.load(Relaxed),
             });
         let segments = segments.collect();
-        Ok(QueryReport { query: self.id, wall: self.counters.begun.elapsed(), segments })
+        Ok(QueryReport { query: self.id, wall: Duration::from_nanos(self.now()), segments })
+    }
+
+    /// Nanoseconds since the run began.
+    fn now(&self) -> u64 {
+        self.foreman.now().saturating_sub(self.counters.begun)
     }
 
     /// Starts a segment whose blocking producers are finished; returns how many orders it may have.
@@ -382,7 +454,7 @@ impl QueryRun {
         let total = state.segment.total_orders();
         let counters = &self.counters.segments[id as usize];
         counters.units_total.store(total.unwrap_or(0), Relaxed);
-        counters.started_nanoseconds.store(self.counters.now(), Relaxed);
+        counters.started_nanoseconds.store(self.now().max(1), Relaxed);
         self.producer_finished(id);
         state.life.open();
         match total {
@@ -412,7 +484,7 @@ impl QueryRun {
         if !state.life.leave() || self.stopped() || self.guard(id, || state.segment.finish()).is_none() {
             return;
         }
-        self.counters.segments[id as usize].finished_nanoseconds.store(self.counters.now(), Relaxed);
+        self.counters.segments[id as usize].finished_nanoseconds.store(self.now().max(1), Relaxed);
         let mut claimable = 0usize;
         for &(consumer, kind) in &state.consumers {
             match kind {
@@ -460,11 +532,6 @@ impl QueryRun {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What the mutexes here protect is pushed and popped whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

@@ -94,3 +94,26 @@ impl fmt::Display for Stalled {
 }
 
 impl std::error::Error for Stalled {}
+
+/// The query held more memory than it may. (What the process may hold is the budget's business.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryExceeded {
+    /// Bytes that its work orders held.
+    pub held: u64,
+    /// Bytes that it may hold.
+    pub limit: u64,
+}
+
+impl fmt::Display for MemoryExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        write!(
+            f,
+            "the query's own memory limit exceeded: {:.1} MB held, limit {:.1} MB",
+            megabytes(self.held),
+            megabytes(self.limit)
+        )
+    }
+}
+
+impl std::error::Error for MemoryExceeded {}

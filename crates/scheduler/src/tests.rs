@@ -4,5 +4,6 @@ mod cost;
 mod ends;
 mod flows;
 mod interleavings;
+mod simulation;
 mod stress;
 mod toy;

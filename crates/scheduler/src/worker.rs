@@ -1,20 +1,30 @@
 //! What a thread does while it has a place: pick a query, claim, execute, look at the clock.
 //!
-//! Workers keep nothing between work orders. Queries are served round robin, one order each, as
-//! long as several are active; a query that is alone is served without going through the list.
+//! Workers keep nothing between work orders. As long as several queries are active, the roster says before each order
+//! whose it is to be; a query that is alone is served without asking.
+//!
+//! *Held queries.* A query that is paused or suspended is not claimed from, and its orders that run stop at their next
+//! batch, in their midst if need be: the thread waits there and lends its place to others. Another query's caller does not
+//! wait so, since its own query might end meanwhile: it carries the order out, and takes only short ones of others
+//! (`roster.rs`).
 
 use std::cell::Cell;
 use std::sync::Arc;
 
-use workorder::{Host, SegmentId, WorkContext, WorkOrder, WorkerId};
+use sync::GateKey;
+use workorder::{Host, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
 
-use crate::control::Ticker;
+use crate::control::{POLL, Ticker};
 use crate::foreman::Foreman;
 use crate::query::QueryRun;
+use crate::report::MemoryExceeded;
 
 /// Every so many checks of a running order look at the clock: a check comes with each batch, which
 /// takes microseconds, and a look costs 25 to 50 ns.
 const CHECKS_PER_LOOK: u32 = 4;
+
+/// Nanoseconds that a worker waits for the next segment of a query of a higher tier.
+const AWAIT_MAX: u64 = 300_000;
 
 /// Why a worker stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +91,10 @@ impl Worker<'_> {
                 return Break::Surplus;
             }
             let worked = match self.own {
-                Some(own) if self.alone || self.foreman.active() == 1 => self.serve(own),
-                // The round may miss a query while the list changes; the caller's own it must not.
-                Some(own) => self.round() || self.serve(own),
+                Some(own) if self.alone || (self.foreman.active() == 1 && !own.query.is_held()) => {
+                    self.serve(own)
+                }
+                Some(_) => self.round(),
                 None => self.round(),
             };
             if !worked {
@@ -92,28 +103,58 @@ impl Worker<'_> {
         }
     }
 
-    /// Serves the first query that has work, beginning where the last round ended.
+    /// Serves the query that is to be served, and if it has no work after all, the next one.
     fn round(&self) -> bool {
-        let first = self.foreman.next_turn();
-        for position in 0..self.foreman.active() {
-            let Some(query) = self.foreman.visit(first.wrapping_add(position)) else { break };
-            // A caller whose own query is done must not wait for the reader of another one.
-            let theirs = query.pausable && self.own.is_some_and(|own| !Arc::ptr_eq(own, &query));
-            let worked = !theirs && self.serve(&query);
+        // Those that looked as if they had work.
+        let mut in_vain: Vec<QueryId> = Vec::new();
+        let mut awaited = false;
+        while let Some(query) = self.foreman.choose(self.own, |query| in_vain.contains(&query.id)) {
+            if !awaited && self.awaits_higher(&query) {
+                // It has work now, and has become another choice.
+                awaited = true;
+                self.foreman.dismiss(query);
+                in_vain.clear();
+                continue;
+            }
+            let worked = self.serve(&query);
+            let id = query.id;
             self.foreman.dismiss(query);
             if worked {
+                self.foreman.door.look(self.foreman.now());
                 return true;
             }
+            in_vain.push(id);
         }
         false
+    }
+
+    /// Between two segments of a query of a higher tier there is nothing to claim for some microseconds. Who took an order
+    /// of a lower tier then would miss the first part of the next segment. Returns whether it came.
+    fn awaits_higher(&self, query: &QueryRun) -> bool {
+        let Some(higher) = self.foreman.awaited(query) else { return false };
+        let begun = self.foreman.now();
+        let mut came = false;
+        while !came && !higher.ended() && self.foreman.now() - begun < AWAIT_MAX {
+            for _ in 0..32 {
+                std::hint::spin_loop();
+            }
+            came = higher.maybe_claimable();
+        }
+        self.foreman.dismiss(higher);
+        came
     }
 
     /// Executes one order of the query, or as many as there are while it is alone.
     fn serve(&self, query: &QueryRun) -> bool {
         let mut worked = false;
-        while let Some(order) = query.claim() {
+        while query.query.enter() {
+            let Some(order) = query.claim() else {
+                query.query.exit();
+                break;
+            };
             worked = true;
             self.execute(query, order);
+            query.query.exit();
             if let Some(ticker) = self.ticker {
                 ticker.poll();
             }
@@ -132,12 +173,29 @@ impl Worker<'_> {
     }
 
     fn execute(&self, query: &QueryRun, order: WorkOrder) {
-        let foreman = (!self.alone).then_some(self.foreman);
-        let host = Surroundings { query, ticker: self.ticker, checks: Cell::new(0), foreman };
+        let foreman = self.foreman;
+        let host = Surroundings {
+            query,
+            ticker: self.ticker,
+            checks: Cell::new(0),
+            foreman,
+            lends: !self.alone,
+            place: self.place,
+            foreign: self.own.is_some_and(|own| own.id != query.id),
+            waited: Cell::new(0),
+            bytes_before: foreman.thread_bytes(),
+        };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
-        let inside = INSIDE.replace(Some((Arc::as_ptr(self.foreman).addr(), self.place)));
+        let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
-        query.execute(order, self.place, counted, |segment| segment.execute(order, &context));
+        let waited = || host.waited.get();
+        if !self.alone {
+            foreman.slots.begin(self.place, query.id, order.segment, foreman.now());
+        }
+        query.execute(order, self.place, counted, waited, |segment| segment.execute(order, &context));
+        if !self.alone {
+            foreman.slots.end(self.place, foreman.now());
+        }
         INSIDE.set(inside);
     }
 }
@@ -148,8 +206,71 @@ struct Surroundings<'a> {
     /// On a caller's thread: its own query's, whichever query the order belongs to.
     ticker: Option<&'a Ticker<'a>>,
     checks: Cell<u32>,
-    /// `None` when the place is borrowed.
-    foreman: Option<&'a Arc<Foreman>>,
+    foreman: &'a Arc<Foreman>,
+    /// The place is the thread's own, and not borrowed from an order that it is inside of.
+    lends: bool,
+    place: WorkerId,
+    /// The thread is another query's caller.
+    foreign: bool,
+    /// Nanoseconds that the order stood still while its query was held.
+    waited: Cell<u64>,
+    /// What the thread held when the order began.
+    bytes_before: i64,
+}
+
+impl Surroundings<'_> {
+    #[cold]
+    fn look(&self) {
+        self.query.cancel.check_clock();
+        if let Some(ticker) = self.ticker {
+            ticker.poll();
+        }
+        let query = &self.query.query;
+        let limit = query.memory_max();
+        if limit < u64::MAX {
+            let more = (self.foreman.thread_bytes() - self.bytes_before).max(0) as u64;
+            let held = query.memory().saturating_add(more);
+            if held > limit {
+                self.query.fail(Box::new(MemoryExceeded { held, limit }));
+            }
+        }
+    }
+
+    /// Stands still until the query is let go, or stopped.
+    #[cold]
+    fn stand_still(&self) {
+        let gate = &self.query.counters.gate;
+        let wait_once = |key: GateKey| {
+            let patience = self.ticker.map_or(POLL, Ticker::patience);
+            gate.wait(key, Some(patience));
+            self.query.cancel.check_clock();
+            if let Some(ticker) = self.ticker {
+                ticker.poll();
+            }
+        };
+        let mut wait = || {
+            loop {
+                let key = gate.key();
+                if !self.query.query.is_held() || self.query.stopped() {
+                    return;
+                }
+                wait_once(key);
+            }
+        };
+        let begun = self.foreman.now();
+        self.query.query.exit();
+        if self.lends {
+            self.foreman.slots.vacate(self.place);
+        }
+        self.step_aside(&mut wait);
+        // One more than the limit, if it was lowered meanwhile: for this order only.
+        self.query.query.rejoin();
+        let waited = self.foreman.now().saturating_sub(begun);
+        self.waited.set(self.waited.get() + waited);
+        if self.lends {
+            self.foreman.slots.occupy(self.place, self.query.id, waited);
+        }
+    }
 }
 
 impl Host for Surroundings<'_> {
@@ -157,10 +278,10 @@ impl Host for Surroundings<'_> {
         let checks = self.checks.get().wrapping_add(1);
         self.checks.set(checks);
         if checks.is_multiple_of(CHECKS_PER_LOOK) {
-            self.query.cancel.check_clock();
-            if let Some(ticker) = self.ticker {
-                ticker.poll();
-            }
+            self.look();
+        }
+        if self.query.query.is_held() && !self.foreign && !self.query.stopped() {
+            self.stand_still();
         }
         self.query.stopped()
     }
@@ -170,9 +291,9 @@ impl Host for Surroundings<'_> {
     }
 
     fn step_aside(&self, wait: &mut dyn FnMut()) {
-        match self.foreman {
-            Some(foreman) => foreman.step_aside(self.query, wait),
-            None => wait(),
+        match self.lends {
+            true => self.foreman.step_aside(self.query, wait),
+            false => wait(),
         }
     }
 }

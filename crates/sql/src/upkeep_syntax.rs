@@ -1,4 +1,5 @@
-//! Statements about the database as a whole, which the parser does not know, as calls of procedures:
+//! Statements about the database as a whole and about queries that run, which the parser does not know, as calls of
+//! procedures:
 //!
 //! | statement | call |
 //! | --- | --- |
@@ -9,6 +10,8 @@
 //! | `IMPORT DATABASE 'directory'` | `import_database('directory')` |
 //! | `CREATE WIDE TABLE w FROM fact` | `create_wide_table(...)`, see `wide_syntax` |
 //! | `REFRESH WIDE TABLE w` | `refresh_wide_table('', 'w')` |
+//! | `PAUSE QUERY 7`, `RESUME QUERY 7`, `CANCEL QUERY 7` | `pause_query(7)` and so on |
+//! | `ALTER QUERY 7 SET priority = 5` | `alter_query(7, 'priority', 5)` |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -81,5 +84,73 @@ fn recognized(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpa
         let directory = solid[2].clone();
         return Some(("export_database", std::iter::once(directory).chain(format).collect()));
     }
-    None
+    about_query(solid)
+}
+
+/// Of PAUSE, RESUME, CANCEL and ALTER QUERY.
+fn about_query(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpan>)> {
+    let [verb, query, id, rest @ ..] = solid else { return None };
+    if !is_word(query, "query") || !matches!(id.token, Token::Number(..)) {
+        return None;
+    }
+    let quoted = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) => {
+            TokenWithSpan { token: Token::SingleQuotedString(word.value.clone()), span: token.span }
+        }
+        Token::Number(number, _) => {
+            TokenWithSpan { token: Token::SingleQuotedString(number.clone()), span: token.span }
+        }
+        _ => token.clone(),
+    };
+    match rest {
+        [] => {
+            let verbs = [("pause", "pause_query"), ("resume", "resume_query"), ("cancel", "cancel_query")];
+            let (_, procedure) = verbs.into_iter().find(|(word, _)| is_word(verb, word))?;
+            Some((procedure, vec![id.clone()]))
+        }
+        [set, name, equals, value]
+            if is_word(verb, "alter")
+                && is_word(set, "set")
+                && matches!(name.token, Token::Word(_))
+                && (equals.token == Token::Eq || is_word(equals, "to")) =>
+        {
+            Some(("alter_query", vec![id.clone(), quoted(name), quoted(value)]))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
+
+    fn taken(text: &str) -> String {
+        let dialect = PostgreSqlDialect {};
+        let mut tokens = Tokenizer::new(&dialect, text).tokenize_with_location().expect("has tokens");
+        super::take(&mut tokens);
+        tokens.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ").trim().to_owned()
+    }
+
+    #[test]
+    fn statements_about_queries_are_calls() {
+        for (text, call) in [
+            ("PAUSE QUERY 7", "CALL pause_query ( 7 )"),
+            ("resume query 7;", "CALL resume_query ( 7 )"),
+            ("Cancel Query 7", "CALL cancel_query ( 7 )"),
+            ("ALTER QUERY 7 SET priority = 5", "CALL alter_query ( 7 , 'priority' , '5' )"),
+            ("ALTER QUERY 7 SET query_memory TO '1GB'", "CALL alter_query ( 7 , 'query_memory' , '1GB' )"),
+        ] {
+            assert_eq!(taken(text), call);
+        }
+        for text in [
+            "PAUSE QUERY",
+            "PAUSE QUERY x",
+            "PAUSE QUERY 7 8",
+            "ALTER QUERY 7 SET",
+            "ALTER QUERY 7 priority = 5",
+        ] {
+            assert!(!taken(text).starts_with("CALL"), "{text}");
+        }
+    }
 }

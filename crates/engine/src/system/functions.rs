@@ -8,18 +8,25 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 12] = [
+const MEANINGS: [(&str, &str); 16] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
+    ("quickstep_memory", "The memory budget, and what each query that runs holds of it."),
+    (
+        "quickstep_operators",
+        "The pipeline segments of the queries that run: work orders done, running and to come.",
+    ),
     ("quickstep_partitions", "The partitions of tables, with their rows, blocks and bytes."),
     ("quickstep_pool", "What the pool of blocks holds and has read, evicted and written so far."),
+    ("quickstep_queries", "The queries that run or wait: state, priority, time, memory, progress."),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_schemas", "The schemas."),
     ("quickstep_settings", "The settings, with their values and meanings."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
     ("quickstep_views", "The views with their texts."),
     ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),
+    ("quickstep_workers", "The workers, and the work order that each executes."),
     ("quickstep_workload", "The statements recorded for CALL advise, without their literals."),
 ];
 

@@ -6,6 +6,7 @@
 
 mod functions;
 mod information_schema;
+mod queries;
 pub(crate) mod rejects;
 mod types_of;
 
@@ -22,18 +23,22 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 12] = [
+pub(crate) const FUNCTIONS: [&str; 16] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_memory",
+    "quickstep_operators",
     "quickstep_partitions",
     "quickstep_pool",
+    "quickstep_queries",
     "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_settings",
     "quickstep_tables",
     "quickstep_views",
     "quickstep_wide_tables",
+    "quickstep_workers",
     "quickstep_workload",
 ];
 
@@ -66,6 +71,10 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_functions" => (functions::fields(), functions::rows(relations)),
         "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
         "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
+        "quickstep_queries" => (queries::queries_fields(), running(relations, queries::queries)),
+        "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
+        "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
+        "quickstep_memory" => (queries::memory_fields(), running(relations, queries::memory)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
@@ -98,6 +107,21 @@ fn count(value: u64) -> Value {
 }
 fn maybe(value: Option<&str>) -> Value {
     value.map_or(Value::Null, Value::text)
+}
+
+/// What goes on in the database; nothing where there is none.
+fn running(
+    relations: &SessionRelations,
+    rows: impl FnOnce(&crate::Database) -> Vec<Vec<Value>>,
+) -> Vec<Vec<Value>> {
+    relations.database().map(rows).unwrap_or_default()
+}
+
+/// The function of that name as a view: `SELECT ... FROM quickstep_queries`.
+pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
+    FUNCTIONS
+        .contains(&name)
+        .then(|| sql::ViewInfo { columns: vec![], text: format!("SELECT * FROM {name}()") })
 }
 
 /// One row.

@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-const STATEMENTS: [&str; 22] = [
+const STATEMENTS: [&str; 23] = [
     "create table x (a integer primary key, b char(3) not null unique, c decimal(10,2), foreign key (a) references region (r_regionkey)) with (block_size = '4MB')",
     "create table y as select * from nation where n_nationkey in (1, 2, null)",
     "insert into region (r_regionkey, r_name) values (1, 'a'), (2 + 3, lower('B'))",
@@ -30,6 +30,7 @@ const STATEMENTS: [&str; 22] = [
     "copy region (r_regionkey, r_name) from 'x.csv' (format csv, delimiter '|', header true, null '')",
     "explain (analyze, format json) select * from nation natural join region",
     "set workers = 4",
+    "alter query 7 set priority = 5",
     "call tpch(scale => 1.5)",
     "drop table if exists a, b cascade",
     "select interval '1' month + date '2020-01-31', extract(year from o_orderdate) from orders group by 2, o_orderdate having count(*) > 1",

@@ -1,0 +1,82 @@
+"""Measures the scheduler at the issue's sizes, and draws what it found.
+
+    python scheduling.py                      everything, as recorded (some minutes)
+    python scheduling.py --short fair short   some measures, briefly, at scale factor 1, not recorded
+
+The measuring is done by a program of the workspace (`cargo run --release -p conformance --bin scheduling`), since
+differences of a millisecond are lost in an interpreter.  Each measure has a process of its own.  The lines of JSON go to
+`results/scheduling.jsonl`, the plot of Figure 11 to docs/results/scheduling-priorities.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results" / "scheduling.jsonl"
+PLOT = ROOT / "docs" / "results" / "scheduling-priorities.svg"
+# Scale factor and seconds of each measure, as the issue has them.
+SIZES = {
+    "fair": ("1", 20),
+    "priorities": ("10", 40),
+    "short": ("10", 60),
+    "latency": ("1", 60),
+    "elastic": ("1", 10),
+    "streams": ("1", 60),
+}
+
+
+def figures(measure: str, scale: str, seconds: float, record: bool) -> dict:
+    """Runs one measure; returns what it found."""
+    command = ["cargo", "run", "--release", "--quiet", "--package", "conformance", "--bin", "scheduling", "--"]
+    command += [measure, "--scale", scale, "--seconds", str(seconds)]
+    command += ["--record", str(RESULTS)] if record else []
+    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return json.loads(output.split(": ", 1)[1])
+
+
+def plot(timeline: list, queries: int) -> str:
+    """CPU shares over time as areas, the eleven queries together below and the urgent ones above."""
+    width, height, step = 720, 240, 10
+    points = []
+    for (before, cpu_before), (after, cpu_after) in zip(timeline[::step], timeline[step::step]):
+        got = [b - a for a, b in zip(cpu_before, cpu_after)]
+        total = sum(got) or 1.0
+        points.append(((before + after) / 2, got[queries] / total))
+    end = points[-1][0]
+    line = [f"{40 + x / end * (width - 60):.1f},{20 + (1 - y) * (height - 60):.1f}" for x, y in points]
+    area = f"40,{height - 40} " + " ".join(line) + f" {width - 20},{height - 40}"
+    labels = [
+        f'<text x="40" y="{height - 12}">0 s</text>',
+        f'<text x="{width - 60}" y="{height - 12}">{end / 1e3:.0f} s</text>',
+        f'<text x="4" y="{height - 40}">0</text><text x="4" y="24">100 %</text>',
+        f'<text x="{width // 3}" y="14">share of CPU time: Q4.2 and Q4.3 at priority 2 (dark) beside eleven queries at 1</text>',
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="12">'
+        f'<rect x="40" y="20" width="{width - 60}" height="{height - 60}" fill="#dde6ee"/>'
+        f'<polygon points="{area}" fill="#234a6b"/>{"".join(labels)}</svg>\n'
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("measures", nargs="*", choices=[*SIZES, []], default=[])
+    parser.add_argument("--short", action="store_true", help="briefly, at scale factor 1, without a record")
+    arguments = parser.parse_args()
+    for measure in arguments.measures or SIZES:
+        scale, seconds = ("1", 8) if arguments.short else SIZES[measure]
+        found = figures(measure, scale, seconds, record=not arguments.short)
+        timeline = found.pop("timeline", None)
+        print(measure, json.dumps(found, indent=2))
+        if timeline and not arguments.short:
+            PLOT.write_text(plot(timeline, queries=11))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+//! The door: where queries become known, wait to be admitted, and are set aside.
+//!
+//! What is decided is the load controller's (`load.rs`); here it meets threads. A caller that is not admitted sleeps at its
+//! query's gate, looks at its signal and its clock as usual, and has the load controller look from time to time, so that
+//! nobody is kept by a bound in time when no other event comes.
+//!
+//! Locks: `state`, then the roster. `queries` on its own.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Mutex, Weak};
+
+use workorder::{Failure, QueryId};
+
+use crate::control::Ticker;
+use crate::foreman::Foreman;
+use crate::handle::{HELD_BY_LOAD, Query, lock};
+use crate::load::{Limits, LoadController, Request, Verdict};
+use crate::query::{Counters, QueryRun};
+use crate::report::Stopped;
+
+/// The load controller hears of what queries hold this often, in nanoseconds.
+const LOOK_EVERY: u64 = 20_000_000;
+
+struct State {
+    load: LoadController,
+    /// Those that are not admitted yet, or run.
+    known: Vec<(Arc<Query>, Arc<Counters>)>,
+}
+
+pub(crate) struct Door {
+    state: Mutex<State>,
+    queries: Mutex<Vec<Weak<Query>>>,
+    next_look: AtomicU64,
+}
+
+impl Door {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let state = State { load: LoadController::new(limits), known: vec![] };
+        Door { state: Mutex::new(state), queries: Mutex::default(), next_look: AtomicU64::new(LOOK_EVERY) }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        lock(&self.state).load.limits()
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        lock(&self.state).load.queued()
+    }
+
+    /// Queries that wait, that are admitted, and that are known as one of these.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let state = lock(&self.state);
+        (state.load.queued(), state.load.active(), state.known.len())
+    }
+
+    pub(crate) fn set_limits(&self, foreman: &Foreman, change: impl FnOnce(&mut Limits)) {
+        let mut state = lock(&self.state);
+        let mut limits = state.load.limits();
+        change(&mut limits);
+        state.load.set_limits(limits);
+        let verdicts = state.load.look(foreman.now());
+        state.carry_out(&verdicts);
+    }
+
+    /// From now on the query is seen.
+    pub(crate) fn register(&self, query: &Arc<Query>) {
+        let mut queries = lock(&self.queries);
+        queries.retain(|query| query.strong_count() > 0);
+        queries.push(Arc::downgrade(query));
+    }
+
+    /// Those that have begun and not ended.
+    pub(crate) fn queries(&self) -> Vec<Arc<Query>> {
+        lock(&self.queries).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn set_priority(&self, query: QueryId, priority: u32, now: u64) {
+        let mut state = lock(&self.state);
+        state.load.set_priority(query.0, priority);
+        let verdicts = state.load.look(now);
+        state.carry_out(&verdicts);
+    }
+
+    pub(crate) fn set_paused(&self, query: QueryId, paused: bool, now: u64) {
+        let mut state = lock(&self.state);
+        state.load.set_paused(query.0, paused);
+        let verdicts = state.load.look(now);
+        state.carry_out(&verdicts);
+    }
+
+    /// Asks for admission; `Counters::admitted` says when it is given.
+    pub(crate) fn arrive(&self, run: &QueryRun, now: u64) {
+        let query = &run.query;
+        let request = Request {
+            query: query.id().0,
+            priority: query.priority(),
+            bytes: query.memory_predicted(),
+            alone: query.aloneness() > 0,
+            strictly: query.aloneness() > 1,
+            exempt: run.pausable,
+        };
+        let mut state = lock(&self.state);
+        state.known.push((Arc::clone(query), Arc::clone(&run.counters)));
+        let verdicts = state.load.arrive(request, now);
+        state.load.set_paused(request.query, query.is_held());
+        query.note_company(state.load.has_company(request.query));
+        state.carry_out(&verdicts);
+    }
+
+    pub(crate) fn leave(&self, query: QueryId, now: u64) {
+        let mut state = lock(&self.state);
+        if let Some(at) = state.known.iter().position(|(known, _)| known.id() == query) {
+            let (known, _) = state.known.remove(at);
+            // Its next run is judged anew.
+            known.hold(HELD_BY_LOAD, false);
+        }
+        let verdicts = state.load.leave(query.0, now);
+        state.carry_out(&verdicts);
+    }
+
+    /// Tells the load controller what queries hold, if that is due.
+    pub(crate) fn look(&self, now: u64) {
+        let due = self.next_look.load(Relaxed);
+        if now < due || self.next_look.compare_exchange(due, now + LOOK_EVERY, SeqCst, Relaxed).is_err() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        let State { load, known } = &mut *state;
+        for (query, counters) in known.iter() {
+            let (_, coming) = counters.forecast();
+            load.observe(query.id().0, query.memory(), query.memory().saturating_add(coming));
+        }
+        let verdicts = load.look(now);
+        state.carry_out(&verdicts);
+    }
+
+    /// Waits until the query is admitted; it leaves when what is returned is dropped.
+    pub(crate) fn enter<'a>(
+        &'a self,
+        foreman: &'a Foreman,
+        run: &QueryRun,
+        ticker: &Ticker<'_>,
+    ) -> Result<Inside<'a>, Failure> {
+        let query = &run.query;
+        query.queued.store(true, SeqCst);
+        query.set_current_run(Some(&run.counters));
+        self.arrive(run, foreman.now());
+        let inside = Inside { foreman, query: Arc::clone(query) };
+        loop {
+            let key = run.counters.gate.key();
+            // An admitted query that is stopped ends by itself.
+            if run.counters.admitted.load(SeqCst) {
+                query.queued.store(false, SeqCst);
+                return Ok(inside);
+            }
+            ticker.poll();
+            if let Some(reason) = run.cancel.reason() {
+                query.queued.store(false, SeqCst);
+                query.set_current_run(None);
+                return Err(Box::new(Stopped { reason }));
+            }
+            run.counters.gate.sleep(key, Some(ticker.patience()));
+            self.look(foreman.now());
+        }
+    }
+}
+
+/// A query between admission and its end.
+pub(crate) struct Inside<'a> {
+    foreman: &'a Foreman,
+    query: Arc<Query>,
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.foreman.door.leave(self.query.id(), self.foreman.now());
+    }
+}
+
+impl State {
+    fn carry_out(&self, verdicts: &[Verdict]) {
+        for verdict in verdicts {
+            let (Verdict::Admit(id) | Verdict::Suspend(id) | Verdict::Resume(id)) = *verdict;
+            let Some((query, counters)) = self.known.iter().find(|(query, _)| query.id().0 == id) else {
+                continue;
+            };
+            match verdict {
+                Verdict::Admit(_) => {
+                    counters.admitted.store(true, SeqCst);
+                    counters.gate.notify(1);
+                }
+                Verdict::Suspend(_) => query.hold(HELD_BY_LOAD, true),
+                Verdict::Resume(_) => query.hold(HELD_BY_LOAD, false),
+            }
+        }
+        // Others run beside each of those that are admitted.
+        if self.load.active() > 1 {
+            self.known.iter().for_each(|(query, _)| query.note_company(true));
+        }
+    }
+}
+
+impl Foreman {
+    pub(crate) fn pause_changed(&self, query: QueryId, paused: bool) {
+        self.door.set_paused(query, paused, self.now());
+    }
+
+    pub(crate) fn priority_changed(&self, query: QueryId, priority: u32) {
+        self.door.set_priority(query, priority, self.now());
+    }
+}

@@ -1,0 +1,447 @@
+//! A query from outside: what is said about it once, what others may do to it, and what it is charged.
+//!
+//! A [`Query`] lives as long as its statement: planning, any number of runs (common subplans, subqueries, the plan itself),
+//! and the way of its rows to the reader. All its runs have its id, priority, limits and holds. Its CPU time goes to
+//! an [`Account`], which several queries may share: a session's, one after the other.
+//!
+//! *Held* is a set of reasons, each raised and taken back by its owner; while there is one, no work order is claimed, and
+//! orders that run wait at their next batch:
+//!
+//! ```text
+//!  USER   PAUSE QUERY ... RESUME QUERY
+//!  LOAD   the load controller: memory is short
+//! ```
+
+use std::fmt;
+use std::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use sync::CancelToken;
+use workorder::{QueryId, WORKERS_MAX};
+
+use crate::foreman::Foreman;
+use crate::learning::ORDER_NANOSECONDS_UNKNOWN;
+use crate::policy::{PRIORITY_DEFAULT, PRIORITY_MAX};
+use crate::query::{Counters, MANY};
+
+/// Bits of `Query::held`.
+pub(crate) const HELD_BY_USER: u8 = 1;
+pub(crate) const HELD_BY_LOAD: u8 = 2;
+
+/// After so many failures for want of memory a query has been strictly alone.
+const ALONE_MAX: u8 = 2;
+
+/// Whom CPU time is charged to. Fairness is between accounts.
+#[derive(Debug)]
+pub struct Account {
+    id: u64,
+    charged: AtomicU64,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Account { id: NEXT.fetch_add(1, Relaxed), charged: AtomicU64::new(0) }
+    }
+}
+
+impl Account {
+    /// A new one, that has been charged nothing.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Its number, unique in the process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Nanoseconds charged so far.
+    pub fn charged(&self) -> u64 {
+        self.charged.load(Relaxed)
+    }
+}
+
+/// What is said about a query when it begins.
+#[derive(Clone, Debug)]
+pub struct QuerySpec {
+    /// Whom it is charged to; a new account where none is given.
+    pub account: Option<Arc<Account>>,
+    /// The session's number, for the views.
+    pub session: u64,
+    /// The statement, for the views.
+    pub text: Arc<str>,
+    /// 0 to [`PRIORITY_MAX`].
+    pub priority: u32,
+    /// Threads inside its work orders at a time.
+    pub workers_max: usize,
+    /// Bytes that it may hold.
+    pub memory_max: u64,
+    /// Ends it.
+    pub cancel: CancelToken,
+}
+
+impl Default for QuerySpec {
+    fn default() -> Self {
+        QuerySpec {
+            account: None,
+            session: 0,
+            text: Arc::from(""),
+            priority: PRIORITY_DEFAULT,
+            workers_max: WORKERS_MAX,
+            memory_max: u64::MAX,
+            cancel: CancelToken::new(),
+        }
+    }
+}
+
+/// What a query is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryState {
+    /// No run of it is with the scheduler: it is planned, or its rows are on their way.
+    Planning,
+    /// It waits to be admitted.
+    Queued,
+    /// Its work orders are executed.
+    Running,
+    /// PAUSE QUERY holds it.
+    Paused,
+    /// The load controller holds it.
+    Suspended,
+}
+
+impl QueryState {
+    /// As the views have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            QueryState::Planning => "planning",
+            QueryState::Queued => "queued",
+            QueryState::Running => "running",
+            QueryState::Paused => "paused",
+            QueryState::Suspended => "suspended",
+        }
+    }
+}
+
+/// A query that has begun and not ended.
+pub struct Query {
+    id: QueryId,
+    account: Arc<Account>,
+    session: u64,
+    text: Arc<str>,
+    begun: u64,
+    cancel: Mutex<CancelToken>,
+    priority: AtomicU32,
+    held: AtomicU8,
+    workers_max: AtomicUsize,
+    memory_max: AtomicU64,
+    /// Bytes that its plan is expected to hold at most.
+    memory_predicted: AtomicU64,
+    /// How often it failed for want of memory beside others.
+    alone: AtomicU8,
+    /// It ran beside others, or would have.
+    had_company: AtomicBool,
+    /// Threads inside its work orders.
+    pub(crate) running: AtomicUsize,
+    charged: AtomicU64,
+    planning: AtomicU64,
+    /// Of `charged`, what is in its account's virtual time; kept between runs.
+    pub(crate) seen: AtomicU64,
+    /// What the learning agent expects the next order to take.
+    pub(crate) order_nanoseconds: AtomicU64,
+    /// Net growth by its work orders.
+    memory: AtomicI64,
+    memory_peak: AtomicI64,
+    pub(crate) queued: AtomicBool,
+    /// Of the run that is with the scheduler.
+    run: Mutex<Option<Arc<Counters>>>,
+    foreman: Weak<Foreman>,
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query").field("id", &self.id).field("state", &self.state()).finish()
+    }
+}
+
+impl Query {
+    pub(crate) fn new(id: QueryId, spec: QuerySpec, foreman: &Arc<Foreman>, begun: u64) -> Self {
+        Query {
+            id,
+            account: spec.account.unwrap_or_default(),
+            session: spec.session,
+            text: spec.text,
+            begun,
+            cancel: Mutex::new(spec.cancel),
+            priority: AtomicU32::new(spec.priority.min(PRIORITY_MAX)),
+            held: AtomicU8::new(0),
+            workers_max: AtomicUsize::new(spec.workers_max.max(1)),
+            memory_max: AtomicU64::new(spec.memory_max),
+            memory_predicted: AtomicU64::new(0),
+            alone: AtomicU8::new(0),
+            had_company: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+            charged: AtomicU64::new(0),
+            planning: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            order_nanoseconds: AtomicU64::new(ORDER_NANOSECONDS_UNKNOWN),
+            memory: AtomicI64::new(0),
+            memory_peak: AtomicI64::new(0),
+            queued: AtomicBool::new(false),
+            run: Mutex::new(None),
+            foreman: Arc::downgrade(foreman),
+        }
+    }
+
+    /// Its number, unique in the process.
+    pub fn id(&self) -> QueryId {
+        self.id
+    }
+
+    /// Whom it is charged to.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// The session's number.
+    pub fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// The statement.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// When it began, in nanoseconds of the scheduler's clock.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Its priority now.
+    pub fn priority(&self) -> u32 {
+        self.priority.load(Relaxed)
+    }
+
+    /// Takes hold from the next work order on.
+    pub fn set_priority(&self, priority: u32) {
+        let priority = priority.min(PRIORITY_MAX);
+        self.priority.store(priority, SeqCst);
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.priority_changed(self.id, priority);
+        }
+    }
+
+    /// Threads inside its work orders at a time.
+    pub fn workers_max(&self) -> usize {
+        self.workers_max.load(Relaxed)
+    }
+
+    /// Takes hold from the next work order on.
+    pub fn set_workers_max(&self, workers: usize) {
+        self.workers_max.store(workers.max(1), SeqCst);
+        self.stir();
+    }
+
+    /// Bytes that it may hold.
+    pub fn memory_max(&self) -> u64 {
+        self.memory_max.load(Relaxed)
+    }
+
+    /// Takes hold at the next batch.
+    pub fn set_memory_max(&self, bytes: u64) {
+        self.memory_max.store(bytes, SeqCst);
+    }
+
+    /// What its plan will hold at most, as the optimizer expects; for the load controller.
+    pub fn expect_memory(&self, bytes: u64) {
+        self.memory_predicted.store(bytes, Relaxed);
+    }
+
+    /// What it is expected to hold at most.
+    pub fn memory_predicted(&self) -> u64 {
+        self.memory_predicted.load(Relaxed)
+    }
+
+    /// A run of it failed for want of memory. Whether it should run again: others had some of it, and its next run will
+    /// wait until it has the memory to itself.
+    pub fn run_alone(&self) -> bool {
+        self.had_company() && self.alone.fetch_add(1, SeqCst) < ALONE_MAX
+    }
+
+    /// 0: beside others; 1: beside small ones; 2: strictly alone.
+    pub(crate) fn aloneness(&self) -> u8 {
+        self.alone.load(SeqCst)
+    }
+
+    /// Whether others ran beside its last run.
+    pub fn had_company(&self) -> bool {
+        self.had_company.load(SeqCst)
+    }
+
+    pub(crate) fn note_company(&self, company: bool) {
+        self.had_company.store(company, SeqCst);
+    }
+
+    /// Adds time that somebody else than a work order spent for it, planning above all.
+    pub fn charge_planning(&self, nanoseconds: u64) {
+        self.planning.fetch_add(nanoseconds, Relaxed);
+        self.charge(nanoseconds);
+    }
+
+    pub(crate) fn charge(&self, nanoseconds: u64) {
+        self.charged.fetch_add(nanoseconds, Relaxed);
+        self.account.charged.fetch_add(nanoseconds, Relaxed);
+    }
+
+    /// Nanoseconds charged: planning and work orders.
+    pub fn charged(&self) -> u64 {
+        self.charged.load(Relaxed)
+    }
+
+    /// Of these, planning.
+    pub fn planning(&self) -> u64 {
+        self.planning.load(Relaxed)
+    }
+
+    /// Bytes that its work orders took and did not give back.
+    pub fn memory(&self) -> u64 {
+        self.memory.load(Relaxed).max(0) as u64
+    }
+
+    /// The most it held after a work order.
+    pub fn memory_peak(&self) -> u64 {
+        self.memory_peak.load(Relaxed).max(0) as u64
+    }
+
+    /// A run begins: what an earlier one held was given back when it ended.
+    pub(crate) fn reset_memory(&self) {
+        self.memory.store(0, Relaxed);
+    }
+
+    /// A work order made it grow by `bytes`.
+    pub(crate) fn grow(&self, bytes: i64) {
+        if bytes != 0 {
+            let now = self.memory.fetch_add(bytes, Relaxed) + bytes;
+            if now > self.memory_peak.load(Relaxed) {
+                self.memory_peak.fetch_max(now, Relaxed);
+            }
+        }
+    }
+
+    /// The signal that ends it.
+    pub fn cancel_token(&self) -> CancelToken {
+        lock(&self.cancel).clone()
+    }
+
+    /// From now on another signal ends it: a stream's own.
+    pub fn set_cancel_token(&self, cancel: CancelToken) {
+        *lock(&self.cancel) = cancel;
+    }
+
+    /// Ends it at the next batch of its work orders.
+    pub fn cancel(&self) {
+        self.cancel_token().cancel();
+        self.stir();
+    }
+
+    /// No work order of it is claimed until `resume`, and those that run stop at their next batch.
+    pub fn pause(&self) {
+        self.hold(HELD_BY_USER, true);
+        self.tell_pause(true);
+    }
+
+    /// Ends `pause`.
+    pub fn resume(&self) {
+        self.hold(HELD_BY_USER, false);
+        self.tell_pause(false);
+    }
+
+    fn tell_pause(&self, paused: bool) {
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.pause_changed(self.id, paused);
+        }
+    }
+
+    pub(crate) fn hold(&self, reason: u8, held: bool) {
+        match held {
+            true => self.held.fetch_or(reason, SeqCst),
+            false => self.held.fetch_and(!reason, SeqCst),
+        };
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.recount();
+        }
+        self.stir();
+    }
+
+    /// Whether its work orders stand still. One relaxed load.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Relaxed) != 0
+    }
+
+    /// Everybody who may work for it, or waits for it, looks.
+    fn stir(&self) {
+        let run = self.current_run();
+        if let Some(run) = run {
+            run.gate.notify(MANY);
+            if let Some(foreman) = self.foreman.upgrade() {
+                foreman.wake(MANY);
+            }
+        }
+    }
+
+    pub(crate) fn current_run(&self) -> Option<Arc<Counters>> {
+        lock(&self.run).clone()
+    }
+
+    /// A run begins or ends. (Its segments are never kept from here: they go with its caller.)
+    pub(crate) fn set_current_run(&self, run: Option<&Arc<Counters>>) {
+        *lock(&self.run) = run.cloned();
+    }
+
+    /// What it is about now.
+    pub fn state(&self) -> QueryState {
+        let held = self.held.load(SeqCst);
+        if held & HELD_BY_USER != 0 {
+            QueryState::Paused
+        } else if self.queued.load(SeqCst) {
+            QueryState::Queued
+        } else if held & HELD_BY_LOAD != 0 {
+            QueryState::Suspended
+        } else if lock(&self.run).is_some() {
+            QueryState::Running
+        } else {
+            QueryState::Planning
+        }
+    }
+
+    /// Before a claim: whether one more thread may be inside its work orders. If so, `exit` follows.
+    #[inline]
+    pub(crate) fn enter(&self) -> bool {
+        let inside = self.running.fetch_add(1, SeqCst);
+        let allowed = inside < self.workers_max.load(Relaxed);
+        if !allowed {
+            self.running.fetch_sub(1, SeqCst);
+        }
+        allowed
+    }
+
+    /// After an `exit` in the midst of an order.
+    pub(crate) fn rejoin(&self) {
+        self.running.fetch_add(1, SeqCst);
+    }
+
+    #[inline]
+    pub(crate) fn exit(&self) {
+        self.running.fetch_sub(1, SeqCst);
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the mutexes here protect is put in and taken out whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,165 @@
+//! The roster: queries whose work orders may be claimed, and which of them the next one comes from.
+//!
+//! The lock is held for as long as a choice takes, some ten nanoseconds a query. Nothing else is locked under it.
+//!
+//! *Visits.* A worker may keep a reference to a query only between `choose` and `dismiss`, which count it; so its caller,
+//! who takes it off the roster first, knows when nobody refers to its segments any more.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use crate::enforcer::{Candidate, Enforcer};
+use crate::foreman::Foreman;
+use crate::policy::Policy;
+use crate::query::QueryRun;
+
+/// A worker that is another query's caller keeps away from queries with longer orders: its own must not wait for them.
+const FOREIGN_ORDER_MAX: u64 = 10_000_000;
+
+pub(crate) struct Roster {
+    /// By position as the enforcer's members.
+    runs: Vec<Arc<QueryRun>>,
+    pub(crate) enforcer: Enforcer,
+}
+
+impl Roster {
+    pub(crate) fn new(policy: Box<dyn Policy>) -> Self {
+        Roster { runs: vec![], enforcer: Enforcer::new(policy) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(crate) fn runs(&self) -> &[Arc<QueryRun>] {
+        &self.runs
+    }
+
+    /// The probability of each query to be the next, by id.
+    pub(crate) fn probabilities(&self) -> Vec<(workorder::QueryId, f64)> {
+        let shares = self.enforcer.probabilities(|at| candidate(&self.runs[at], true));
+        self.runs.iter().map(|run| run.id).zip(shares).collect()
+    }
+}
+
+/// What the enforcer sees of a query, for a worker that may serve it or not.
+fn candidate(run: &QueryRun, allowed: bool) -> Candidate {
+    let query = &run.query;
+    let running = query.running.load(Relaxed);
+    Candidate {
+        claimable: allowed && running < query.workers_max() && run.maybe_claimable(),
+        priority: query.priority(),
+        charged: query.charged(),
+        running: running as u64,
+        order_nanoseconds: query.order_nanoseconds.load(Relaxed),
+    }
+}
+
+impl Foreman {
+    /// Queries that are not held.
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(SeqCst)
+    }
+
+    /// The query that the next order should come from, with its visitor counted, but for those that `refused` says it is
+    /// not; for a caller, `own` is its query.
+    pub(crate) fn choose(
+        &self,
+        own: Option<&Arc<QueryRun>>,
+        refused: impl Fn(&QueryRun) -> bool,
+    ) -> Option<Arc<QueryRun>> {
+        let now = self.now();
+        let mut roster = self.lock_roster();
+        let Roster { runs, enforcer } = &mut *roster;
+        let view = |at: usize| {
+            let run = &runs[at];
+            let foreign = own.is_some_and(|own| !Arc::ptr_eq(own, run));
+            // A caller whose own query is done must not wait for the reader of another one, nor for a long order.
+            let theirs = foreign && (run.pausable || run.longest_open_order() > FOREIGN_ORDER_MAX);
+            candidate(run, !theirs && !refused(run))
+        };
+        let at = enforcer.choose(now, view)?;
+        Some(self.visit(&runs[at]))
+    }
+
+    /// A query of a higher tier than `chosen` whose orders run and which will have more in a moment, with its visitor
+    /// counted: what it waits for takes less time than an order of `chosen` would.
+    pub(crate) fn awaited(&self, chosen: &QueryRun) -> Option<Arc<QueryRun>> {
+        let roster = self.lock_roster();
+        let tier = roster.enforcer.tier(chosen.query.priority());
+        let order = |run: &QueryRun| run.query.order_nanoseconds.load(Relaxed);
+        let awaited = |run: &&Arc<QueryRun>| {
+            roster.enforcer.tier(run.query.priority()) > tier
+                && run.query.running.load(Relaxed) > 0
+                && !run.query.is_held()
+                && !run.ended()
+                && order(run) < order(chosen)
+        };
+        roster.runs.iter().find(awaited).map(|run| self.visit(run))
+    }
+
+    /// Begins a visit. Only under the lock: who then takes the query off the list sees the visitor.
+    fn visit(&self, query: &Arc<QueryRun>) -> Arc<QueryRun> {
+        query.counters.visitors.fetch_add(1, SeqCst);
+        Arc::clone(query)
+    }
+
+    /// Ends a visit. The reference is gone before the count falls, so that the caller's is the
+    /// last one, and the segments are dropped on its thread.
+    pub(crate) fn dismiss(&self, query: Arc<QueryRun>) {
+        let counters = Arc::clone(&query.counters);
+        drop(query);
+        if counters.visitors.fetch_sub(1, SeqCst) == 1 && counters.closing.load(SeqCst) {
+            counters.gate.notify(1);
+        }
+    }
+
+    /// Called after a place was given back while work may be claimable: somebody else looks.
+    pub(crate) fn hand_over(self: &Arc<Self>, leaver: &QueryRun) {
+        if self.active() <= usize::from(leaver.ended()) {
+            return;
+        }
+        let next = {
+            let roster = self.lock_roster();
+            let next = roster.runs.iter().find(|query| query.maybe_claimable());
+            next.map(|query| self.visit(query))
+        };
+        if let Some(query) = next {
+            query.happened(1);
+            self.dismiss(query);
+        }
+    }
+
+    pub(crate) fn add(&self, run: &Arc<QueryRun>) {
+        let now = self.now();
+        let mut roster = self.lock_roster();
+        roster.enforcer.add(run.query.account().id(), run.query.seen.load(Relaxed), now);
+        roster.runs.push(Arc::clone(run));
+        self.count(&roster);
+    }
+
+    pub(crate) fn remove(&self, run: &Arc<QueryRun>) {
+        let mut roster = self.lock_roster();
+        if let Some(at) = roster.runs.iter().position(|query| Arc::ptr_eq(query, run)) {
+            let seen = roster.enforcer.remove(at, run.query.charged());
+            run.query.seen.store(seen, Relaxed);
+            roster.runs.remove(at);
+        }
+        self.count(&roster);
+    }
+
+    /// A query was held or let go.
+    pub(crate) fn recount(&self) {
+        self.count(&self.lock_roster());
+    }
+
+    fn count(&self, roster: &Roster) {
+        let active = roster.runs.iter().filter(|run| !run.query.is_held()).count();
+        self.active.store(active, SeqCst);
+    }
+
+    pub(crate) fn lock_roster(&self) -> MutexGuard<'_, Roster> {
+        // Nothing that panics runs under the lock.
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
