@@ -25,7 +25,8 @@ const NUMBER: u64 = 1;
 pub fn back_up(snapshot: &Snapshot, to: &dyn FileManager) -> Result<u64> {
     let there = Listing::of(to)?;
     if !there.is_empty() {
-        let message = format!("\"{}\" is not empty", to.describe());
+        let what = if there.identity { "holds a database already" } else { "is not empty" };
+        let message = format!("\"{}\" {what}", to.describe());
         return Err(Error::new(SqlState::DuplicateTable, message).with_hint("name a new directory"));
     }
     let id = new_id();
