@@ -55,6 +55,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     refuse_exponential(text, &tokens)?;
     nested_syntax::refuse_deep(text, &tokens)?;
     crate::upkeep_syntax::take(&mut tokens);
+    crate::wide_syntax::refuse_others(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);

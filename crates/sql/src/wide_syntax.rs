@@ -10,7 +10,10 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use types::{Error, Result, SqlState};
+
 use crate::parse::is_word;
+use crate::place;
 
 /// What a statement is made into: the procedure and its arguments.
 type Call = (&'static str, Vec<TokenWithSpan>);
@@ -159,6 +162,29 @@ pub(crate) fn recognized(solid: &[TokenWithSpan]) -> Option<Call> {
         arguments.append(&mut r.options()?);
     }
     r.ended().then_some(("create_wide_table", arguments))
+}
+
+/// The error for a statement about wide tables that is none of those above.
+pub(crate) fn refuse_others(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
+    let solid = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    let first: Vec<&TokenWithSpan> = solid.take(4).collect();
+    let words = |wanted: &[&str]| {
+        first.len() >= wanted.len() && wanted.iter().zip(&first).all(|(word, token)| is_word(token, word))
+    };
+    let wide = match () {
+        () if words(&["create", "wide"]) || words(&["refresh", "wide"]) => first[1],
+        () if words(&["create", "or", "replace", "wide"]) => first[3],
+        () => return Ok(()),
+    };
+    let verb = first[0];
+    let (message, form) = match is_word(verb, "create") {
+        true => (
+            "CREATE WIDE TABLE cannot be read",
+            "write CREATE WIDE TABLE name FROM fact_table, or FROM (fact_table, other, ...)",
+        ),
+        false => ("REFRESH WIDE TABLE cannot be read", "write REFRESH WIDE TABLE name"),
+    };
+    Err(place::at(Error::new(SqlState::SyntaxError, message).with_hint(form), text, wide.span))
 }
 
 /// Makes DROP TABLE of DROP WIDE TABLE.
