@@ -100,7 +100,7 @@ fn measure(bus: &dyn Bus, load: &Load) -> Outcome<f64> {
                         let one = to[random.below(to.len() as u64) as usize];
                         bus.send(*id, Address::Clients(&[one]), &messages, &options)?;
                         let all = sent.fetch_add(load.send_batch as u64, Relaxed);
-                        while all.saturating_sub(received.load(Relaxed)) > AHEAD_MAX {
+                        while all.saturating_sub(received.load(Relaxed)) > AHEAD_MAX && !stop.load(Relaxed) {
                             std::thread::yield_now();
                         }
                     }

@@ -34,6 +34,7 @@ fn numbers(bus: &impl Bus, id: ClientId) -> Vec<u8> {
 fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
+    builder.max_branches = 20_000;
     builder.check(model);
 }
 
