@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use bus::random::Random;
 use bus::service::{RemoteBus, Server};
 use bus::{
-    Address, Bus, BusOptions, ClientId, Durability, Message, MessageType, ReceiveOptions, Role, SendOptions, Table,
-    Wait, receipts,
+    Address, Bus, BusOptions, ClientId, Durability, Message, MessageType, ReceiveOptions, Role, SendOptions,
+    Table, Wait, receipts,
 };
 use files::LocalFiles;
 use serde_json::{Value, json};
@@ -77,7 +77,9 @@ fn measure(bus: &dyn Bus, load: &Load) -> Outcome<f64> {
                             let label = u64::from_le_bytes(message.body.as_slice().try_into()?);
                             let (sender, number) = ((label >> 48) as usize, label & ((1 << 48) - 1));
                             if number <= last[sender] {
-                                return Err(format!("{number} of sender {sender} after {}", last[sender]).into());
+                                return Err(
+                                    format!("{number} of sender {sender} after {}", last[sender]).into()
+                                );
                             }
                             last[sender] = number;
                         }
@@ -92,7 +94,8 @@ fn measure(bus: &dyn Bus, load: &Load) -> Outcome<f64> {
             .map(|(sender, id)| {
                 scope.spawn(move || -> Outcome<()> {
                     let (mut random, mut number) = (Random::new(sender as u64), 0);
-                    let (options, mut messages) = (SendOptions::default(), Vec::with_capacity(load.send_batch));
+                    let (options, mut messages) =
+                        (SendOptions::default(), Vec::with_capacity(load.send_batch));
                     while !stop.load(Relaxed) {
                         messages.clear();
                         messages.extend((0..load.send_batch as u64).map(|i| body(sender, number + i + 1)));
@@ -138,16 +141,27 @@ fn name(table: Table) -> &'static str {
     }
 }
 
+type Section = fn(&mut Run) -> Outcome<()>;
+
 struct Run {
     seconds: f64,
     figures: Vec<Value>,
 }
 
 impl Run {
-    fn add(&mut self, what: &str, bus: &dyn Bus, senders: usize, receivers: usize, send_batch: usize) -> Outcome<()> {
+    fn add(
+        &mut self,
+        what: &str,
+        bus: &dyn Bus,
+        senders: usize,
+        receivers: usize,
+        send_batch: usize,
+    ) -> Outcome<()> {
         let load = Load { senders, receivers, send_batch, seconds: self.seconds };
         let rate = measure(bus, &load)?;
-        println!("{what:34} {senders:3} senders {receivers} receivers {send_batch:3} a send {rate:12.0} messages/s");
+        println!(
+            "{what:34} {senders:3} senders {receivers} receivers {send_batch:3} a send {rate:12.0} messages/s"
+        );
         self.figures.push(json!({
             "bus": what, "senders": senders, "receivers": receivers, "send_batch": send_batch,
             "messages_per_s": rate.round(),
@@ -177,7 +191,8 @@ fn durable(run: &mut Run) -> Outcome<()> {
     {
         for senders in [1, 4, 16, 64] {
             let options = BusOptions { durability, ..BusOptions::default() };
-            let log = options.on_log(Arc::new(LocalFiles::create(folder.join(format!("log-{mode}-{senders}")))?))?;
+            let log = options
+                .on_log(Arc::new(LocalFiles::create(folder.join(format!("log-{mode}-{senders}")))?))?;
             run.add(&format!("log, {mode}"), &*log.bus, senders, 2, 1)?;
             drop(log);
             let store = options.on_store(folder.join(format!("store-{mode}-{senders}")))?;
@@ -204,13 +219,15 @@ fn main() -> Outcome<()> {
     let seconds = argument("--seconds").map_or(Ok(0.5), |text| text.parse())?;
     let only = argument("--only");
     let mut run = Run { seconds, figures: Vec::new() };
-    let sections: [(&str, fn(&mut Run) -> Outcome<()>); 3] =
-        [("memory", memory), ("durable", durable), ("network", network)];
+    let sections: [(&str, Section); 3] = [("memory", memory), ("durable", durable), ("network", network)];
     for (name, section) in sections {
         if only.as_deref().is_none_or(|only| only == name) {
             section(&mut run)?;
         }
     }
-    recording::record("message bus throughput, 8-byte messages, receive in batches of 64 and delete", json!(run.figures))?;
+    recording::record(
+        "message bus throughput, 8-byte messages, receive in batches of 64 and delete",
+        json!(run.figures),
+    )?;
     Ok(())
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use types::Result;
 
-use crate::message::{
-    CancelToken, ClientId, Message, MessageType, Priority, Receipt, Received, Timestamp,
-};
+use crate::message::{CancelToken, ClientId, Message, MessageType, Priority, Receipt, Received, Timestamp};
 
 /// A message bus. Every call is a transaction: it happens as a whole, at one moment between its begin and its end, or
 /// (when it gives an error) not at all. The one exception is an error with state `IoError` or `ConnectionFailure`: there

@@ -244,8 +244,13 @@ mod tests {
             serial,
         };
         let never = Timestamp::NEVER.0;
-        let ordered =
-            [receipt(9, never, 7), receipt(5, 10, 9), receipt(5, 11, 1), receipt(5, never, 2), receipt(1, 1, 0)];
+        let ordered = [
+            receipt(9, never, 7),
+            receipt(5, 10, 9),
+            receipt(5, 11, 1),
+            receipt(5, never, 2),
+            receipt(1, 1, 0),
+        ];
         assert!(ordered.is_sorted());
     }
 }

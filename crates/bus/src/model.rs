@@ -10,7 +10,8 @@ use crate::memory::MemoryBus;
 use crate::state::State;
 use crate::table::{ClientTable, LockedTable, VersionedTable};
 use crate::{
-    Address, Bus, ClientId, Disconnect, Message, MessageType, ReceiveOptions, Role, SendOptions, Wait, receipts,
+    Address, Bus, ClientId, Disconnect, Message, MessageType, ReceiveOptions, Role, SendOptions, Wait,
+    receipts,
 };
 
 const KIND: MessageType = MessageType(1);
@@ -43,7 +44,9 @@ fn a_waiter_is_woken<T: ClientTable>() {
         let (bus, ids) = bus::<T>(2);
         let (theirs, to) = (bus.clone(), ids[1]);
         let sender = loom::thread::spawn(move || {
-            theirs.send(ids[0], Address::Clients(&[to]), &[Message::new(KIND, &[7])], &SendOptions::default()).unwrap();
+            theirs
+                .send(ids[0], Address::Clients(&[to]), &[Message::new(KIND, &[7])], &SendOptions::default())
+                .unwrap();
         });
         let mut got = Vec::new();
         bus.receive(to, &ReceiveOptions::batch(1).waiting(Wait::Forever), &mut got).unwrap();
@@ -60,8 +63,12 @@ fn a_disconnect_loses_nothing<T: ClientTable>() {
         let (bus, ids) = bus::<T>(2);
         let (theirs, to) = (bus.clone(), ids[1]);
         let sender = loom::thread::spawn(move || {
-            let sent =
-                theirs.send(ids[0], Address::Clients(&[to]), &[Message::new(KIND, &[7])], &SendOptions::default());
+            let sent = theirs.send(
+                ids[0],
+                Address::Clients(&[to]),
+                &[Message::new(KIND, &[7])],
+                &SendOptions::default(),
+            );
             sent.map(drop).map_err(|error| error.state())
         });
         let gone = bus.disconnect(to, Disconnect::IfEmpty).map_err(|error| error.state());
@@ -87,7 +94,8 @@ fn broadcasts_have_one_order<T: ClientTable>() {
         let other = loom::thread::spawn(move || {
             theirs.send(from, Address::Any, &[Message::new(KIND, &[2])], &how).unwrap();
         });
-        bus.send(ids[0], Address::Clients(&[ids[1], ids[0]]), &[Message::new(KIND, &[1])], &everybody).unwrap();
+        bus.send(ids[0], Address::Clients(&[ids[1], ids[0]]), &[Message::new(KIND, &[1])], &everybody)
+            .unwrap();
         other.join().unwrap();
         let order = numbers(&*bus, ids[0]);
         assert_eq!((order.len(), &order), (2, &numbers(&*bus, ids[1])));

@@ -107,7 +107,9 @@ impl BusOptions {
     fn bus(&self, state: State, journal: Option<Arc<dyn Journal>>) -> Arc<dyn Bus> {
         match self.table {
             Table::Locked => Arc::new(MemoryBus::<LockedTable>::new(state, self.clock.clone(), journal)),
-            Table::Versioned => Arc::new(MemoryBus::<VersionedTable>::new(state, self.clock.clone(), journal)),
+            Table::Versioned => {
+                Arc::new(MemoryBus::<VersionedTable>::new(state, self.clock.clone(), journal))
+            }
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::message::{Priority, Received, Receipt, Stored, Timestamp};
+use crate::message::{Priority, Receipt, Received, Stored, Timestamp};
 
 /// Below so many gaps closing them up is not worth it.
 const GAPS_MIN: usize = 64;
@@ -111,7 +111,8 @@ impl Queue {
             }
             let priority = lane.priority;
             let timed = lane.timed.iter().map(|((deadline, serial), m)| (*deadline, *serial, m));
-            let fifo = lane.fifo.iter().filter_map(|(serial, m)| Some((Timestamp::NEVER, *serial, m.as_ref()?)));
+            let fifo =
+                lane.fifo.iter().filter_map(|(serial, m)| Some((Timestamp::NEVER, *serial, m.as_ref()?)));
             for (deadline, serial, message) in timed.chain(fifo).take(left) {
                 into.push(Received::new(Receipt { serial, deadline, priority }, message.clone()));
                 left -= 1;
@@ -237,7 +238,10 @@ mod tests {
                     }
                     7 => {
                         let now = Timestamp(random.below(40));
-                        assert_eq!(queue.expire(now).len(), list.iter().filter(|r| r.deadline <= now).count());
+                        assert_eq!(
+                            queue.expire(now).len(),
+                            list.iter().filter(|r| r.deadline <= now).count()
+                        );
                         list.retain(|r| r.deadline > now);
                     }
                     8 => {
@@ -255,10 +259,10 @@ mod tests {
                     list.iter().filter(|r| r.priority >= minimum).take(10).copied().collect();
                 assert_eq!(crate::receipts(&all), expected);
                 assert!(all.iter().all(|m| m.body.as_slice() == m.receipt.serial.to_le_bytes()));
-                assert_eq!((queue.len(), queue.has_deadlines()), (
-                    list.len(),
-                    list.iter().any(|r| r.deadline != Timestamp::NEVER)
-                ));
+                assert_eq!(
+                    (queue.len(), queue.has_deadlines()),
+                    (list.len(), list.iter().any(|r| r.deadline != Timestamp::NEVER))
+                );
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use types::{Error, SqlState};
 
-use crate::message::{ClientId, MessageType};
 use crate::Role;
+use crate::message::{ClientId, MessageType};
 
 pub(crate) fn unknown_client(client: ClientId) -> Error {
     Error::new(SqlState::UndefinedObject, format!("{client} is not connected to the bus"))

@@ -19,7 +19,10 @@ pub(crate) enum Change {
     /// Deleted, cancelled or expired copies.
     Remove(Vec<(ClientId, Receipt)>),
     /// Numbers that are taken though nothing has them any more.
-    Counters { next_client: u64, next_serial: u64 },
+    Counters {
+        next_client: u64,
+        next_serial: u64,
+    },
 }
 
 /// Messages on their way.
@@ -41,7 +44,10 @@ pub(crate) struct Header {
 
 impl Header {
     /// The messages as they lie in each queue.
-    pub(crate) fn copies<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = (Receipt, Stored)> + 'a {
+    pub(crate) fn copies<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = (Receipt, Stored)> + 'a {
         messages.iter().zip(self.first.serial..).map(|(message, serial)| {
             let stored = Stored {
                 sender: self.sender,
@@ -296,7 +302,7 @@ mod tests {
                 },
                 recipients: clients(random),
                 messages: (0..random.below(4))
-                    .map(|i| Message::new(kind, &vec![i as u8; random.below(40) as usize]))
+                    .map(|i| Message::new(kind, vec![i as u8; random.below(40) as usize]))
                     .collect(),
             }),
         }

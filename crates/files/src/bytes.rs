@@ -52,11 +52,7 @@ impl ByteWriter {
             write(self, value);
         }
     }
-    pub fn list<T>(
-        &mut self,
-        items: impl ExactSizeIterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T),
-    ) {
+    pub fn list<T>(&mut self, items: impl ExactSizeIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
         self.u64(items.len() as u64);
         items.for_each(|item| write(self, item));
     }
@@ -139,10 +135,7 @@ impl<'a> ByteReader<'a> {
         self.list(|r| Ok(r.u32()? as usize))
     }
     /// Calls `read` with each field's number and bytes, to the end of the fields.
-    pub fn fields(
-        &mut self,
-        mut read: impl FnMut(u8, &mut ByteReader<'a>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn fields(&mut self, mut read: impl FnMut(u8, &mut ByteReader<'a>) -> Result<()>) -> Result<()> {
         loop {
             let number = self.u8()?;
             if number == 0 {

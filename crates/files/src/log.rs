@@ -214,9 +214,9 @@ fn no_more(owner: &str, cause: &Error) -> Error {
 
 fn unknown_outcome(owner: &str, cause: &Error) -> Error {
     let message = format!("the transaction could not be made durable: {}", cause.message());
-    Error::new(SqlState::IoError, message)
-        .with_detail("nobody can tell whether it is on the disk")
-        .with_hint(format!("the {owner} takes no changes until it is opened again, which shows what was kept"))
+    Error::new(SqlState::IoError, message).with_detail("nobody can tell whether it is on the disk").with_hint(
+        format!("the {owner} takes no changes until it is opened again, which shows what was kept"),
+    )
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ fn machine() -> Value {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
+    let kib = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse().ok());
     json!({
         "cpu": model.map_or("unknown", |(_, name)| name.trim()),
         "threads": std::thread::available_parallelism().map_or(1, usize::from),

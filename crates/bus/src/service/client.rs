@@ -13,8 +13,8 @@ use super::BYTES_MAX;
 use super::codec::BytesCodec;
 use super::wire::{
     CancelRequest, Client, Count, DeleteRequest, DisconnectRequest, Nothing, ReceiveReply, ReceiveRequest,
-    RegisterRequest, SERVICE, SendReply, SendRequest, WAIT_MAX, WireError, WireMessage, WireReceipt, WireToken,
-    error_from_wire,
+    RegisterRequest, SERVICE, SendReply, SendRequest, WAIT_MAX, WireError, WireMessage, WireReceipt,
+    WireToken, error_from_wire,
 };
 use crate::bus::{Address, Bus, Disconnect, ReceiveOptions, Role, Scope, SendOptions, Sent, Wait};
 use crate::message::{CancelToken, ClientId, Message, MessageType, Receipt, Received};
@@ -45,7 +45,9 @@ impl RemoteBus {
             .thread_name("bus-client")
             .enable_all()
             .build()
-            .map_err(|error| Error::new(SqlState::IoError, format!("the message bus cannot start a thread: {error}")))?;
+            .map_err(|error| {
+                Error::new(SqlState::IoError, format!("the message bus cannot start a thread: {error}"))
+            })?;
         let entered = runtime.enter();
         let channel = endpoint.tcp_nodelay(true).connect_timeout(CONNECT_MAX).connect_lazy();
         drop(entered);
@@ -59,7 +61,12 @@ impl RemoteBus {
         self
     }
 
-    fn call<A: prost::Message + Default>(&self, method: &str, request: &impl prost::Message, wait: Duration) -> Result<A> {
+    fn call<A: prost::Message + Default>(
+        &self,
+        method: &str,
+        request: &impl prost::Message,
+        wait: Duration,
+    ) -> Result<A> {
         let path = http::uri::PathAndQuery::try_from(format!("/{SERVICE}/{method}"))
             .map_err(|error| Error::internal(format!("a method of the message bus: {error}")))?;
         let mut grpc = Grpc::new(self.channel.clone())
@@ -81,9 +88,12 @@ impl RemoteBus {
     }
 
     fn unreachable(&self, why: &str) -> Error {
-        Error::new(SqlState::ConnectionFailure, format!("the message bus at {} does not answer: {why}", self.address))
-            .with_detail("nobody can tell whether the call was done")
-            .with_hint("ask again when the server is back; a send may then happen twice")
+        Error::new(
+            SqlState::ConnectionFailure,
+            format!("the message bus at {} does not answer: {why}", self.address),
+        )
+        .with_detail("nobody can tell whether the call was done")
+        .with_hint("ask again when the server is back; a send may then happen twice")
     }
 
     fn error(&self, status: &Status) -> Error {
@@ -160,7 +170,8 @@ impl Bus for RemoteBus {
             Wait::Forever => None,
         };
         loop {
-            let left = until.map_or(WAIT_MAX, |until| until.saturating_duration_since(Instant::now()).min(WAIT_MAX));
+            let left =
+                until.map_or(WAIT_MAX, |until| until.saturating_duration_since(Instant::now()).min(WAIT_MAX));
             let request = ReceiveRequest {
                 client: client.0,
                 limit: options.limit as u64,

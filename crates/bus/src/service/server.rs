@@ -49,7 +49,8 @@ impl Server {
             .build()
             .map_err(|error| failed("start its threads", error))?;
         let entered = runtime.enter();
-        let incoming = TcpIncoming::bind(address).map_err(|error| failed(&format!("listen at {address}"), error))?;
+        let incoming =
+            TcpIncoming::bind(address).map_err(|error| failed(&format!("listen at {address}"), error))?;
         let address = incoming.local_addr().map_err(|error| failed("learn its address", error))?;
         drop(entered);
         let (stop, stopped) = oneshot::channel::<()>();

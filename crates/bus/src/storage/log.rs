@@ -61,7 +61,8 @@ impl LogJournal {
     /// Opens the bus in these files, or makes one.
     pub(crate) fn open(files: Arc<dyn FileManager>, options: LogOptions) -> Result<(LogJournal, State, u64)> {
         let lock = files.lock("bus-lock", &Owner::this_process())?;
-        let Recovered { id, state, snapshot, log, writer, last_record, torn_bytes } = recovery::open(&*files)?;
+        let Recovered { id, state, snapshot, log, writer, last_record, torn_bytes } =
+            recovery::open(&*files)?;
         let shared = Arc::new(Shared {
             log: Log::new(writer, last_record, "message bus")?,
             files,

@@ -12,7 +12,9 @@
 use std::collections::BTreeSet;
 
 use files::bytes::{ByteReader, ByteWriter};
-use files::log_format::{DatabaseId, HEADER_BYTES, check_header, damaged, header, new_id, newer_version, scan};
+use files::log_format::{
+    DatabaseId, HEADER_BYTES, check_header, damaged, header, new_id, newer_version, scan,
+};
 use files::{FileManager, FileWriter, UNFINISHED, read_all, write_whole};
 use types::Result;
 
@@ -97,7 +99,13 @@ fn read_snapshot(files: &dyn FileManager, number: u64) -> Result<(DatabaseId, u6
 }
 
 /// What a log does to a state. Returns the records, where the last one ends, and how many bytes lie behind.
-fn read_log(bytes: &[u8], id: &DatabaseId, number: u64, first: u64, state: &mut State) -> Result<(u64, usize, usize)> {
+fn read_log(
+    bytes: &[u8],
+    id: &DatabaseId,
+    number: u64,
+    first: u64,
+    state: &mut State,
+) -> Result<(u64, usize, usize)> {
     let name = log_name(number);
     check_header(bytes, &name, id, number)?;
     let scan = scan(bytes, &name, first)?;
@@ -173,7 +181,9 @@ pub(super) fn open(files: &dyn FileManager) -> Result<Recovered> {
         read.push((*number, read_all(files, &log_name(*number))?));
     }
     // Begun, and never used: nothing was written to it before the one before was whole.
-    while let Some((number, bytes)) = read.last().filter(|(n, bytes)| *n > snapshot && bytes.len() <= HEADER_BYTES) {
+    while let Some((number, bytes)) =
+        read.last().filter(|(n, bytes)| *n > snapshot && bytes.len() <= HEADER_BYTES)
+    {
         if bytes.len() == HEADER_BYTES {
             check_header(bytes, &log_name(*number), &id, *number)?;
         }

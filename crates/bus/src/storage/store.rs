@@ -15,7 +15,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use redb::{Database, Durability as Commit, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
+use redb::{
+    Database, Durability as Commit, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
 use types::{Error, Result, SqlState};
 
 use super::{Background, Journal};
@@ -74,8 +76,9 @@ fn failed(place: &str, error: impl Into<redb::Error>) -> Error {
     let message = format!("the store of the message bus at \"{place}\": {error}");
     match error {
         redb::Error::Corrupted(_) => Error::new(SqlState::DataCorrupted, message),
-        redb::Error::DatabaseAlreadyOpen => Error::new(SqlState::LockNotAvailable, message)
-            .with_hint("close it where it is open"),
+        redb::Error::DatabaseAlreadyOpen => {
+            Error::new(SqlState::LockNotAvailable, message).with_hint("close it where it is open")
+        }
         _ => Error::new(SqlState::IoError, message),
     }
 }
@@ -195,13 +198,15 @@ impl Shared {
         state.clients = clients.into_iter().map(|id| (ClientId(id), ClientState::default())).collect();
         for (client, role, kind) in types {
             let role = if role == 0 { Role::Sender } else { Role::Receiver };
-            let client = state.clients.get_mut(&ClientId(client)).ok_or_else(|| wrong("types of no client"))?;
+            let client =
+                state.clients.get_mut(&ClientId(client)).ok_or_else(|| wrong("types of no client"))?;
             client.roles.insert((role, MessageType(kind)));
         }
         for ((client, priority, deadline, serial), stored) in queued {
             let priority = Priority(u8::MAX - priority);
             let receipt = Receipt { serial, deadline: Timestamp(deadline), priority };
-            let client = state.clients.get_mut(&ClientId(client)).ok_or_else(|| wrong("messages of no client"))?;
+            let client =
+                state.clients.get_mut(&ClientId(client)).ok_or_else(|| wrong("messages of no client"))?;
             client.queue.insert(receipt, stored?);
         }
         Ok(state)
@@ -276,9 +281,12 @@ impl Journal for StoreJournal {
         let shared = &*self.shared;
         let mut queue = shared.queue();
         if let Some(error) = &queue.failed {
-            return Err(Error::new(SqlState::ReadOnly, "the message bus takes no changes after its store failed")
-                .with_detail(error.message().to_owned())
-                .with_hint("open it again, when the disk is well"));
+            return Err(Error::new(
+                SqlState::ReadOnly,
+                "the message bus takes no changes after its store failed",
+            )
+            .with_detail(error.message().to_owned())
+            .with_hint("open it again, when the disk is well"));
         }
         queue.changes.push(change);
         queue.recorded += 1;

@@ -122,7 +122,9 @@ mod tests {
             assert!(table.allow(ClientId(id), Role::Receiver, kind));
         }
         (0..30).for_each(|kind| assert!(table.allow(ClientId(4), Role::Sender, MessageType(kind * 7 % 30))));
-        let ids = |table: &T| table.view().with_receivers(kind, |all| all.iter().map(|c| c.id.0).collect::<Vec<_>>());
+        let ids = |table: &T| {
+            table.view().with_receivers(kind, |all| all.iter().map(|c| c.id.0).collect::<Vec<_>>())
+        };
         assert_eq!(ids(&table), [4, 9, 17]);
         let view = table.view();
         assert!(view.allows(ClientId(4), Role::Sender, MessageType(29)));

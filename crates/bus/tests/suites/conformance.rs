@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bus::{
-    Address, Bus, ClientId, Disconnect, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope,
-    SendOptions, Sent, Timestamp, Wait, receipts,
+    Address, Bus, ClientId, Disconnect, Message, MessageType, Priority, ReceiveOptions, Received, Role,
+    Scope, SendOptions, Sent, Timestamp, Wait, receipts,
 };
 use types::SqlState;
 
@@ -116,7 +116,8 @@ fn addresses_explicit_and_implicit_broadcast_or_not() {
     everywhere(|place| {
         let bus = place.bus();
         let clients: Vec<ClientId> = (0..3).map(|_| client(&*bus)).collect();
-        let (one, all_of_them) = (SendOptions::default(), SendOptions { broadcast: true, ..SendOptions::default() });
+        let (one, all_of_them) =
+            (SendOptions::default(), SendOptions { broadcast: true, ..SendOptions::default() });
         let pending = || clients.iter().map(|id| bus.pending(*id).unwrap()).collect::<Vec<_>>();
         let message = [Message::new(KIND, "x")];
         let a = clients[0];
@@ -253,8 +254,9 @@ fn large_messages_and_batches_go_through() {
     everywhere(|place| {
         let bus = place.bus();
         let (a, b) = (client(&*bus), client(&*bus));
-        let large: Vec<u8> = (0..5 << 20).map(|i| (i * 7 >> 3) as u8).collect();
-        bus.send(a, Address::Clients(&[b]), &[Message::new(KIND, large.clone())], &SendOptions::default()).unwrap();
+        let large: Vec<u8> = (0..5 << 20).map(|i| ((i * 7) >> 3) as u8).collect();
+        bus.send(a, Address::Clients(&[b]), &[Message::new(KIND, large.clone())], &SendOptions::default())
+            .unwrap();
         let many: Vec<Message> = (0..500u32).map(|i| Message::new(KIND, &i.to_le_bytes())).collect();
         let sent = bus.send(a, Address::Clients(&[b]), &many, &SendOptions::default()).unwrap();
         let got = all(&*bus, b);

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use bus::random::Random;
 use bus::{
-    Address, Bus, BusOptions, ClientId, Message, MessageType, ReceiveOptions, Role, SendOptions, Table, receipts,
+    Address, Bus, BusOptions, ClientId, Message, MessageType, ReceiveOptions, Role, SendOptions, Table,
+    receipts,
 };
 use files::{Fault, FaultKind, FileManager, Loss, SimulatedFiles, read_all};
 use types::SqlState;
@@ -30,7 +31,12 @@ fn options(table: Table) -> BusOptions {
 }
 
 /// Two senders, one receiver, until the power goes. The bus ends in its own time.
-fn use_until_it_fails(bus: &dyn Bus, clients: &[ClientId; 3], numbers: &mut [u64; 2], ledger: &Mutex<Ledger>) {
+fn use_until_it_fails(
+    bus: &dyn Bus,
+    clients: &[ClientId; 3],
+    numbers: &mut [u64; 2],
+    ledger: &Mutex<Ledger>,
+) {
     std::thread::scope(|scope| {
         for (sender, number) in clients[..2].iter().zip(numbers) {
             scope.spawn(move || {
@@ -91,7 +97,7 @@ fn check(bus: &dyn Bus, receiver: ClientId, ledger: &Ledger) -> Result<(), Strin
 }
 
 fn run(seed: u64) -> (usize, u64) {
-    let table = if seed % 2 == 0 { Table::Locked } else { Table::Versioned };
+    let table = if seed.is_multiple_of(2) { Table::Locked } else { Table::Versioned };
     let mut random = Random::new(seed);
     let mut files = SimulatedFiles::new(seed);
     let opened = options(table).on_log(Arc::new(files.clone())).unwrap();
@@ -112,7 +118,8 @@ fn run(seed: u64) -> (usize, u64) {
         });
         if let Ok(opened) = options(table).on_log(Arc::new(files.clone())) {
             torn += usize::from(opened.torn_bytes > 0);
-            check(&*opened.bus, clients[2], &ledger.lock().unwrap()).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            check(&*opened.bus, clients[2], &ledger.lock().unwrap())
+                .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
             checked += 1;
             use_until_it_fails(&*opened.bus, &clients, &mut numbers, &ledger);
         }
@@ -170,7 +177,10 @@ fn planted_faults_are_found() {
 fn a_disk_without_syncs_is_found_out() {
     let found = (0..40).any(|seed| {
         let files = SimulatedFiles::new(seed);
-        let slow = BusOptions { durability: bus::Durability::Asynchronous { at_most: std::time::Duration::from_secs(3600) }, ..options(Table::Locked) };
+        let slow = BusOptions {
+            durability: bus::Durability::Asynchronous { at_most: std::time::Duration::from_secs(3600) },
+            ..options(Table::Locked)
+        };
         let bus = slow.on_log(Arc::new(files.clone())).unwrap().bus;
         let ids = [bus.connect().unwrap(), bus.connect().unwrap()];
         bus.register(ids[0], Role::Sender, KIND).unwrap();
@@ -196,7 +206,8 @@ fn a_full_disk_refuses_a_send_and_nothing_else() {
     let bus = options(Table::Versioned).on_log(Arc::new(files.clone())).unwrap().bus;
     let id = crate::conformance_client(&*bus, KIND);
     let message = [Message::new(KIND, "x")];
-    let full = |operation| Fault { operation: Some(operation), after: 0, kind: FaultKind::DiskFull, lasting: false };
+    let full =
+        |operation| Fault { operation: Some(operation), after: 0, kind: FaultKind::DiskFull, lasting: false };
     files.inject(full(files::Operation::Write));
     let error = bus.send(id, Address::Any, &message, &SendOptions::default()).unwrap_err();
     assert_eq!((error.state(), bus.pending(id).unwrap()), (SqlState::DiskFull, 0));
@@ -221,7 +232,10 @@ fn damaged_files_are_refused_or_cut() {
     }
     drop(bus);
     let names: Vec<String> = files.list("").unwrap().into_iter().map(|file| file.name).collect();
-    assert!(names.iter().any(|name| name.starts_with("bus-snapshot-") && name != "bus-snapshot-1"), "{names:?}");
+    assert!(
+        names.iter().any(|name| name.starts_with("bus-snapshot-") && name != "bus-snapshot-1"),
+        "{names:?}"
+    );
     let contents: Vec<(String, Vec<u8>)> =
         names.into_iter().map(|name| (name.clone(), read_all(&files, &name).unwrap())).collect();
     let mut random = Random::new(2);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bus::random::Random;
 use bus::{
-    Address, Bus, CancelToken, ClientId, Disconnect, Message, MessageType, Priority, ReceiveOptions, Receipt, Role,
-    Scope, SendOptions, Timestamp,
+    Address, Bus, CancelToken, ClientId, Disconnect, Message, MessageType, Priority, Receipt, ReceiveOptions,
+    Role, Scope, SendOptions, Timestamp,
 };
 use files::Loss;
 use types::{Result, SqlState};
@@ -96,18 +96,23 @@ impl History {
                 }
             }
             3 => {
-                let how = [Disconnect::Always, Disconnect::IfEmpty, Disconnect::IfEmpty][self.random.below(3) as usize];
+                let how = [Disconnect::Always, Disconnect::IfEmpty, Disconnect::IfEmpty]
+                    [self.random.below(3) as usize];
                 assert_eq!(state(bus.disconnect(client, how)), self.reference.disconnect(client, how));
             }
             4..7 => {
                 let role = [Role::Sender, Role::Receiver][self.random.below(2) as usize];
                 let kind = MessageType(self.random.below(3) as u32);
-                assert_eq!(state(bus.register(client, role, kind)), self.reference.register(client, role, kind));
+                assert_eq!(
+                    state(bus.register(client, role, kind)),
+                    self.reference.register(client, role, kind)
+                );
             }
             7..20 => self.send(&*bus, client),
             20..27 => {
                 let delete = self.random.below(3) == 0;
-                let (limit, minimum) = (self.random.below(6) as usize, Priority(self.random.below(3) as u8 * 100));
+                let (limit, minimum) =
+                    (self.random.below(6) as usize, Priority(self.random.below(3) as u8 * 100));
                 let mut options = ReceiveOptions::batch(limit).at_least(minimum);
                 options.delete = delete;
                 let mut into = Vec::new();
@@ -122,7 +127,9 @@ impl History {
                 let mut receipts: Vec<Receipt> =
                     (0..count).filter_map(|_| Self::pick(&mut self.random, &self.receipts)).collect();
                 if let Ok(queue) = self.reference.queue(client) {
-                    receipts.extend(queue.iter().take(self.random.below(3) as usize).map(|(receipt, ..)| *receipt));
+                    receipts.extend(
+                        queue.iter().take(self.random.below(3) as usize).map(|(receipt, ..)| *receipt),
+                    );
                 }
                 receipts.sort();
                 receipts.dedup();
@@ -178,7 +185,8 @@ impl History {
         let messages: Vec<Message> = (0..[1, 1, 1, 2, 5, 0][random.below(6) as usize])
             .map(|_| Message::new(kind(random), vec![random.next() as u8; random.below(60) as usize]))
             .collect();
-        let listed: Vec<ClientId> = (0..random.below(4)).filter_map(|_| Self::pick(random, &self.known)).collect();
+        let listed: Vec<ClientId> =
+            (0..random.below(4)).filter_map(|_| Self::pick(random, &self.known)).collect();
         let address = if random.below(2) == 0 { Address::Any } else { Address::Clients(&listed) };
         let options = SendOptions {
             priority: Priority([128, 128, 0, 200][random.below(4) as usize]),
@@ -187,8 +195,7 @@ impl History {
             cancellable: random.below(3) == 0,
         };
         let expected = self.reference.recipients(sender, address, &messages);
-        let pending =
-            |id: &ClientId| (*id, bus.pending(*id).unwrap());
+        let pending = |id: &ClientId| (*id, bus.pending(*id).unwrap());
         let before: Vec<(ClientId, usize)> = expected.iter().flatten().map(pending).collect();
         let sent = state(bus.send(sender, address, &messages, &options));
         let (mut to, sent) = match (expected, sent) {
@@ -236,9 +243,16 @@ impl History {
         } else {
             let known = &self.known;
             let kept = self.before.iter_mut().rposition(|state| expected(state, known) == found);
-            let at = kept.unwrap_or_else(|| panic!("no prefix of the history: {found:?}\n{:?}", self.before.back()));
+            let at = kept
+                .unwrap_or_else(|| panic!("no prefix of the history: {found:?}\n{:?}", self.before.back()));
             self.lost += usize::from(at + 1 < self.before.len());
             self.reference = self.before[at].clone();
+            // Nobody sees registrations: the latest state that fits may have some that are lost.
+            for (id, client) in &self.reference.clients {
+                for (role, kind) in &client.roles {
+                    self.place.bus().register(*id, *role, *kind).unwrap();
+                }
+            }
         }
         // What did not come back is nobody's; and lost numbers may be given again.
         let alive: BTreeSet<ClientId> = self.reference.clients.keys().copied().collect();

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bus::{
-    Address, CancelToken, ClientId, Disconnect, Message, MessageType, Priority, Receipt, Role, Scope, SendOptions,
-    Timestamp,
+    Address, CancelToken, ClientId, Disconnect, Message, MessageType, Priority, Receipt, Role, Scope,
+    SendOptions, Timestamp,
 };
 use types::SqlState;
 
@@ -17,7 +17,7 @@ pub struct Reference {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    roles: BTreeSet<(Role, MessageType)>,
+    pub roles: BTreeSet<(Role, MessageType)>,
     queue: Vec<Copy>,
 }
 
@@ -86,18 +86,34 @@ impl Reference {
         }
     }
 
-    pub fn push(&mut self, sender: ClientId, to: &[ClientId], messages: &[Message], serial: u64, how: &SendOptions) {
+    pub fn push(
+        &mut self,
+        sender: ClientId,
+        to: &[ClientId],
+        messages: &[Message],
+        serial: u64,
+        how: &SendOptions,
+    ) {
         for id in to {
             for (message, serial) in messages.iter().zip(serial..) {
-                let receipt =
-                    Receipt { serial, priority: how.priority, deadline: how.deadline.unwrap_or(Timestamp::NEVER) };
+                let receipt = Receipt {
+                    serial,
+                    priority: how.priority,
+                    deadline: how.deadline.unwrap_or(Timestamp::NEVER),
+                };
                 let copy = (receipt, sender, message.kind, message.body.to_vec());
                 self.clients.get_mut(id).unwrap().queue.push(copy);
             }
         }
     }
 
-    pub fn receive(&mut self, id: ClientId, limit: usize, minimum: Priority, delete: bool) -> Refused<Vec<Copy>> {
+    pub fn receive(
+        &mut self,
+        id: ClientId,
+        limit: usize,
+        minimum: Priority,
+        delete: bool,
+    ) -> Refused<Vec<Copy>> {
         let queue = self.queue(id)?;
         let got: Vec<Copy> =
             queue.iter().filter(|(receipt, ..)| receipt.priority >= minimum).take(limit).cloned().collect();

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bus::random::Random;
 use bus::{
-    Address, Bus, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope, SendOptions,
-    Wait, receipts,
+    Address, Bus, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role, Scope,
+    SendOptions, Wait, receipts,
 };
 
 use crate::tiers::{Place, Tier};
@@ -23,7 +23,7 @@ fn label(message: &Received) -> Label {
 }
 
 fn message(sender: ClientId, number: u64) -> Message {
-    Message::new(KIND, &[sender.0.to_le_bytes(), number.to_le_bytes()].concat())
+    Message::new(KIND, [sender.0.to_le_bytes(), number.to_le_bytes()].concat())
 }
 
 /// What one receiver saw, in order, checked as it comes.
@@ -52,8 +52,8 @@ fn receive_all(bus: &dyn Bus, id: ClientId, seed: u64, senders: &AtomicUsize) ->
     loop {
         // Looked at before the queue: when no sender was left then, an empty queue stays empty.
         let over = senders.load(SeqCst) == 0;
-        let mut options =
-            ReceiveOptions::batch(1 + random.below(40) as usize).waiting(Wait::AtMost(Duration::from_millis(2)));
+        let mut options = ReceiveOptions::batch(1 + random.below(40) as usize)
+            .waiting(Wait::AtMost(Duration::from_millis(2)));
         if random.below(4) == 0 {
             options = options.at_least(Priority(100));
         }
@@ -172,7 +172,8 @@ fn causes_come_before_effects() {
         let bus = &*place.bus();
         let ids: Vec<ClientId> = (0..3).map(|_| crate::conformance_client(bus, KIND)).collect();
         let (a, b, c) = (ids[0], ids[1], ids[2]);
-        let rounds = if tier.remote || !matches!(tier.storage, crate::tiers::Storage::None) { 30 } else { 500 };
+        let rounds =
+            if tier.remote || !matches!(tier.storage, crate::tiers::Storage::None) { 30 } else { 500 };
         let wait = ReceiveOptions::batch(1).waiting(Wait::Forever).deleting();
         let how = SendOptions::default();
         std::thread::scope(|scope| {

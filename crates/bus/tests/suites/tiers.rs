@@ -27,8 +27,13 @@ pub struct Tier {
 
 impl Tier {
     pub fn all() -> Vec<Tier> {
-        let storages =
-            [Storage::None, Storage::Log, Storage::LogAsynchronous, Storage::Store, Storage::StoreAsynchronous];
+        let storages = [
+            Storage::None,
+            Storage::Log,
+            Storage::LogAsynchronous,
+            Storage::Store,
+            Storage::StoreAsynchronous,
+        ];
         let mut all = Vec::new();
         for table in [Table::Locked, Table::Versioned] {
             for storage in storages {
