@@ -103,7 +103,7 @@ fn measure(bus: &dyn Bus, load: &Load) -> Outcome<f64> {
                         let one = to[random.below(to.len() as u64) as usize];
                         bus.send(*id, Address::Clients(&[one]), &messages, &options)?;
                         let all = sent.fetch_add(load.send_batch as u64, Relaxed);
-                        while all.saturating_sub(received.load(Relaxed)) > AHEAD_MAX {
+                        while all.saturating_sub(received.load(Relaxed)) > AHEAD_MAX && !stop.load(Relaxed) {
                             std::thread::yield_now();
                         }
                     }
@@ -140,6 +140,8 @@ fn name(table: Table) -> &'static str {
         Table::Versioned => "versions",
     }
 }
+
+type Section = fn(&mut Run) -> Outcome<()>;
 
 struct Run {
     seconds: f64,
@@ -217,8 +219,7 @@ fn main() -> Outcome<()> {
     let seconds = argument("--seconds").map_or(Ok(0.5), |text| text.parse())?;
     let only = argument("--only");
     let mut run = Run { seconds, figures: Vec::new() };
-    let sections: [(&str, fn(&mut Run) -> Outcome<()>); 3] =
-        [("memory", memory), ("durable", durable), ("network", network)];
+    let sections: [(&str, Section); 3] = [("memory", memory), ("durable", durable), ("network", network)];
     for (name, section) in sections {
         if only.as_deref().is_none_or(|only| only == name) {
             section(&mut run)?;

@@ -11,6 +11,24 @@
 //! The bus always works in memory; storage keeps it durable, and is read only when it is opened. What every combination
 //! promises stands at [`Bus`]; one suite of tests holds them all to it (`tests/`).
 //!
+//! ```
+//! use bus::{Address, BusOptions, Message, MessageType, ReceiveOptions, Role, SendOptions, Wait, receipts};
+//!
+//! # fn main() -> types::Result<()> {
+//! let bus = BusOptions::default().in_memory();
+//! let (client, server) = (bus.connect()?, bus.connect()?);
+//! let search = MessageType(1);
+//! bus.register(client, Role::Sender, search)?;
+//! bus.register(server, Role::Receiver, search)?;
+//! bus.send(client, Address::Any, &[Message::new(search, "keyword")], &SendOptions::default())?;
+//! let mut requests = Vec::new();
+//! bus.receive(server, &ReceiveOptions::batch(64).waiting(Wait::Forever), &mut requests)?;
+//! assert_eq!(requests[0].body.as_slice(), b"keyword");
+//! // When the work is done; before, they would come again.
+//! assert_eq!(bus.delete(server, &receipts(&requests))?, 1);
+//! # Ok(())
+//! # }
+//! ```
 //! The bus knows no query, plan or block: messages are bytes.
 #![forbid(unsafe_code)]
 

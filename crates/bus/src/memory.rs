@@ -431,6 +431,7 @@ impl<T: ClientTable> Bus for MemoryBus<T> {
         let view = self.table.view();
         let client = view.client(id).ok_or_else(|| refusal::unknown_client(id))?;
         let mut inbox = client.lock();
+        self.expire(id, &mut inbox);
         Ok(receipts.iter().filter(|receipt| inbox.queue.remove(receipt).is_some()).count())
     }
 
@@ -451,8 +452,11 @@ impl<T: ClientTable> Bus for MemoryBus<T> {
         }
         let view = self.table.view();
         let removed = copies().filter(|(recipient, receipt)| {
-            let client = view.client(*recipient);
-            client.is_some_and(|client| client.lock().queue.remove(receipt).is_some())
+            view.client(*recipient).is_some_and(|client| {
+                let mut inbox = client.lock();
+                self.expire(*recipient, &mut inbox);
+                inbox.queue.remove(receipt).is_some()
+            })
         });
         Ok(removed.count())
     }

@@ -7,6 +7,7 @@ impl Random {
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

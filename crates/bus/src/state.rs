@@ -302,7 +302,7 @@ mod tests {
                 },
                 recipients: clients(random),
                 messages: (0..random.below(4))
-                    .map(|i| Message::new(kind, &vec![i as u8; random.below(40) as usize]))
+                    .map(|i| Message::new(kind, vec![i as u8; random.below(40) as usize]))
                     .collect(),
             }),
         }

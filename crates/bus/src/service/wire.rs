@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::Message as _;
 use types::{Error, Result, SqlState};
 
 use crate::bus::{Address, Bus, Disconnect, ReceiveOptions, Role, Scope, SendOptions, Wait};
@@ -373,6 +372,8 @@ pub(super) fn error_from_wire(wire: WireError) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use prost::Message as _;
+
     use super::*;
     use crate::BusOptions;
     use crate::random::Random;
@@ -389,7 +390,8 @@ mod tests {
             let client = random.below(12);
             let receipt = WireReceipt { serial: random.below(99), deadline_us: u64::MAX, priority: 128 };
             let recipients: Vec<u64> = (0..random.below(3)).map(|_| random.below(12)).collect();
-            let token = WireToken { receipt: Some(receipt), sender: client, recipients: recipients.clone() };
+            let token =
+                WireToken { receipt: Some(receipt.clone()), sender: client, recipients: recipients.clone() };
             let method = METHODS[random.below(9) as usize];
             let message = WireMessage { message_type: random.below(3) as u32, body: vec![1; 30] };
             let mut bytes = match method {

@@ -190,10 +190,13 @@ pub(super) fn open(files: &dyn FileManager) -> Result<Recovered> {
         files.remove(&log_name(*number))?;
         read.pop();
     }
-    if read.is_empty() || (read.len() == 1 && read[0].1.len() < HEADER_BYTES) {
-        let log = read.first().map_or(snapshot, |(number, _)| *number);
-        let writer = new_log(files, &id, log)?;
-        return Ok(Recovered { id, state, snapshot, log, writer, last_record, torn_bytes: 0 });
+    // Only the first snapshot is written before its log.
+    if snapshot == 1 && read.iter().all(|(_, bytes)| bytes.len() < HEADER_BYTES) {
+        let writer = new_log(files, &id, snapshot)?;
+        return Ok(Recovered { id, state, snapshot, log: snapshot, writer, last_record, torn_bytes: 0 });
+    }
+    if read.is_empty() {
+        return Err(damaged(&log_name(snapshot), 0, "it is missing"));
     }
     let (mut log, mut end, mut torn) = (snapshot, HEADER_BYTES, 0);
     for (position, (number, bytes)) in read.iter().enumerate() {

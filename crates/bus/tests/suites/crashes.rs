@@ -97,7 +97,7 @@ fn check(bus: &dyn Bus, receiver: ClientId, ledger: &Ledger) -> Result<(), Strin
 }
 
 fn run(seed: u64) -> (usize, u64) {
-    let table = if seed % 2 == 0 { Table::Locked } else { Table::Versioned };
+    let table = if seed.is_multiple_of(2) { Table::Locked } else { Table::Versioned };
     let mut random = Random::new(seed);
     let mut files = SimulatedFiles::new(seed);
     let opened = options(table).on_log(Arc::new(files.clone())).unwrap();

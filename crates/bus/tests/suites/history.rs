@@ -247,6 +247,12 @@ impl History {
                 .unwrap_or_else(|| panic!("no prefix of the history: {found:?}\n{:?}", self.before.back()));
             self.lost += usize::from(at + 1 < self.before.len());
             self.reference = self.before[at].clone();
+            // Nobody sees registrations: the latest state that fits may have some that are lost.
+            for (id, client) in &self.reference.clients {
+                for (role, kind) in &client.roles {
+                    self.place.bus().register(*id, *role, *kind).unwrap();
+                }
+            }
         }
         // What did not come back is nobody's; and lost numbers may be given again.
         let alive: BTreeSet<ClientId> = self.reference.clients.keys().copied().collect();

@@ -17,7 +17,7 @@ pub struct Reference {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Client {
-    roles: BTreeSet<(Role, MessageType)>,
+    pub roles: BTreeSet<(Role, MessageType)>,
     queue: Vec<Copy>,
 }
 

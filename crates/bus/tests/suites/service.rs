@@ -82,12 +82,11 @@ fn many_may_wait_at_once() {
     let server = Server::start(BusOptions::default().in_memory(), local()).unwrap();
     let remote = &RemoteBus::new(&server.address().to_string()).unwrap();
     let ids: Vec<_> = (0..40).map(|_| crate::conformance_client(remote, KIND)).collect();
+    let wait = &ReceiveOptions::batch(1).waiting(Wait::Forever).deleting();
     std::thread::scope(|scope| {
-        let wait = ReceiveOptions::batch(1).waiting(Wait::Forever).deleting();
         let waiting: Vec<_> = ids
             .iter()
             .map(|id| {
-                let wait = &wait;
                 scope.spawn(move || {
                     let mut got = Vec::new();
                     remote.receive(*id, wait, &mut got).unwrap();

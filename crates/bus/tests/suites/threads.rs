@@ -23,7 +23,7 @@ fn label(message: &Received) -> Label {
 }
 
 fn message(sender: ClientId, number: u64) -> Message {
-    Message::new(KIND, &[sender.0.to_le_bytes(), number.to_le_bytes()].concat())
+    Message::new(KIND, [sender.0.to_le_bytes(), number.to_le_bytes()].concat())
 }
 
 /// What one receiver saw, in order, checked as it comes.
@@ -84,13 +84,15 @@ fn run(tier: Tier, seed: u64, messages: u64) {
     let senders = AtomicUsize::new(from.len());
     let (mut sent, mut seen) = (BTreeMap::<ClientId, BTreeSet<Label>>::new(), BTreeMap::new());
     let mut chosen = 0;
+    let senders = &senders;
     std::thread::scope(|scope| {
-        let receiving: Vec<_> =
-            to.iter().map(|id| (*id, scope.spawn(|| receive_all(bus, *id, seed ^ id.0, &senders)))).collect();
+        let receiving: Vec<_> = to
+            .iter()
+            .map(|id| (*id, scope.spawn(move || receive_all(bus, *id, seed ^ id.0, senders))))
+            .collect();
         let sending: Vec<_> = from
             .iter()
             .map(|id| {
-                let senders = &senders;
                 scope.spawn(move || {
                     let (mut random, mut number) = (Random::new(seed * 77 + id.0), 0);
                     let mut sent: Vec<(Vec<ClientId>, Label)> = Vec::new();
