@@ -133,22 +133,22 @@ impl Replays {
     }
 
     fn count_uses(&mut self, plan: &PhysicalPlan, id: TableId, weight: f64) {
-        if let PhysicalNode::TableScan { table, columns, predicates, .. } = &plan.node {
-            if table.0 == id.0 {
-                for (at, predicate) in predicates {
-                    let Some(used) = columns.get(*at).and_then(|column| self.uses.get_mut(*column)) else {
-                        continue;
-                    };
-                    match predicate {
-                        ColumnPredicate::In(_) => used.equal += weight,
-                        ColumnPredicate::Range { low: Some(low), high: Some(high) }
-                            if low.value == high.value =>
-                        {
-                            used.equal += weight;
-                        }
-                        ColumnPredicate::Range { .. } => used.range += weight,
-                        _ => {}
+        if let PhysicalNode::TableScan { table, columns, predicates, .. } = &plan.node
+            && table.0 == id.0
+        {
+            for (at, predicate) in predicates {
+                let Some(used) = columns.get(*at).and_then(|column| self.uses.get_mut(*column)) else {
+                    continue;
+                };
+                match predicate {
+                    ColumnPredicate::In(_) => used.equal += weight,
+                    ColumnPredicate::Range { low: Some(low), high: Some(high) }
+                        if low.value == high.value =>
+                    {
+                        used.equal += weight;
                     }
+                    ColumnPredicate::Range { .. } => used.range += weight,
+                    _ => {}
                 }
             }
         }
