@@ -68,14 +68,15 @@ impl WideTable {
     }
 
     /// The nodes that the foreign keys of `fact` lead to, without places. A table that is on the way to itself is not
-    /// entered again. With `only`, other tables are not entered. `None` when there are more than `WIDE_NODES_MAX`.
+    /// entered again. With `only`, other tables are not entered. `None` when there are more than `WIDE_NODES_MAX`, or one
+    /// is gone.
     pub fn walk(snapshot: &Snapshot, fact: &Table, only: Option<&[TableId]>) -> Option<Vec<WideNode>> {
         let root =
             WideNode { table: fact.id, parent: 0, columns: vec![], referenced: vec![], places: vec![] };
         let mut nodes = vec![root];
         let mut at = 0;
         while at < nodes.len() {
-            let Some(table) = snapshot.table_by_id(nodes[at].table) else { return None };
+            let table = snapshot.table_by_id(nodes[at].table)?;
             for key in &table.foreign_keys {
                 if only.is_some_and(|only| !only.contains(&key.parent)) || on_the_way(&nodes, at, key.parent)
                 {
