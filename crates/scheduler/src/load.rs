@@ -251,7 +251,11 @@ impl LoadController {
     fn set_aside(&mut self, verdicts: &mut Vec<Verdict>) {
         // Worst first: the lowest priority, then who came last.
         let mut order: Vec<usize> = (0..self.active.len()).filter(|&at| self.active[at].counts()).collect();
-        order.sort_by_key(|&at| (self.active[at].request.priority, std::cmp::Reverse(at)));
+        // One that is alone has been kept from memory twice.
+        order.sort_by_key(|&at| {
+            let Request { alone, priority, .. } = self.active[at].request;
+            (alone, priority, std::cmp::Reverse(at))
+        });
         let holding = |active: &[Active]| active.iter().map(|a| a.held).fold(0, u64::saturating_add);
         let growing = |active: &[Active]| {
             let more =
@@ -379,7 +383,7 @@ mod tests {
         load.arrive(request(1, 1, 700_000), 0);
         load.observe(1, 700_000, 700_000);
         load.set_paused(1, true);
-        assert_eq!(load.arrive(Request { alone: true, ..request(2, 1, 0) }, 1), [Admit(2)]);
+        assert_eq!(load.arrive(request(2, 1, 0), 1), [Admit(2)]);
         load.observe(2, 200_000, 900_000);
         // It is not suspended in favour of one that does nothing.
         assert_eq!(load.look(2), []);

@@ -65,7 +65,7 @@ fn planted_faults_are_found() {
     ];
     for (fault, scenario, expected) in faults {
         let kind = std::mem::discriminant(&expected(0));
-        let found = (0..60).any(|seed| {
+        let found = (0..1000).any(|seed| {
             let outcome = World::new(seed, scenario, Some(fault)).run();
             outcome.violations.iter().any(|violation| std::mem::discriminant(violation) == kind)
         });

@@ -102,6 +102,8 @@ struct SimQuery {
     run: Option<Arc<QueryRun>>,
     stage: Stage,
     paused: bool,
+    /// It was paused some time: others are not promised the memory that it holds.
+    was_paused: bool,
     workers_max: usize,
     priority: u32,
     predicted: u64,
@@ -323,6 +325,7 @@ impl World {
             run: None,
             stage: Stage::Coming,
             paused: false,
+            was_paused: false,
             workers_max: if limited { 1 + self.random.below(2) as usize } else { workorder::WORKERS_MAX },
             priority,
             predicted,
@@ -379,7 +382,7 @@ impl World {
             }
             Event::Pause(at) => {
                 if self.queries[at].stage != Stage::Ended {
-                    self.queries[at].paused = true;
+                    (self.queries[at].paused, self.queries[at].was_paused) = (true, true);
                     if self.fault != Some(Fault::PauseIgnored)
                         && let Some(query) = &self.queries[at].query
                     {
@@ -578,7 +581,12 @@ impl World {
         busy.run.complete(busy.order, place, Some(outcome), measured);
         let held: u64 = self.queries.iter().filter_map(|q| q.query.as_ref()).map(|q| q.memory()).sum();
         if held > MEMORY && self.scenario == Scenario::Anything {
-            self.queries[at].out_of_memory = true;
+            let promised = |(other, query): (usize, &SimQuery)| {
+                other == at
+                    || !query.was_paused
+                    || query.query.as_ref().is_none_or(|query| query.memory() == 0)
+            };
+            self.queries[at].out_of_memory = self.queries.iter().enumerate().all(promised);
             busy.run.fail("out of memory".into());
         }
         self.leave(busy);
