@@ -160,7 +160,10 @@ fn a_paused_query_ends_at_its_deadline_and_gives_the_same_answer_when_it_goes_on
                 && other.query(&format!("PAUSE QUERY {id}")).is_ok()
             {
                 std::thread::sleep(Duration::from_millis(20));
-                other.query(&format!("RESUME QUERY {id}")).expect("resumes");
+                // Orders that were under way may have been its last.
+                if let Err(error) = other.query(&format!("RESUME QUERY {id}")) {
+                    assert_eq!(error.state(), SqlState::UndefinedObject, "{error}");
+                }
             }
         }
         assert_eq!(runner.join().expect("ends"), expected);

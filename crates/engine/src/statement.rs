@@ -71,7 +71,7 @@ impl Session {
         let spec = QuerySpec {
             account: Some(self.account.clone()),
             session: self.number,
-            text: Arc::from(shortened(text.trim())),
+            text: Arc::from(shortened(text.trim().trim_end_matches(';').trim_end())),
             priority: settings.priority,
             workers_max: settings.query_workers.unwrap_or(workorder::WORKERS_MAX),
             memory_max: settings.query_bytes.unwrap_or(u64::MAX),
