@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use catalog::{Catalog, Sequence, Snapshot};
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
@@ -31,10 +31,27 @@ pub(crate) struct SequenceValues(Arc<Mutex<Given>>);
 
 #[derive(Default)]
 struct Given {
-    /// By the sequence's counter.
-    values: HashMap<usize, i64>,
+    /// By the address of the sequence's counter. The reference keeps another sequence's counter from being made at an
+    /// address that is remembered here.
+    values: HashMap<usize, (Weak<AtomicI64>, i64)>,
     /// The sequence that nextval was called for last.
     last: Option<usize>,
+}
+
+impl Given {
+    fn remember(&mut self, sequence: &Sequence, value: i64) {
+        let counter = identity(sequence);
+        if !self.values.contains_key(&counter) {
+            // What is forgotten here, no snapshot knows any more.
+            let last = self.last;
+            self.values.retain(|at, (counter, _)| Some(*at) == last || counter.strong_count() > 0);
+        }
+        self.values.insert(counter, (Arc::downgrade(&sequence.next), value));
+    }
+
+    fn value(&self, counter: usize) -> Option<i64> {
+        self.values.get(&counter).map(|(_, value)| *value)
+    }
 }
 
 fn identity(sequence: &Sequence) -> usize {
@@ -102,10 +119,10 @@ impl Source {
                 Some((name, sequence)) => {
                     let numbers = take(&name, &sequence, end - row)?;
                     self.announce(&name, &sequence)?;
-                    let mut given = self.values.lock();
-                    given.last = Some(identity(&sequence));
                     if let Some(last) = numbers.last() {
-                        given.values.insert(identity(&sequence), *last);
+                        let mut given = self.values.lock();
+                        given.remember(&sequence, *last);
+                        given.last = Some(identity(&sequence));
                     }
                     out.extend(numbers.into_iter().map(Value::I64));
                 }
@@ -118,7 +135,7 @@ impl Source {
     fn currval(&self, inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
         let value = |row: usize| {
             let Some((name, sequence)) = self.find(&inputs[0].value(row))? else { return Ok(Value::Null) };
-            let known = self.values.lock().values.get(&identity(&sequence)).copied();
+            let known = self.values.lock().value(identity(&sequence));
             known.map(Value::I64).ok_or_else(|| {
                 let message =
                     format!("currval of sequence \"{}\" is not yet defined in this session", name.name);
@@ -130,7 +147,7 @@ impl Source {
 
     fn lastval(&self, _inputs: &[Vector], rows: usize) -> Result<Vec<Value>> {
         let given = self.values.lock();
-        let last = given.last.and_then(|last| given.values.get(&last)).copied().ok_or_else(|| {
+        let last = given.last.and_then(|last| given.value(last)).ok_or_else(|| {
             let message = "lastval is not yet defined in this session";
             Error::new(SqlState::NotInPrerequisiteState, message)
         })?;
@@ -159,7 +176,7 @@ impl Source {
             sequence.next.store(next, Relaxed);
             self.announce_from(&name, &sequence, next)?;
             if called {
-                self.values.lock().values.insert(identity(&sequence), to);
+                self.values.lock().remember(&sequence, to);
             }
             out.push(Value::I64(to));
         }
