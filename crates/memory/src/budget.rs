@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::arena::Shared;
-use crate::counting;
+use crate::{counting, keeping};
 
 /// There is no room: `used + wanted > limit`. All in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,11 @@ impl Budget {
     /// A budget that counts all that the process allocates, where the counting allocator is
     /// installed; else as [`Budget::new`].
     pub fn process_wide(limit_bytes: u64) -> Self {
-        Budget::build(limit_bytes, counting::is_installed())
+        let installed = counting::is_installed();
+        if installed {
+            keeping::keep_below(limit_bytes);
+        }
+        Budget::build(limit_bytes, installed)
     }
 
     /// A budget without a limit.
@@ -127,6 +131,9 @@ impl Budget {
     /// Changes the limit. What is in use stays; the next reserve or check sees it.
     pub fn set_limit(&self, limit_bytes: u64) {
         self.0.limit.store(limit_bytes, Relaxed);
+        if self.0.with_allocator {
+            keeping::keep_below(limit_bytes);
+        }
     }
 
     /// Bytes in use.

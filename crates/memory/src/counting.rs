@@ -23,6 +23,8 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use crate::keeping;
+
 /// 256 KiB: an error of 16 MiB with 64 threads, and one atomic step per 4,000 small allocations.
 const BATCH_BYTES: u64 = 256 << 10;
 
@@ -88,8 +90,10 @@ fn flush(bytes: i64) {
     let now = ALLOCATED.fetch_add(bytes, Relaxed) + bytes;
     if bytes > 0 {
         let now = now.max(0) as u64;
+        let arenas = ARENA.load(Relaxed);
         ALLOCATED_PEAK.fetch_max(now, Relaxed);
-        TOTAL_PEAK.fetch_max(now + ARENA.load(Relaxed), Relaxed);
+        TOTAL_PEAK.fetch_max(now + arenas, Relaxed);
+        keeping::grown(now, arenas);
     }
 }
 
@@ -166,7 +170,9 @@ pub fn reset_peaks() {
 /// Adds to what arenas hold.
 pub(crate) fn arena_grown(bytes: u64) {
     let now = ARENA.fetch_add(bytes, Relaxed) + bytes;
-    TOTAL_PEAK.fetch_max(now + allocated_bytes(), Relaxed);
+    let live = allocated_bytes();
+    TOTAL_PEAK.fetch_max(now + live, Relaxed);
+    keeping::grown(live, now);
 }
 
 /// Takes from what arenas hold.

@@ -12,6 +12,7 @@ mod arena;
 mod budget;
 mod chunk;
 mod counting;
+mod keeping;
 mod machine;
 mod slots;
 
