@@ -56,7 +56,7 @@ def write_rows(path: Path, rows: int) -> int:
         " ",
     )
     cents = pa.array(random.integers(0, 10_000_000, rows))
-    price = pc.divide(cents.cast(pa.decimal128(20, 2)), pa.scalar(decimal.Decimal("100.00"))).cast(
+    price = pc.divide(cents.cast(pa.decimal128(21, 2)), pa.scalar(decimal.Decimal("100.00"))).cast(
         pa.decimal128(15, 2), safe=False
     )
     table = pa.table(
