@@ -244,6 +244,33 @@ fn switches_and_runtime_filters_keep_answers() {
     assert!(text.contains("row groups skipped 9 of 10"), "{text}");
 }
 
+/// A view of a file that a query uses twice is computed once, as a view of a table is.
+#[test]
+fn what_is_asked_twice_of_a_file_is_read_once() {
+    let folder = Folder::new("twice");
+    let session = session();
+    for name in ["t.parquet", "t.csv", "t.json"] {
+        let path = folder.path(name);
+        session
+            .query(&format!("COPY (SELECT i AS k, i % 500 AS g FROM range(20000) AS r(i)) TO '{path}'"))
+            .expect(name);
+        let sums = format!("WITH sums AS (SELECT g, sum(k) AS total FROM '{path}' WHERE k > 10 GROUP BY g)");
+        let query = format!(
+            "{sums} SELECT CAST(total AS BIGINT) FROM sums WHERE total = (SELECT max(total) FROM sums)"
+        );
+        assert_eq!(rows(&session, &query), [[Value::I64(409_960)]], "{name}");
+        let scans = |session: &Session| {
+            let plan = rows(session, &format!("EXPLAIN {query}"));
+            plan.iter().filter(|row| row[0].as_text().is_some_and(|line| line.contains("FileScan"))).count()
+        };
+        assert_eq!(scans(&session), 1, "{name}");
+        session.query("SET common_subplans = off").expect("a switch");
+        assert_eq!(scans(&session), 2, "{name}");
+        assert_eq!(rows(&session, &query).len(), 1, "{name}");
+        session.query("SET common_subplans = on").expect("a switch");
+    }
+}
+
 /// Damage to compressed text: rows or an error, and soon.
 #[test]
 fn damaged_compressed_text_is_endured() {

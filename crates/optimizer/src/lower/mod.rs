@@ -21,6 +21,7 @@ use crate::estimate::{Facts, at_least_one};
 use crate::planner::Planner;
 use bind::Inputs;
 pub(crate) use relation::{Dependency, Key, Relation};
+pub(crate) use scan::rows_in_files;
 
 impl Planner<'_> {
     /// Lowers `plan`; the result delivers at least the columns of `needed` that the plan has.

@@ -20,6 +20,11 @@ const DISTINCT_COUNTED_MAX: f64 = 2_000.0;
 /// Rows assumed of a source that does not say.
 const ROWS_UNKNOWN: f64 = 10_000.0;
 
+/// Rows in all files of a source; a guess where they do not say.
+pub(crate) fn rows_in_files(file: &FileSource) -> f64 {
+    file.rows.map_or(ROWS_UNKNOWN * 10.0, |rows| rows as f64)
+}
+
 impl Planner<'_> {
     pub(crate) fn lower_scan(
         &mut self,
@@ -49,7 +54,7 @@ impl Planner<'_> {
                 Ok(relation)
             }
             ScanSource::File(file) => {
-                let total = file.rows.map_or(ROWS_UNKNOWN * 10.0, |r| r as f64);
+                let total = rows_in_files(&file);
                 self.learn_file(&columns, &file, total);
                 let kept = self.fetched(&columns, &conjuncts, needed);
                 let relation =

@@ -66,22 +66,32 @@ pub fn share(
     Ok(plans)
 }
 
-/// Whether anything can be common at all: a table is read twice and something is aggregated.
+/// What is read, as far as it takes to see that it is read again.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Read<'q> {
+    Table(TableId),
+    Files(&'q [String]),
+}
+
+/// Whether anything can be common at all: a table or a file is read twice and something is aggregated.
 fn is_promising(query: &LogicalQuery) -> bool {
-    fn walk(plan: &LogicalPlan, tables: &mut Vec<TableId>, aggregates: &mut bool) {
+    fn walk<'q>(plan: &'q LogicalPlan, read: &mut Vec<Read<'q>>, aggregates: &mut bool) {
         match plan {
-            LogicalPlan::Scan { source: ScanSource::Table { table, .. }, .. } => tables.push(*table),
+            LogicalPlan::Scan { source: ScanSource::Table { table, .. }, .. } => {
+                read.push(Read::Table(*table))
+            }
+            LogicalPlan::Scan { source: ScanSource::File(file), .. } => read.push(Read::Files(&file.paths)),
             LogicalPlan::Aggregate { .. } => *aggregates = true,
             _ => {}
         }
-        plan.children().into_iter().for_each(|child| walk(child, tables, aggregates));
+        plan.children().into_iter().for_each(|child| walk(child, read, aggregates));
     }
-    let (mut tables, mut aggregates) = (Vec::new(), false);
-    query.subqueries.iter().chain([&query.plan]).for_each(|p| walk(p, &mut tables, &mut aggregates));
-    let scans = tables.len();
-    tables.sort_unstable();
-    tables.dedup();
-    aggregates && tables.len() < scans
+    let (mut read, mut aggregates) = (Vec::new(), false);
+    query.subqueries.iter().chain([&query.plan]).for_each(|p| walk(p, &mut read, &mut aggregates));
+    let scans = read.len();
+    read.sort_unstable();
+    read.dedup();
+    aggregates && read.len() < scans
 }
 
 /// The parts of the query, its own plan last, as the other rules leave them. Each still delivers the columns it did.
@@ -115,7 +125,7 @@ fn candidates<'p>(plan: &'p LogicalPlan, found: &mut Vec<&'p LogicalPlan>) {
     plan.children().into_iter().for_each(|child| candidates(child, found));
 }
 
-/// Reads tables only, and waits for nothing.
+/// Reads tables and files only, and waits for nothing.
 fn is_self_contained(plan: &LogicalPlan) -> bool {
     let waits = |e: &Expr| {
         let mut found = false;
@@ -123,11 +133,16 @@ fn is_self_contained(plan: &LogicalPlan) -> bool {
         found
     };
     let table = match plan {
-        LogicalPlan::Scan { source, .. } => matches!(source, ScanSource::Table { .. }),
+        LogicalPlan::Scan { source, .. } => is_repeatable(source),
         LogicalPlan::Values { .. } => false,
         _ => true,
     };
     table && !plan.expressions().into_iter().any(waits) && plan.children().into_iter().all(is_self_contained)
+}
+
+/// Sources that give the same rows however often they are read.
+fn is_repeatable(source: &ScanSource) -> bool {
+    matches!(source, ScanSource::Table { .. } | ScanSource::File(_))
 }
 
 fn size(plan: &LogicalPlan) -> usize {
@@ -235,10 +250,11 @@ fn uses(plan: &LogicalPlan, used: &mut ColumnSet) {
     plan.children().into_iter().for_each(|child| uses(child, used));
 }
 
-/// Rows of the tables a plan reads.
+/// Rows of the tables and files a plan reads.
 fn rows_read(plan: &PhysicalPlan, statistics: &dyn Statistics) -> f64 {
     let own = match &plan.node {
         PhysicalNode::TableScan { table, .. } => statistics.table(*table).map_or(0.0, |t| t.rows as f64),
+        PhysicalNode::FileScan { file, .. } => crate::lower::rows_in_files(file),
         _ => 0.0,
     };
     own + plan.children().into_iter().map(|child| rows_read(child, statistics)).sum::<f64>()
@@ -263,8 +279,8 @@ fn same(a: &LogicalPlan, b: &LogicalPlan, names: &mut Names) -> bool {
     }
     match (a, b) {
         (L::Scan { source: s, columns: c, filters: f }, L::Scan { source: t, columns: d, filters: g }) => {
-            let tables = matches!(s, ScanSource::Table { .. }) && s == t;
-            if !tables || c.len() != d.len() || c.iter().zip(d).any(|(a, b)| a.1 != b.1) {
+            let one_source = is_repeatable(s) && s == t;
+            if !one_source || c.len() != d.len() || c.iter().zip(d).any(|(a, b)| a.1 != b.1) {
                 return false;
             }
             names.extend(c.iter().zip(d).map(|(a, b)| (a.0, b.0)));
