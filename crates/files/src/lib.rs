@@ -15,7 +15,7 @@ pub mod log;
 pub mod log_format;
 mod simulated;
 
-pub use local::{LocalFiles, failed};
+pub use local::{LocalFiles, failed, read_as_asked};
 pub use lock::{FileLock, Owner};
 pub use simulated::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
 

@@ -68,6 +68,10 @@ pub trait Reclaimer: Send + Sync {
     /// Lets go of at least `bytes`, if there is so much to let go of; returns how many bytes became free or idle. May
     /// write to files. Must not ask the budget for room, nor wait for a lock under which others do.
     fn reclaim(&self, bytes: u64) -> u64;
+
+    /// As `reclaim`, but only of what can be read again without having been written, and only as long as what is left
+    /// lets readers go on.
+    fn let_go(&self, bytes: u64) -> u64;
 }
 
 struct State {
@@ -197,8 +201,27 @@ impl Budget {
         }
     }
 
+    /// Whether `bytes` more stay within `below`, after idle slots went and, where those are not enough, what is read
+    /// again more cheaply than what asks would be written.
+    pub fn make_room_below(&self, bytes: u64, below: u64) -> bool {
+        loop {
+            let missing = self.used().saturating_add(bytes).saturating_sub(below);
+            if missing == 0 {
+                return true;
+            }
+            let freed = self.reclaim();
+            if freed < missing && (bytes > below || self.ask(missing - freed, |r, n| r.let_go(n)) == 0) {
+                return self.used().saturating_add(bytes) <= below;
+            }
+        }
+    }
+
     /// Asks the reclaimers for `bytes`; returns what they let go of, which is idle in some arena now.
     pub(crate) fn evict(&self, bytes: u64) -> u64 {
+        self.ask(bytes, |reclaimer, bytes| reclaimer.reclaim(bytes))
+    }
+
+    fn ask(&self, bytes: u64, from: impl Fn(&dyn Reclaimer, u64) -> u64) -> u64 {
         let reclaimers: Vec<Arc<dyn Reclaimer>> = {
             let mut reclaimers = self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner);
             reclaimers.retain(|reclaimer| reclaimer.strong_count() > 0);
@@ -207,7 +230,7 @@ impl Budget {
         let mut evicted = 0u64;
         for reclaimer in reclaimers {
             if evicted < bytes {
-                evicted += reclaimer.reclaim(bytes - evicted);
+                evicted += from(&*reclaimer, bytes - evicted);
             }
         }
         evicted
@@ -387,6 +410,24 @@ mod tests {
             held.shrink(less);
             less
         }
+        fn let_go(&self, bytes: u64) -> u64 {
+            self.reclaim(bytes.min(self.0.lock().unwrap().bytes() / 2))
+        }
+    }
+
+    #[test]
+    fn room_is_made_of_what_is_read_again_and_no_more_than_that() {
+        let budget = Budget::new(1_000);
+        let cache = Arc::new(Cache(Mutex::new(budget.reserve(900).unwrap())));
+        let as_reclaimer: Arc<dyn Reclaimer> = cache.clone();
+        budget.add_reclaimer(Arc::downgrade(&as_reclaimer));
+        drop(as_reclaimer);
+        assert!(budget.make_room_below(100, 1_000));
+        assert_eq!(cache.0.lock().unwrap().bytes(), 900, "there was room");
+        assert!(budget.make_room_below(300, 800));
+        assert_eq!(cache.0.lock().unwrap().bytes(), 500);
+        assert!(!budget.make_room_below(900, 800), "can never be");
+        assert_eq!(cache.0.lock().unwrap().bytes(), 500);
     }
 
     #[test]

@@ -32,18 +32,14 @@ impl QueryContext {
         if let Some(bound) = self.settings.operator_bytes {
             return held > bound;
         }
-        if held + more < STATE_BYTES_MIN || !self.is_short_of(more) {
-            return false;
-        }
-        // Idle slots go first.
-        self.budget.reclaim();
-        self.is_short_of(more)
+        // Columns of files that nobody reads go first: they are read again at most, and the state would be written too.
+        held + more >= STATE_BYTES_MIN && !self.budget.make_room_below(more as u64, self.states_bytes_max())
     }
 
-    /// Whether `more` bytes would go beyond four fifths of the limit.
-    fn is_short_of(&self, more: usize) -> bool {
+    /// What states may take of the limit together with all else: four fifths.
+    fn states_bytes_max(&self) -> u64 {
         let limit = self.budget.limit();
-        self.budget.used().saturating_add(more as u64) > limit - limit / 5
+        limit - limit / 5
     }
 
     /// Bytes that one work order may take for a partition that it reads back.
@@ -51,8 +47,9 @@ impl QueryContext {
         if let Some(bound) = self.settings.operator_bytes {
             return bound;
         }
-        let limit = self.budget.limit();
-        let free = (limit - limit / 5).saturating_sub(self.budget.used());
+        let below = self.states_bytes_max();
+        self.budget.make_room_below(below / 2, below);
+        let free = below.saturating_sub(self.budget.used());
         (free / workorder::parallelism().max(1)) as usize
     }
 

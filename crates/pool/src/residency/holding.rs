@@ -166,12 +166,19 @@ impl Holding {
         let _ = self.portion(portion, true);
     }
 
-    pub(crate) fn candidates(&self, holding: u32, policy: &dyn Replacement, into: &mut Vec<Candidate>) {
+    /// What of the block may go; where it is in no file, only if it may be written.
+    pub(crate) fn candidates(
+        &self,
+        holding: u32,
+        policy: &dyn Replacement,
+        writing: bool,
+        into: &mut Vec<Candidate>,
+    ) {
         let round = self.residency.counters.evictions.load(Relaxed);
         let number = |portion: usize| (u64::from(holding) << 24 ^ portion as u64).wrapping_add(round << 40);
         if let Some(sealed) = try_lock(&self.sealed) {
             if let Some(piece) = &*sealed {
-                let can_go = self.stored.get().is_some() || self.residency.can_write();
+                let can_go = self.stored.get().is_some() || writing && self.residency.can_write();
                 if piece.holders() == 1 && can_go {
                     let rank = policy.rank(&self.uses.get(), number(0));
                     into.push(Candidate { rank, holding, portion: None });

@@ -217,8 +217,25 @@ impl Residency {
 const BATCH_SHARE: u64 = 64;
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 
+/// What readers keep of the limit when operators ask for room: enough for the columns that all workers read at a time,
+/// those read ahead, and those that rows are fetched from again.
+const READERS_SHARE: u64 = 5;
+
 impl Reclaimer for Residency {
     fn reclaim(&self, bytes: u64) -> u64 {
+        self.evict(bytes, true)
+    }
+
+    fn let_go(&self, bytes: u64) -> u64 {
+        let resident = self.blocks.used_bytes() + self.pages.used_bytes();
+        let spare = resident.saturating_sub(self.budget().limit() / READERS_SHARE);
+        if spare == 0 { 0 } else { self.evict(bytes.min(spare), false) }
+    }
+}
+
+impl Residency {
+    /// Lets go of at least `bytes`, of what is in no file only if `writing`.
+    fn evict(&self, bytes: u64, writing: bool) -> u64 {
         let before = self.batches.load(Relaxed);
         let mut last = lock(&self.evicting);
         if self.batches.load(Relaxed) != before && *last > 0 {
@@ -230,7 +247,7 @@ impl Reclaimer for Residency {
         let policy = self.replacement();
         let mut candidates: Vec<Candidate> = Vec::new();
         for (at, holding) in holdings.iter().enumerate() {
-            holding.candidates(at as u32, &*policy, &mut candidates);
+            holding.candidates(at as u32, &*policy, writing, &mut candidates);
         }
         candidates.sort_unstable_by_key(|candidate| candidate.rank);
         let mut freed = 0;

@@ -38,6 +38,7 @@ impl UnnamedFile {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = file.map_err(|e| failed("create", &path, &e))?;
         std::fs::remove_file(&path).map_err(|e| failed("remove", &path, &e))?;
+        files::read_as_asked(&file);
         Ok(UnnamedFile { file, folder: folder.to_owned() })
     }
 }
