@@ -411,7 +411,8 @@ mod tests {
             less
         }
         fn let_go(&self, bytes: u64) -> u64 {
-            self.reclaim(bytes.min(self.0.lock().unwrap().bytes() / 2))
+            let half = self.0.lock().unwrap().bytes() / 2;
+            self.reclaim(bytes.min(half))
         }
     }
 
