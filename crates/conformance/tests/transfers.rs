@@ -92,7 +92,7 @@ fn every_unit_gives_the_rows_of_vector_in_their_order() {
             &[("unit_of_transfer", "table"), ("transfer_size", "1MB"), ("work_orders_per_operator", "2")],
         ] {
             for (name, value) in
-                [("transfer_size", "1MB"), ("batch_rows", "2048"), ("work_orders_per_operator", "all")]
+                [("transfer_size", "1MB"), ("batch_rows", "4096"), ("work_orders_per_operator", "all")]
             {
                 set(&session, &[(name, value)]);
             }
@@ -114,6 +114,8 @@ const JOINED: &str = "SELECT c_mktsegment, sum(l_extendedprice) FROM lineitem, o
 fn explain_says_how_rows_are_handed_on() {
     let _alone = ALONE.lock();
     let session = tpch(2, "0.01");
+    // Groups below a join would be written down already.
+    set(&session, &[("eager_aggregation", "off")]);
     let plan = |unit: &str| {
         set(&session, &[("unit_of_transfer", unit), ("transfer_size", "64KB")]);
         explained(&session, &format!("EXPLAIN {JOINED}"))
@@ -192,8 +194,17 @@ fn cascade(session: &Session) {
             ))
             .expect("makes a side");
     }
-    // Tables with their rows beside them, as those of wide or sparse keys are.
-    set(session, &[("dense_keys", "off"), ("table_payload", "off"), ("late_materialization", "off")]);
+    // As the paper's system has it: the probed side is the one that is written first, and tables are hash tables with
+    // their rows beside them.
+    set(
+        session,
+        &[
+            ("build_side", "off"),
+            ("dense_keys", "off"),
+            ("table_payload", "off"),
+            ("late_materialization", "off"),
+        ],
+    );
 }
 
 /// What a query takes at most beside what is there before it.

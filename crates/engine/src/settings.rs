@@ -108,8 +108,8 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub const SESSION_SETTINGS: [(&str, &str); 26] = [
     (
         "unit_of_transfer",
-        "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; for one kind of \
-         consumer, such as probe = table",
+        "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
+         consumer may have its own, as in 'auto, probe = table'",
     ),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of the blocks that units of transfer consist of"),
@@ -305,7 +305,7 @@ impl Settings {
                 self.unit_of_transfer = TransferSetting::parse(text).ok_or_else(|| {
                     let kinds: Vec<&str> = Consumer::ALL.iter().map(|kind| kind.name()).collect();
                     let expected = format!(
-                        "auto, vector, block, blocks(k) or table; for one kind of consumer, such as probe = table: {}",
+                        "auto, vector, block, blocks(k) or table, or one of them for a kind of consumer, as in probe = table: {}",
                         kinds.join(", ")
                     );
                     invalid(name, text, &expected)

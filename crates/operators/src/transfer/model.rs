@@ -9,13 +9,20 @@
 //! | p2 | near 1 for small units, near 0 for large ones | `1 - p1'` |
 //! | p1 | that a probe's reads broke the run through its input | 1: once a unit |
 //!
-//! `W_mem`, `R_L3` and `AR_L3` are costs of a whole unit and grow with it: here they are nanoseconds a byte, times `B`.
-//! `vector` is the low end with a batch for a unit. Deviations: what a unit costs to make and to keep account of is in
-//! neither formula, as in the paper; a file behind the intermediate rows adds `file` a byte.
+//! `W_mem`, `R_L3` and `AR_L3` are costs of a whole unit and grow with it: `W_mem` and `AR_L3` are nanoseconds a byte
+//! here, times `B`. A run through memory that was disturbed costs its first page at the price of pages in no order, and
+//! goes on as before: `R_L3` is `AR_L3` and so much, and the selection, which reads its input at both ends of the
+//! spectrum, is charged that page alone. (With the paper's `R_L3`, and a memory that favours long runs as much as those
+//! of today do, small units would always lose, which is not what they or we measured.) `vector` is the low end with a
+//! batch for a unit. What a unit costs to make and to keep account of is in neither formula, as in the paper; a file
+//! behind the intermediate rows adds `file` a byte.
 
 use workorder::UnitOfTransfer;
 
 use super::machine::Constants;
+
+/// After so many bytes the prefetcher has seen where a run goes.
+const PAGE_BYTES: f64 = 4096.0;
 
 /// Extra nanoseconds of one unit of so many bytes when the consumer begins after the producer.
 pub fn high(bytes: f64, constants: &Constants) -> f64 {
@@ -26,9 +33,10 @@ pub fn high(bytes: f64, constants: &Constants) -> f64 {
 pub fn low(bytes: f64, threads: f64, constants: &Constants) -> f64 {
     let evicted = (2.0 * bytes * threads / constants.cache_bytes).min(1.0);
     let disturbed = 1.0 - evicted;
+    let begin = constants.miss + (constants.read - constants.read_ahead).max(0.0) * PAGE_BYTES;
     2.0 * constants.instruction_miss
-        + disturbed * (constants.miss + bytes * constants.read)
-        + evicted * (constants.miss + bytes * (constants.read + constants.write))
+        + disturbed * begin
+        + evicted * (begin + bytes * (constants.read_ahead + constants.write))
 }
 
 /// Extra nanoseconds a byte of what is handed on; a batch has `batch_bytes`, a block `block_bytes`.
@@ -66,7 +74,7 @@ mod tests {
         file: 5.0,
     };
 
-    /// Section 4.3: at large units the two ends cost the same; at small ones the low end is slightly ahead at most.
+    /// Section 4.3: at large units the two ends cost the same; at small ones the low end is ahead.
     #[test]
     fn the_ends_of_the_spectrum_are_as_the_paper_has_them() {
         let ratio = |bytes: f64, threads: f64| high(bytes, &PAPER) / low(bytes, threads, &PAPER);
@@ -74,8 +82,7 @@ mod tests {
             let large = ratio(2e6, threads);
             assert!((0.7..1.4).contains(&large), "{large}");
         }
-        let small = ratio(128.0 * 1024.0, 10.0);
-        assert!((0.8..1.6).contains(&small), "{small}");
+        assert!(ratio(128.0 * 1024.0, 20.0) > 1.0, "the low end is ahead");
         assert!(ratio(128.0 * 1024.0, 1.0) > ratio(2e6, 20.0));
     }
 
@@ -85,5 +92,6 @@ mod tests {
         assert!((cost(UnitOfTransfer::Blocks(1)) - cost(UnitOfTransfer::Block)).abs() < 1e-12);
         assert!((cost(UnitOfTransfer::Table) - high(1e6, &PAPER) / 1e6).abs() < 1e-12);
         assert!(cost(UnitOfTransfer::Blocks(8)) > cost(UnitOfTransfer::Vector));
+        assert!(cost(UnitOfTransfer::Table) > cost(UnitOfTransfer::Vector));
     }
 }

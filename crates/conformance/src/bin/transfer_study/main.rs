@@ -19,7 +19,7 @@ mod selections;
 
 use std::process::ExitCode;
 
-use conformance::study::{self, Defaults, Outcome, Part, Study};
+use conformance::study::{self, Defaults, Outcome, Part, Study, Times};
 use operators::transfer::machine;
 use serde_json::json;
 
@@ -60,6 +60,22 @@ fn constants(study: &mut Study) -> Outcome<()> {
         ("file", json!(median(|c| c.file))),
     ]);
     Ok(())
+}
+
+/// The query under each of the settings in turn, and that again for each run, so that what else the machine does falls on
+/// all of them. Milliseconds, means of the best runs.
+fn in_turn(study: &Study, units: &[String], sql: &str) -> Outcome<Vec<f64>> {
+    let mut times: Vec<Vec<f64>> = vec![vec![]; units.len()];
+    for run in 0..=study.runs {
+        for (unit, times) in units.iter().zip(&mut times) {
+            study.run(&format!("SET unit_of_transfer = '{unit}'"))?;
+            let time = study.once(sql)?;
+            if run > 0 {
+                times.push(time);
+            }
+        }
+    }
+    Ok(times.into_iter().map(|times| Times(times).mean_of_best(BEST)).collect())
 }
 
 fn main() -> ExitCode {

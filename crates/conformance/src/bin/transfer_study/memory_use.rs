@@ -29,7 +29,9 @@ fn fill(study: &Study) -> Outcome<()> {
             numbers(sides)
         ))?;
     }
-    study.run("SET dense_keys = 'off'; SET table_payload = 'off'")?;
+    // As the paper's system has it: the probed side is the one that is written first, and tables are hash tables with
+    // their rows beside them.
+    study.run("SET build_side = 'off'; SET dense_keys = 'off'; SET table_payload = 'off'; SET late_materialization = 'off'")?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use workorder::UnitOfTransfer;
 
 use crate::chains::load;
 use crate::plans::{Node, Transferred, analyze};
-use crate::{BEST, BLOCK_KIB};
+use crate::{BLOCK_KIB, in_turn};
 
 /// What the largest scan of the table handed on.
 fn selected(parts: &[Node], table: &str) -> Option<Transferred> {
@@ -66,17 +66,21 @@ pub fn model(study: &mut Study) -> Outcome<()> {
     study.run("SET runtime_filters = 'off'")?;
     let sql = "SELECT sum(a + b + v) FROM probed, built WHERE probed.k = built.k AND s < 500";
     for workers in [1, study.workers] {
-        study.run(&format!("SET workers = {workers}; SET unit_of_transfer = 'vector'"))?;
-        let vector = study.times(sql)?.mean_of_best(BEST);
+        study.run(&format!("SET workers = {workers}"))?;
         for kib in BLOCK_KIB {
-            for unit in [UnitOfTransfer::Block, UnitOfTransfer::Blocks(4), UnitOfTransfer::Table] {
-                study.run(&format!(
-                    "SET transfer_size = '{kib}KB'; SET unit_of_transfer = 'vector, probe = {unit}'"
-                ))?;
-                let time = study.times(sql)?.mean_of_best(BEST);
+            study.run(&format!("SET transfer_size = '{kib}KB'"))?;
+            let units = [UnitOfTransfer::Block, UnitOfTransfer::Blocks(4), UnitOfTransfer::Table];
+            let settings: Vec<String> = std::iter::once("vector".to_owned())
+                .chain(units.iter().map(|unit| format!("vector, probe = {unit}")))
+                .collect();
+            let times = in_turn(study, &settings, sql)?;
+            let vector = times[0];
+            for (at, unit) in units.into_iter().enumerate() {
+                let time = times[at + 1];
+                study.run(&format!("SET unit_of_transfer = '{}'", settings[at + 1]))?;
                 let parts = analyze(&study.session, sql)?;
                 let handed = selected(&parts, "probed").ok_or("nothing was handed on")?;
-                let batch = handed.bytes / handed.rows * 2048.0;
+                let batch = handed.bytes / handed.rows * vector::BATCH_ROWS as f64;
                 let (threads, block) = (workers as f64, (kib << 10) as f64);
                 let cost = |unit| model::per_byte(unit, batch, block, threads, &constants);
                 study.note([
