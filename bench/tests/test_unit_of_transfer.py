@@ -68,7 +68,7 @@ def test_memory_and_files_are_judged() -> None:
 def test_the_model_is_judged_by_its_distance() -> None:
     cells = [
         {"workers": 1, "block_kib": 128, "unit": "block", "measured_ns": m, "predicted_ns": p, "query_ms": 1, "vector_ms": 1, "bytes": 1}
-        for m, p in ((0.1, 0.2), (0.3, 2.0))
+        for m, p in ((0.1, 0.15), (0.3, 2.0))
     ]
     assert verdicts(record("model", cells))["the model tells what a unit costs"] == "in part (1 of 2)"
     page = unit_of_transfer.text(Figures([record("model", cells)]))

@@ -292,6 +292,10 @@ fn a_limit_ends_the_producer_of_its_units() {
     let handed = noted(&text, "transferred rows");
     assert!(handed > 0.0 && handed < all as f64 / 2.0, "{handed} of {all} rows\n{text}");
     assert_eq!(session.query(query).expect("answers").rows(), 10);
+    // Input without an end makes no table.
+    set(&session, &[("unit_of_transfer", "table")]);
+    let endless = "SELECT count(*) FROM (SELECT x FROM range(100000000000) AS t(x) LIMIT 1000) AS s";
+    assert_eq!(session.query(endless).expect("ends").value(0, 0).as_i64(), Some(1000));
 }
 
 /// The stream's reader is slow: what lies between operators stays bounded.

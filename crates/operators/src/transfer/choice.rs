@@ -22,8 +22,9 @@ use crate::context::ExecutionSettings;
 
 /// Of the memory left, the share that hash tables may take before operators use files (`spill.rs`).
 const SHARE: f64 = 0.8;
-/// A hash table over its rows' bytes: keys, hashes and directories.
-const TABLE_SHARE: f64 = 1.5;
+/// Beside its rows, and a copy of them while it is built: a row's place in the table. A join that cannot have so much
+/// goes to files (`hash_join/build.rs`).
+const PLACE_BYTES: f64 = 24.0;
 
 /// The edges, by producer, that get a table, each with the reason.
 pub fn tables(plan: &PhysicalPlan, settings: &ExecutionSettings, available: u64) -> Vec<(NodeId, String)> {
@@ -107,11 +108,11 @@ fn reason(all: f64, fits: f64, kept: f64) -> String {
     format!("hash tables at once {all}, room for {fits}; rows kept {kept}")
 }
 
-/// A join's probe side, and the bytes of its hash table.
+/// A join's probe side, and the bytes that its hash table takes while it is built.
 fn sides(join: &PhysicalPlan) -> Option<(&PhysicalPlan, f64)> {
     match &join.node {
         PhysicalNode::HashJoin { probe, build, .. } | PhysicalNode::NestedLoopJoin { probe, build, .. } => {
-            Some((probe, TABLE_SHARE * bytes(build)))
+            Some((probe, 2.0 * bytes(build) + PLACE_BYTES * build.estimated_rows))
         }
         _ => None,
     }

@@ -74,9 +74,16 @@ impl TransferSetting {
         TransferSetting { rest: Wanted::Unit(unit), named: vec![] }
     }
 
-    /// What the edges into such an operator get.
+    /// What the edges into such an operator get. Rows before a limit are no table unless it is named: of its input, which
+    /// may have no end, it takes a beginning.
     pub fn of(&self, consumer: Consumer) -> Wanted {
-        self.named.iter().find(|(named, _)| *named == consumer).map_or(self.rest, |(_, wanted)| *wanted)
+        match self.named.iter().find(|(named, _)| *named == consumer) {
+            Some((_, wanted)) => *wanted,
+            None if consumer == Consumer::Limit && self.rest == Wanted::Unit(UnitOfTransfer::Table) => {
+                Wanted::Unit(UnitOfTransfer::Block)
+            }
+            None => self.rest,
+        }
     }
 
     /// Reads what `Display` writes: a unit, and units for kinds of operators, apart by commas. Of no kind named twice.
@@ -169,5 +176,10 @@ mod tests {
         assert_eq!(setting.of(Consumer::Probe), Wanted::Auto);
         assert_eq!(setting.of(Consumer::Build), Wanted::Unit(U::Table));
         assert_eq!(setting.of(Consumer::Sort), Wanted::Unit(U::Block));
+        let tables = TransferSetting::all(U::Table);
+        assert_eq!(tables.of(Consumer::Sort), Wanted::Unit(U::Table));
+        assert_eq!(tables.of(Consumer::Limit), Wanted::Unit(U::Block), "its input may be endless");
+        let named = TransferSetting::parse("vector, limit = table").unwrap();
+        assert_eq!(named.of(Consumer::Limit), Wanted::Unit(U::Table));
     }
 }
