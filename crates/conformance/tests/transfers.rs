@@ -238,7 +238,7 @@ fn auto_takes_tables_when_memory_is_short_and_spares_the_files() {
     let (low, expected) = peak(&session, CASCADE);
     assert!(!explained(&session, &format!("EXPLAIN {CASCADE}")).contains("handed on by"));
     let used = session.database().memory_used().0;
-    set(&session, &[("memory_limit", &format!("{}", used + low * 7 / 10))]);
+    set(&session, &[("memory_limit", &format!("{}", used + low * 9 / 10))]);
     let analyze = format!("EXPLAIN (ANALYZE, FORMAT JSON) {CASCADE}");
     set(&session, &[("unit_of_transfer", "vector")]);
     let vector = explained(&session, &analyze);

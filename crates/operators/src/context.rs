@@ -128,7 +128,7 @@ impl QueryContext {
             }
             open.extend(node.children());
         }
-        let edges = Edges::of(plan, &settings, budget.available());
+        let edges = Edges::of(plan, &settings, crate::spill::room(&budget));
         QueryContext {
             edges,
             settings,

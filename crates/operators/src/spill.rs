@@ -51,9 +51,7 @@ impl QueryContext {
         if let Some(bound) = self.settings.operator_bytes {
             return bound;
         }
-        let limit = self.budget.limit();
-        let free = (limit - limit / 5).saturating_sub(self.budget.used());
-        (free / workorder::parallelism().max(1)) as usize
+        (room(&self.budget) / workorder::parallelism().max(1)) as usize
     }
 
     /// A temporary file.
@@ -62,6 +60,12 @@ impl QueryContext {
         let files = files.ok_or_else(|| Error::internal("a query without a folder for temporary files"))?;
         Ok(SpillFile::new(files, piece_bytes(self.budget.limit())))
     }
+}
+
+/// Bytes that operators may take before they use files.
+pub fn room(budget: &memory::Budget) -> u64 {
+    let limit = budget.limit();
+    (limit - limit / 5).saturating_sub(budget.used())
 }
 
 /// Partitions of a spilled state: enough that a state of sixty times the memory has partitions that fit.

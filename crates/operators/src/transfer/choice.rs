@@ -20,20 +20,18 @@ use workorder::UnitOfTransfer;
 use super::{machine, model};
 use crate::context::ExecutionSettings;
 
-/// Of the memory left, the share that hash tables may take before operators use files (`spill.rs`).
-const SHARE: f64 = 0.8;
 /// Beside its rows, and a copy of them while it is built: a row's place in the table. A join that cannot have so much
 /// goes to files (`hash_join/build.rs`).
 const PLACE_BYTES: f64 = 24.0;
 
 /// The edges, by producer, that get a table, each with the reason.
-pub fn tables(plan: &PhysicalPlan, settings: &ExecutionSettings, available: u64) -> Vec<(NodeId, String)> {
+pub fn tables(plan: &PhysicalPlan, settings: &ExecutionSettings, room: u64) -> Vec<(NodeId, String)> {
     let mut pipelines = Vec::new();
     gather(plan, &mut pipelines);
     let mut chosen = Vec::new();
     if settings.operator_bytes.is_none() {
         for joins in &pipelines {
-            cut(joins, settings, available, &mut chosen);
+            cut(joins, settings, room, &mut chosen);
         }
     }
     chosen
@@ -70,20 +68,15 @@ fn bytes(plan: &PhysicalPlan) -> f64 {
     plan.estimated_rows * width as f64
 }
 
-fn cut(
-    joins: &[&PhysicalPlan],
-    settings: &ExecutionSettings,
-    available: u64,
-    chosen: &mut Vec<(NodeId, String)>,
-) {
-    let fits = available as f64 * SHARE;
+fn cut(joins: &[&PhysicalPlan], settings: &ExecutionSettings, room: u64, chosen: &mut Vec<(NodeId, String)>) {
+    let fits = room as f64;
     let sides: Vec<(&PhysicalPlan, f64)> = joins.iter().filter_map(|join| sides(join)).collect();
     let all: f64 = sides.iter().map(|(_, table)| table).sum();
     if all <= fits {
         return;
     }
     // Measured now, and not where everything fits.
-    let constants = machine::constants(available);
+    let constants = machine::constants(room);
     let mut held = 0.0;
     for (at, (probe, table)) in sides.iter().enumerate() {
         let kept = bytes(probe);

@@ -26,12 +26,13 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// Decides about all edges of `plan`, whose nodes are numbered, when `available` bytes of memory are left.
-    pub fn of(plan: &PhysicalPlan, settings: &ExecutionSettings, available: u64) -> Edges {
+    /// Decides about all edges of `plan`, whose nodes are numbered, when operators have so many bytes before they
+    /// use files.
+    pub fn of(plan: &PhysicalPlan, settings: &ExecutionSettings, room: u64) -> Edges {
         let mut edges = Edges::default();
         edges.walk(plan, None, settings);
         if settings.unit_of_transfer.of(Consumer::Probe) == Wanted::Auto {
-            for (edge, reason) in choice::tables(plan, settings, available) {
+            for (edge, reason) in choice::tables(plan, settings, room) {
                 edges.set(edge, Decision { unit: UnitOfTransfer::Table, reason: Some(reason) });
             }
         }
