@@ -281,7 +281,9 @@ fn a_limit_ends_the_producer_of_its_units() {
     let _alone = ALONE.lock();
     let session = tpch(2, "0.1");
     let query = "SELECT l_comment, o_comment FROM lineitem JOIN orders ON l_orderkey = o_orderkey LIMIT 10";
-    set(&session, &[("unit_of_transfer", "block"), ("transfer_size", "16KB"), ("runtime_filters", "off")]);
+    // The build side is read whole in any case.
+    set(&session, &[("unit_of_transfer", "vector, probe = block, limit = block"), ("transfer_size", "16KB")]);
+    set(&session, &[("runtime_filters", "off")]);
     let text = explained(&session, &format!("EXPLAIN (ANALYZE, FORMAT JSON) {query}"));
     let all = session
         .query("SELECT count(*) FROM lineitem")
