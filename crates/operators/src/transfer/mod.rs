@@ -141,7 +141,7 @@ impl Transfer {
     fn fill(&self, held: &mut Held, batches: Vec<Batch>, query: &QueryContext) -> Result<()> {
         for batch in batches {
             held.rows += batch.rows as u64;
-            held.filling.bytes += batch.bytes();
+            held.filling.bytes += weight(&batch);
             held.filling.batches.push(batch);
             if held.filling.bytes >= self.unit_bytes {
                 self.seal(held, query)?;
@@ -272,6 +272,11 @@ impl Transfer {
     }
 }
 
+/// Bytes of a batch; rows without columns, which are counted, fill blocks too.
+fn weight(batch: &Batch) -> usize {
+    batch.bytes().max(batch.rows)
+}
+
 /// What went through a transfer.
 struct Summary {
     units: u64,
@@ -331,7 +336,7 @@ impl Sink for TransferSink {
         let filling = local_state::<Filling>(local);
         // What crosses a work order's boundary is copied: it may not point into blocks.
         let batch = detached_batch(&batch);
-        filling.bytes += batch.bytes();
+        filling.bytes += weight(&batch);
         filling.batches.push(batch);
         if filling.bytes < self.transfer.unit_bytes {
             return Ok(Flow::More);

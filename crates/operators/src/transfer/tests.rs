@@ -132,6 +132,15 @@ fn a_unit_is_full_at_its_size_and_not_before() {
     assert_eq!(read(&source, order.start, &query), (0..200).collect::<Vec<_>>());
 }
 
+/// `SELECT count(*)` needs no column, and a limit below it waits for rows all the same.
+#[test]
+fn rows_without_columns_fill_units() {
+    let query = context(100);
+    let (_, source) = transfer(NodeId(0), UnitOfTransfer::Block, &query);
+    let full = source.transfer.take_in(0, filling(vec![Batch::new(vec![], 250)]), false, &query);
+    assert_eq!(full.unwrap(), 1);
+}
+
 #[test]
 fn a_consumer_that_has_enough_keeps_what_it_claimed() {
     let query = context(8);
