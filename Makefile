@@ -20,7 +20,7 @@ ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,
 SUITES := tpch ssb ssbflat tpcds
 comma := ,
 
-.PHONY: demo test bench bench-ablation study-storage build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: demo test bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -115,6 +115,21 @@ study-storage: wheel
 	  $(PYTHON) -m compare --suite ssb --scale $$scale --engines $$engines --series storage-study || true
 	done
 	$(PYTHON) storage_study.py
+
+# The study of the unit of transfer: docs/results/unit-of-transfer.md. Ten minutes on two cores with these sizes;
+# UOT_ROWS=1000000 UOT_SCALE=0.1 UOT_STUDY=/tmp/study.jsonl is a check of a minute that draws nothing.
+UOT_ROWS := 10000000
+UOT_SCALE := 1
+UOT_RUNS := 5
+UOT_STUDY := bench/results/unit-of-transfer.jsonl
+study-uot: environment
+	cargo build --release --package conformance --bin transfer_study
+	$(RELEASE)/transfer_study --rows $(UOT_ROWS) --scales $(UOT_SCALE) --runs $(UOT_RUNS) --record $(UOT_STUDY)
+	@[ "$(UOT_STUDY)" = bench/results/unit-of-transfer.jsonl ] || exit 0
+	@$(PYTHON) -c 'import matplotlib' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	cd bench
+	$(PYTHON) unit_of_transfer.py
 
 # The documentation as HTML, in book/html; its examples are tested without mdBook.
 book:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import study
 from compare.record import RESULTS_FOLDER
-from compare.summary import geometric_mean as mean_of_sequence
+from study import Finding, Observation, geometric_mean, kib_name, percent, times, verdict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REPORT = REPOSITORY / "docs" / "results" / "storage-study.md"
@@ -33,73 +33,13 @@ FULL_ROWS = 100_000_000
 EQUAL = 1.15
 
 
-def geometric_mean(values: Iterable[float]) -> float:
-    return mean_of_sequence(list(values))
+class Figures(study.Figures):
+    """Benchmarks count by their scale, tables made for the study by their rows."""
 
-
-class Figures:
-    """The newest record of each part, and a way to ask for one figure of it."""
-
-    def __init__(self, records: Iterable[Mapping[str, Any]]) -> None:
-        self.parts: dict[str, Mapping[str, Any]] = {}
-        for record in records:
-            known = self.parts.get(record["part"])
-            if known is None or size_of(record) >= size_of(known):
-                self.parts[record["part"]] = record
-
-    def has(self, *parts: str) -> bool:
-        return all(part in self.parts for part in parts)
-
-    def all(self, part: str, **labels: Any) -> list[Mapping[str, Any]]:
-        return [
-            figure
-            for figure in self.parts[part]["figures"]
-            if all(figure.get(name) == value for name, value in labels.items())
-        ]
-
-    def value(self, part: str, name: str, **labels: Any) -> float:
-        found = [f[name] for f in self.all(part, **labels) if f.get(name) is not None]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} figures {name} of {part} with {labels}")
-        return float(found[0])
-
-    def time(self, part: str, **labels: Any) -> float:
-        return self.value(part, "median_ms", **labels)
-
-
-def size_of(record: Mapping[str, Any]) -> tuple[float, ...]:
-    if record["part"] in ("ssb", "hybrid"):
-        return (max(record["scales"]),)
-    return (record["rows"],)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What became of one observation."""
-
-    verdict: str
-    figures: str
-    why: str
-
-
-@dataclass(frozen=True)
-class Observation:
-    number: str
-    claim: str
-    parts: tuple[str, ...]
-    judge: Callable[[Figures], Finding]
-
-
-def verdict(held: int, of: int) -> str:
-    return "held" if held == of else "not held" if held == 0 else f"in part ({held} of {of})"
-
-
-def times(ratio: float) -> str:
-    return f"{ratio:.2f}x"
-
-
-def percent(share: float) -> str:
-    return f"{share * 100:g} %"
+    def size(self, record: Mapping[str, Any]) -> tuple[float, ...]:
+        if record["part"] in ("ssb", "hybrid"):
+            return (max(record["scales"]),)
+        return (record["rows"],)
 
 
 def block_size(f: Figures) -> Finding:
@@ -118,10 +58,6 @@ def block_size(f: Figures) -> Finding:
         "A block's fixed costs (its header, its predicate prepared, its work order) stop counting at a few MB."
     )
     return Finding(verdict(held, 2), "; ".join(told), why)
-
-
-def kib_name(kib: int) -> str:
-    return f"{kib // 1024} MB" if kib >= 1024 else f"{kib} KB"
 
 
 def scans_insensitive(f: Figures) -> Finding:
@@ -448,14 +384,7 @@ OBSERVATIONS = [
 
 
 def observations(f: Figures) -> list[str]:
-    lines = ["| | the thesis | here | figures | how we explain it |", "| --- | --- | --- | --- | --- |"]
-    for o in OBSERVATIONS:
-        if not f.has(*o.parts):
-            lines.append(f"| {o.number} | {o.claim} | not run | | |")
-            continue
-        found = o.judge(f)
-        lines.append(f"| {o.number} | {o.claim} | **{found.verdict}** | {found.figures} | {found.why} |")
-    return lines
+    return study.observations(f, OBSERVATIONS, "the thesis")
 
 
 def ssb_table(f: Figures, monetdb: Mapping[float, Mapping[str, tuple[float, float]]]) -> list[str]:
@@ -541,10 +470,7 @@ def text(f: Figures, monetdb: Mapping[float, Mapping[str, tuple[float, float]]])
         ]
     for part, record in f.parts.items():
         size = f"SF {', '.join(f'{s:g}' for s in record['scales'])}" if part in ("ssb", "hybrid") else f"{record['rows']:,} rows"
-        modified = ", modified" if record["commit"]["modified"] else ""
-        lines.append(
-            f"* {part}: {size}, {record['workers']} workers, median of {record['runs']} runs, {record['machine']['cpu']}, {record['machine']['simd']}, {record['date'][:10]}, commit {record['commit']['id'][:9]}{modified}"
-        )
+        lines.append(study.provenance(record, size, f"median of {record['runs']} runs"))
     lines += ["\n## Observations", *observations(f)]
     lines += [f"\n## {title}\n![{title}]({name}.svg)" for part, name, title in PLOTS if f.has(part)]
     if f.has("ssb"):

@@ -68,11 +68,15 @@ pub fn all() -> Vec<Configuration> {
         Configuration::new("tiny batches", 2, &[("batch_rows", "3"), ("block_size", "64KB")]),
         Configuration::new("one worker", 1, &[]),
         Configuration::new("four workers", 4, &[("block_size", "64KB"), ("join_table", "shared")]),
-        Configuration::new("unit of transfer block", 2, &[("unit_of_transfer", "block")]),
+        Configuration::new(
+            "unit of transfer table",
+            2,
+            &[("unit_of_transfer", "table, build = block"), ("work_orders_per_operator", "1")],
+        ),
         Configuration::new(
             "small units of transfer",
             4,
-            &[("unit_of_transfer", "block"), ("transfer_size", "1KB"), ("block_size", "64KB")],
+            &[("unit_of_transfer", "blocks(2)"), ("transfer_size", "500"), ("block_size", "64KB")],
         ),
         // Every join, aggregation, sort and window through files.
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),

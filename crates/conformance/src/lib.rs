@@ -8,6 +8,7 @@ pub mod answers;
 pub mod configuration;
 pub mod corpus;
 pub mod fuzz;
+pub mod study;
 
 use std::path::PathBuf;
 

@@ -94,10 +94,10 @@ fn tpcds_small() {
 }
 
 #[test]
-fn tpcds_small_in_small_blocks_by_block() {
+fn tpcds_small_in_small_blocks_by_table() {
     check(
         "tpcds",
         "0.05",
-        &[("block_size", "64KB"), ("unit_of_transfer", "block"), ("transfer_size", "16KB")],
+        &[("block_size", "64KB"), ("unit_of_transfer", "table"), ("transfer_size", "16KB")],
     );
 }

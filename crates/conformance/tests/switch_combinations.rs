@@ -18,6 +18,13 @@ fn switches() -> Vec<(String, String)> {
         match (text(0).as_str(), text(1).as_str()) {
             ("join_order", _) => found.push(("join_order".to_owned(), "written".to_owned())),
             ("join_table", _) => found.push(("join_table".to_owned(), "shared".to_owned())),
+            ("unit_of_transfer", _) => {
+                found.push(("unit_of_transfer".to_owned(), "blocks(2), aggregate = table".to_owned()));
+            }
+            ("transfer_size", _) => found.push(("transfer_size".to_owned(), "20KB".to_owned())),
+            ("work_orders_per_operator", _) => {
+                found.push(("work_orders_per_operator".to_owned(), "1".to_owned()));
+            }
             ("simd", _) => found.push(("simd".to_owned(), "scalar".to_owned())),
             (name, "on") => found.push((name.to_owned(), "off".to_owned())),
             _ => {}

@@ -4,15 +4,17 @@
 
 use std::time::Duration;
 
+use operators::transfer::setting::{Consumer, TransferSetting};
 use types::{Error, Result, SqlState};
-use workorder::UnitOfTransfer;
 
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub unit_of_transfer: UnitOfTransfer,
+    pub unit_of_transfer: TransferSetting,
+    /// Work orders of one operator at a time; `None`: as many as there are workers.
+    pub operator_orders: Option<usize>,
     pub batch_rows: usize,
     pub transfer_bytes: usize,
     pub statement_timeout: Option<Duration>,
@@ -50,6 +52,7 @@ impl Default for Settings {
         let execution = operators::ExecutionSettings::default();
         Settings {
             unit_of_transfer: execution.unit_of_transfer,
+            operator_orders: None,
             batch_rows: execution.batch_rows,
             transfer_bytes: execution.transfer_bytes,
             statement_timeout: None,
@@ -102,10 +105,15 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 25] = [
-    ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
+pub const SESSION_SETTINGS: [(&str, &str); 26] = [
+    (
+        "unit_of_transfer",
+        "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
+         consumer may have its own, as in 'auto, probe = table'",
+    ),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
-    ("transfer_size", "bytes of a unit of transfer when that is block"),
+    ("transfer_size", "bytes of the blocks that units of transfer consist of"),
+    ("work_orders_per_operator", "work orders of one operator at a time, at most; all for no limit"),
     ("statement_timeout", "milliseconds after which a statement is cancelled; 0 for never"),
     (
         "idle_in_transaction_session_timeout",
@@ -217,11 +225,15 @@ pub(crate) fn parse_priority(text: &str) -> Result<u32> {
 
 /// `None`: all.
 pub(crate) fn parse_query_workers(text: &str) -> Result<Option<usize>> {
+    parse_workers("query_workers", text)
+}
+
+fn parse_workers(name: &str, text: &str) -> Result<Option<usize>> {
     match text.trim() {
         "all" => Ok(None),
         number => match number.parse().ok().filter(|n| (1..=workorder::WORKERS_MAX).contains(n)) {
             Some(workers) => Ok(Some(workers)),
-            None => Err(invalid("query_workers", text, "a number from 1 to 1024, or all")),
+            None => Err(invalid(name, text, "a number from 1 to 1024, or all")),
         },
     }
 }
@@ -241,10 +253,10 @@ impl Settings {
     /// The setting's value as text, or `None` when there is no such setting.
     pub fn get(&self, name: &str) -> Option<String> {
         Some(match name {
-            "unit_of_transfer" => match self.unit_of_transfer {
-                UnitOfTransfer::Block => "block".into(),
-                _ => "vector".into(),
-            },
+            "unit_of_transfer" => self.unit_of_transfer.to_string(),
+            "work_orders_per_operator" => {
+                self.operator_orders.map_or("all".into(), |orders| orders.to_string())
+            }
             "batch_rows" => self.batch_rows.to_string(),
             "transfer_size" => self.transfer_bytes.to_string(),
             "statement_timeout" => {
@@ -290,12 +302,16 @@ impl Settings {
         let switch = || parse_switch(text).ok_or_else(|| invalid(name, text, "on or off"));
         match name {
             "unit_of_transfer" => {
-                self.unit_of_transfer = match text.trim().to_ascii_lowercase().as_str() {
-                    "vector" => UnitOfTransfer::Vector,
-                    "block" => UnitOfTransfer::Block,
-                    _ => return Err(invalid(name, text, "vector or block")),
-                };
+                self.unit_of_transfer = TransferSetting::parse(text).ok_or_else(|| {
+                    let kinds: Vec<&str> = Consumer::ALL.iter().map(|kind| kind.name()).collect();
+                    let expected = format!(
+                        "auto, vector, block, blocks(k) or table, or one of them for a kind of consumer, as in probe = table: {}",
+                        kinds.join(", ")
+                    );
+                    invalid(name, text, &expected)
+                })?;
             }
+            "work_orders_per_operator" => self.operator_orders = parse_workers(name, text)?,
             "batch_rows" => {
                 self.batch_rows = text
                     .trim()
@@ -381,7 +397,8 @@ impl Settings {
 
     pub fn execution(&self, analyze: bool) -> operators::ExecutionSettings {
         operators::ExecutionSettings {
-            unit_of_transfer: self.unit_of_transfer,
+            unit_of_transfer: self.unit_of_transfer.clone(),
+            orders_max: self.operator_orders,
             batch_rows: self.batch_rows,
             transfer_bytes: self.transfer_bytes,
             analyze,

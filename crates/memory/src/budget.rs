@@ -72,6 +72,9 @@ pub trait Reclaimer: Send + Sync {
     /// As `reclaim`, but only of what can be read again without having been written, and only as long as what is left
     /// lets readers go on.
     fn let_go(&self, bytes: u64) -> u64;
+
+    /// About how many bytes `let_go` would find.
+    fn spare(&self) -> u64;
 }
 
 struct State {
@@ -221,14 +224,20 @@ impl Budget {
         self.ask(bytes, |reclaimer, bytes| reclaimer.reclaim(bytes))
     }
 
+    /// About how much of what is in use would make room for others at the cost of reading it again.
+    pub fn spare(&self) -> u64 {
+        self.reclaimers().iter().map(|reclaimer| reclaimer.spare()).sum()
+    }
+
+    fn reclaimers(&self) -> Vec<Arc<dyn Reclaimer>> {
+        let mut reclaimers = self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner);
+        reclaimers.retain(|reclaimer| reclaimer.strong_count() > 0);
+        reclaimers.iter().filter_map(Weak::upgrade).collect()
+    }
+
     fn ask(&self, bytes: u64, from: impl Fn(&dyn Reclaimer, u64) -> u64) -> u64 {
-        let reclaimers: Vec<Arc<dyn Reclaimer>> = {
-            let mut reclaimers = self.0.reclaimers.lock().unwrap_or_else(PoisonError::into_inner);
-            reclaimers.retain(|reclaimer| reclaimer.strong_count() > 0);
-            reclaimers.iter().filter_map(Weak::upgrade).collect()
-        };
         let mut evicted = 0u64;
-        for reclaimer in reclaimers {
+        for reclaimer in self.reclaimers() {
             if evicted < bytes {
                 evicted += from(&*reclaimer, bytes - evicted);
             }
@@ -411,8 +420,10 @@ mod tests {
             less
         }
         fn let_go(&self, bytes: u64) -> u64 {
-            let half = self.0.lock().unwrap().bytes() / 2;
-            self.reclaim(bytes.min(half))
+            self.reclaim(bytes.min(self.spare()))
+        }
+        fn spare(&self) -> u64 {
+            self.0.lock().unwrap().bytes() / 2
         }
     }
 

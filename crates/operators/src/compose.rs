@@ -8,10 +8,15 @@
 //!  scan build > BuildSink --> fill step --blocking--> scan probe > Probe > ... > Sink
 //!  probe segments         --blocking--> build rows (outer and semi joins on the build side)
 //!  fill step              --blocking--> scans that apply its runtime filters
-//!  producer > TransferSink --streaming--> TransferSource > ... (unit of transfer `block`)
+//!  producer > TransferSink --streaming--> TransferSource > ... (units of transfer `block`, `blocks(k)`)
+//!  producer > TransferSink --blocking---> TransferSource > ... (unit of transfer `table`)
 //! ```
+//! A producer that streams into another segment waits for all that its consumers wait for, so that little lies between
+//! them. Before a `table` it runs first, and the join behind the table is built after it, where nothing speaks against
+//! it: then the hash tables that it probed are gone.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan};
@@ -38,7 +43,7 @@ use crate::series::SeriesSource;
 use crate::sort::Sort;
 use crate::stream::{Prepare, ResultQueue, Stream};
 use crate::table_scan::TableScan;
-use crate::transfer::transfer;
+use crate::transfer::{choice, transfer};
 use crate::unnest::Unnest;
 use crate::values::Values;
 use crate::window::Window;
@@ -76,12 +81,14 @@ fn compose_into(
         fillers: HashMap::new(),
         filter_users: Vec::new(),
         branch_waits: Vec::new(),
+        build_after: Vec::new(),
     };
     let flowing = composer.flow(plan)?;
     let sink = sink(flowing.branches.len());
     composer.close(flowing, sink);
     composer.connect_branches();
     composer.connect_filters();
+    composer.connect_builds();
     composer.dag.validate().map_err(|e| Error::internal(format!("broken plan: {e}")))?;
     Ok(composer.dag)
 }
@@ -97,9 +104,15 @@ enum Waits {
 struct OpenBranch {
     source: Arc<dyn Source>,
     transforms: Vec<Arc<dyn Transform>>,
+    /// Whose rows come out.
+    top: NodeId,
+    /// Nobody has written these rows down yet.
+    computes: bool,
     waits: Vec<Waits>,
     /// Streaming producers: the segments that fill this branch's source.
     fed_by: Vec<SegmentId>,
+    /// They and those that feed them, as far as rows stream.
+    upstream: Vec<SegmentId>,
     name: String,
     /// Runtime filters that the source applies.
     filters: Vec<FilterId>,
@@ -109,6 +122,17 @@ struct OpenBranch {
     ordered: bool,
     /// The rows of a join whose sides are in files; then no other branch of the join's probe side has any.
     spilled: bool,
+}
+
+impl OpenBranch {
+    fn append(&mut self, transform: &Arc<dyn Transform>, name: &str) {
+        transform.add_user();
+        self.top = transform.node();
+        self.computes = true;
+        self.transforms.push(transform.clone());
+        self.name.push_str(" > ");
+        self.name.push_str(name);
+    }
 }
 
 struct Flowing {
@@ -123,6 +147,8 @@ struct Composer<'a> {
     filter_users: Vec<(FilterId, SegmentId)>,
     /// Segments that wait for whatever other branches become.
     branch_waits: Vec<(Arc<Mutex<Vec<SegmentId>>>, SegmentId)>,
+    /// Segments after which a build side, these segments, had better begin.
+    build_after: Vec<(Vec<SegmentId>, Range<usize>)>,
 }
 
 impl Composer<'_> {
@@ -131,12 +157,16 @@ impl Composer<'_> {
     }
 
     fn open_shared(&self, source: Arc<dyn Source>, name: String, after: &[SegmentId]) -> Flowing {
+        source.add_user();
         Flowing {
             branches: vec![OpenBranch {
+                top: source.node(),
+                computes: false,
                 source,
                 transforms: vec![],
                 waits: after.iter().map(|s| Waits::Segment(*s)).collect(),
                 fed_by: vec![],
+                upstream: vec![],
                 name,
                 filters: vec![],
                 became: vec![],
@@ -146,6 +176,13 @@ impl Composer<'_> {
         }
     }
 
+    /// A source that makes its rows while it is read.
+    fn open_scan(&self, source: impl Source + 'static, name: String) -> Flowing {
+        let mut flowing = self.open(source, name, &[]);
+        flowing.branches.iter_mut().for_each(|branch| branch.computes = true);
+        flowing
+    }
+
     /// A source whose order, told by its units' tags, is to be kept.
     fn open_ordered(&self, source: Arc<dyn Source>, name: &str, after: &[SegmentId]) -> Flowing {
         let mut flowing = self.open_shared(source, name.to_owned(), after);
@@ -153,44 +190,68 @@ impl Composer<'_> {
         flowing
     }
 
-    /// Appends a transform to every branch; with the unit of transfer `block`, each is cut behind it.
-    fn append(
-        &mut self,
-        flowing: &mut Flowing,
-        transform: Arc<dyn Transform>,
-        name: &str,
-        after: &[SegmentId],
-    ) {
+    /// Appends a transform to every branch, cut before it where the unit of transfer says so.
+    fn append(&mut self, flowing: &mut Flowing, transform: &Arc<dyn Transform>, name: &str) {
+        self.cut(flowing);
         for branch in &mut flowing.branches {
-            branch.transforms.push(transform.clone());
-            branch.waits.extend(after.iter().map(|s| Waits::Segment(*s)));
-            branch.name.push_str(" > ");
-            branch.name.push_str(name);
-        }
-        if self.query.settings.unit_of_transfer == UnitOfTransfer::Block {
-            self.cut(flowing, transform.node());
+            branch.append(transform, name);
         }
     }
 
-    /// Ends the branches with an insert destination each and goes on from there. Units there are in the order in which
-    /// they became full, whichever worker filled them: a branch with an order to keep stays one segment, whose tags tell
-    /// it.
-    fn cut(&mut self, flowing: &mut Flowing, node: NodeId) {
-        let branches = std::mem::take(&mut flowing.branches);
-        for branch in branches {
-            if branch.ordered {
+    /// Ends the branches whose rows are not handed on by `vector` with an insert destination each, and goes on from
+    /// there. The producers before a `table` are returned.
+    fn cut(&mut self, flowing: &mut Flowing) -> Vec<SegmentId> {
+        let mut before_tables = Vec::new();
+        for branch in std::mem::take(&mut flowing.branches) {
+            let unit = self.query.edges.unit(branch.top);
+            if unit.is_fused() || !branch.computes {
                 flowing.branches.push(branch);
                 continue;
             }
-            let (sink, source) = transfer(node);
-            let name = "transfer".to_owned();
-            let producer = self.close(Flowing { branches: vec![branch] }, Arc::new(sink));
-            let mut next = self.open(source, name, &[]);
+            self.remark(branch.top, unit);
+            let (ordered, spilled) = (branch.ordered, branch.spilled);
+            let mut upstream = branch.upstream.clone();
+            let (sink, source) = transfer(branch.top, unit, self.query);
+            let producers = self.close(Flowing { branches: vec![branch] }, Arc::new(sink));
+            let mut next = self.open(source, "transfer".to_owned(), &[]);
             for opened in &mut next.branches {
-                opened.fed_by.clone_from(&producer);
+                (opened.ordered, opened.spilled) = (ordered, spilled);
+                if unit == UnitOfTransfer::Table {
+                    opened.waits.extend(producers.iter().map(|id| Waits::Segment(*id)));
+                    before_tables.extend(&producers);
+                } else {
+                    opened.fed_by.clone_from(&producers);
+                    upstream.extend(&producers);
+                    opened.upstream = std::mem::take(&mut upstream);
+                }
             }
             flowing.branches.append(&mut next.branches);
         }
+        before_tables
+    }
+
+    /// Says of an operator how its rows are handed on.
+    fn remark(&self, node: NodeId, unit: UnitOfTransfer) {
+        let block = plan::explain::bytes(self.query.settings.transfer_bytes as u64);
+        let mut text = format!("{unit}, blocks of {block}");
+        if let Some(reason) = self.query.edges.reason(node) {
+            text.push_str(&format!(" (auto: {reason})"));
+        }
+        self.query.metrics.state(node, "handed on by", text);
+    }
+
+    /// A branch begins after `segment`, and what streams into it as well.
+    fn wait_for(&mut self, branch: &mut OpenBranch, segment: SegmentId) {
+        branch.waits.push(Waits::Segment(segment));
+        for producer in &branch.upstream {
+            self.dag.connect(segment, *producer, EdgeKind::Blocking);
+        }
+    }
+
+    /// Cuts the branches where the unit of transfer says so, and ends them in one sink.
+    fn end(&mut self, mut flowing: Flowing, sink: Arc<dyn Sink>) -> Vec<SegmentId> {
+        self.cut(&mut flowing);
+        self.close(flowing, sink)
     }
 
     /// Ends all branches in one sink; the segments they became.
@@ -245,6 +306,32 @@ impl Composer<'_> {
         }
     }
 
+    /// Rows that go into a probe; where they make a table first, the build waits for it if it may.
+    fn cut_before_probe(&mut self, flowing: &mut Flowing, join: &PhysicalPlan, built: Range<usize>) {
+        let before = self.cut(flowing);
+        if !before.is_empty() && choice::may_wait(join, &self.query.settings) {
+            self.build_after.push((before, built));
+        }
+    }
+
+    /// Build sides that wait for a table. A plan is right without these edges, and one that would close a cycle is left
+    /// out.
+    fn connect_builds(&mut self) {
+        for (before, built) in std::mem::take(&mut self.build_after) {
+            let has_producer = |id: usize| self.dag.edges.iter().any(|edge| edge.consumer.index() == id);
+            let roots: Vec<usize> = built.filter(|id| !has_producer(*id)).collect();
+            for root in roots {
+                let edges = self.dag.edges.len();
+                for producer in &before {
+                    self.dag.connect(*producer, SegmentId(root as u32), EdgeKind::Blocking);
+                }
+                if self.dag.validate().is_err() {
+                    self.dag.edges.truncate(edges);
+                }
+            }
+        }
+    }
+
     fn connect_filters(&mut self) {
         for (filter, user) in std::mem::take(&mut self.filter_users) {
             if let Some(filler) = self.fillers.get(&filter) {
@@ -257,7 +344,7 @@ impl Composer<'_> {
         match &plan.node {
             PhysicalNode::TableScan { .. } => self.scan(plan, None),
             PhysicalNode::FileScan { runtime_filters, .. } => {
-                let mut flowing = self.open(FileScan::new(plan, self.query)?, "scan file".to_owned(), &[]);
+                let mut flowing = self.open_scan(FileScan::new(plan, self.query)?, "scan file".to_owned());
                 if self.query.settings.runtime_filters {
                     for branch in &mut flowing.branches {
                         branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
@@ -266,9 +353,9 @@ impl Composer<'_> {
                 Ok(flowing)
             }
             PhysicalNode::Generate { suite, table, .. } => {
-                Ok(self.open(Generate::new(plan)?, format!("generate {suite} {table}"), &[]))
+                Ok(self.open_scan(Generate::new(plan)?, format!("generate {suite} {table}")))
             }
-            PhysicalNode::Series { .. } => Ok(self.open(SeriesSource::new(plan)?, "series".to_owned(), &[])),
+            PhysicalNode::Series { .. } => Ok(self.open_scan(SeriesSource::new(plan)?, "series".to_owned())),
             PhysicalNode::Values { rows } => {
                 Ok(self.open(Values::new(plan.id, rows, &plan.output), "values".to_owned(), &[]))
             }
@@ -278,22 +365,27 @@ impl Composer<'_> {
             }
             PhysicalNode::Filter { input, predicate } => {
                 let mut flowing = self.flow(input)?;
-                self.append(&mut flowing, Arc::new(Filter::new(plan.id, predicate)?), "filter", &[]);
+                let filter: Arc<dyn Transform> = Arc::new(Filter::new(plan.id, predicate)?);
+                self.append(&mut flowing, &filter, "filter");
                 Ok(flowing)
             }
             PhysicalNode::Project { input, expressions } => {
                 let mut flowing = self.flow(input)?;
-                self.append(&mut flowing, Arc::new(Project::new(plan.id, expressions)?), "project", &[]);
+                let project: Arc<dyn Transform> = Arc::new(Project::new(plan.id, expressions)?);
+                self.append(&mut flowing, &project, "project");
                 Ok(flowing)
             }
             PhysicalNode::Fetch { input, .. } => {
                 let mut flowing = self.flow(input)?;
-                self.append(&mut flowing, Arc::new(Fetch::new(plan, self.query)?), "fetch", &[]);
+                let fetch: Arc<dyn Transform> = Arc::new(Fetch::new(plan, self.query)?);
+                self.append(&mut flowing, &fetch, "fetch");
                 Ok(flowing)
             }
             PhysicalNode::HashJoin { probe, build, fills, .. } => {
                 let join = HashJoin::new(plan, self.query)?;
+                let begun = self.dag.segments.len();
                 let filled = self.build_side(build, join.build_sink(), join.build_step(), "fill")?;
+                let built = begun..self.dag.segments.len();
                 for (filter, _) in fills {
                     self.fillers.insert(*filter, filled);
                 }
@@ -302,14 +394,16 @@ impl Composer<'_> {
                     join.build_rows().map(|rows| (rows, false)),
                 ];
                 let parts = (join.probe(), join.probe_emits(), rest.into_iter().flatten().collect());
-                self.probe_side(probe, plan.id, parts, "probe", filled)
+                self.probe_side(plan, probe, parts, "probe", (filled, built))
             }
             PhysicalNode::NestedLoopJoin { probe, build, .. } => {
                 let join = NestedLoopJoin::new(plan, self.query)?;
+                let begun = self.dag.segments.len();
                 let filled = self.build_side(build, join.build_sink(), join.build_step(), "collect")?;
+                let built = begun..self.dag.segments.len();
                 let rest = join.build_rows().map(|rows| (rows, false));
                 let parts = (join.probe(), join.probe_emits(), rest.into_iter().collect());
-                self.probe_side(probe, plan.id, parts, "nested loop", filled)
+                self.probe_side(plan, probe, parts, "nested loop", (filled, built))
             }
             PhysicalNode::Aggregate { input, .. } => {
                 let aggregate = Aggregate::new(plan, self.query)?;
@@ -319,7 +413,9 @@ impl Composer<'_> {
                 {
                     return self.join_groups(input, &groups);
                 }
-                let codes = aggregate.wants_codes(plan, self.query).filter(|_| clustered.is_none());
+                let codes = aggregate
+                    .wants_codes(plan, self.query)
+                    .filter(|_| clustered.is_none() && self.query.edges.is_fused(input.id));
                 let mut flowing = match codes {
                     Some(codes) => self.scan(input, Some(codes))?,
                     None => self.flow(input)?,
@@ -332,7 +428,7 @@ impl Composer<'_> {
                     for branch in &mut flowing.branches {
                         branch.became.push(done.clone());
                     }
-                    self.append(&mut flowing, clustered.transform(), "clustered groups", &[]);
+                    self.append(&mut flowing, &clustered.transform(), "clustered groups");
                     let mut rest = self.open_shared(clustered.rest(), "other groups".to_owned(), &[]);
                     for branch in &mut rest.branches {
                         branch.waits.push(Waits::Branch(done.clone()));
@@ -352,27 +448,28 @@ impl Composer<'_> {
             PhysicalNode::Sort { input, .. } => {
                 let sort = Sort::new(plan, self.query)?;
                 let flowing = self.flow(input)?;
-                let segments = self.close(flowing, sort.sink());
+                let segments = self.end(flowing, sort.sink());
                 let merged = self.step("merge runs", sort.merge_step(), &segments);
                 Ok(self.open_ordered(sort.source(), "sorted", &[merged]))
             }
             PhysicalNode::Limit { input, offset, count } => {
                 let (sink, source) = Limit::new(plan.id, *offset, *count);
                 let flowing = self.flow(input)?;
-                let segments = self.close(flowing, Arc::new(sink));
+                let segments = self.end(flowing, Arc::new(sink));
                 Ok(self.open_ordered(Arc::new(source), "limited", &segments))
             }
             PhysicalNode::Window { input, .. } => {
                 let window = Window::new(plan)?;
                 let flowing = self.flow(input)?;
-                let segments = self.close(flowing, window.sink());
+                let segments = self.end(flowing, window.sink());
                 let evaluated = self.step("evaluate windows", window.evaluate_step(), &segments);
                 Ok(self.open_shared(window.source(), "windows".to_owned(), &[evaluated]))
             }
             PhysicalNode::Unnest { input, keep, lists, ordinality, outer } => {
                 let mut flowing = self.flow(input)?;
-                let unnest = Unnest::new(plan.id, keep, lists, *ordinality, *outer)?;
-                self.append(&mut flowing, Arc::new(unnest), "unnest", &[]);
+                let unnest: Arc<dyn Transform> =
+                    Arc::new(Unnest::new(plan.id, keep, lists, *ordinality, *outer)?);
+                self.append(&mut flowing, &unnest, "unnest");
                 Ok(flowing)
             }
             PhysicalNode::UnionAll { inputs } => {
@@ -385,7 +482,7 @@ impl Composer<'_> {
             PhysicalNode::Insert { input, .. } => {
                 let insert = Insert::new(plan, self.query)?;
                 let flowing = self.flow(input)?;
-                let segments = self.close(flowing, insert.sink());
+                let segments = self.end(flowing, insert.sink());
                 Ok(self.open_shared(insert.source(), "inserted".to_owned(), &segments))
             }
         }
@@ -397,7 +494,7 @@ impl Composer<'_> {
             return Err(Error::internal("not a table scan"));
         };
         let scan = TableScan::new(plan, self.query)?.with_codes(codes);
-        let mut flowing = self.open(scan, format!("scan {name}"), &[]);
+        let mut flowing = self.open_scan(scan, format!("scan {name}"));
         if self.query.settings.runtime_filters {
             for branch in &mut flowing.branches {
                 branch.filters.extend(runtime_filters.iter().map(|f| f.filter));
@@ -407,7 +504,7 @@ impl Composer<'_> {
     }
 
     fn aggregated(&mut self, input: Flowing, aggregate: &Arc<Aggregate>) -> Flowing {
-        let segments = self.close(input, aggregate.sink());
+        let segments = self.end(input, aggregate.sink());
         let merged = self.step("merge groups", aggregate.merge_step(), &segments);
         self.open_shared(aggregate.source(), "groups".to_owned(), &[merged])
     }
@@ -417,14 +514,17 @@ impl Composer<'_> {
         let PhysicalNode::HashJoin { probe, build, fills, .. } = &join.node else {
             return Err(Error::internal("groups of build rows without a join"));
         };
+        let begun = self.dag.segments.len();
         let filled =
             self.build_side(build, groups.join().build_sink(), groups.join().build_step(), "fill")?;
+        let built = begun..self.dag.segments.len();
         for (filter, _) in fills {
             self.fillers.insert(*filter, filled);
         }
         let mut flowing = self.flow(probe)?;
+        self.cut_before_probe(&mut flowing, join, built);
         for branch in &mut flowing.branches {
-            branch.waits.push(Waits::Segment(filled));
+            self.wait_for(branch, filled);
             branch.name.push_str(" > probe");
         }
         let mut before = self.close(flowing, groups.sink());
@@ -441,34 +541,31 @@ impl Composer<'_> {
         name: &str,
     ) -> Result<SegmentId> {
         let flowing = self.flow(build)?;
-        let segments = self.close(flowing, sink);
+        let segments = self.end(flowing, sink);
         Ok(self.step(name, fill, &segments))
     }
 
     fn probe_side(
         &mut self,
+        join: &PhysicalPlan,
         probe: &PhysicalPlan,
-        node: NodeId,
         (transform, emits, rest): (Arc<dyn Transform>, bool, Vec<(Arc<dyn Source>, bool)>),
         name: &str,
-        filled: SegmentId,
+        (filled, built): (SegmentId, Range<usize>),
     ) -> Result<Flowing> {
         let mut flowing = self.flow(probe)?;
+        self.cut_before_probe(&mut flowing, join, built);
         for branch in &mut flowing.branches {
-            branch.transforms.push(transform.clone());
-            branch.waits.push(Waits::Segment(filled));
-            branch.name.push_str(" > ");
-            branch.name.push_str(name);
+            branch.append(&transform, name);
+            self.wait_for(branch, filled);
         }
         let probed = Arc::new(Mutex::new(Vec::new()));
         for branch in &mut flowing.branches {
             branch.became.push(probed.clone());
         }
         if !emits {
-            self.close(flowing, Arc::new(Discard::new(node)));
+            self.close(flowing, Arc::new(Discard::new(join.id)));
             flowing = Flowing { branches: vec![] };
-        } else if self.query.settings.unit_of_transfer == UnitOfTransfer::Block {
-            self.cut(&mut flowing, node);
         }
         for (source, spilled) in rest {
             let name = if spilled { "spilled partitions" } else { "build rows" };

@@ -8,19 +8,24 @@ use memory::Budget;
 use plan::{FilterId, NodeId, TableId};
 use sync::CancelToken;
 use types::{Error, Result, SqlState};
-use workorder::{UnitOfTransfer, WorkContext};
+use workorder::WorkContext;
 
 use crate::metrics::Metrics;
 use crate::runtime_filter::KeyFilter;
 use crate::sort::bound::{ScanBounds, TopBound};
+use crate::transfer::edges::Edges;
+use crate::transfer::setting::TransferSetting;
 
 /// The settings that execution looks at.
 #[derive(Clone, Debug)]
 pub struct ExecutionSettings {
-    pub unit_of_transfer: UnitOfTransfer,
+    /// How each operator's output reaches the next one.
+    pub unit_of_transfer: TransferSetting,
+    /// Work orders of one segment at a time; all workers may have one, if not given.
+    pub orders_max: Option<usize>,
     /// Rows of a batch in flight, at most.
     pub batch_rows: usize,
-    /// Bytes of a unit of transfer when that is `block`.
+    /// Bytes of the blocks that units of transfer consist of.
     pub transfer_bytes: usize,
     /// Count time per operator (EXPLAIN ANALYZE).
     pub analyze: bool,
@@ -51,7 +56,8 @@ pub struct ExecutionSettings {
 impl Default for ExecutionSettings {
     fn default() -> Self {
         ExecutionSettings {
-            unit_of_transfer: UnitOfTransfer::Vector,
+            unit_of_transfer: TransferSetting::default(),
+            orders_max: None,
             batch_rows: vector::BATCH_ROWS,
             transfer_bytes: 1 << 20,
             analyze: false,
@@ -95,6 +101,8 @@ pub struct QueryContext {
     pub cancel: CancelToken,
     /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
     pub temporary: Option<Arc<dyn files::FileManager>>,
+    /// The units of transfer of the plan's edges.
+    pub edges: Edges,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
@@ -120,7 +128,9 @@ impl QueryContext {
             }
             open.extend(node.children());
         }
+        let edges = Edges::of(plan, &settings, crate::spill::room(&budget));
         QueryContext {
+            edges,
             settings,
             budget,
             pool,

@@ -33,13 +33,8 @@ impl QueryContext {
             return held > bound;
         }
         // Columns of files that nobody reads go first: they are read again at most, and the state would be written too.
-        held + more >= STATE_BYTES_MIN && !self.budget.make_room_below(more as u64, self.states_bytes_max())
-    }
-
-    /// What states may take of the limit together with all else: four fifths.
-    fn states_bytes_max(&self) -> u64 {
-        let limit = self.budget.limit();
-        limit - limit / 5
+        held + more >= STATE_BYTES_MIN
+            && !self.budget.make_room_below(more as u64, states_bytes_max(&self.budget))
     }
 
     /// Bytes that one work order may take for a partition that it reads back.
@@ -47,7 +42,7 @@ impl QueryContext {
         if let Some(bound) = self.settings.operator_bytes {
             return bound;
         }
-        let below = self.states_bytes_max();
+        let below = states_bytes_max(&self.budget);
         self.budget.make_room_below(below / 2, below);
         let free = below.saturating_sub(self.budget.used());
         (free / workorder::parallelism().max(1)) as usize
@@ -59,6 +54,17 @@ impl QueryContext {
         let files = files.ok_or_else(|| Error::internal("a query without a folder for temporary files"))?;
         Ok(SpillFile::new(files, piece_bytes(self.budget.limit())))
     }
+}
+
+/// What states may take of the limit together with all else: four fifths.
+fn states_bytes_max(budget: &memory::Budget) -> u64 {
+    let limit = budget.limit();
+    limit - limit / 5
+}
+
+/// Bytes that operators may take before they use files.
+pub fn room(budget: &memory::Budget) -> u64 {
+    states_bytes_max(budget).saturating_sub(budget.used().saturating_sub(budget.spare()))
 }
 
 /// Partitions of a spilled state: enough that a state of sixty times the memory has partitions that fit.

@@ -305,8 +305,9 @@ impl Sink for Stream {
     fn admits(&self, tag: u64) -> bool {
         self.queue.admits(tag)
     }
-    fn unit_ended(&self, tag: u64) {
+    fn end_unit(&self, tag: u64, _local: &mut Local, _work: &Work<'_>) -> Result<()> {
         self.queue.unit_ended(tag);
+        Ok(())
     }
     fn branch_ended(&self, ordinal: usize) {
         self.queue.branch_ended(ordinal);

@@ -121,8 +121,29 @@ struct SegmentState {
     streaming_left: AtomicU32,
     /// Units that streaming producers announced.
     fed: AtomicU64,
+    /// Orders begun and not ended, where there is a limit to them.
+    begun: AtomicUsize,
+    orders_max: usize,
     has_streaming_producers: bool,
     consumers: Vec<(u32, EdgeKind)>,
+}
+
+impl SegmentState {
+    fn is_limited(&self) -> bool {
+        self.orders_max != usize::MAX
+    }
+
+    /// Before a claim: whether one more order may begin. If so, `order_ended` follows.
+    fn may_begin(&self) -> bool {
+        let one_more = |begun: usize| (begun < self.orders_max).then_some(begun + 1);
+        !self.is_limited() || self.begun.fetch_update(SeqCst, SeqCst, one_more).is_ok()
+    }
+
+    fn order_ended(&self) {
+        if self.is_limited() {
+            self.begun.fetch_sub(1, SeqCst);
+        }
+    }
 }
 
 /// A query that runs.
@@ -160,6 +181,8 @@ impl QueryRun {
             .segments
             .into_iter()
             .map(|segment| SegmentState {
+                begun: AtomicUsize::new(0),
+                orders_max: segment.orders_max().max(1),
                 segment,
                 life: Lifecycle::new(),
                 blocking_left: AtomicU32::new(0),
@@ -273,7 +296,7 @@ impl QueryRun {
         if !state.life.is_open() {
             return None;
         }
-        if state.life.enter() {
+        if state.life.enter() && state.may_begin() {
             match self.guard(id, || Ok(state.segment.claim())) {
                 Some(Claim::Order(mut order)) => {
                     order.segment = SegmentId(id);
@@ -286,6 +309,7 @@ impl QueryRun {
                 Some(Claim::Exhausted) => state.life.drain(),
                 None => {}
             }
+            state.order_ended();
         }
         self.release(id);
         None
@@ -353,7 +377,15 @@ impl QueryRun {
             return;
         }
         match outcome {
-            Outcome::Done => self.release(id),
+            Outcome::Done => {
+                state.order_ended();
+                self.release(id);
+                if state.is_limited() {
+                    // Others were turned away.
+                    self.happened(1);
+                }
+            }
+            // What is left of it is still begun.
             Outcome::Continue(mut rest) => {
                 rest.segment = order.segment;
                 lock(&self.continuations).push(rest);

@@ -16,11 +16,13 @@ mod context;
 mod dag;
 mod range;
 mod segment;
+mod transfer;
 
 pub use context::{Host, WorkContext};
 pub use dag::{Dag, DagError, Edge, EdgeKind};
 pub use range::{OrderRange, parallelism};
-pub use segment::{Claim, Completion, Failure, Outcome, Segment, UnitOfTransfer, WorkOrder};
+pub use segment::{Claim, Completion, Failure, Outcome, Segment, WorkOrder};
+pub use transfer::UnitOfTransfer;
 
 /// One run of one query, unique within the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -14,22 +14,10 @@
 //! thread; `claim` and `execute` by many threads at once. When the query fails or is cancelled
 //! the calls just stop: a segment cleans up in `Drop`, never in `finish`.
 
-use crate::{QueryId, SegmentId, WorkContext, WorkerId};
+use crate::{QueryId, SegmentId, UnitOfTransfer, WorkContext, WorkerId};
 
 /// Why a query ends without a result. The engine downcasts it to its own error type.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// How a producer's output reaches its consumer; a parameter of every work order, so that a
-/// change applies from the next one on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum UnitOfTransfer {
-    /// The consumer runs inside the producer's work order, on batches of a few thousand rows.
-    #[default]
-    Vector,
-    /// The output fills blocks, and each full block becomes ready for the consumer.
-    Block,
-}
 
 /// A run `[start, end)` of a segment's inputs. Only the segment knows what the numbers count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +118,11 @@ pub trait Segment: Send + Sync {
     /// heavy merge is a segment of its own.
     fn finish(&self) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Orders of this segment that may be begun and not ended at a time. Asked once, before the first claim.
+    fn orders_max(&self) -> usize {
+        usize::MAX
     }
 
     /// For progress, and for the decision whether to wake another worker: how many units (each

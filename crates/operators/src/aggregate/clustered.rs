@@ -20,7 +20,6 @@ use hash::aggregate::{AccumulatorKind, FrozenKeys, GroupTable, KeyBatch, RowGrou
 use plan::{Expr, ExprKind, FetchOutput, JoinOutput, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
 use types::{Physical, Result, Type};
 use vector::{Batch, Data, Vector};
-use workorder::UnitOfTransfer;
 
 use super::Aggregate;
 use super::source::AggregateSource;
@@ -69,8 +68,7 @@ impl Clustered {
         {
             return Ok(None);
         }
-        let fused = query.settings.unit_of_transfer == UnitOfTransfer::Vector;
-        let Some((table, column)) = scanned_column(input, *key, fused) else { return Ok(None) };
+        let Some((table, column)) = scanned_column(input, *key, query) else { return Ok(None) };
         let blocks = query.table(table)?.data.blocks();
         let ranges: Option<Vec<Option<(i64, i64)>>> = blocks
             .iter()
@@ -133,27 +131,35 @@ impl Aggregate {
     }
 }
 
-/// The table's column that input column `column` of a pipeline is, rows of a unit being those of a block.
-fn scanned_column(plan: &PhysicalPlan, column: usize, fused: bool) -> Option<(plan::TableId, usize)> {
+/// The table's column that input column `column` of a pipeline is, rows of a unit being those of a block, as
+/// they are where all that lies between runs inside the scan's work orders.
+fn scanned_column(
+    plan: &PhysicalPlan,
+    column: usize,
+    query: &QueryContext,
+) -> Option<(plan::TableId, usize)> {
     use PhysicalJoinKind as K;
+    if !query.edges.is_fused(plan.id) {
+        return None;
+    }
     match &plan.node {
         PhysicalNode::TableScan { table, columns, projection, .. } => {
             Some((*table, *columns.get(*projection.get(column)?)?))
         }
-        PhysicalNode::Filter { input, .. } if fused => scanned_column(input, column, fused),
-        PhysicalNode::Project { input, expressions } if fused => match expressions.get(column)?.kind {
-            ExprKind::Input(at) => scanned_column(input, at, fused),
+        PhysicalNode::Filter { input, .. } => scanned_column(input, column, query),
+        PhysicalNode::Project { input, expressions } => match expressions.get(column)?.kind {
+            ExprKind::Input(at) => scanned_column(input, at, query),
             _ => None,
         },
-        PhysicalNode::Fetch { input, output, .. } if fused => match *output.get(column)? {
-            FetchOutput::Input(at) => scanned_column(input, at, fused),
+        PhysicalNode::Fetch { input, output, .. } => match *output.get(column)? {
+            FetchOutput::Input(at) => scanned_column(input, at, query),
             FetchOutput::Late { .. } => None,
         },
-        PhysicalNode::HashJoin { probe, kind, output, .. } if fused => {
+        PhysicalNode::HashJoin { probe, kind, output, .. } => {
             let probe_only =
                 matches!(kind, K::Inner | K::ProbeOuter | K::ProbeSemi | K::ProbeAnti | K::ProbeMark);
             match output.get(column)? {
-                JoinOutput::Probe(at) if probe_only => scanned_column(probe, *at, fused),
+                JoinOutput::Probe(at) if probe_only => scanned_column(probe, *at, query),
                 _ => None,
             }
         }

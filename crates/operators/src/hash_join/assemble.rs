@@ -461,6 +461,6 @@ impl Step for BuildStep {
         let (built, batches) = join.complete(assembly, query)?;
         *lock(&join.leftovers) = batches;
         join.has_leftovers.store(true, Relaxed);
-        join.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+        join.set_built(built)
     }
 }

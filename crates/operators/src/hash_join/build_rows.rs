@@ -18,6 +18,14 @@ impl Source for BuildRows {
         self.0.node
     }
 
+    fn add_user(&self) {
+        self.0.add_user();
+    }
+
+    fn finished(&self) {
+        self.0.user_finished();
+    }
+
     fn start(&self, _query: &QueryContext) -> Result<u64> {
         let join = &*self.0;
         if join.has_spilled() {

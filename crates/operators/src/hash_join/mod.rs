@@ -42,8 +42,9 @@ mod state;
 pub(crate) mod tests;
 mod unknown;
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use expr::Program;
 use plan::{FilterId, NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
@@ -75,7 +76,10 @@ pub struct HashJoin {
     list_has_rows: AtomicBool,
     list_has_null: AtomicBool,
     assembly: Mutex<Option<Arc<Assembly>>>,
-    built: OnceLock<Built>,
+    /// Until nobody probes any more.
+    built: RwLock<Option<Arc<Built>>>,
+    /// Segments that look into `built`.
+    users: AtomicUsize,
     /// The two sides go to files when the build side does not fit memory.
     can_spill: bool,
     /// Bytes and rows that all workers have collected.
@@ -169,7 +173,8 @@ impl HashJoin {
             list_has_rows: AtomicBool::new(false),
             list_has_null: AtomicBool::new(false),
             assembly: Mutex::default(),
-            built: OnceLock::new(),
+            built: RwLock::default(),
+            users: AtomicUsize::new(0),
             can_spill: false,
             held_bytes: AtomicUsize::new(0),
             held_rows: AtomicUsize::new(0),
@@ -224,8 +229,28 @@ impl HashJoin {
             || self.looks_at_unknown_pairs()
             || matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
     }
-    fn built(&self) -> Result<&Built> {
-        self.built.get().ok_or_else(|| Error::internal("a join was probed before it was built"))
+    fn built(&self) -> Result<Arc<Built>> {
+        let built = self.built.read().unwrap_or_else(PoisonError::into_inner);
+        built.clone().ok_or_else(|| Error::internal("a join was probed before it was built"))
+    }
+    fn set_built(&self, built: Built) -> Result<()> {
+        let mut place = self.built.write().unwrap_or_else(PoisonError::into_inner);
+        match place.replace(Arc::new(built)) {
+            None => Ok(()),
+            Some(_) => Err(Error::internal("a join was built twice")),
+        }
+    }
+    /// A segment will look into the table.
+    fn add_user(&self) {
+        self.users.fetch_add(1, SeqCst);
+    }
+    /// One of them will do so no more; the last one frees the table, which other operators may have use for.
+    fn user_finished(&self) {
+        if self.users.fetch_sub(1, SeqCst) == 1 {
+            let built = self.built.write().unwrap_or_else(PoisonError::into_inner).take();
+            let leftovers = std::mem::take(&mut *lock(&self.leftovers));
+            drop((built, leftovers));
+        }
     }
 }
 

@@ -41,8 +41,8 @@ impl HashJoin {
     pub(crate) fn rows_built(&self) -> Result<usize> {
         Ok(self.built()?.rows)
     }
-    pub(crate) fn columns_built(&self) -> Result<&[Vector]> {
-        Ok(&self.built()?.columns)
+    pub(crate) fn columns_built(&self) -> Result<Vec<Vector>> {
+        Ok(self.built()?.columns.clone())
     }
     /// The pairs of a batch's rows with equal keys; there is no residual.
     pub(crate) fn partners(&self, batch: &Batch, into: &mut Partners) -> Result<()> {

@@ -38,6 +38,14 @@ pub(super) struct Buffers {
     pub unknown: Vec<bool>,
 }
 
+/// The state of one work order's stage.
+#[derive(Default)]
+struct ProbeLocal {
+    /// Looked up once; it goes with the segment.
+    built: Option<Arc<Built>>,
+    buffers: Buffers,
+}
+
 /// One probe batch with what was found out about it.
 pub(super) struct Probing<'a> {
     pub join: &'a HashJoin,
@@ -56,7 +64,13 @@ impl Transform for Probe {
         self.0.node
     }
     fn local(&self) -> Local {
-        Box::new(Buffers::default())
+        Box::new(ProbeLocal::default())
+    }
+    fn add_user(&self) {
+        self.0.add_user();
+    }
+    fn finished(&self) {
+        self.0.user_finished();
     }
 
     fn transform(
@@ -70,7 +84,11 @@ impl Transform for Probe {
         if join.has_spilled() {
             return join.spill_probe(batch, work);
         }
-        let built = join.built()?;
+        let ProbeLocal { built, buffers } = local_state::<ProbeLocal>(local);
+        let built = match built {
+            Some(built) => built,
+            none => none.insert(join.built()?),
+        };
         if join.has_no_result(built) {
             return Ok(Flow::Enough);
         }
@@ -78,7 +96,7 @@ impl Transform for Probe {
             let leftovers = std::mem::take(&mut *lock(&join.leftovers));
             drop(leftovers);
         }
-        join.probe_batch(built, &batch, None, local_state::<Buffers>(local), work, push)
+        join.probe_batch(built, &batch, None, buffers, work, push)
     }
 }
 

@@ -19,7 +19,7 @@ use std::any::Any;
 use plan::NodeId;
 use types::Result;
 use vector::Batch;
-use workorder::WorkContext;
+use workorder::{UnitOfTransfer, WorkContext};
 
 pub use chain::Chain;
 pub use segment::{Branch, PipelineSegment, SinkInput, Step, StepSegment};
@@ -63,6 +63,14 @@ pub trait Source: Send + Sync {
     }
     /// Delivers unit `unit` as dense batches of at most the setting's `batch_rows`. Stops early on `Flow::Enough`.
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow>;
+    /// A segment will read from it; told before anything runs.
+    fn add_user(&self) {}
+    /// All units are done, and none will be asked for again.
+    fn finished(&self) {}
+    /// Its rows are what an operator before it put out, written down in between.
+    fn is_transfer(&self) -> bool {
+        false
+    }
     /// A source fed while it is read; `None` for all others.
     fn transfer(&self) -> Option<&crate::transfer::Transfer> {
         None
@@ -85,6 +93,10 @@ pub trait Transform: Send + Sync {
         work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow>;
+    /// A segment will have it as a part; told before anything runs.
+    fn add_user(&self) {}
+    /// Such a segment has done all its units.
+    fn finished(&self) {}
     /// Everything of the unit with `tag` has come: what was held back for it leaves now.
     fn end_unit(
         &self,
@@ -130,8 +142,18 @@ pub trait Sink: Send + Sync {
     fn admits(&self, _tag: u64) -> bool {
         true
     }
-    /// Nothing more comes of the unit with `tag`. Told to sinks that may pause.
-    fn unit_ended(&self, _tag: u64) {}
+    /// Nothing more comes of the unit with `tag`, all of which came with this `local`.
+    fn end_unit(&self, _tag: u64, _local: &mut Local, _work: &Work<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// Whether units had better not begin now, because what reads them is far behind. Work orders that run go on.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// How what comes here reaches the next operator; `Vector`, where the sink is an operator itself.
+    fn unit_of_transfer(&self) -> UnitOfTransfer {
+        UnitOfTransfer::Vector
+    }
     /// Nothing more comes of input branch `ordinal`.
     fn branch_ended(&self, _ordinal: usize) {}
 }
@@ -139,6 +161,11 @@ pub trait Sink: Send + Sync {
 /// The tag of unit `unit` of input branch `branch`.
 pub fn tag(branch: usize, unit: u64) -> u64 {
     (branch as u64) << 44 | unit
+}
+
+/// The unit of a tag.
+pub fn unit_of(tag: u64) -> u64 {
+    tag & ((1 << 44) - 1)
 }
 
 /// The branch of a tag.

@@ -64,7 +64,7 @@ struct OrderLocal {
 
 impl PipelineSegment {
     pub fn new(name: String, branch: Branch, query: Arc<QueryContext>) -> Self {
-        let mut orders = OrderRange::new(query.settings.unit_of_transfer);
+        let mut orders = OrderRange::new(branch.chain.sink.unit_of_transfer());
         if branch.chain.sink.may_pause() {
             orders = orders.with_run_max(1);
         }
@@ -95,17 +95,17 @@ impl PipelineSegment {
                 chain.push(0, batch, tag, chain_local.stages_mut(), &work)
             })?;
             let flow = if flow == Flow::Enough { flow } else { chain.flush(tag, chain_local, &work)? };
-            if chain.sink.may_pause() {
-                chain.sink.unit_ended(tag);
+            if let Some(last) = chain_local.stages_mut().last_mut() {
+                chain.sink.end_unit(tag, &mut last.local, &work)?;
             }
             if flow == Flow::Enough {
                 Chain::discard(chain_local);
-                self.orders.close();
+                self.close();
                 break;
             }
             if chain.sink.has_enough() {
                 // Units already claimed are finished all the same: a limit relies on it.
-                self.orders.close();
+                self.close();
             }
             if unit + 1 < order.end && started.elapsed().as_nanos() > ORDER_NANOSECONDS_MAX {
                 let rest = WorkOrder { start: unit + 1, ..order };
@@ -121,6 +121,14 @@ impl PipelineSegment {
         Ok(outcome)
     }
 
+    /// No further unit is claimed.
+    fn close(&self) {
+        self.orders.close();
+        if let Some(transfer) = self.branch.source.transfer() {
+            transfer.close();
+        }
+    }
+
     /// Moves the order's counts into the query's metrics. A node's rows are those that entered the next stage.
     fn count(&self, local: &mut OrderLocal, total_ns: u64) {
         let metrics = &self.query.metrics;
@@ -130,13 +138,19 @@ impl PipelineSegment {
         let inclusive: Vec<u64> = stages.iter_mut().map(|s| std::mem::take(&mut s.inclusive_ns)).collect();
         let rows_in: Vec<u64> = stages.iter_mut().map(|s| std::mem::take(&mut s.rows_in)).collect();
         let source_ns = if analyze { total_ns.saturating_sub(inclusive[0]) } else { 0 };
-        metrics.add(self.branch.source.node(), source_rows, 1, source_ns, 0);
+        // The rows and orders of a transfer are its producer's, and have been counted.
+        match self.branch.source.is_transfer() {
+            true => metrics.add(self.branch.source.node(), 0, 0, source_ns, 0),
+            false => metrics.add(self.branch.source.node(), source_rows, 1, source_ns, 0),
+        }
         for (at, transform) in self.branch.chain.transforms.iter().enumerate() {
             let own = inclusive[at].saturating_sub(inclusive[at + 1]);
             metrics.add(transform.node(), rows_in[at + 1], 1, own, 0);
         }
         let last = inclusive.len() - 1;
-        metrics.add(self.branch.chain.sink.node(), 0, 1, inclusive[last], 0);
+        let sink = &self.branch.chain.sink;
+        let orders = u64::from(sink.unit_of_transfer().is_fused());
+        metrics.add(sink.node(), 0, orders, inclusive[last], 0);
     }
 }
 
@@ -154,6 +168,9 @@ impl Segment for PipelineSegment {
     }
     fn claim(&self) -> Claim {
         let sink = &self.branch.chain.sink;
+        if sink.is_full() {
+            return Claim::Wait;
+        }
         if sink.may_pause() {
             let next = match self.branch.source.transfer() {
                 Some(transfer) => transfer.peek(),
@@ -164,7 +181,7 @@ impl Segment for PipelineSegment {
             }
         }
         match self.branch.source.transfer() {
-            Some(transfer) => transfer.claim(self.query.settings.unit_of_transfer),
+            Some(transfer) => transfer.claim(),
             None => self.orders.claim(),
         }
     }
@@ -183,7 +200,12 @@ impl Segment for PipelineSegment {
         let locals: Vec<Local> =
             self.locals.drain().into_iter().filter_map(|l| l.chain.into_sink_local()).collect();
         self.branch.chain.sink.branch_ended(self.branch.ordinal);
+        self.branch.chain.transforms.iter().for_each(|transform| transform.finished());
+        self.branch.source.finished();
         Ok(self.branch.input.segment_finished(locals, &self.query)?)
+    }
+    fn orders_max(&self) -> usize {
+        self.query.settings.orders_max.unwrap_or(usize::MAX)
     }
     fn total_orders(&self) -> Option<u64> {
         match self.branch.source.transfer() {
@@ -243,6 +265,9 @@ impl Segment for StepSegment {
     }
     fn finish(&self) -> std::result::Result<(), Failure> {
         Ok(self.step.finish(&self.query)?)
+    }
+    fn orders_max(&self) -> usize {
+        self.query.settings.orders_max.unwrap_or(usize::MAX)
     }
     fn total_orders(&self) -> Option<u64> {
         Some(self.orders.total())

@@ -231,6 +231,10 @@ impl Reclaimer for Residency {
         let spare = resident.saturating_sub(self.budget().limit() / READERS_SHARE);
         if spare == 0 { 0 } else { self.evict(bytes.min(spare), false) }
     }
+
+    fn spare(&self) -> u64 {
+        self.pages.used_bytes().saturating_sub(self.budget().limit() / READERS_SHARE)
+    }
 }
 
 impl Residency {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use workorder::EdgeKind::{Blocking, Streaming};
-use workorder::{Dag, Outcome};
+use workorder::{Dag, Outcome, WorkOrder};
 
 use super::toy::{Input, Toy, burn, plan};
 use crate::{QueryControl, Scheduler};
@@ -318,5 +318,40 @@ fn orders_that_step_aside_leave_their_places_to_others() {
             run.join().unwrap().unwrap();
         });
         assert_eq!((toy.units.load(SeqCst), scheduler.active_queries()), (4, 0));
+    }
+}
+
+/// Orders of a limited segment that run at once: never more than the limit, and all are executed, those included that
+/// come back as continuations. The producer beside it has no limit.
+#[test]
+fn a_limited_segment_has_no_more_orders_at_a_time() {
+    for limit in [1, 2, 3] {
+        let scheduler = Scheduler::new(4);
+        let inside = Arc::new(AtomicUsize::new(0));
+        let most = Arc::new(AtomicUsize::new(0));
+        let (now, peak) = (inside.clone(), most.clone());
+        let limited = Toy::new("limited", Input::Stream, move |order, _| {
+            peak.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+            burn(30);
+            now.fetch_sub(1, SeqCst);
+            // Every third comes back once, with nothing left.
+            let rest = WorkOrder { start: order.end, ..order };
+            Ok(if order.start.is_multiple_of(3) && order.units() > 0 {
+                Outcome::Continue(rest)
+            } else {
+                Outcome::Done
+            })
+        });
+        limited.orders_max.store(limit, SeqCst);
+        let fed = limited.clone();
+        let producer = Toy::new("producer", Input::Units(600), move |order, context| {
+            fed.feed(order.units());
+            context.units_ready(order.units());
+            Ok(Outcome::Done)
+        });
+        let dag = plan(&[producer.clone(), limited.clone()], &[(0, 1, Streaming)]);
+        scheduler.run(dag, &QueryControl::new()).unwrap();
+        assert_eq!((producer.completed_units.load(SeqCst), limited.completed_units.load(SeqCst)), (600, 600));
+        assert!((1..=limit).contains(&most.load(SeqCst)), "{} at once, {limit} allowed", most.load(SeqCst));
     }
 }

@@ -28,6 +28,7 @@ pub(crate) struct Toy {
     closed: AtomicBool,
     /// Units that may be claimed; the rest is paused.
     pub(crate) admitted: AtomicU64,
+    pub(crate) orders_max: AtomicUsize,
     body: Box<Body>,
     started: AtomicBool,
     pub(crate) finished: AtomicBool,
@@ -52,6 +53,7 @@ impl Toy {
             claimed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             admitted: AtomicU64::new(u64::MAX),
+            orders_max: AtomicUsize::new(usize::MAX),
             body: Box::new(body),
             started: AtomicBool::new(false),
             finished: AtomicBool::new(false),
@@ -76,6 +78,10 @@ impl Toy {
 impl Segment for Toy {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn orders_max(&self) -> usize {
+        self.orders_max.load(SeqCst)
     }
 
     fn start(&self) -> Result<(), Failure> {

@@ -1,8 +1,6 @@
 //! Chapter 5: SSB in the thesis' seven variants; and the PVLDB paper's comparison of layouts on TPC-H.
 
-use std::time::Duration;
-
-use conformance::repository;
+use conformance::study::queries;
 use serde_json::json;
 
 use crate::{Outcome, Study};
@@ -20,29 +18,6 @@ const FLAT: &str = "SELECT l.*, d_year, d_yearmonthnum, d_yearmonth, d_weeknumin
     c_mktsegment, s_city, s_nation, s_region, p_mfgr, p_category, p_brand1, p_color, p_type, p_size, p_container \
     FROM lineorder l, ddate, customer, supplier, part WHERE lo_orderdate = d_datekey AND lo_custkey = c_custkey \
     AND lo_suppkey = s_suppkey AND lo_partkey = p_partkey";
-
-fn queries(suite: &str, scale: f64) -> Outcome<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(repository().join("tests/answers/queries").join(suite))? {
-        let path = entry?.path();
-        let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-        let text = std::fs::read_to_string(&path)?.replace("{fraction}", &format!("{:.10}", 0.0001 / scale));
-        found.push((name, text));
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// Changes tables' layouts, all at once in the background.
-fn set_layouts(study: &Study, layouts: &[(&str, &str)]) -> Outcome<()> {
-    for (table, layout) in layouts {
-        study.run(&format!("ALTER TABLE {table} SET (layout = {layout})"))?;
-    }
-    while study.session.database().is_reorganizing() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
 
 fn bytes(study: &Study, tables: &[&str]) -> Outcome<u64> {
     tables.iter().map(|table| study.bytes(table)).sum()
@@ -78,10 +53,10 @@ pub fn ssb(study: &mut Study) -> Outcome<()> {
     for scale in study.scales.clone() {
         study.run(&format!("CALL ssb(scale => {scale})"))?;
         let all = |layout| tables.iter().map(|table| (*table, layout)).collect::<Vec<_>>();
-        set_layouts(study, &all("column"))?;
+        study.set_layouts(&all("column"))?;
         let size = bytes(study, &tables)?;
         measure_queries(study, scale, "col", "ssb", size)?;
-        set_layouts(study, &all("compressed_column"))?;
+        study.set_layouts(&all("compressed_column"))?;
         let size = bytes(study, &tables)?;
         measure_queries(study, scale, "col-zip", "ssb", size)?;
         index_filtered(study, false)?;
@@ -94,7 +69,7 @@ pub fn ssb(study: &mut Study) -> Outcome<()> {
         for (variant, layout) in
             [("wide-col", "column"), ("wide-row", "row"), ("wide-col-zip", "compressed_column")]
         {
-            set_layouts(study, &[("lineorder_flat", layout)])?;
+            study.set_layouts(&[("lineorder_flat", layout)])?;
             let size = study.bytes("lineorder_flat")?;
             measure_queries(study, scale, variant, "ssbflat", size)?;
         }
@@ -126,7 +101,7 @@ pub fn hybrid(study: &mut Study) -> Outcome<()> {
                 .into_iter()
                 .chain(TPCH_DIMENSIONS.map(|table| (table, dimensions)))
                 .collect();
-            set_layouts(study, &layouts)?;
+            study.set_layouts(&layouts)?;
             let size = bytes(study, &all)?;
             measure_queries(study, scale, variant, "tpch", size)?;
         }

@@ -1,0 +1,189 @@
+//! The cost model's constants, measured on this machine: once in a process, when somebody first asks.
+//!
+//! | letter | measured as |
+//! | --- | --- |
+//! | `W_mem` | writing a buffer larger than the cache |
+//! | `AR_L3` | reading it from its first byte to its last |
+//! | `R_L3` | reading it page by page in no order, so that the prefetcher begins anew at each |
+//! | `M_L3` | following references through it |
+//! | `IC` | the lines of an operator's inner loops, each at the time of a reference within the second-level cache |
+//! | `L3` | what the system says |
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// The size where the system tells none.
+const CACHE_BYTES: f64 = 32e6;
+/// An operator's inner loops: some 4 KB of code.
+const CODE_LINES: f64 = 64.0;
+/// What a loop of references stays within to be served by the second-level cache.
+const SECOND_LEVEL_BYTES: usize = 256 << 10;
+/// Below this a buffer says nothing of memory.
+const BUFFER_BYTES_MIN: u64 = 16 << 20;
+const BUFFER_BYTES_MAX: u64 = 128 << 20;
+const PAGE_WORDS: usize = 512;
+const STEPS: usize = 100_000;
+
+/// Costs in nanoseconds: a byte, or each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constants {
+    /// `L3`: bytes of the last-level cache.
+    pub cache_bytes: f64,
+    /// `W_mem` a byte.
+    pub write: f64,
+    /// `R_L3` a byte.
+    pub read: f64,
+    /// `AR_L3` a byte.
+    pub read_ahead: f64,
+    /// `M_L3`.
+    pub miss: f64,
+    /// `IC`.
+    pub instruction_miss: f64,
+    /// Of rows that go to a temporary file and back, a byte.
+    pub file: f64,
+}
+
+/// Where there is no room to measure.
+pub const USUAL: Constants = Constants {
+    cache_bytes: CACHE_BYTES,
+    write: 0.12,
+    read: 0.12,
+    read_ahead: 0.08,
+    miss: 100.0,
+    instruction_miss: 300.0,
+    file: 1.5,
+};
+
+/// The machine's constants. The first call measures, in a tenth of a second and a quarter of `available` bytes at most.
+pub fn constants(available: u64) -> Constants {
+    static MEASURED: OnceLock<Constants> = OnceLock::new();
+    match available / 4 {
+        room if room < BUFFER_BYTES_MIN => MEASURED.get().copied().unwrap_or(USUAL),
+        room => *MEASURED.get_or_init(|| measure(room.min(BUFFER_BYTES_MAX) as usize)),
+    }
+}
+
+/// Measures with a buffer of so many bytes.
+pub fn measure(buffer_bytes: usize) -> Constants {
+    let words = (buffer_bytes / 8).max(2 * PAGE_WORDS);
+    let mut buffer = vec![1u64; words];
+    let bytes = (words * 8) as f64;
+    // The second time, since the first one had the pages made.
+    let write = nanoseconds(|| buffer.fill(black_box(2))) / bytes;
+    let read_ahead = nanoseconds(|| _ = black_box(sum(&buffer))) / bytes;
+    let pages = words / PAGE_WORDS;
+    let stride = coprime(pages, 0x9E37);
+    let read = nanoseconds(|| {
+        let mut total = 0u64;
+        for at in 0..pages {
+            let page = at * stride % pages;
+            total = total.wrapping_add(sum(&buffer[page * PAGE_WORDS..(page + 1) * PAGE_WORDS]));
+        }
+        black_box(total);
+    }) / (pages * PAGE_WORDS * 8) as f64;
+    let miss = chase(&mut buffer);
+    let near = chase(&mut buffer[..(SECOND_LEVEL_BYTES / 8).min(words)]);
+    Constants {
+        cache_bytes: last_level_bytes().unwrap_or(CACHE_BYTES),
+        write,
+        read: read.max(read_ahead),
+        read_ahead,
+        miss,
+        instruction_miss: CODE_LINES * near,
+        file: USUAL.file,
+    }
+}
+
+fn nanoseconds(work: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    work();
+    begun.elapsed().as_nanos() as f64
+}
+
+fn sum(words: &[u64]) -> u64 {
+    words.iter().fold(0, |total, word| total.wrapping_add(*word))
+}
+
+/// A number near `wanted` without a factor in common with `n`, so that its multiples visit all.
+fn coprime(n: usize, wanted: usize) -> usize {
+    let common = |a: usize, b: usize| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    (wanted.max(1)..).find(|candidate| common(*candidate, n.max(1)) == 1).unwrap_or(1)
+}
+
+/// Nanoseconds a reference, each found in the line that the one before it led to.
+fn chase(words: &mut [u64]) -> f64 {
+    let lines = words.len() / 8;
+    let stride = coprime(lines, (lines as f64 * 0.618) as usize | 1);
+    let mut at = 0usize;
+    // Steps of a golden section: no two near each other, as far as a prefetcher looks.
+    for step in 0..lines {
+        let next = (step + 1) * stride % lines;
+        words[at * 8] = next as u64;
+        at = next;
+    }
+    let mut at = 0usize;
+    let steps = STEPS.min(4 * lines);
+    let taken = nanoseconds(|| {
+        for _ in 0..steps {
+            at = words[at * 8] as usize;
+        }
+    });
+    black_box(at);
+    taken / steps as f64
+}
+
+/// The largest cache of the first processor.
+fn last_level_bytes() -> Option<f64> {
+    (0..8)
+        .filter_map(|index| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+            let text = std::fs::read_to_string(path).ok()?;
+            let (number, unit) = text.trim().split_at(text.trim().find(|c: char| !c.is_ascii_digit())?);
+            let factor = if unit == "M" { 1024.0 * 1024.0 } else { 1024.0 };
+            Some(number.parse::<f64>().ok()? * factor)
+        })
+        .reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_a_machine() {
+        let c = measure(BUFFER_BYTES_MIN as usize);
+        assert!(c.cache_bytes > 1e5, "{c:?}");
+        for cost in [c.write, c.read, c.read_ahead] {
+            assert!(cost > 0.0 && cost < 100.0, "{c:?}");
+        }
+        assert!(c.read >= c.read_ahead && c.miss > 0.5 && c.instruction_miss > 1.0, "{c:?}");
+    }
+
+    #[test]
+    fn every_line_and_page_is_visited() {
+        for lines in [7usize, 64, 4096, 32_768] {
+            let mut words = vec![0u64; lines * 8];
+            chase(&mut words);
+            let mut seen = vec![false; lines];
+            let mut at = 0usize;
+            for _ in 0..lines {
+                assert!(!std::mem::replace(&mut seen[at], true), "{lines}");
+                at = words[at * 8] as usize;
+            }
+        }
+    }
+
+    #[test]
+    fn without_room_nothing_is_measured() {
+        let begun = Instant::now();
+        assert!(constants(1 << 20).miss > 0.0);
+        assert!(begun.elapsed().as_secs() < 1);
+    }
+}
