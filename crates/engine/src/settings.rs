@@ -36,6 +36,8 @@ pub struct Settings {
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
     pub record_workload: bool,
+    /// Schemas in which names are looked for before the default one.
+    pub search_path: Vec<String>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
     /// Workers of one query at a time; `None`: all.
@@ -71,6 +73,7 @@ impl Default for Settings {
             late_fetch: true,
             operator_bytes: None,
             record_workload: true,
+            search_path: vec![],
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
@@ -102,7 +105,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 25] = [
+pub const SESSION_SETTINGS: [(&str, &str); 26] = [
     ("unit_of_transfer", "vector or block: how much a producer hands its consumer at a time"),
     ("batch_rows", "rows of a batch in flight, 1 to 65536"),
     ("transfer_size", "bytes of a unit of transfer when that is block"),
@@ -134,6 +137,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 25] = [
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
     ),
     ("record_workload", "statements are recorded for CALL advise, in memory"),
+    (
+        "search_path",
+        "schemas in which names without one are looked for, before main; tables are made in the first. USE sets it too",
+    ),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
     (
@@ -270,6 +277,7 @@ impl Settings {
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "record_workload" => switch_text(self.record_workload),
+            "search_path" => crate::search_path::shown(&self.search_path),
             "priority" => self.priority.to_string(),
             "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
             "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
@@ -339,6 +347,7 @@ impl Settings {
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
             "record_workload" => self.record_workload = switch()?,
+            "search_path" => self.search_path = crate::search_path::parsed(text),
             "operator_memory" => {
                 self.operator_bytes = match text.trim() {
                     "auto" => None,
