@@ -52,8 +52,7 @@ def connect(
 
     workers: threads that execute work orders; all cores when not given.
     memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
-    progress: what long statements show: True for a bar, "tree" for the plan as a tree that fills up, False for nothing;
-        a bar in notebooks and interactive sessions when not given.
+    progress: what long statements show: a bar if True, the plan too if "tree"; in notebooks and interactive sessions a bar.
     read_only: opens a database on disk as it is now and changes nothing; another process may write to it.
     on_progress: a function that is told how far long statements are; see `Connection.on_progress`.
     """
