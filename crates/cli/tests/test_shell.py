@@ -232,7 +232,7 @@ def test_secrets_are_not_kept_in_the_history(tmp_path):
     with Shell(tmp_path) as first:
         assert "CREATE SECRET" in first.run("CREATE SECRET depot (TYPE s3, KEY_ID 'someone', SECRET 'hunter2');")
         shown = first.run("CREATE SECRET other (TYPE s3, KEY_ID 'someone', SECRET 'hunter2' now);")
-        assert "LINE 1: CREATE SECRET other (***" in shown and shown.count("hunter2") <= 1, shown
+        assert "SECRET other *****" in shown and "hunter2" not in shown, shown
         assert "redacted" in first.run("FROM quickstep_secrets;")
         first.leave()
     history = (tmp_path / ".local" / "state" / "quickstep" / "history").read_text()

@@ -99,7 +99,8 @@ fn a_secret_says_how_a_bucket_is_reached() {
     assert!(session().query("SELECT name FROM 's3://private/a.csv'").is_ok());
     // A replaced one is another one at once.
     place.run(&format!("CREATE OR REPLACE SECRET depot (TYPE s3, {})", place.keys(KEY, "wrong")));
-    assert_eq!(place.error("SELECT name FROM 's3://private/a.csv'").state(), SqlState::InsufficientPrivilege);
+    let refused = place.error("SELECT name FROM 's3://private/a.csv'");
+    assert!(refused.message().contains("access is denied"), "{refused}");
     // Parameters are values as good as any.
     place
         .session
@@ -169,15 +170,17 @@ fn the_longest_scope_wins() {
     );
     // And it is what is taken: one bucket, several keys.
     assert_eq!(place.rows("SELECT name FROM 's3://private/a.csv'"), [["a"]]);
-    let refused = |from: &str| place.error(&format!("SELECT name FROM '{from}'")).state();
-    assert_eq!(refused("s3://private/dir/a.csv"), SqlState::InsufficientPrivilege);
-    assert_eq!(refused("s3://other/a.csv"), SqlState::InsufficientPrivilege);
+    let refused = |from: &str| {
+        place.error(&format!("SELECT name FROM '{from}'")).message().contains("access is denied")
+    };
+    assert!(refused("s3://private/dir/a.csv"));
+    assert!(refused("s3://other/a.csv"));
     assert_eq!(place.rows("SELECT name FROM 's3://private/b.csv'"), [["b"]]);
     place.run("DROP SECRET part");
     assert_eq!(place.rows("SELECT name FROM 's3://private/dir/a.csv'"), [["a"]]);
     // A secret speaks for its addresses alone: settings do not mend it.
     place.run(&format!("SET s3_secret_access_key = '{SECRET}'"));
-    assert_eq!(refused("s3://other/a.csv"), SqlState::InsufficientPrivilege);
+    assert!(refused("s3://other/a.csv"));
     place.run("RESET s3_secret_access_key");
 }
 
