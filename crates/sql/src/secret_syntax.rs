@@ -177,7 +177,7 @@ impl Reader<'_> {
             Some(Token::DollarQuotedString(text)) => Token::SingleQuotedString(text.value.clone()),
             Some(Token::Word(word)) => Token::SingleQuotedString(word.value.clone()),
             Some(Token::Number(number, _)) => Token::SingleQuotedString(number.clone()),
-            Some(parameter @ Token::Placeholder(_)) => parameter.clone(),
+            Some(parameter @ (Token::Placeholder(_) | Token::Question)) => parameter.clone(),
             _ => return self.fault("an option's value"),
         };
         self.at += 1;
