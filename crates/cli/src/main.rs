@@ -161,7 +161,7 @@ fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Resul
         (_, Some(error)) => Err(error.into()),
         (Ok(()), None) => Ok(()),
         (Err(error), None) => {
-            eprintln!("{}", error.render(text));
+            eprintln!("{}", error.render(&engine::masked(text)));
             Err(if INTERRUPTED.load(Ordering::SeqCst) { Failed::Interrupted } else { Failed::Reported })
         }
     }

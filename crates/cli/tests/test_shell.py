@@ -203,6 +203,42 @@ def test_a_long_statement_shows_progress_and_an_interrupt_ends_it(shell):
     assert "7" in shell.run("SELECT 7 AS x;")
 
 
+def test_the_plan_fills_up_as_a_tree_on_request(shell):
+    assert "progress is bar" in shell.run("\\progress")
+    assert "progress is tree" in shell.run("\\set progress tree")
+    assert "bar, tree or off" in shell.run("\\progress forest")
+    shell.run("CALL tpch(scale => 0.05);")
+    slow = "SELECT sum(a.l_tax * b.l_tax) FROM lineitem a, lineitem b WHERE a.l_quantity < b.l_extendedprice - 100;\r"
+    shell.terminal.send(slow)
+    shell.terminal.expect(r"% \[[█·]+\] \d+ of \d+ work orders")
+    # Parts of the plan below the bar: a finished scan, and the join that runs.
+    shell.terminal.expect(r"\n[█·]{12}  [^\r\n]*rows")
+    shell.terminal.expect(r"\n█{12}  done, [\d,]+ rows +[^\r\n]*scan")
+    # It is drawn again over itself.
+    shell.terminal.expect(r"\x1b\[\d+A\x1b\[J")
+    shell.terminal.sendintr()
+    shell.terminal.expect("57014")
+    shell.terminal.expect(WAITS)
+    assert "progress is off" in shell.run("\\progress off")
+    shell.terminal.send(slow)
+    time.sleep(1.5)
+    shell.terminal.sendintr()
+    shell.terminal.expect("57014")
+    assert "█" not in shell.terminal.before and "·" not in shell.terminal.before
+    shell.terminal.expect(WAITS)
+
+
+def test_secrets_are_not_kept_in_the_history(tmp_path):
+    with Shell(tmp_path) as first:
+        assert "CREATE SECRET" in first.run("CREATE SECRET depot (TYPE s3, KEY_ID 'someone', SECRET 'hunter2');")
+        shown = first.run("CREATE SECRET other (TYPE s3, KEY_ID 'someone', SECRET 'hunter2' now);")
+        assert "SECRET other *****" in shown and "hunter2" not in shown, shown
+        assert "redacted" in first.run("FROM quickstep_secrets;")
+        first.leave()
+    history = (tmp_path / ".local" / "state" / "quickstep" / "history").read_text()
+    assert "CREATE SECRET depot" in history and "hunter2" not in history and "someone" not in history
+
+
 def test_an_interrupt_while_typing_drops_the_line(shell):
     shell.terminal.send("SELECT 'half")
     shell.terminal.sendintr()

@@ -29,6 +29,7 @@ fn fuzz_smoke() {
     assert!(cases.is_empty(), "{}", cases.join("\n\n"));
     assert!(total.queries > 20, "hardly anything was judged: {total}");
     assert!(total.with_rows * 3 > total.queries, "hardly any query has rows: {total}");
+    assert!(total.by_each_other > 0, "nothing nested was compared: {total}");
 }
 
 /// The same seed makes the same queries and the same counts.

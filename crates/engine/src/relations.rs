@@ -9,6 +9,7 @@ use types::{Error, Result, Schema, Value};
 
 use crate::database::Database;
 use crate::run::result_schema;
+use crate::search_path;
 use crate::sequences::SequenceValues;
 use crate::session::{Session, Tick};
 use crate::settings::Settings;
@@ -31,6 +32,8 @@ pub(crate) struct SessionRelations {
     rejects: Arc<Mutex<RejectTables>>,
     /// What nextval has given the session.
     sequences: SequenceValues,
+    /// Schemas in which names without one are looked for before the default one.
+    path: Mutex<Vec<String>>,
 }
 
 /// Logs of rejects by name.
@@ -53,6 +56,7 @@ impl SessionRelations {
             snapshot,
             database: Some(database.clone()),
             objects: HashMap::new(),
+            path: Mutex::new(settings.search_path.clone()),
             settings,
             tick: None,
             asked: 0,
@@ -105,6 +109,7 @@ impl SessionRelations {
             snapshot,
             database: None,
             objects: HashMap::new(),
+            path: Mutex::default(),
             settings: Settings::default(),
             tick: None,
             asked: 0,
@@ -161,12 +166,24 @@ impl SessionRelations {
             describing: true,
             rejects: self.rejects.clone(),
             sequences: self.sequences.clone(),
+            path: Mutex::default(),
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
         match sql::plan_one(&text, &inner) {
             Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
             _ => None,
+        }
+    }
+    /// Schemas in which names without one are looked for before the default one.
+    pub fn path(&self) -> Vec<String> {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    /// The schema in which a name is found that has none of its own, where the path says so.
+    fn schema_of(&self, schema: Option<&str>, name: &str) -> Option<String> {
+        match schema {
+            Some(schema) => Some(schema.to_owned()),
+            None => search_path::find(&self.snapshot, &self.path(), name).map(str::to_owned),
         }
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
@@ -185,7 +202,8 @@ impl sql::Relations for SessionRelations {
         if schema == Some(system::INFORMATION_SCHEMA) {
             return Err(system::unknown_view(name));
         }
-        let Some(table) = self.snapshot.find(schema, name) else { return Ok(None) };
+        let found = self.schema_of(schema, name);
+        let Some(table) = self.snapshot.find(found.as_deref(), name) else { return Ok(None) };
         Ok(Some(sql::RelationInfo {
             id: TableId(table.id.0),
             name: table.name.clone(),
@@ -202,11 +220,13 @@ impl sql::Relations for SessionRelations {
         if schema == Some(system::INFORMATION_SCHEMA) {
             return system::information_schema_view(name);
         }
+        let found = self.schema_of(schema, name);
         // A temporary table hides a view of its name.
-        if self.snapshot.find(schema, name).is_some() {
+        if self.snapshot.find(found.as_deref(), name).is_some() {
             return None;
         }
-        let view = self.snapshot.view(schema, name).map(|view| view_info(view));
+        let view = self.snapshot.view(found.as_deref(), name).map(|view| view_info(view));
+        let view = view.map(|view| sql::ViewInfo { schema: found, ..view });
         // Tables of rejects come last: their names are not the user's choice.
         let view = view.or_else(|| {
             let known = schema.is_none() && self.rejects().contains_key(name);
@@ -246,6 +266,15 @@ impl sql::Relations for SessionRelations {
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
         system::rows(self, function)
     }
+    fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
+        system::rows_of(function, arguments)
+    }
+    fn current_schema(&self) -> String {
+        search_path::current(&self.path()).to_owned()
+    }
+    fn search_in(&self, schemas: Vec<String>) -> Vec<String> {
+        std::mem::replace(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner), schemas)
+    }
     fn answer(&self, query: &str) -> Result<sql::SystemRows> {
         let answers = !self.describing && self.asked < QUESTIONS_MAX;
         let Some(database) = self.database.as_ref().filter(|_| answers) else {
@@ -273,5 +302,5 @@ impl sql::Relations for SessionRelations {
 }
 
 fn view_info(view: &catalog::View) -> sql::ViewInfo {
-    sql::ViewInfo { columns: view.columns.clone(), text: view.text.clone() }
+    sql::ViewInfo { columns: view.columns.clone(), text: view.text.clone(), schema: None }
 }

@@ -247,7 +247,7 @@ impl Session {
             control = control.of(query);
         }
         let control = Arc::new(control);
-        let _shown = self.progress.show(&control);
+        let _shown = self.progress.show(&control, &composed.dag);
         statement::charge_planning();
         let outcome = shared.scheduler.run(composed.dag, &control);
         statement::skip_time();

@@ -66,7 +66,8 @@ impl SequenceValues {
     /// The function of that name, over the sequences that the statement sees.
     pub fn function(&self, name: &str, relations: &SessionRelations) -> Option<External> {
         let database = relations.database()?.clone();
-        let source = Source { values: self.clone(), snapshot: relations.snapshot().clone(), database };
+        let (snapshot, path) = (relations.snapshot().clone(), relations.path());
+        let source = Source { values: self.clone(), snapshot, database, path };
         type Body = fn(&Source, &[Vector], usize) -> Result<Vec<Value>>;
         let (arguments, body): (Vec<Type>, Body) = match name {
             "nextval" => (vec![Type::Text], Source::nextval),
@@ -94,13 +95,18 @@ struct Source {
     values: SequenceValues,
     snapshot: Arc<Snapshot>,
     database: Database,
+    /// Where names without a schema are looked for before the default one.
+    path: Vec<String>,
 }
 
 impl Source {
     /// The sequence that an argument names.
     fn find(&self, name: &Value) -> Result<Option<(ObjectName, Arc<Sequence>)>> {
         let Some(text) = name.as_text() else { return Ok(None) };
-        let name = parsed_name(text);
+        let mut name = parsed_name(text);
+        if name.schema.is_none() {
+            name.schema = crate::search_path::find(&self.snapshot, &self.path, &name.name).map(str::to_owned);
+        }
         let sequence = find(&self.snapshot, &name).ok_or_else(|| unknown(&name))?;
         Ok(Some((name, sequence)))
     }

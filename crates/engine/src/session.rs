@@ -18,6 +18,7 @@ use crate::progress::ProgressWatch;
 use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
+use crate::secrets;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
 use crate::statement;
@@ -274,7 +275,7 @@ impl Session {
         if !matches!(statement, Statement::Transaction(_)) {
             self.use_block();
         }
-        match statement {
+        match self.with_schemas(statement) {
             Statement::Query(query) => self.run_query(query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
             Statement::CreateTableAs { name, query, options } => {
@@ -420,6 +421,7 @@ impl Session {
                 };
                 simd::set_level(level);
             }
+            "search_path" => self.set_search_path(value)?,
             _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
             _ => self.settings().set(name, value)?,
         }
@@ -486,7 +488,11 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::DropSequence { .. } => "DROP SEQUENCE",
         // It only looks.
         Statement::Call { procedure, .. } if procedure == "advise" => return None,
-        Statement::Call { procedure, .. } if !query_control::is_control(procedure) => "CALL",
+        Statement::Call { procedure, .. }
+            if !query_control::is_control(procedure) && !secrets::is_about_secrets(procedure) =>
+        {
+            "CALL"
+        }
         _ => return None,
     })
 }

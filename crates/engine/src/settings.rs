@@ -38,6 +38,8 @@ pub struct Settings {
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
     pub record_workload: bool,
+    /// Schemas in which names are looked for before the default one.
+    pub search_path: Vec<String>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
     /// Workers of one query at a time; `None`: all.
@@ -74,6 +76,7 @@ impl Default for Settings {
             late_fetch: true,
             operator_bytes: None,
             record_workload: true,
+            search_path: vec![],
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
@@ -142,6 +145,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 26] = [
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
     ),
     ("record_workload", "statements are recorded for CALL advise, in memory"),
+    (
+        "search_path",
+        "schemas in which names without one are looked for, before main; tables are made in the first. USE sets it too",
+    ),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
     (
@@ -282,6 +289,7 @@ impl Settings {
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "record_workload" => switch_text(self.record_workload),
+            "search_path" => crate::search_path::shown(&self.search_path),
             "priority" => self.priority.to_string(),
             "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
             "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
@@ -355,6 +363,7 @@ impl Settings {
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
             "record_workload" => self.record_workload = switch()?,
+            "search_path" => self.search_path = crate::search_path::parsed(text),
             "operator_memory" => {
                 self.operator_bytes = match text.trim() {
                     "auto" => None,

@@ -71,7 +71,9 @@ impl Session {
         let spec = QuerySpec {
             account: Some(self.account.clone()),
             session: self.number,
-            text: Arc::from(shortened(text.trim().trim_end_matches(';').trim_end())),
+            text: Arc::from(shortened(
+                sql::secret_syntax::masked(text).trim().trim_end_matches(';').trim_end(),
+            )),
             priority: settings.priority,
             workers_max: settings.query_workers.unwrap_or(workorder::WORKERS_MAX),
             memory_max: settings.query_bytes.unwrap_or(u64::MAX),

@@ -324,7 +324,7 @@ impl Session {
             let (database, watch) = (self.database.clone(), self.progress.clone());
             move || {
                 let run = || {
-                    let _shown = watch.show(&control);
+                    let _shown = watch.show(&control, &dag);
                     database.shared.scheduler.run(dag, &control).map_err(failure)
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));

@@ -42,6 +42,8 @@ struct Record {
 pub(crate) struct Example {
     pub text: String,
     pub parameters: Vec<(Value, Type)>,
+    /// The session's `search_path`.
+    pub path: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -130,18 +132,24 @@ impl Session {
         parameters: &[(Value, Type)],
     ) -> Option<Running> {
         self.scanned().clear();
-        if !self.settings().record_workload {
-            return None;
-        }
+        let path = {
+            let settings = self.settings();
+            if !settings.record_workload {
+                return None;
+            }
+            settings.search_path.clone()
+        };
         let example = match planned {
             Statement::Query(_)
             | Statement::Modify(_)
             | Statement::Insert { .. }
             | Statement::CreateTableAs { .. }
-            | Statement::CopyTo { .. } => Example { text: text.to_owned(), parameters: parameters.to_vec() },
+            | Statement::CopyTo { .. } => {
+                Example { text: text.to_owned(), parameters: parameters.to_vec(), path }
+            }
             Statement::Execute { name, arguments } => {
                 let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-                Example { text: prepared.get(name)?.clone(), parameters: arguments.clone() }
+                Example { text: prepared.get(name)?.clone(), parameters: arguments.clone(), path }
             }
             _ => return None,
         };
@@ -323,7 +331,7 @@ mod tests {
     fn the_record_is_bounded_and_keeps_what_is_run_often() {
         let mut record = Record::default();
         let mut run = |shape: &str, text: String| {
-            let example = Example { text, parameters: vec![] };
+            let example = Example { text, parameters: vec![], path: vec![] };
             record.add(shape.to_owned(), example, &[TableId(1)], Duration::from_millis(1));
         };
         for n in 0..1000 {

@@ -8,11 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::{ProgressWatch, Session, SqlState};
+use engine::{OperatorProgress, ProgressWatch, Session, SqlState};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::{functions, is_python_thread, raise};
+
+/// Name, depth, state, units done and in all, and rows of a part of the plan.
+type Told = (String, usize, &'static str, u64, u64, u64);
+
+fn told_of(operator: OperatorProgress) -> Told {
+    let OperatorProgress { name, depth, state, units_done, units_total, rows, .. } = operator;
+    (name, depth, state, units_done, units_total, rows)
+}
 
 /// How long a statement runs before anything is told, and the time between two calls.
 const SILENT: Duration = Duration::from_millis(500);
@@ -53,7 +61,7 @@ impl Hook {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `callback(fraction, rows, done, total, seconds)` is called while statements run.
+    /// `callback(fraction, rows, done, total, seconds, operators)` is called while statements run.
     pub fn set_callback(&self, callback: Option<Py<PyAny>>) {
         let before = std::mem::replace(&mut self.state().callback, callback);
         drop(before);
@@ -129,7 +137,15 @@ impl Hook {
             (callback, (now - began).as_secs_f64())
         };
         let Some(progress) = watch.progress() else { return Ok(()) };
-        let told = (progress.fraction(), progress.rows, progress.units_done, progress.units_total, seconds);
+        let operators: Vec<_> = watch.tree().into_iter().map(told_of).collect();
+        let told = (
+            progress.fraction(),
+            progress.rows,
+            progress.units_done,
+            progress.units_total,
+            seconds,
+            operators,
+        );
         self.calling.store(true, Ordering::Relaxed);
         let outcome = callback.call1(py, told);
         self.calling.store(false, Ordering::Relaxed);

@@ -38,7 +38,7 @@ pub(crate) fn raise(py: Python<'_>, error: &engine::Error, text: &str) -> PyErr 
             return pending;
         }
     }
-    let raised = Error::new_err(error.render(text));
+    let raised = Error::new_err(error.render(&engine::masked(text)));
     let value = raised.value(py);
     let position = error.position();
     // Attributes are a convenience: an exception without them is still the right exception.

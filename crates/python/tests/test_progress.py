@@ -35,6 +35,36 @@ def test_a_function_is_told(con):
     assert len(told) == before
 
 
+def test_the_plan_is_told_as_a_tree(con):
+    told = []
+    con.on_progress = told.append
+    con.execute(SLOW)
+    con.on_progress = None
+    for progress in told:
+        tree = progress.operators
+        assert tree[0].depth == 0, "the part that makes the result comes first"
+        for before, part in zip(tree, tree[1:]):
+            assert part.depth <= before.depth + 1
+        assert all(0 <= part.fraction <= 1 for part in tree)
+    last = told[-1].operators
+    names = " ".join(part.name for part in last)
+    assert "scan" in names.lower() and "join" in names.lower(), names
+    assert {"running", "finished"} <= {part.state for part in last}
+    # It fills up: what was done stays done.
+    first = {(p.name, p.depth): p.rows for p in told[0].operators}
+    assert all(p.rows >= first.get((p.name, p.depth), 0) for p in last)
+
+
+def test_a_function_is_given_with_the_connection():
+    told = []
+    with quickstep.connect(workers=1, on_progress=told.append) as con:
+        assert con.on_progress is not None
+        con.execute("CALL tpch(scale => 0.05)")
+        con.execute("SET eager_aggregation = off")
+        con.execute(SLOW)
+    assert told
+
+
 def test_an_exception_of_the_function_ends_the_statement(con):
     def stop(_progress):
         raise RuntimeError("enough")
@@ -65,7 +95,24 @@ def test_a_bar_in_the_terminal(con, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_display_in_a_notebook(con, monkeypatch):
+def test_a_tree_in_the_terminal(con, capsys):
+    con.progress = "tree"
+    assert con.session().progress == "tree"
+    con.execute(SLOW)
+    con.progress = False
+    shown = capsys.readouterr().err
+    drawn = shown.split("\x1b[J")
+    assert len(drawn) > 2, shown
+    assert "rows" in drawn[1] and "\r\n[" in drawn[1]
+    # It is taken away in the end.
+    assert shown.endswith("\x1b[J\r")
+    with pytest.raises(ValueError, match="tree"):
+        con.progress = "trees"
+    assert con.progress is False
+
+
+@pytest.mark.parametrize("wanted", [None, "tree"])
+def test_a_display_in_a_notebook(con, monkeypatch, wanted):
     updates = []
 
     class Handle:
@@ -85,10 +132,11 @@ def test_a_display_in_a_notebook(con, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", fake)
     monkeypatch.setitem(sys.modules, "IPython.display", fake.display)
     assert module.is_notebook()
-    con.progress = None
+    con.progress = wanted
     con.execute(SLOW)
     con.progress = False
     assert "<progress" in updates[0] and updates[-1] == ""
+    assert all(("<table>" in shown) == (wanted == "tree") for shown in updates[:-1])
 
 
 def test_numbers_are_put_for_people():

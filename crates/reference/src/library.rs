@@ -12,6 +12,11 @@ use crate::rows;
 use crate::temporal::day_of;
 
 pub(crate) fn call(name: &str, arguments: &[Expr], values: &[Value], ty: Type) -> Result<Value> {
+    let nested = ty.is_nested() || arguments.iter().any(|argument| argument.ty.is_nested());
+    if nested && !matches!(name, PAIR | ROW_VALUE | ORDERED_ROW) {
+        // A NULL in a list does not make the list NULL.
+        return Err(Error::unsupported(format!("the reference does not know {name} of these arguments")));
+    }
     match name {
         "greatest" => {
             return Ok(values.iter().filter(|v| !v.is_null()).max().cloned().unwrap_or(Value::Null));

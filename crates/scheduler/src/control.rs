@@ -13,10 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use sync::CancelToken;
+use workorder::QueryId;
 
 use crate::foreman::Foreman;
 use crate::handle::Query;
 use crate::query::{Counters, MANY};
+use crate::view::{OperatorStatus, statuses};
 
 /// Half of the 20 ms that a tick may be late.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
@@ -99,6 +101,13 @@ impl QueryControl {
     pub fn progress(&self) -> Progress {
         let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
         run.map_or_else(Progress::default, |(counters, _)| counters.progress())
+    }
+
+    /// The run's segments as they are now; none before it.
+    pub fn operators(&self) -> Vec<OperatorStatus> {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let query = self.query.as_ref().map_or(QueryId(0), |query| query.id());
+        run.map_or_else(Vec::new, |(counters, _)| statuses(query, &counters))
     }
 
     pub(crate) fn attach(&self, counters: &Arc<Counters>, foreman: &Arc<Foreman>) {

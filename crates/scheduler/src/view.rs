@@ -9,6 +9,7 @@ use std::time::Duration;
 use workorder::QueryId;
 
 use crate::handle::{Query, QueryState};
+use crate::query::{Counters, SegmentCounters};
 use crate::slots::WorkerStatus;
 use crate::{Progress, Scheduler};
 
@@ -144,36 +145,7 @@ impl Scheduler {
         let mut operators = Vec::new();
         for query in self.queries() {
             let Some(run) = query.current_run() else { continue };
-            for (position, segment) in run.segments.iter().enumerate() {
-                let started = segment.started_nanoseconds.load(Relaxed) > 0;
-                let state = match (started, segment.finished_nanoseconds.load(Relaxed) > 0) {
-                    (_, true) => OperatorState::Finished,
-                    (true, false) => OperatorState::Running,
-                    (false, false) => OperatorState::Waiting,
-                };
-                let total = segment.units_total.load(Relaxed);
-                let done = segment.units_done.load(Relaxed);
-                let left = match state {
-                    OperatorState::Finished => Some(0),
-                    _ if total > 0 => segment.model.nanoseconds_of(total.saturating_sub(done)),
-                    _ => None,
-                };
-                operators.push(OperatorStatus {
-                    query: query.id(),
-                    segment: position,
-                    name: segment.name.clone(),
-                    state,
-                    orders: segment.orders.load(Relaxed),
-                    running: segment.running.load(Relaxed),
-                    units_done: done,
-                    units_total: total,
-                    rows: segment.rows.load(Relaxed),
-                    memory: segment.model.bytes(),
-                    busy: Duration::from_nanos(segment.busy_nanoseconds.load(Relaxed)),
-                    next_order: Duration::from_nanos(segment.model.order_nanoseconds()),
-                    time_left: left.map(Duration::from_nanos),
-                });
-            }
+            operators.extend(statuses(query.id(), &run));
         }
         operators
     }
@@ -187,4 +159,39 @@ impl Scheduler {
     pub fn queued_queries(&self) -> usize {
         self.foreman.door.queued()
     }
+}
+
+/// The segments of a run.
+pub(crate) fn statuses(query: QueryId, run: &Counters) -> Vec<OperatorStatus> {
+    let status = |(position, segment): (usize, &SegmentCounters)| {
+        let started = segment.started_nanoseconds.load(Relaxed) > 0;
+        let state = match (started, segment.finished_nanoseconds.load(Relaxed) > 0) {
+            (_, true) => OperatorState::Finished,
+            (true, false) => OperatorState::Running,
+            (false, false) => OperatorState::Waiting,
+        };
+        let total = segment.units_total.load(Relaxed);
+        let done = segment.units_done.load(Relaxed);
+        let left = match state {
+            OperatorState::Finished => Some(0),
+            _ if total > 0 => segment.model.nanoseconds_of(total.saturating_sub(done)),
+            _ => None,
+        };
+        OperatorStatus {
+            query,
+            segment: position,
+            name: segment.name.clone(),
+            state,
+            orders: segment.orders.load(Relaxed),
+            running: segment.running.load(Relaxed),
+            units_done: done,
+            units_total: total,
+            rows: segment.rows.load(Relaxed),
+            memory: segment.model.bytes(),
+            busy: Duration::from_nanos(segment.busy_nanoseconds.load(Relaxed)),
+            next_order: Duration::from_nanos(segment.model.order_nanoseconds()),
+            time_left: left.map(Duration::from_nanos),
+        }
+    };
+    run.segments.iter().enumerate().map(status).collect()
 }

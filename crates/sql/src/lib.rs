@@ -15,6 +15,7 @@
 mod bind;
 mod data_type;
 mod dialect;
+mod elsewhere;
 mod from_first;
 mod functions;
 mod hints;
@@ -28,6 +29,8 @@ mod place;
 mod relations;
 mod samples;
 mod script;
+mod search_path_syntax;
+pub mod secret_syntax;
 mod stack;
 mod statement;
 mod texts;

@@ -54,7 +54,10 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     })?;
     refuse_exponential(text, &tokens)?;
     nested_syntax::refuse_deep(text, &tokens)?;
+    crate::secret_syntax::take(text, &mut tokens)?;
     crate::upkeep_syntax::take(&mut tokens);
+    crate::search_path_syntax::take(&mut tokens);
+    crate::elsewhere::refuse(text, &tokens)?;
     crate::wide_syntax::refuse_others(text, &tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);

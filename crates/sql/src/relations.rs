@@ -28,6 +28,8 @@ impl RelationInfo {
 pub struct ViewInfo {
     pub columns: Vec<String>,
     pub text: String,
+    /// The schema in which names of the text are looked for first; `None` for the default one.
+    pub schema: Option<String>,
 }
 
 /// A macro: an expression, or with `table` a query, over its parameters.
@@ -98,6 +100,20 @@ pub trait Relations: Sync {
     /// The rows of a query that the statement's columns depend on: the values that PIVOT makes columns of.
     fn answer(&self, _query: &str) -> Result<SystemRows> {
         Err(Error::unsupported("PIVOT must be given its values here").with_hint("write ON k IN ('a', 'b')"))
+    }
+    /// The rows of a table function of the system with arguments, such as `which_secret`; `None` when there is none of
+    /// that name.
+    fn system_of(&self, _function: &str, _arguments: &[Value]) -> Result<Option<SystemRows>> {
+        Ok(None)
+    }
+    /// The schema in which tables are made whose names have none.
+    fn current_schema(&self) -> String {
+        "main".to_owned()
+    }
+    /// From now on names without a schema are looked for here and then in the default schema. Returns where they were
+    /// looked for before, to be handed back: texts of views and defaults do not mean what the session's names mean.
+    fn search_in(&self, _schemas: Vec<String>) -> Vec<String> {
+        vec![]
     }
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {

@@ -2,6 +2,8 @@
 
 use engine::{Error, Result, SqlState};
 
+use super::progress::Display;
+
 /// What a line such as `\d orders` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -13,6 +15,8 @@ pub enum Command {
     Timing(Option<bool>),
     Expanded(Option<bool>),
     Pager(Option<bool>),
+    /// `None` asks.
+    Progress(Option<Display>),
     Format(Option<String>),
     /// The statement's text; none for the last one. With `analyze` it is run.
     Explain {
@@ -40,7 +44,7 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
     Description { name, arguments, meaning }
 }
 
-const COMMANDS: [Description; 12] = [
+const COMMANDS: [Description; 13] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
     described("\\dt", "", "the tables and views: rows, memory, blocks"),
@@ -52,6 +56,11 @@ const COMMANDS: [Description; 12] = [
     described("\\timing", "[on|off]", "show how long each statement took"),
     described("\\x", "[on|off]", "one line a value, for wide rows"),
     described("\\pager", "[on|off]", "long results go through $QUICKSTEP_PAGER, $PAGER or less"),
+    described(
+        "\\progress",
+        "[bar | tree | off]",
+        "what is drawn while a statement takes longer: a bar, or the plan as a tree that fills up",
+    ),
     described("\\format", "[FORMAT]", "table, csv, tsv, json, ndjson, markdown or html"),
     described(
         "\\explain",
@@ -158,6 +167,12 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\timing" => Command::Timing(switch(&argument)?),
         "\\x" => Command::Expanded(switch(&argument)?),
         "\\pager" => Command::Pager(switch(&argument)?),
+        "\\progress" => Command::Progress(display(argument.as_deref())?),
+        // As psql sets what is the shell's own.
+        "\\set" if rest == "progress" || rest.starts_with("progress ") => {
+            let wanted = rest.trim_start_matches("progress").trim().trim_start_matches('=').trim();
+            Command::Progress(display((!wanted.is_empty()).then_some(wanted))?)
+        }
         "\\format" => Command::Format(argument),
         "\\explain" => Command::Explain { text: argument, analyze: true },
         "\\plan" => Command::Explain { text: argument, analyze: false },
@@ -165,6 +180,17 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\i" => Command::Run(argument.map(|a| unquoted(&a)).ok_or_else(|| missing("\\i", "a file"))?),
         other => return Err(unknown(other)),
     })
+}
+
+fn display(name: Option<&str>) -> Result<Option<Display>> {
+    let Some(name) = name else { return Ok(None) };
+    match Display::named(&name.to_ascii_lowercase()) {
+        Some(display) => Ok(Some(display)),
+        None => Err(Error::new(
+            SqlState::SyntaxError,
+            format!("\\progress takes bar, tree or off, not \"{name}\""),
+        )),
+    }
 }
 
 fn missing(command: &str, what: &str) -> Error {
@@ -218,6 +244,10 @@ mod tests {
     fn lines_become_commands() {
         assert_eq!(parse("\\timing on").unwrap(), Command::Timing(Some(true)));
         assert_eq!(parse("\\x").unwrap(), Command::Expanded(None));
+        assert_eq!(parse("\\progress").unwrap(), Command::Progress(None));
+        for text in ["\\progress tree", "\\set progress tree", "\\set progress = Tree;"] {
+            assert_eq!(parse(text).unwrap(), Command::Progress(Some(Display::Tree)), "{text}");
+        }
         assert_eq!(parse("\\d orders;").unwrap(), Command::Describe("orders".into()));
         assert_eq!(
             parse("\\copy (SELECT 'to' FROM t WHERE a IN (1)) TO 'it''s.csv'").unwrap(),
@@ -237,6 +267,8 @@ mod tests {
     fn a_mistake_is_named_with_its_remedy() {
         let error = parse("\\timin").unwrap_err();
         assert!(error.render("").contains("did you mean \\timing"), "{}", error.render(""));
+        assert!(parse("\\progress maybe").unwrap_err().message().contains("bar, tree or off"));
+        assert!(parse("\\set x 1").unwrap_err().render("").contains("SET name = value"));
         assert!(parse("\\timing maybe").unwrap_err().message().contains("on or off"));
         assert!(parse(".tables").unwrap_err().render("").contains("\\dt"));
         assert!(parse("\\df").unwrap_err().render("").contains("SHOW FUNCTIONS"));

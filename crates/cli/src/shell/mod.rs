@@ -138,7 +138,7 @@ impl Shell<'_> {
                         return Ok(());
                     }
                     // A history that cannot grow is no reason to stop.
-                    let _ = editor.add_history_entry(text);
+                    let _ = editor.add_history_entry(engine::masked(text));
                 }
                 Err(ReadlineError::Interrupted) => println!("(type \\q or Ctrl-D to leave)"),
                 Err(ReadlineError::Eof) => return Ok(()),
@@ -192,6 +192,7 @@ impl Shell<'_> {
                 self.paging = on.unwrap_or(!self.paging);
                 state("the pager", self.paging);
             }
+            Command::Progress(wanted) => println!("progress is {}", progress::display(wanted).name()),
             Command::Format(name) => self.set_format(name.as_deref())?,
             Command::Explain { text, analyze } => {
                 let Some(text) = text.or_else(|| self.last.clone()) else {
@@ -380,6 +381,6 @@ impl Shell<'_> {
 }
 
 fn reported(error: &Error, text: &str) -> Failed {
-    eprintln!("{}", error.render(text));
+    eprintln!("{}", error.render(&engine::masked(text)));
     Failed::Reported
 }

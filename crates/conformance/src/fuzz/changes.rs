@@ -52,6 +52,7 @@ pub fn random_change(random: &mut Random, tables: &[FuzzTable]) -> Option<Change
         inexact: false,
         exact_only: true,
         plain: false,
+        nested: false,
     };
     let FuzzTable { name, fields, .. } = &tables[table];
     let condition = generator.expr(Family::Boolean, 2);

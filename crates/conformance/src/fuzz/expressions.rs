@@ -30,6 +30,8 @@ pub struct Generator<'a> {
     pub exact_only: bool,
     /// Subqueries are not wanted here.
     pub plain: bool,
+    /// Lists, structs and maps are wanted.
+    pub nested: bool,
 }
 
 /// Queries inside queries.
@@ -126,6 +128,12 @@ impl Generator<'_> {
         }
         if !self.plain && self.nesting < DEPTH_MAX && self.random.chance(4) {
             return self.scalar_subquery(family);
+        }
+        if self.nested
+            && self.random.chance(25)
+            && let Some(expr) = self.nested_expr(family, below)
+        {
+            return expr;
         }
         match family {
             Family::Boolean => self.condition(below),

@@ -4,7 +4,7 @@
 //! * `random`: the seeded source of every choice, so that a seed repeats a case exactly
 //! * `tables`: random schemas and rows, as values for the reference and as SQL for the engine
 //! * `tree`: queries as trees that print themselves, and the smaller trees that a failing one is reduced to
-//! * `expressions`, `queries`: what is generated
+//! * `expressions`, `calls`, `nested`, `queries`: what is generated
 //! * `changes`: statements that change rows, and what they leave
 //! * `judge`: when two results agree
 //! * `round`: one seed's tables and queries through all configurations
@@ -18,6 +18,7 @@ pub mod changes;
 pub mod emit;
 mod expressions;
 pub mod judge;
+mod nested;
 mod queries;
 pub mod random;
 pub mod reduce;

@@ -7,6 +7,8 @@ use super::tree::{Expr, Family, FromItem, Piece, Query, Relation, Select};
 
 /// A random query over the tables. The flag says whether rounding may depend on the order of rows.
 pub fn random_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -> (Query, bool) {
+    // These are judged by other configurations alone.
+    let nested = !portable && random.chance(20);
     let mut generator = Generator {
         random,
         tables,
@@ -17,6 +19,7 @@ pub fn random_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -
         inexact: false,
         exact_only: false,
         plain: false,
+        nested,
     };
     let width = 1 + generator.random.below(4);
     let families: Vec<Option<Family>> = vec![None; width];
@@ -199,6 +202,13 @@ impl Generator<'_> {
         let distinct = if self.random.chance(25) { "DISTINCT " } else { "" };
         if !self.portable && self.random.chance(12) {
             let call = self.ordered_aggregate(family);
+            (self.plain, self.exact_only) = (plain, exact);
+            return call;
+        }
+        if self.nested
+            && self.random.chance(20)
+            && let Some(call) = self.nested_aggregate(family)
+        {
             (self.plain, self.exact_only) = (plain, exact);
             return call;
         }

@@ -1,7 +1,7 @@
 //! From a failing case to a small one: smaller queries and fewer rows are tried as long as the difference stays.
 
 use super::judge::Verdict;
-use super::round::{Case, Expected, expected, judge, session_with};
+use super::round::{Case, judge, judged_by, session_with};
 use super::tables::FuzzTable;
 use super::tree::Query;
 
@@ -10,7 +10,7 @@ const TRIES_MAX: usize = 1500;
 
 /// The difference that a case still shows. Both judges start anew, so what a change broke shows as no difference.
 fn difference(case: &Case, tables: &[FuzzTable], query: &Query, steps: u64) -> Option<String> {
-    let Expected::Known(known, types) = expected(&query.to_string(), tables, steps) else { return None };
+    let (known, types) = judged_by(&query.to_string(), tables, steps)?;
     let session = session_with(&case.configuration, tables).ok()?;
     match judge(&session, query, &known, &types) {
         Verdict::Different(difference) => Some(difference),

@@ -59,6 +59,8 @@ pub struct Counts {
     /// Queries passed over, by the reason.
     pub not_planned: usize,
     pub not_interpreted: usize,
+    /// Of these, those that configurations were compared by, since they hold nested values.
+    pub by_each_other: usize,
     /// Rows compared, and results that had any.
     pub rows: usize,
     pub with_rows: usize,
@@ -78,6 +80,7 @@ impl Counts {
         self.different += other.different;
         self.not_planned += other.not_planned;
         self.not_interpreted += other.not_interpreted;
+        self.by_each_other += other.by_each_other;
         self.rows += other.rows;
         self.with_rows += other.with_rows;
         self.with_error += other.with_error;
@@ -99,7 +102,7 @@ impl std::fmt::Display for Counts {
         write!(
             f,
             "{} seeds, {} changes of rows, {} queries judged ({} with rows, {} errors; {} rows), {} executions: {} same, {} tolerated, {} \
-             DIFFERENT; passed over: {} not planned, {} not interpreted",
+             DIFFERENT; passed over: {} not planned, {} not interpreted, of these {} judged by each other",
             self.rounds,
             self.changes,
             self.queries,
@@ -111,7 +114,8 @@ impl std::fmt::Display for Counts {
             self.tolerated,
             self.different,
             self.not_planned,
-            self.not_interpreted
+            self.not_interpreted,
+            self.by_each_other
         )
     }
 }
@@ -169,7 +173,7 @@ pub fn session_with(configuration: &Configuration, tables: &[FuzzTable]) -> Resu
 /// What the reference says, and the result's types. `None`: the query is refused by the front end or the reference.
 pub enum Expected {
     NotPlanned(Error),
-    NotInterpreted,
+    NotInterpreted(Vec<Type>),
     Known(Outcome, Vec<Type>),
 }
 
@@ -181,7 +185,7 @@ pub fn expected(sql: &str, tables: &[FuzzTable], steps: u64) -> Expected {
     };
     let types = planned.output.iter().map(|(id, _)| planned.columns.get(*id).ty).collect();
     match reference::run_within(&planned, &for_reference(tables), steps) {
-        Err(error) if reference::is_refusal(&error) => Expected::NotInterpreted,
+        Err(error) if reference::is_refusal(&error) => Expected::NotInterpreted(types),
         outcome => Expected::Known(outcome, types),
     }
 }
@@ -198,6 +202,23 @@ pub fn actual(session: &Session, sql: &str, types: &[Type]) -> Outcome {
 
 pub fn judge(session: &Session, query: &Query, known: &Outcome, types: &[Type]) -> Verdict {
     compare(known, &actual(session, &query.to_string(), types), types, !query.order.is_empty())
+}
+
+/// Whether a query was given lists, structs or maps.
+fn holds_nested(sql: &str) -> bool {
+    sql.contains('[') || sql.contains("{'") || sql.contains("struct_")
+}
+
+/// What the reference says of a query, or where it does not know nested values, the standard configuration.
+pub(super) fn judged_by(sql: &str, tables: &[FuzzTable], steps: u64) -> Option<(Outcome, Vec<Type>)> {
+    match expected(sql, tables, steps) {
+        Expected::Known(known, types) => Some((known, types)),
+        Expected::NotInterpreted(types) if holds_nested(sql) => {
+            let session = session_with(&crate::configuration::standard(), tables).ok()?;
+            Some((actual(&session, sql, &types), types))
+        }
+        _ => None,
+    }
 }
 
 /// A message without what is quoted in it.
@@ -291,9 +312,15 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
                 }
                 continue;
             }
-            Expected::NotInterpreted => {
+            Expected::NotInterpreted(types) => {
                 counts.not_interpreted += 1;
-                continue;
+                if !holds_nested(&query.to_string()) {
+                    continue;
+                }
+                // What the reference does not know, one configuration tells the others.
+                counts.by_each_other += 1;
+                let Some((_, first)) = sessions.first() else { continue };
+                (actual(first, &query.to_string(), &types), types)
             }
             Expected::Known(known, types) => (known, types),
         };

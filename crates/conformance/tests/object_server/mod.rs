@@ -4,7 +4,7 @@
 //!
 //! Names of buckets say how they behave: `public...` asks for no signature, `nowhere` is not there, `closed` is
 //! forbidden, `slow` never answers, `stuck` answers only heads and the end of a file. Below `web/` lies a plain web
-//! server's folder, below `plain/` that of one without ranges.
+//! server's folder, below `plain/` that of one without ranges, below `guarded/` that of one that asks for a token.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,6 +16,8 @@ use sha2::{Digest, Sha256};
 
 pub const KEY: &str = "key";
 pub const SECRET: &str = "secret/with+signs";
+/// What `guarded/`, a web server's folder, wants to be told.
+const BEARER: &str = "Bearer pass-word";
 
 /// Objects of a page of a listing.
 const LISTED: usize = 3;
@@ -213,9 +215,11 @@ impl Server {
             "slow" => std::thread::sleep(Duration::from_secs(60)),
             "nowhere" => return fault(404, "NoSuchBucket"),
             "closed" => return fault(403, "AccessDenied"),
+            "guarded" if request.header("authorization") != BEARER => return fault(401, "Unauthorized"),
             _ => {}
         }
-        let free = ["web", "plain", "account"].contains(&bucket.as_str()) || bucket.starts_with("public");
+        let free =
+            ["web", "plain", "account", "guarded"].contains(&bucket.as_str()) || bucket.starts_with("public");
         if let Some(refusal) = request.refusal().filter(|_| !free) {
             return fault(403, refusal);
         }

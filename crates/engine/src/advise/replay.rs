@@ -113,7 +113,10 @@ impl Replays {
     fn plan(&mut self, session: &Session, table: &Table, example: &Example, weight: f64) -> Result<()> {
         let texts = sql::split(&example.text)?;
         let [text] = texts.as_slice() else { return Ok(()) };
-        let planned = sql::plan_with(&example.text, text, &self.relations, &example.parameters)?;
+        let around = sql::Relations::search_in(&self.relations, example.path.clone());
+        let planned = sql::plan_with(&example.text, text, &self.relations, &example.parameters);
+        sql::Relations::search_in(&self.relations, around);
+        let planned = planned?;
         let Some(query) = query_of(planned) else { return Ok(()) };
         let mut parts = Vec::new();
         // Common subplans and scalar subqueries run now, as they would before the statement's own plan.

@@ -8,7 +8,7 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 16] = [
+const MEANINGS: [(&str, &str); 17] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
@@ -22,6 +22,7 @@ const MEANINGS: [(&str, &str); 16] = [
     ("quickstep_queries", "The queries that run or wait: state, priority, time, memory, progress."),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_schemas", "The schemas."),
+    ("quickstep_secrets", "The secrets by which object stores are reached, without their values."),
     ("quickstep_settings", "The settings, with their values and meanings."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
     ("quickstep_views", "The views with their texts."),

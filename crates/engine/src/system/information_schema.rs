@@ -72,7 +72,7 @@ pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
         "constraint_column_usage" => CONSTRAINT_COLUMN_USAGE,
         _ => return None,
     };
-    Some(sql::ViewInfo { columns: vec![], text: text.replace("{db}", DATABASE) })
+    Some(sql::ViewInfo { columns: vec![], text: text.replace("{db}", DATABASE), schema: None })
 }
 
 /// The error for a name that the schema does not have.

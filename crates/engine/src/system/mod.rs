@@ -23,7 +23,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 16] = [
+pub(crate) const FUNCTIONS: [&str; 17] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -34,6 +34,7 @@ pub(crate) const FUNCTIONS: [&str; 16] = [
     "quickstep_queries",
     "quickstep_rejects",
     "quickstep_schemas",
+    "quickstep_secrets",
     "quickstep_settings",
     "quickstep_tables",
     "quickstep_views",
@@ -71,6 +72,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_functions" => (functions::fields(), functions::rows(relations)),
         "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
         "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
+        "quickstep_secrets" => crate::secrets::rows()?,
         "quickstep_queries" => (queries::queries_fields(), running(relations, queries::queries)),
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
@@ -78,6 +80,17 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
+}
+
+/// The rows of a function with arguments; `None` when there is none of that name.
+pub(crate) fn rows_of(function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
+    match function {
+        "which_secret" => {
+            let (fields, rows) = crate::secrets::which(arguments)?;
+            Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Every setting with its value and meaning: those of the database, then the session's.
@@ -119,9 +132,11 @@ fn running(
 
 /// The function of that name as a view: `SELECT ... FROM quickstep_queries`.
 pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
-    FUNCTIONS
-        .contains(&name)
-        .then(|| sql::ViewInfo { columns: vec![], text: format!("SELECT * FROM {name}()") })
+    FUNCTIONS.contains(&name).then(|| sql::ViewInfo {
+        columns: vec![],
+        text: format!("SELECT * FROM {name}()"),
+        schema: None,
+    })
 }
 
 /// One row.

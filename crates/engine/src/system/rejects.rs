@@ -42,6 +42,7 @@ pub(crate) fn view(name: &str) -> sql::ViewInfo {
     let quoted = name.replace('\'', "''");
     sql::ViewInfo {
         columns: vec![],
+        schema: None,
         text: format!(
             "SELECT scan, file, line, byte, column_name, text, cause FROM quickstep_rejects() WHERE table_name = '{quoted}'"
         ),

@@ -2,16 +2,18 @@
 //! the stores' own tools read.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::aws::AmazonS3ConfigKey as S3;
 use types::{Error, Result, SqlState};
+
+use super::secrets::Secret;
 
 /// The address of an S3-compatible server: it goes before the environment's.
 pub(super) const ENDPOINT: S3 = S3::S3Endpoint;
 
 /// Every setting and what it means.
-pub const SETTINGS: [(&str, &str); 12] = [
+pub const SETTINGS: [(&str, &str); 13] = [
     ("s3_region", "the region of S3 buckets; without it AWS_REGION"),
     (
         "s3_endpoint",
@@ -27,6 +29,10 @@ pub const SETTINGS: [(&str, &str); 12] = [
     ("azure_account_key", "its key; without it AZURE_STORAGE_ACCOUNT_KEY. Never shown"),
     ("azure_endpoint", "the address of a server that is compatible with Azure Blob Storage"),
     ("http_timeout", "seconds after which a request is given up, 30 if not set"),
+    (
+        "secret_directory",
+        "folder of persistent secrets; without it quickstep/secrets in the user's folder of configuration",
+    ),
 ];
 
 static VALUES: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
@@ -73,16 +79,41 @@ pub(super) fn get(name: &str) -> Option<String> {
 
 /// Everything that is set, to tell stores apart that were made under other settings.
 pub(super) fn fingerprint() -> String {
-    format!("{:?}", VALUES.lock().unwrap_or_else(PoisonError::into_inner))
+    let values = format!("{:?}", VALUES.lock().unwrap_or_else(PoisonError::into_inner));
+    format!("{values} {}", super::secrets::changes())
 }
 
-pub(super) fn s3_keys() -> impl Iterator<Item = (S3, String)> {
-    let keys = [
-        ("s3_region", S3::Region),
-        ("s3_endpoint", ENDPOINT),
-        ("s3_access_key_id", S3::AccessKeyId),
-        ("s3_secret_access_key", S3::SecretAccessKey),
-        ("s3_session_token", S3::Token),
-    ];
-    keys.into_iter().filter_map(|(name, key)| Some((key, get(name)?)))
+/// How an address is reached: as its secret says, or else as the settings and the environment do.
+pub(super) struct Means(pub Option<Arc<Secret>>);
+
+impl Means {
+    /// What is said about one thing: the secret's option, or the setting.
+    pub(super) fn get(&self, option: &str, setting: &str) -> Option<String> {
+        match &self.0 {
+            Some(secret) if option == "endpoint" => secret.endpoint(),
+            Some(secret) => secret.option(option).map(str::to_owned),
+            None => get(setting),
+        }
+    }
+
+    /// Whether the environment's variables count.
+    pub(super) fn environment(&self) -> bool {
+        self.0.as_ref().is_none_or(|secret| secret.chain)
+    }
+
+    /// Whether there are keys for certain, wherever they are found.
+    pub(super) fn chain(&self) -> bool {
+        self.0.as_ref().is_some_and(|secret| secret.chain)
+    }
+
+    pub(super) fn s3_keys(&self) -> impl Iterator<Item = (S3, String)> {
+        let keys = [
+            ("region", "s3_region", S3::Region),
+            ("endpoint", "s3_endpoint", ENDPOINT),
+            ("key_id", "s3_access_key_id", S3::AccessKeyId),
+            ("secret", "s3_secret_access_key", S3::SecretAccessKey),
+            ("session_token", "s3_session_token", S3::Token),
+        ];
+        keys.into_iter().filter_map(|(option, setting, key)| Some((key, self.get(option, setting)?)))
+    }
 }

@@ -11,12 +11,15 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
-use object_store::{ClientOptions, HeaderValue, ObjectStore, RetryConfig, StaticCredentialProvider};
+use object_store::{
+    ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig, StaticCredentialProvider,
+};
 use types::{Error, Result, SqlState};
 
 use super::address::{Address, is_http};
 use super::fault::failed;
-use super::settings::{fingerprint, get, s3_keys};
+use super::secrets::chosen;
+use super::settings::{Means, fingerprint, get};
 use super::wait::wait;
 
 /// Objects of one pattern, at most.
@@ -46,17 +49,21 @@ static STORES: Mutex<Option<(String, Stores)>> = Mutex::new(None);
 
 pub(super) fn locate(url: &str) -> Result<Located> {
     let address = Address::parse(url)?;
+    let means = Means(chosen(url)?);
     let now = fingerprint();
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if stores.as_ref().is_none_or(|(made, _)| *made != now) {
         *stores = Some((now, HashMap::new()));
     }
     let known = &mut stores.get_or_insert_default().1;
-    let store = match known.get(&address.store()) {
+    // A bucket has as many stores as there are secrets for parts of it.
+    let secret = means.0.as_ref().map_or("", |secret| secret.name.as_str());
+    let name = format!("{}\n{secret}", address.store());
+    let store = match known.get(&name) {
         Some(store) => store.clone(),
         None => {
-            let store = build(&address).map_err(|e| failed("open", url, &e))?;
-            known.insert(address.store(), store.clone());
+            let store = build(&address, &means).map_err(|e| failed("open", url, &e))?;
+            known.insert(name, store.clone());
             store
         }
     };
@@ -67,7 +74,7 @@ fn has_variable(names: &[&str]) -> bool {
     names.iter().any(|name| env::var(name).is_ok_and(|value| !value.is_empty()))
 }
 
-fn build(address: &Address<'_>) -> object_store::Result<Arc<dyn ObjectStore>> {
+fn build(address: &Address<'_>, means: &Means) -> object_store::Result<Arc<dyn ObjectStore>> {
     let seconds = get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30);
     let client = ClientOptions::new()
         .with_allow_http(true)
@@ -80,10 +87,14 @@ fn build(address: &Address<'_>) -> object_store::Result<Arc<dyn ObjectStore>> {
         ..Default::default()
     };
     match address.scheme {
-        "s3" | "s3a" => s3(address.host, client, retry),
-        "gs" | "gcs" => google(address.host, client, retry),
-        "az" | "azure" | "abfss" => azure(address.host, client, retry),
+        "s3" | "s3a" => s3(address.host, means, client, retry),
+        "gs" | "gcs" => google(address.host, means, client, retry),
+        "az" | "azure" | "abfss" => azure(address.host, means, client, retry),
         _ => {
+            let client = match means.0.as_ref().and_then(|secret| secret.option("bearer_token")) {
+                Some(token) => client.with_default_headers(bearer(token)),
+                None => client,
+            };
             // A query goes with every request: it may carry a signature.
             let server = HttpBuilder::new().with_url(format!("{}/{}", address.root(), address.query));
             Ok(Arc::new(server.with_client_options(client).with_retry(retry).build()?))
@@ -91,15 +102,32 @@ fn build(address: &Address<'_>) -> object_store::Result<Arc<dyn ObjectStore>> {
     }
 }
 
-fn s3(bucket: &str, client: ClientOptions, retry: RetryConfig) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-    for (key, value) in s3_keys() {
+/// The header that says who asks; not to be printed. `Secret::new` has seen to it that it is one.
+fn bearer(token: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {token}")) {
+        value.set_sensitive(true);
+        headers.insert("authorization", value);
+    }
+    headers
+}
+
+fn s3(
+    bucket: &str,
+    means: &Means,
+    client: ClientOptions,
+    retry: RetryConfig,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let has_variable = |names: &[&str]| means.environment() && has_variable(names);
+    let builder = if means.environment() { AmazonS3Builder::from_env() } else { AmazonS3Builder::new() };
+    let mut builder = builder.with_bucket_name(bucket);
+    for (key, value) in means.s3_keys() {
         builder = builder.with_config(key, value);
     }
-    let endpoint = get("s3_endpoint");
+    let endpoint = means.get("endpoint", "s3_endpoint");
     let other =
         endpoint.is_some() || has_variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"]);
-    let in_path = match get("s3_url_style").as_deref() {
+    let in_path = match means.get("url_style", "s3_url_style").as_deref() {
         Some(style) => style == "path",
         // Compatible servers seldom have a name for each bucket.
         None => other && !has_variable(&["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"]),
@@ -110,7 +138,8 @@ fn s3(bucket: &str, client: ClientOptions, retry: RetryConfig) -> object_store::
         builder = builder.with_config(super::settings::ENDPOINT, format!("{protocol}://{bucket}.{server}"));
     }
     // Public buckets are read without keys.
-    let signed = get("s3_access_key_id").is_some()
+    let signed = means.chain()
+        || means.get("key_id", "s3_access_key_id").is_some()
         || has_variable(&[
             "AWS_ACCESS_KEY_ID",
             "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -124,12 +153,31 @@ fn s3(bucket: &str, client: ClientOptions, retry: RetryConfig) -> object_store::
 
 fn google(
     bucket: &str,
+    means: &Means,
     client: ClientOptions,
     retry: RetryConfig,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
-    let path = get("gcs_service_account_path");
-    let signed = path.is_some()
+    if let Some(secret) = means.0.as_ref().filter(|secret| secret.option("key_id").is_some()) {
+        // Keys of this form are for the interface that Google shares with S3.
+        let endpoint = secret.endpoint().unwrap_or_else(|| "https://storage.googleapis.com".to_owned());
+        let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_region("auto");
+        for (key, value) in means.s3_keys() {
+            builder = builder.with_config(key, value);
+        }
+        let builder = builder.with_endpoint(endpoint).with_virtual_hosted_style_request(false);
+        return Ok(Arc::new(builder.with_client_options(client).with_retry(retry).build()?));
+    }
+    let has_variable = |names: &[&str]| means.environment() && has_variable(names);
+    let builder = match means.environment() {
+        true => GoogleCloudStorageBuilder::from_env(),
+        false => GoogleCloudStorageBuilder::new(),
+    };
+    let mut builder = builder.with_bucket_name(bucket);
+    let path = means.get("service_account_path", "gcs_service_account_path");
+    let key = means.0.as_ref().and_then(|secret| secret.option("service_account_key"));
+    let signed = means.chain()
+        || key.is_some()
+        || path.is_some()
         || has_variable(&[
             "GOOGLE_SERVICE_ACCOUNT",
             "GOOGLE_SERVICE_ACCOUNT_PATH",
@@ -139,12 +187,15 @@ fn google(
     if let Some(path) = path {
         builder = builder.with_service_account_path(path);
     }
+    if let Some(key) = key {
+        builder = builder.with_service_account_key(key);
+    }
     if !signed {
         // Else writes would ask a server that only Google's own machines have.
         let none = GcpCredential { bearer: String::new() };
         builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(none)));
     }
-    if let Some(endpoint) = get("gcs_endpoint") {
+    if let Some(endpoint) = means.get("endpoint", "gcs_endpoint") {
         builder = builder.with_base_url(&endpoint);
     }
     Ok(Arc::new(builder.with_skip_signature(!signed).with_client_options(client).with_retry(retry).build()?))
@@ -153,17 +204,38 @@ fn google(
 /// `container`, or `container@account.dfs.core.windows.net` as Azure's own tools write it.
 fn azure(
     host: &str,
+    means: &Means,
     client: ClientOptions,
     retry: RetryConfig,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
     let (container, server) = host.split_once('@').unwrap_or((host, ""));
-    let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
+    let has_variable = |names: &[&str]| means.environment() && has_variable(names);
+    let builder = match means.environment() {
+        true => MicrosoftAzureBuilder::from_env(),
+        false => MicrosoftAzureBuilder::new(),
+    };
+    let mut builder = builder.with_container_name(container);
+    // `AccountName=...;AccountKey=...;BlobEndpoint=...`, as Azure's portal hands it out.
+    let connection =
+        means.0.as_ref().and_then(|secret| secret.option("connection_string")).unwrap_or_default();
+    let part = |wanted: &str| {
+        let mut parts = connection.split(';').filter_map(|part| part.split_once('='));
+        parts
+            .find(|(name, _)| name.trim().eq_ignore_ascii_case(wanted))
+            .map(|(_, value)| value.trim().to_owned())
+    };
     let account = server.split('.').next().filter(|account| !account.is_empty()).map(str::to_owned);
-    if let Some(account) = account.or_else(|| get("azure_account_name")) {
+    if let Some(account) =
+        account.or_else(|| means.get("account_name", "azure_account_name")).or_else(|| part("AccountName"))
+    {
         builder = builder.with_account(account);
     }
-    let key = get("azure_account_key");
+    let key = means.get("account_key", "azure_account_key").or_else(|| part("AccountKey"));
+    let said = |option: &str| means.0.as_ref().and_then(|secret| secret.option(option));
+    let client_keys = (said("client_id"), said("client_secret"), said("tenant_id"));
     let signed = key.is_some()
+        || means.chain()
+        || client_keys.0.is_some()
         || has_variable(&[
             "AZURE_STORAGE_ACCOUNT_KEY",
             "AZURE_STORAGE_ACCESS_KEY",
@@ -177,7 +249,10 @@ fn azure(
     if let Some(key) = key {
         builder = builder.with_access_key(key);
     }
-    if let Some(endpoint) = get("azure_endpoint") {
+    if let (Some(id), Some(secret), Some(tenant)) = client_keys {
+        builder = builder.with_client_secret_authorization(id, secret, tenant);
+    }
+    if let Some(endpoint) = means.get("endpoint", "azure_endpoint").or_else(|| part("BlobEndpoint")) {
         builder = builder.with_endpoint(endpoint);
     }
     Ok(Arc::new(builder.with_skip_signature(!signed).with_client_options(client).with_retry(retry).build()?))

@@ -32,7 +32,7 @@ from .errors import (
     classified,
 )
 from .parameters import Parameters
-from .progress import Progress
+from .progress import OnProgress, OperatorProgress, Progress, Wanted
 from .relation import Relation
 
 apilevel = "2.0"
@@ -44,18 +44,22 @@ def connect(
     path: str | None = None,
     workers: int | None = None,
     memory: int | str | None = None,
-    progress: bool | None = None,
+    progress: Wanted = None,
     read_only: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Connection:
     """Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
 
     workers: threads that execute work orders; all cores when not given.
     memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
-    progress: whether long statements show a bar; in notebooks and interactive sessions when not given.
+    progress: what long statements show: a bar if True, the plan too if "tree"; in notebooks and interactive sessions a bar.
     read_only: opens a database on disk as it is now and changes nothing; another process may write to it.
+    on_progress: a function that is told how far long statements are; see `Connection.on_progress`.
     """
     with classified():
-        return Connection(_native.connect(path, workers, memory, read_only), progress)
+        connection = Connection(_native.connect(path, workers, memory, read_only), progress)
+        connection.on_progress = on_progress
+        return connection
 
 
 _default: Connection | None = None

@@ -12,7 +12,7 @@ from . import _native, functions, objects
 from .cursor import Cursor
 from .errors import InterfaceError, _class_of, classified
 from .parameters import Parameters, bind, literal
-from .progress import OnProgress, Progress, display_for
+from .progress import OnProgress, OperatorProgress, Progress, Wanted, display_for
 from .relation import Relation
 
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
@@ -25,7 +25,7 @@ class Connection:
     """A session of a database. Threads may share it: statements run one after the other. For statements at the same
     time, each thread takes a `session()` of its own."""
 
-    def __init__(self, native: _native.Connection, progress: bool | None = None) -> None:
+    def __init__(self, native: _native.Connection, progress: Wanted = None) -> None:
         self._native = native
         self._closed = False
         self._numbers = itertools.count(1)
@@ -254,15 +254,16 @@ class Connection:
     # Progress.
 
     @property
-    def progress(self) -> bool | None:
-        """Whether a bar is shown for statements that run for more than half a second: in notebooks as a display, else
-        on the error output. None, the default: in notebooks and interactive sessions."""
+    def progress(self) -> Wanted:
+        """What is shown of statements that run for more than half a second, in notebooks as a display, else on the error
+        output: a bar with True, with "tree" the plan as a tree that fills up. None, the default: a bar in notebooks and
+        interactive sessions."""
         return self._wants_progress
 
     @progress.setter
-    def progress(self, wanted: bool | None) -> None:
-        self._wants_progress = wanted
+    def progress(self, wanted: Wanted) -> None:
         self._display = display_for(wanted)
+        self._wants_progress = wanted
         self._watch()
 
     @property
@@ -284,12 +285,14 @@ class Connection:
         most = 0.0
         last = 0.0
 
-        def tell(fraction: float, rows: int, done: int, total: int, seconds: float) -> None:
+        def tell(
+            fraction: float, rows: int, done: int, total: int, seconds: float, operators: list[_native.Operator]
+        ) -> None:
             # Parts of a plan that begin make the fraction smaller; nobody wants to see that.
             nonlocal most, last
             most = fraction if seconds < last else max(most, fraction)
             last = seconds
-            progress = Progress(most, rows, done, total, seconds)
+            progress = Progress(most, rows, done, total, seconds, tuple(OperatorProgress(*o) for o in operators))
             if display is not None:
                 display(progress)
             if function is not None:

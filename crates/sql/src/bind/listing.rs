@@ -92,7 +92,7 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(super) const TABLE_FUNCTIONS: [&str; 20] = [
+pub(super) const TABLE_FUNCTIONS: [&str; 21] = [
     "generate_series",
     "range",
     "unnest",
@@ -113,6 +113,7 @@ pub(super) const TABLE_FUNCTIONS: [&str; 20] = [
     "read_arrow",
     "read_tbl",
     "sniff_csv",
+    "which_secret",
 ];
 
 /// Every function's name and kind that a call is bound by.

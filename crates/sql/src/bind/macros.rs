@@ -71,11 +71,13 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_view(&mut self, name: &str, view: ViewInfo, span: Span) -> Result<Relation> {
         let arguments = std::mem::take(&mut self.arguments);
         let columns = view.columns;
+        let around = self.relations.search_in(view.schema.into_iter().collect());
         let result = self.inside(format!("view \"{name}\""), view.text, span, |binder, parsed| {
             let mut relation = binder.bind_query(query_of(parsed)?, None)?;
             binder.rename_columns(&mut relation, &columns)?;
             Ok(relation)
         });
+        self.relations.search_in(around);
         self.arguments = arguments;
         result
     }
@@ -143,10 +145,12 @@ impl<'a> Binder<'a> {
     pub(crate) fn default_value(&mut self, text: &str, field: &Field, span: Span) -> Result<Expr> {
         // Parameters and subqueries are those of the statement that uses it, and none of its business.
         let (values, subqueries) = (std::mem::take(&mut self.values), self.subqueries.len());
+        let around = self.relations.search_in(vec![]);
         let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values);
         let what = format!("the default of column \"{}\"", field.name);
         let bound = binder.bind_inside(what, format!("SELECT {text}"), span);
         let pending = !binder.pending.is_empty();
+        self.relations.search_in(around);
         self.values = values;
         let bound = bound?;
         if pending || self.subqueries.len() > subqueries {

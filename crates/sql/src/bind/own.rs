@@ -203,7 +203,7 @@ impl<'a> ExprBinder<'_, 'a> {
             ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
             ("current_user" | "user", 0) => constant("quickstep"),
             ("current_database" | "current_catalog", 0) => constant("memory"),
-            ("current_schema", 0) => constant("main"),
+            ("current_schema", 0) => constant(&self.binder.relations.current_schema()),
             ("pg_typeof" | "typeof", 1) => {
                 let argument = &arguments[0];
                 let shown = if argument.untyped || argument.is_null() {

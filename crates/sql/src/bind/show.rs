@@ -91,7 +91,7 @@ impl Binder<'_> {
         };
         let schema = options.show_in.as_ref().and_then(|of| of.parent_name.as_ref()?.0.last()?.as_ident());
         let within = match schema {
-            None => "schema_name IN ('main', 'temp')".to_owned(),
+            None => format!("schema_name IN ('main', 'temp', {})", quoted(&self.relations.current_schema())),
             Some(ident) => format!("schema_name = {}", quoted(&self.existing_schema(ident)?)),
         };
         Ok(format!("{within} AND {}", condition(filter, name)?))

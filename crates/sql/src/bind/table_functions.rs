@@ -54,6 +54,9 @@ impl<'a> Binder<'a> {
                     self.count_instance()?;
                     return Ok((self.bind_table_macro(&function, called, arguments, span)?, function));
                 }
+                if let Some(called) = self.system_call(&function, arguments, span)? {
+                    return Ok((self.constant_rows(called.columns.fields(), called.rows), function));
+                }
                 if let Some(listed) = self.relations.system(&function).map_err(|e| self.error_at(e, span))? {
                     if !arguments.is_empty() {
                         let error = format!("table function {function} takes no arguments");
@@ -76,6 +79,29 @@ impl<'a> Binder<'a> {
                 Err(self.error_at(error, span))
             }
         }
+    }
+
+    /// A function of the system that takes arguments.
+    fn system_call(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Option<crate::SystemRows>> {
+        if function != "which_secret" {
+            return Ok(None);
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => values.push(self.constant(value)?.0),
+                _ => {
+                    let message = format!("table function {function} takes an address");
+                    return Err(self.error_at(Error::new(SqlState::UndefinedFunction, message), span));
+                }
+            }
+        }
+        self.relations.system_of(function, &values).map_err(|e| self.error_at(e, span))
     }
 
     /// A function that reads files, or says what a file is.

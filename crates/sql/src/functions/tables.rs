@@ -153,6 +153,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "SELECT * FROM sniff_csv('data/lines.csv')",
                 "",
             ),
+            (
+                "which_secret",
+                "which_secret(address)",
+                "The secret that an address is reached by: the one with the longest scope that it lies in.",
+                "SELECT name FROM which_secret('s3://bucket/file.parquet')",
+                "",
+            ),
         ],
     },
 ];

@@ -21,8 +21,12 @@ impl Context<'_> {
             return Err(Error::internal("a view without a query"));
         };
         let columns: Vec<String> = view.columns.iter().map(|c| folded(&c.name)).collect();
-        // The query must be one that can be planned, here and now.
-        let query = self.binder().query(&view.query)?;
+        // The query must be one that can be planned, here and now, and with the names that it will be bound with.
+        let schema = name.schema.clone().unwrap_or_else(|| self.relations.current_schema());
+        let around = self.relations.search_in(vec![schema]);
+        let query = self.binder().query(&view.query);
+        self.relations.search_in(around);
+        let query = query?;
         if columns.len() > query.output.len() {
             return Err(Error::new(
                 SqlState::SyntaxError,

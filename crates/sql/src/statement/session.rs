@@ -8,7 +8,7 @@ use types::{Error, Result, SqlState, Type, Value};
 
 use super::{Context, word};
 use crate::bind::folded;
-use crate::place;
+use crate::{place, search_path_syntax};
 
 impl Context<'_> {
     pub(super) fn set(&self, set: &Set) -> Result<Statement> {
@@ -20,6 +20,16 @@ impl Context<'_> {
             Some(schema) => format!("{schema}.{}", name.name),
             None => name.name,
         };
+        if name == "search_path"
+            && !matches!(values.as_slice(), [Ast::Identifier(ident)] if folded(ident) == "default")
+        {
+            let listed = |value: &Ast| match value {
+                Ast::Identifier(ident) => Ok(search_path_syntax::quoted(&folded(ident))),
+                other => word(other).map_err(|e| self.at(e, span)),
+            };
+            let names = values.iter().map(listed).collect::<Result<Vec<_>>>()?;
+            return Ok(Statement::Set { name, value: Some(names.join(", ")) });
+        }
         let value = match values.as_slice() {
             [Ast::Identifier(ident)]
                 if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") =>

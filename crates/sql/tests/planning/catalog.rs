@@ -187,7 +187,7 @@ impl Catalog {
                 self.tables.lock().unwrap().retain(|(schema, _), _| schema != name);
             }
             Statement::CreateView { name, columns, text, .. } => {
-                let view = ViewInfo { columns: columns.clone(), text: text.clone() };
+                let view = ViewInfo { columns: columns.clone(), text: text.clone(), schema: None };
                 self.views.lock().unwrap().insert(name.name.clone(), view);
             }
             Statement::DropView { names, .. } => {

@@ -61,7 +61,7 @@ const RUN_TIME: [&str; 23] = [
 
 /// Files about what the catalog lists and how it is altered, which the one of these tests does not follow, and about
 /// columns that come from a table's rows.
-const OF_THE_CATALOG: [&str; 15] = [
+const OF_THE_CATALOG: [&str; 16] = [
     "storage/advise.slt",
     "storage/layouts.slt",
     "storage/partitions.slt",
@@ -75,6 +75,7 @@ const OF_THE_CATALOG: [&str; 15] = [
     "select/pivot_statement.slt",
     "definitions/comments.slt",
     "definitions/information_schema.slt",
+    "definitions/search_path.slt",
     "ddl/alter_table.slt",
     "scale/alter_table.slt",
 ];

@@ -1,0 +1,52 @@
+//! Statements that other systems have and this one does not, with what does the same here.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use types::{Error, Result};
+
+use crate::parse::is_word;
+use crate::place;
+
+const ONE_DATABASE: &str = "a process has one database: open it by its path, and CREATE SCHEMA for parts of it; \
+                            EXPORT DATABASE and COPY bring in what another holds";
+const ONE_USER: &str =
+    "there is one user, who may do everything; read-only databases are opened with --read-only";
+const NO_EXTENSIONS: &str = "there are no extensions: formats, object stores and benchmarks are built in";
+const NO_UPKEEP: &str =
+    "nothing needs it: statistics are kept as rows come, and blocks are tidied in the background";
+
+/// The first words of a statement, and what is said to who writes it.
+const STATEMENTS: [(&[&str], &str); 16] = [
+    (&["attach"], ONE_DATABASE),
+    (&["detach"], ONE_DATABASE),
+    (&["use"], "USE takes the name of a schema; SHOW SCHEMAS lists them. A process has one database"),
+    (&["create", "database"], ONE_DATABASE),
+    (&["drop", "database"], ONE_DATABASE),
+    (&["install"], NO_EXTENSIONS),
+    (&["load"], NO_EXTENSIONS),
+    (&["create", "extension"], NO_EXTENSIONS),
+    (&["pragma"], "SET name = value for settings, which SHOW ALL lists; DESCRIBE t for a table"),
+    (&["vacuum"], NO_UPKEEP),
+    (&["analyze"], NO_UPKEEP),
+    (&["grant"], ONE_USER),
+    (&["revoke"], ONE_USER),
+    (&["create", "user"], ONE_USER),
+    (&["create", "role"], ONE_USER),
+    (&["create", "type"], "TEXT with a CHECK does for an ENUM, STRUCT(...) for a composite type"),
+];
+
+/// Refuses such a statement. To be called when those that begin alike and are known here have been taken.
+pub(crate) fn refuse(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
+    let solid: Vec<&TokenWithSpan> =
+        tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).take(2).collect();
+    let begins = |words: &[&str]| {
+        solid.len() >= words.len() && words.iter().zip(&solid).all(|(word, token)| is_word(token, word))
+    };
+    match STATEMENTS.iter().find(|(words, _)| begins(words)) {
+        None => Ok(()),
+        Some((words, hint)) => {
+            let verb = words.join(" ").to_uppercase();
+            let error = Error::unsupported(format!("{verb} is not supported")).with_hint(*hint);
+            Err(solid.first().map_or_else(|| error.clone(), |t| place::at(error.clone(), text, t.span)))
+        }
+    }
+}
