@@ -301,6 +301,7 @@ impl Foreman {
                 }
                 Break::Nothing => {
                     self.leave(place);
+                    self.put_away(run, ticker);
                     if self.active() > 1 {
                         // There may be work that is not for callers of other queries, or that others saw no free place for
                         // while we looked around in vain.
@@ -330,6 +331,7 @@ impl Foreman {
             let quiet = run.quiet();
             let worker = Worker { foreman: self, place, own: Some(run), ticker: Some(ticker), alone: true };
             worker.work();
+            self.put_away(run, ticker);
             if run.is_stalled(quiet, key) {
                 run.fail_stalled();
             }
@@ -337,6 +339,15 @@ impl Foreman {
                 return;
             }
             run.counters.gate.wait(key, Some(ticker.patience()));
+        }
+    }
+
+    /// The caller's part in giving back what a query holds that is held.
+    fn put_away(&self, run: &QueryRun, ticker: &Ticker<'_>) {
+        if run.query.is_held() {
+            let before = self.thread_bytes();
+            run.put_away(Some(ticker));
+            run.query.grow(self.thread_bytes() - before);
         }
     }
 

@@ -135,7 +135,8 @@ pub struct Query {
     begun: u64,
     cancel: Mutex<CancelToken>,
     priority: AtomicU32,
-    held: AtomicU8,
+    /// Bits, one a reason.
+    held: Arc<AtomicU8>,
     workers_max: AtomicUsize,
     memory_max: AtomicU64,
     /// Bytes that its plan is expected to hold at most.
@@ -177,7 +178,7 @@ impl Query {
             begun,
             cancel: Mutex::new(spec.cancel),
             priority: AtomicU32::new(spec.priority.min(PRIORITY_MAX)),
-            held: AtomicU8::new(0),
+            held: Arc::default(),
             workers_max: AtomicUsize::new(spec.workers_max.max(1)),
             memory_max: AtomicU64::new(spec.memory_max),
             memory_predicted: AtomicU64::new(0),
@@ -367,14 +368,30 @@ impl Query {
     }
 
     pub(crate) fn hold(&self, reason: u8, held: bool) {
-        match held {
-            true => self.held.fetch_or(reason, SeqCst),
-            false => self.held.fetch_and(!reason, SeqCst),
-        };
+        if held {
+            self.held.fetch_or(reason, SeqCst);
+        } else if self.held.fetch_and(!reason, SeqCst) == reason
+            && let Some(run) = self.current_run()
+        {
+            // Held again, it has other states to put away.
+            run.put_away.store(false, SeqCst);
+        }
         if let Some(foreman) = self.foreman.upgrade() {
             foreman.recount();
         }
         self.stir();
+    }
+
+    /// Not 0 while its work orders stand still, for operators that then put their states into files.
+    pub fn held(&self) -> Arc<AtomicU8> {
+        Arc::clone(&self.held)
+    }
+
+    /// Its first rows are on their way to a reader who may take his time: nobody waits for it any more.
+    pub fn rows_flow(&self) {
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.rows_flow(self.id);
+        }
     }
 
     /// Whether its work orders stand still. One relaxed load.
