@@ -78,6 +78,11 @@ impl Door {
         lock(&self.queries).iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// The one of that number.
+    pub(crate) fn query(&self, id: QueryId) -> Option<Arc<Query>> {
+        lock(&self.queries).iter().filter_map(Weak::upgrade).find(|query| query.id() == id)
+    }
+
     pub(crate) fn set_priority(&self, query: QueryId, priority: u32, now: u64) {
         let mut state = lock(&self.state);
         state.load.set_priority(query.0, priority);

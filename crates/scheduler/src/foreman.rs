@@ -38,8 +38,9 @@ use crate::control::Ticker;
 use crate::door::Door;
 use crate::handle::{Query, QuerySpec};
 use crate::load::Limits;
+use crate::messages::{Control, Mailbox};
 use crate::places::Places;
-use crate::policy::{HighestPriorityFirst, Policy};
+use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
 use crate::query::{Counters, QueryRun};
 use crate::report::{QueryReport, Stopped};
 use crate::roster::Roster;
@@ -69,6 +70,8 @@ pub(crate) struct Foreman {
     pub(crate) active: AtomicUsize,
     /// Who is let in.
     pub(crate) door: Door,
+    /// What sessions tell.
+    pub(crate) mailbox: Option<Mailbox>,
     /// What each place is about.
     pub(crate) slots: WorkerSlots,
     thread_bytes: ThreadBytes,
@@ -103,7 +106,7 @@ impl Scheduler {
     /// Changes the number of places, also for queries that run: surplus threads leave after the
     /// order they are at.
     pub fn set_workers(&self, workers: usize) {
-        self.foreman.set_workers(workers);
+        self.foreman.tell(Control::Workers(workers as u64));
     }
 
     /// Queries that run now.
@@ -116,9 +119,12 @@ impl Scheduler {
         self.foreman.lock_roster().enforcer.policy_name()
     }
 
-    /// Applies from the next work order on.
+    /// Applies from the next work order on. A policy that is none of [`POLICIES`] has no name that a message could bear.
     pub fn set_policy(&self, policy: Box<dyn Policy>) {
-        self.foreman.lock_roster().enforcer.set_policy(policy);
+        match POLICIES.iter().position(|name| *name == policy.name()) {
+            Some(at) => self.foreman.tell(Control::Policy(at as u64)),
+            None => self.foreman.lock_roster().enforcer.set_policy(policy),
+        }
     }
 
     /// Queries of one priority that run at a time; those beyond wait, but not for longer than half a second.
@@ -129,12 +135,12 @@ impl Scheduler {
     /// `None`: four a worker.
     pub fn set_active_queries_max(&self, queries: Option<usize>) {
         let active_max = queries.unwrap_or(ACTIVE_PER_WORKER * self.workers()).max(1);
-        self.foreman.door.set_limits(&self.foreman, |limits| limits.active_max = active_max);
+        self.foreman.tell(Control::ActiveQueriesMax(active_max as u64));
     }
 
     /// What all queries together may hold, in bytes.
     pub fn set_memory(&self, bytes: u64) {
-        self.foreman.door.set_limits(&self.foreman, |limits| limits.memory = bytes);
+        self.foreman.tell(Control::Memory(bytes));
     }
 
     /// A query begins: it has an id, can be seen, paused, and charged. It ends when the last reference is dropped.
@@ -151,7 +157,7 @@ impl Scheduler {
 
     /// The one of that number.
     pub fn query(&self, id: QueryId) -> Option<Arc<Query>> {
-        self.queries().into_iter().find(|query| query.id() == id)
+        self.foreman.door.query(id)
     }
 
     /// Whether the calling thread is inside a work order of this scheduler. What it then waits for must not need a
@@ -232,6 +238,7 @@ impl Foreman {
             roster: Mutex::new(Roster::new(Box::new(HighestPriorityFirst))),
             active: AtomicUsize::new(0),
             door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
+            mailbox: Mailbox::new(),
             slots: WorkerSlots::new(),
             thread_bytes,
             wanting: AtomicUsize::new(0),
