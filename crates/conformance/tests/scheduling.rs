@@ -323,7 +323,7 @@ fn no_insert_or_stream_fails_for_memory_that_others_hold() {
     session(&database).query("CREATE TABLE kept (length BIGINT)").expect("creates");
     std::thread::scope(|scope| {
         let insert = || session(&database).query(&format!("INSERT INTO kept {greedy}")).map(|_| expected);
-        let stream = || {
+        let stream = || -> Result<i64, engine::Error> {
             let rows = session(&database).stream(greedy)?.collect_rest()?;
             Ok(rows.value(0, 0).as_i64().unwrap_or(-1))
         };

@@ -287,7 +287,7 @@ fn random_histories_are_those_of_the_reference() {
         let slow = tier.remote || matches!(tier.storage, crate::tiers::Storage::Store);
         for seed in 0..seeds(if slow { 4 } else { 60 }) {
             println!("{tier:?} seed {seed}");
-            let counts = run(tier, seed, if slow { 150 } else { crate::many(300, 60) });
+            let counts = run(tier, seed, if slow { 150 } else { crate::many(300, 60) as usize });
             (crashes, lost) = (crashes + counts.0, lost + counts.1);
         }
     }
