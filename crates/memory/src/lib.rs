@@ -8,6 +8,7 @@
 //! Left to others: what can be evicted (a [`Reclaimer`] knows), what to do when the budget is exceeded
 //! nevertheless (spill, end the query), when to trim, and how much a query may take.
 
+mod affinity;
 mod arena;
 mod budget;
 mod chunk;
@@ -17,6 +18,7 @@ mod machine;
 mod slots;
 mod topology;
 
+pub use affinity::{allowed_processors, keep_thread_on};
 pub use arena::{AllocationError, Arena};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};

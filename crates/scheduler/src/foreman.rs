@@ -36,7 +36,7 @@ use workorder::{Dag, Failure, QueryId, WORKERS_MAX, WorkerId};
 use crate::clock::Clock;
 use crate::control::Ticker;
 use crate::door::Door;
-use crate::handle::{Query, QuerySpec};
+use crate::handle::{Query, QuerySpec, lock};
 use crate::load::Limits;
 use crate::messages::{Control, Mailbox};
 use crate::places::Places;
@@ -53,6 +53,10 @@ const ACTIVE_PER_WORKER: usize = 4;
 
 /// Bytes that the calling thread has taken and not given back, ever; differences count.
 pub type ThreadBytes = fn() -> i64;
+
+/// Called on a pool thread with its number, from 1, when it begins and when another function takes the place of this one:
+/// puts it where it is to run.
+pub type Placement = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// Worker threads that run queries. Dropping it ends them.
 pub struct Scheduler {
@@ -81,6 +85,9 @@ pub(crate) struct Foreman {
     aside: AtomicUsize,
     /// Pool thread `i` has position `i - 1`; it exists while `i < limit + aside`.
     threads: Mutex<Vec<Option<JoinHandle<()>>>>,
+    placement: Mutex<Option<Placement>>,
+    /// How often `placement` was set.
+    placements: AtomicU64,
     spawned: AtomicUsize,
     shutdown: AtomicBool,
     /// The simulator has workers of its own.
@@ -107,6 +114,14 @@ impl Scheduler {
     /// order they are at.
     pub fn set_workers(&self, workers: usize) {
         self.foreman.tell(Control::Workers(workers as u64));
+    }
+
+    /// Puts pool threads where they are to run, also those there are: before their next order. Callers' threads are not
+    /// ours to put anywhere.
+    pub fn set_placement(&self, placement: Placement) {
+        *lock(&self.foreman.placement) = Some(placement);
+        self.foreman.placements.fetch_add(1, SeqCst);
+        self.foreman.idle.notify(usize::MAX);
     }
 
     /// Queries that run now.
@@ -244,6 +259,8 @@ impl Foreman {
             wanting: AtomicUsize::new(0),
             aside: AtomicUsize::new(0),
             threads: Mutex::new(Vec::new()),
+            placement: Mutex::new(None),
+            placements: AtomicU64::new(0),
             spawned: AtomicUsize::new(0),
             shutdown: AtomicBool::new(false),
             threadless,
@@ -454,6 +471,18 @@ impl Foreman {
                 }
                 // The machine allows no more threads: those that exist do the work.
                 Err(_) => break,
+            }
+        }
+    }
+
+    /// Puts pool thread `number` where it is to run, if that was decided since it last asked.
+    pub(crate) fn place_thread(&self, number: usize, asked: &mut u64) {
+        let now = self.placements.load(SeqCst);
+        if now != *asked {
+            *asked = now;
+            let placement = lock(&self.placement).clone();
+            if let Some(place) = placement {
+                place(number);
             }
         }
     }

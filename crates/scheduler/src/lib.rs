@@ -53,7 +53,7 @@ mod view;
 mod worker;
 
 pub use control::{Progress, QueryControl};
-pub use foreman::{Scheduler, ThreadBytes};
+pub use foreman::{Placement, Scheduler, ThreadBytes};
 pub use handle::{Account, Query, QuerySpec, QueryState};
 pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,

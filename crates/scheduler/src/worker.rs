@@ -65,14 +65,16 @@ pub(crate) fn enclosing_place(foreman: &Arc<Foreman>) -> Option<WorkerId> {
     inside.and_then(|(address, place)| (address == Arc::as_ptr(foreman).addr()).then_some(place))
 }
 
-/// The life of pool thread `number`. It is not pinned: callers, which work too, are not ours to pin, and a thread whose
-/// core a caller happens to run on would wait for milliseconds beside a free core.
+/// The life of pool thread `number`. It is not kept on a core unless somebody wants it: callers, which work too, are not
+/// ours to keep, and a thread whose core a caller happens to run on waits for milliseconds beside a free core.
 pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
+    let mut placements = 0;
     loop {
         let key = foreman.idle.key();
         if foreman.dismisses_thread(number) {
             return;
         }
+        foreman.place_thread(number, &mut placements);
         if foreman.active() > 0
             && let Some(place) = foreman.places.take()
         {
