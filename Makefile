@@ -20,7 +20,7 @@ ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,
 SUITES := tpch ssb ssbflat tpcds
 comma := ,
 
-.PHONY: demo test bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: demo test miri bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -75,6 +75,15 @@ format:
 
 lint:
 	cargo clippy --release --workspace --exclude python --all-targets
+
+# Tests of the crates with unsafe code and of the bus under Miri, which finds undefined behaviour and data races; some
+# minutes. Files and machine calls that it does not interpret are left out.
+miri:
+	rustup component add miri rust-src --toolchain nightly
+	export MIRIFLAGS="-Zmiri-disable-isolation" CARGO_TARGET_DIR=$(CACHE)/miri
+	cargo +nightly miri test --package sync
+	cargo +nightly miri test --package bus --no-default-features --lib
+	cargo +nightly miri test --package bus --no-default-features --test suites -- --skip crashes::
 
 test: wheel
 	cargo test --release --workspace --exclude python

@@ -272,7 +272,7 @@ mod tests {
         let mut queue = Queue::default();
         let receipt = |serial| Receipt { serial, priority: Priority(1), deadline: Timestamp::NEVER };
         queue.push(receipt(0), stored(0));
-        for serial in 1..10_000 {
+        for serial in 1..if cfg!(miri) { 1_000 } else { 10_000 } {
             queue.push(receipt(serial), stored(serial));
             assert!(queue.remove(&receipt(serial)).is_some());
         }

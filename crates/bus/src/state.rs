@@ -7,7 +7,7 @@ use files::bytes::{ByteReader, ByteWriter, malformed};
 use types::Result;
 
 use crate::Role;
-use crate::message::{Body, ClientId, Message, MessageType, Priority, Receipt, Stored, Timestamp};
+use crate::message::{ClientId, Message, MessageType, Priority, Receipt, Stored, Timestamp};
 
 /// One transaction that changes the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,7 +248,7 @@ impl Stored {
             sent_at: Timestamp(r.u64()?),
             kind: MessageType(r.u32()?),
             tied: r.option(read_clients)?,
-            body: Body::new(r.bytes()?),
+            body: crate::Body::new(r.bytes()?),
         };
         r.end()?;
         Ok(stored)

@@ -1,7 +1,7 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use catalog::{Access, Catalog, OpenReport, Store};
 use files::{FileManager, LocalFiles};
@@ -52,6 +52,7 @@ pub(crate) struct Shared {
     temporary: RwLock<Arc<dyn FileManager>>,
     /// The folder for that, and for blocks, where nobody names one: the database's own, or the machine's.
     own_temporary: PathBuf,
+    affinity: Mutex<WorkerAffinity>,
 }
 
 impl Drop for Shared {
@@ -100,6 +101,7 @@ impl Database {
             store,
             temporary: RwLock::new(Arc::new(LocalFiles::new(&temporary))),
             own_temporary: temporary,
+            affinity: Default::default(),
         };
         shared.scheduler.set_memory(shared.budget.limit());
         Ok(Database { shared: Arc::new(shared) })
@@ -161,6 +163,29 @@ impl Database {
     pub fn set_workers(&self, workers: usize) -> Result<()> {
         self.shared.scheduler.set_workers(checked_workers(workers)?);
         Ok(())
+    }
+
+    /// Whether worker threads stay on cores.
+    pub fn worker_affinity(&self) -> WorkerAffinity {
+        *self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes hold of each worker thread before its next work order. The threads that run statements, which work too, are
+    /// the application's and stay free.
+    pub fn set_worker_affinity(&self, affinity: WorkerAffinity) {
+        let mut current = self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = affinity;
+        // As this thread may: a set of processors given to the container or the process holds for workers too.
+        let allowed = memory::allowed_processors();
+        self.shared.scheduler.set_placement(Arc::new(move |number: usize| {
+            let core = [allowed[number % allowed.len()]];
+            let processors: &[usize] = match affinity {
+                WorkerAffinity::None => &allowed[..],
+                WorkerAffinity::Cores => &core,
+            };
+            // Where a core was taken from the process meanwhile, the thread runs where it may.
+            let _ = memory::keep_thread_on(processors);
+        }));
     }
 
     pub fn memory_limit(&self) -> u64 {
@@ -235,6 +260,29 @@ impl Database {
     /// Where names are looked up and tables live.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
+    }
+}
+
+/// Where worker threads run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WorkerAffinity {
+    /// Wherever the machine puts them.
+    #[default]
+    None,
+    /// Each on a core of its own, as far as there are enough.
+    Cores,
+}
+
+impl WorkerAffinity {
+    /// As `SET worker_affinity` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkerAffinity::None => "none",
+            WorkerAffinity::Cores => "cores",
+        }
+    }
+    pub fn from_name(name: &str) -> Option<Self> {
+        [WorkerAffinity::None, WorkerAffinity::Cores].into_iter().find(|affinity| affinity.name() == name)
     }
 }
 

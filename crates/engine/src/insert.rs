@@ -40,6 +40,9 @@ impl InsertTarget for Collected {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).append(&mut blocks);
         Ok(())
     }
+    fn begin_anew(&self) {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 impl Session {

@@ -87,7 +87,7 @@ mod wide;
 mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
-pub use database::{Database, Options};
+pub use database::{Database, Options, WorkerAffinity};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use pool::PoolStatistics;
 pub use progress::{OperatorProgress, ProgressWatch};

@@ -9,7 +9,7 @@ use operators::{QueryContext, QueryResult, compose};
 use plan::{
     Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode, PhysicalPlan, ScanSource,
 };
-use scheduler::QueryControl;
+use scheduler::{Query, QueryControl};
 use sync::StopReason;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::Batch;
@@ -178,6 +178,9 @@ impl Session {
         );
         context.materialized = materialized.to_vec();
         context.cancel = self.cancel_token();
+        if let Some(query) = statement::current() {
+            context.held = query.held();
+        }
         context.temporary = Some(self.database.temporary_files());
         Ok(context)
     }
@@ -207,19 +210,24 @@ impl Session {
         analyze: bool,
     ) -> Result<Run> {
         let query = statement::current();
-        // An insert may have done its deed already, and inside a work order waiting for others might be for ever.
-        let again = insert.is_none() && !self.database.shared.scheduler.is_inside_order();
         loop {
-            match (self.run_once(plan, relations, materialized, insert.clone(), analyze), &query) {
-                // Others had memory that this one wanted: it begins anew when they have ended.
-                (Err(error), Some(query))
-                    if again
-                        && error.state() == SqlState::OutOfMemory
-                        && query.memory_max() == u64::MAX
-                        && query.run_alone() => {}
-                (outcome, _) => return outcome,
+            match self.run_once(plan, relations, materialized, insert.clone(), analyze) {
+                // What an insert made was its own until now.
+                Err(error) if self.may_run_again(&error, query.as_ref()) => {
+                    if let Some(insert) = &insert {
+                        insert.begin_anew();
+                    }
+                }
+                outcome => return outcome,
             }
         }
+    }
+
+    /// Whether a query failed because others had memory that it wanted: it begins anew then when they have ended. Not so
+    /// inside a work order, where waiting for others might be for ever.
+    fn may_run_again(&self, error: &Error, query: Option<&Arc<Query>>) -> bool {
+        let inside = self.database.shared.scheduler.is_inside_order();
+        !inside && query.is_some_and(|query| lacked_memory_of_others(error, query))
     }
 
     fn run_once(
@@ -255,6 +263,11 @@ impl Session {
         let mut result = composed.result.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Ok(Run { result: std::mem::take(&mut *result), context })
     }
+}
+
+/// Whether the query should run again, and will then wait until it has the memory to itself.
+pub(crate) fn lacked_memory_of_others(error: &Error, query: &Query) -> bool {
+    error.state() == SqlState::OutOfMemory && query.memory_max() == u64::MAX && query.run_alone()
 }
 
 /// The value of a scalar subquery: NULL for no row, an error for more than one. The optimizer may narrow a column's

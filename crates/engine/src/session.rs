@@ -12,7 +12,7 @@ use sync::CancelToken;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
-use crate::database::Database;
+use crate::database::{Database, WorkerAffinity};
 use crate::indices::NewIndex;
 use crate::progress::ProgressWatch;
 use crate::query_control;
@@ -359,6 +359,17 @@ impl Session {
                 };
                 self.database.set_workers(workers)?;
             }
+            "worker_affinity" => {
+                let name = value.unwrap_or("none").trim().to_ascii_lowercase();
+                let affinity = WorkerAffinity::from_name(&name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"worker_affinity\": \"{name}\""),
+                    )
+                    .with_hint("expected none or cores")
+                })?;
+                self.database.set_worker_affinity(affinity);
+            }
             "memory_limit" => {
                 let bytes = match value {
                     Some(text) => settings::parse_bytes(text).filter(|b| *b >= 1 << 20).ok_or_else(|| {
@@ -504,6 +515,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "memory_limit" => Some(database.memory_limit().to_string()),
         "temp_directory" => Some(database.temp_directory()),
         "policy" => Some(database.shared.scheduler.policy().to_owned()),
+        "worker_affinity" => Some(database.worker_affinity().name().to_owned()),
         "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
         "replacement" => Some(database.shared.pool.replacement().name()),
         "simd" => Some(simd::level().name().to_owned()),

@@ -86,8 +86,12 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 7] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 8] = [
     ("workers", "threads that execute work orders"),
+    (
+        "worker_affinity",
+        "none or cores: whether each worker thread stays on one of the cores that the process may use",
+    ),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),

@@ -11,13 +11,15 @@
 //! Common subplans and scalar subqueries run before `stream` returns, on the calling thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Once, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use operators::QueryContext;
+use operators::compose::compose_stream;
 use operators::stream::{Popped, ResultQueue};
-use plan::{LogicalQuery, Statement};
+use plan::{LogicalQuery, PhysicalPlan, Statement};
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
 use types::{Error, Result, Schema, Type, Value};
@@ -27,7 +29,7 @@ use vector::{Batch, Data, Vector};
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{cancelled, conform_batch, failure, result_schema};
+use crate::run::{cancelled, conform_batch, failure, lacked_memory_of_others, result_schema};
 use crate::session::{Tick, in_script, internal_error};
 
 /// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
@@ -304,15 +306,23 @@ impl Session {
         let context = Arc::new(context);
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
-        let declared = schema.clone();
-        let conform = Box::new(move |batch| {
-            let batch = conform_batch(batch, &declared)?;
-            Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
-        });
-        let dag = operators::compose::compose_stream(&prepared.plan, &context, &queue, conform)?;
+        let statement = crate::statement::current();
+        let compose = {
+            let (declared, queue, statement) = (schema.clone(), queue.clone(), statement.clone());
+            move |plan: &PhysicalPlan, context: &Arc<QueryContext>| {
+                let (declared, statement, flow) = (declared.clone(), statement.clone(), Once::new());
+                let conform = Box::new(move |batch| {
+                    flow.call_once(|| statement.iter().for_each(|query| query.rows_flow()));
+                    let batch = conform_batch(batch, &declared)?;
+                    Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
+                });
+                compose_stream(plan, context, &queue, conform)
+            }
+        };
+        let dag = compose(&prepared.plan, &context)?;
         let mut control = QueryControl::with_cancel(cancel.clone()).pausable();
         // The statement goes on, under the stream's own signal, until its last row is read.
-        if let Some(query) = crate::statement::current() {
+        if let Some(query) = statement.clone() {
             query.set_cancel_token(cancel.clone());
             query.expect_memory(crate::statement::expected_memory(&prepared.plan));
             control = control.of(query);
@@ -323,9 +333,24 @@ impl Session {
             let (queue, control) = (queue.clone(), control.clone());
             let (database, watch) = (self.database.clone(), self.progress.clone());
             move || {
+                let (mut context, mut dag) = (context, dag);
                 let run = || {
                     let _shown = watch.show(&control, &dag);
-                    database.shared.scheduler.run(dag, &control).map_err(failure)
+                    loop {
+                        let error = match database.shared.scheduler.run(dag, &control).map_err(failure) {
+                            Ok(report) => return Ok(report),
+                            Err(error) => error,
+                        };
+                        // As in `run_plan`: others had the memory, and nobody has seen a row.
+                        let again = statement.as_ref().is_some_and(|query| {
+                            lacked_memory_of_others(&error, query) && queue.begin_anew()
+                        });
+                        if !again {
+                            return Err(error);
+                        }
+                        context = Arc::new(context.anew(&prepared.plan));
+                        dag = compose(&prepared.plan, &context)?;
+                    }
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));
                 let outcome = outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)));

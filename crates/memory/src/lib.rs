@@ -8,6 +8,7 @@
 //! Left to others: what can be evicted (a [`Reclaimer`] knows), what to do when the budget is exceeded
 //! nevertheless (spill, end the query), when to trim, and how much a query may take.
 
+mod affinity;
 mod arena;
 mod budget;
 mod chunk;
@@ -15,7 +16,9 @@ mod counting;
 mod keeping;
 mod machine;
 mod slots;
+mod topology;
 
+pub use affinity::{allowed_processors, keep_thread_on};
 pub use arena::{AllocationError, Arena};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};
@@ -25,3 +28,4 @@ pub use counting::{
 };
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
 pub use slots::{FrozenSlots, SlotRange};
+pub use topology::{Node, Topology};

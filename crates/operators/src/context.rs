@@ -2,6 +2,7 @@
 //! runtime filters that joins fill and scans apply.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use memory::Budget;
@@ -85,8 +86,10 @@ pub trait InsertTarget: Send + Sync {
     fn name(&self) -> &str;
     fn columns(&self) -> &types::Schema;
     fn writer_options(&self) -> pool::WriterOptions;
-    /// Takes all blocks at once, in order. Called once; nothing is visible if it fails.
+    /// Takes all blocks at once, in order. Called once a run; nothing is visible if it fails.
     fn append(&self, blocks: Vec<pool::SealedBlock>) -> Result<()>;
+    /// The run failed, and another one begins: what was taken is forgotten.
+    fn begin_anew(&self);
 }
 
 pub struct QueryContext {
@@ -99,6 +102,8 @@ pub struct QueryContext {
     pub metrics: Metrics,
     /// Raised when the query shall stop: for waits that no worker can be asked in.
     pub cancel: CancelToken,
+    /// Not 0 while the query is paused or suspended: states go to files then.
+    pub held: Arc<AtomicU8>,
     /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
     pub temporary: Option<Arc<dyn files::FileManager>>,
     /// The units of transfer of the plan's edges.
@@ -138,11 +143,34 @@ impl QueryContext {
             insert,
             metrics: Metrics::new(nodes),
             cancel: CancelToken::new(),
+            held: Arc::default(),
             temporary: None,
             materialized: vec![],
             filters,
             scan_bounds: Mutex::default(),
         }
+    }
+
+    /// For another run of the same plan, of which nothing is known yet.
+    pub fn anew(&self, plan: &plan::PhysicalPlan) -> Self {
+        let mut context = QueryContext::new(
+            self.settings.clone(),
+            self.budget.clone(),
+            self.pool.clone(),
+            self.tables.clone(),
+            self.insert.clone(),
+            plan,
+        );
+        context.cancel = self.cancel.clone();
+        context.held = self.held.clone();
+        context.temporary = self.temporary.clone();
+        context.materialized = self.materialized.clone();
+        context
+    }
+
+    /// Whether the query is paused or suspended.
+    pub fn is_held(&self) -> bool {
+        self.held.load(Relaxed) != 0
     }
 
     pub fn table(&self, id: TableId) -> Result<&Arc<catalog::Table>> {

@@ -3,6 +3,8 @@
 //! One rule for all operators. Before a worker's state grows, and once all input is there, the operator asks
 //! `QueryContext::should_spill` with what it holds and what finishing it would take besides. The answer is yes
 //!
+//! * when the query is paused or suspended, and the state is worth a file: `Sink::put_away` asks for states that no order
+//!   is at, and those of orders that run are asked at their next batch,
 //! * when the setting `operator_memory` gives a bound and the state is beyond it,
 //! * else when the process would be beyond four fifths of the memory limit, and the state is worth a file: smaller
 //!   ones stay, since what is short is then held by somebody else.
@@ -28,6 +30,9 @@ impl QueryContext {
     pub fn should_spill(&self, held: usize, more: usize) -> bool {
         if self.temporary.is_none() {
             return false;
+        }
+        if self.is_held() && held >= STATE_BYTES_MIN {
+            return true;
         }
         if let Some(bound) = self.settings.operator_bytes {
             return held > bound;

@@ -63,6 +63,8 @@ struct Held {
     /// A unit was refused, or waits in its midst.
     refused: bool,
     outcome: Option<Result<()>>,
+    /// The consumer has had rows.
+    left: bool,
     /// The consumer is gone.
     closed: bool,
 }
@@ -105,6 +107,7 @@ impl ResultQueue {
             return Ok(if held.outcome.is_some() { Popped::End } else { Popped::Nothing });
         };
         held.bytes -= bytes;
+        held.left = true;
         // Half empty, so that work is put off and resumed by the bulk; the head alone waits for less.
         let resumes = held.refused && (held.bytes <= self.bytes_max / 2 || held.next_is_missing());
         if resumes {
@@ -116,6 +119,19 @@ impl ResultQueue {
             resume();
         }
         Ok(Popped::Batch(batch))
+    }
+
+    /// The run failed and shall begin anew: what is held goes. `false` if rows have left, which a second run might give
+    /// in another order.
+    pub fn begin_anew(&self) -> bool {
+        let mut held = self.held();
+        if held.left || held.closed {
+            return false;
+        }
+        let before = std::mem::take(&mut *held);
+        drop(held);
+        drop(before);
+        true
     }
 
     /// The query has ended: nothing more comes.

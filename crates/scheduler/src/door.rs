@@ -78,6 +78,11 @@ impl Door {
         lock(&self.queries).iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// The one of that number.
+    pub(crate) fn query(&self, id: QueryId) -> Option<Arc<Query>> {
+        lock(&self.queries).iter().filter_map(Weak::upgrade).find(|query| query.id() == id)
+    }
+
     pub(crate) fn set_priority(&self, query: QueryId, priority: u32, now: u64) {
         let mut state = lock(&self.state);
         state.load.set_priority(query.0, priority);
@@ -92,6 +97,13 @@ impl Door {
         state.carry_out(&verdicts);
     }
 
+    pub(crate) fn set_exempt(&self, query: QueryId, now: u64) {
+        let mut state = lock(&self.state);
+        state.load.set_exempt(query.0);
+        let verdicts = state.load.look(now);
+        state.carry_out(&verdicts);
+    }
+
     /// Asks for admission; `Counters::admitted` says when it is given.
     pub(crate) fn arrive(&self, run: &QueryRun, now: u64) {
         let query = &run.query;
@@ -101,7 +113,8 @@ impl Door {
             bytes: query.memory_predicted(),
             alone: query.aloneness() > 0,
             strictly: query.aloneness() > 1,
-            exempt: run.pausable,
+            // Nobody waits for its rows before there are some.
+            exempt: false,
         };
         let mut state = lock(&self.state);
         state.known.push((Arc::clone(query), Arc::clone(&run.counters)));
@@ -207,6 +220,10 @@ impl State {
 impl Foreman {
     pub(crate) fn pause_changed(&self, query: QueryId, paused: bool) {
         self.door.set_paused(query, paused, self.now());
+    }
+
+    pub(crate) fn rows_flow(&self, query: QueryId) {
+        self.door.set_exempt(query, self.now());
     }
 
     pub(crate) fn priority_changed(&self, query: QueryId, priority: u32) {

@@ -36,10 +36,11 @@ use workorder::{Dag, Failure, QueryId, WORKERS_MAX, WorkerId};
 use crate::clock::Clock;
 use crate::control::Ticker;
 use crate::door::Door;
-use crate::handle::{Query, QuerySpec};
+use crate::handle::{Query, QuerySpec, lock};
 use crate::load::Limits;
+use crate::messages::{Control, Mailbox};
 use crate::places::Places;
-use crate::policy::{HighestPriorityFirst, Policy};
+use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
 use crate::query::{Counters, QueryRun};
 use crate::report::{QueryReport, Stopped};
 use crate::roster::Roster;
@@ -52,6 +53,10 @@ const ACTIVE_PER_WORKER: usize = 4;
 
 /// Bytes that the calling thread has taken and not given back, ever; differences count.
 pub type ThreadBytes = fn() -> i64;
+
+/// Called on a pool thread with its number, from 1, when it begins and when another function takes the place of this one:
+/// puts it where it is to run.
+pub type Placement = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// Worker threads that run queries. Dropping it ends them.
 pub struct Scheduler {
@@ -69,6 +74,8 @@ pub(crate) struct Foreman {
     pub(crate) active: AtomicUsize,
     /// Who is let in.
     pub(crate) door: Door,
+    /// What sessions tell.
+    pub(crate) mailbox: Option<Mailbox>,
     /// What each place is about.
     pub(crate) slots: WorkerSlots,
     thread_bytes: ThreadBytes,
@@ -78,6 +85,9 @@ pub(crate) struct Foreman {
     aside: AtomicUsize,
     /// Pool thread `i` has position `i - 1`; it exists while `i < limit + aside`.
     threads: Mutex<Vec<Option<JoinHandle<()>>>>,
+    placement: Mutex<Option<Placement>>,
+    /// How often `placement` was set.
+    placements: AtomicU64,
     spawned: AtomicUsize,
     shutdown: AtomicBool,
     /// The simulator has workers of its own.
@@ -103,7 +113,15 @@ impl Scheduler {
     /// Changes the number of places, also for queries that run: surplus threads leave after the
     /// order they are at.
     pub fn set_workers(&self, workers: usize) {
-        self.foreman.set_workers(workers);
+        self.foreman.tell(Control::Workers(workers as u64));
+    }
+
+    /// Puts pool threads where they are to run, also those there are: before their next order. Callers' threads are not
+    /// ours to put anywhere.
+    pub fn set_placement(&self, placement: Placement) {
+        *lock(&self.foreman.placement) = Some(placement);
+        self.foreman.placements.fetch_add(1, SeqCst);
+        self.foreman.idle.notify(usize::MAX);
     }
 
     /// Queries that run now.
@@ -116,9 +134,12 @@ impl Scheduler {
         self.foreman.lock_roster().enforcer.policy_name()
     }
 
-    /// Applies from the next work order on.
+    /// Applies from the next work order on. A policy that is none of [`POLICIES`] has no name that a message could bear.
     pub fn set_policy(&self, policy: Box<dyn Policy>) {
-        self.foreman.lock_roster().enforcer.set_policy(policy);
+        match POLICIES.iter().position(|name| *name == policy.name()) {
+            Some(at) => self.foreman.tell(Control::Policy(at as u64)),
+            None => self.foreman.lock_roster().enforcer.set_policy(policy),
+        }
     }
 
     /// Queries of one priority that run at a time; those beyond wait, but not for longer than half a second.
@@ -129,12 +150,12 @@ impl Scheduler {
     /// `None`: four a worker.
     pub fn set_active_queries_max(&self, queries: Option<usize>) {
         let active_max = queries.unwrap_or(ACTIVE_PER_WORKER * self.workers()).max(1);
-        self.foreman.door.set_limits(&self.foreman, |limits| limits.active_max = active_max);
+        self.foreman.tell(Control::ActiveQueriesMax(active_max as u64));
     }
 
     /// What all queries together may hold, in bytes.
     pub fn set_memory(&self, bytes: u64) {
-        self.foreman.door.set_limits(&self.foreman, |limits| limits.memory = bytes);
+        self.foreman.tell(Control::Memory(bytes));
     }
 
     /// A query begins: it has an id, can be seen, paused, and charged. It ends when the last reference is dropped.
@@ -151,7 +172,7 @@ impl Scheduler {
 
     /// The one of that number.
     pub fn query(&self, id: QueryId) -> Option<Arc<Query>> {
-        self.queries().into_iter().find(|query| query.id() == id)
+        self.foreman.door.query(id)
     }
 
     /// Whether the calling thread is inside a work order of this scheduler. What it then waits for must not need a
@@ -232,11 +253,14 @@ impl Foreman {
             roster: Mutex::new(Roster::new(Box::new(HighestPriorityFirst))),
             active: AtomicUsize::new(0),
             door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
+            mailbox: Mailbox::new(),
             slots: WorkerSlots::new(),
             thread_bytes,
             wanting: AtomicUsize::new(0),
             aside: AtomicUsize::new(0),
             threads: Mutex::new(Vec::new()),
+            placement: Mutex::new(None),
+            placements: AtomicU64::new(0),
             spawned: AtomicUsize::new(0),
             shutdown: AtomicBool::new(false),
             threadless,
@@ -301,6 +325,7 @@ impl Foreman {
                 }
                 Break::Nothing => {
                     self.leave(place);
+                    self.put_away(run, ticker);
                     if self.active() > 1 {
                         // There may be work that is not for callers of other queries, or that others saw no free place for
                         // while we looked around in vain.
@@ -330,6 +355,7 @@ impl Foreman {
             let quiet = run.quiet();
             let worker = Worker { foreman: self, place, own: Some(run), ticker: Some(ticker), alone: true };
             worker.work();
+            self.put_away(run, ticker);
             if run.is_stalled(quiet, key) {
                 run.fail_stalled();
             }
@@ -337,6 +363,15 @@ impl Foreman {
                 return;
             }
             run.counters.gate.wait(key, Some(ticker.patience()));
+        }
+    }
+
+    /// The caller's part in giving back what a query holds that is held.
+    fn put_away(&self, run: &QueryRun, ticker: &Ticker<'_>) {
+        if run.query.is_held() {
+            let before = self.thread_bytes();
+            run.put_away(Some(ticker));
+            run.query.grow(self.thread_bytes() - before);
         }
     }
 
@@ -436,6 +471,18 @@ impl Foreman {
                 }
                 // The machine allows no more threads: those that exist do the work.
                 Err(_) => break,
+            }
+        }
+    }
+
+    /// Puts pool thread `number` where it is to run, if that was decided since it last asked.
+    pub(crate) fn place_thread(&self, number: usize, asked: &mut u64) {
+        let now = self.placements.load(SeqCst);
+        if now != *asked {
+            *asked = now;
+            let placement = lock(&self.placement).clone();
+            if let Some(place) = placement {
+                place(number);
             }
         }
     }

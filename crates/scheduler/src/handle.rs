@@ -24,6 +24,7 @@ use workorder::{QueryId, WORKERS_MAX};
 
 use crate::foreman::Foreman;
 use crate::learning::ORDER_NANOSECONDS_UNKNOWN;
+use crate::messages::Control;
 use crate::policy::{PRIORITY_DEFAULT, PRIORITY_MAX};
 use crate::query::{Counters, MANY};
 
@@ -135,7 +136,8 @@ pub struct Query {
     begun: u64,
     cancel: Mutex<CancelToken>,
     priority: AtomicU32,
-    held: AtomicU8,
+    /// Bits, one a reason.
+    held: Arc<AtomicU8>,
     workers_max: AtomicUsize,
     memory_max: AtomicU64,
     /// Bytes that its plan is expected to hold at most.
@@ -177,7 +179,7 @@ impl Query {
             begun,
             cancel: Mutex::new(spec.cancel),
             priority: AtomicU32::new(spec.priority.min(PRIORITY_MAX)),
-            held: AtomicU8::new(0),
+            held: Arc::default(),
             workers_max: AtomicUsize::new(spec.workers_max.max(1)),
             memory_max: AtomicU64::new(spec.memory_max),
             memory_predicted: AtomicU64::new(0),
@@ -228,10 +230,42 @@ impl Query {
 
     /// Takes hold from the next work order on.
     pub fn set_priority(&self, priority: u32) {
-        let priority = priority.min(PRIORITY_MAX);
-        self.priority.store(priority, SeqCst);
-        if let Some(foreman) = self.foreman.upgrade() {
-            foreman.priority_changed(self.id, priority);
+        self.tell(Control::Priority(self.id, priority.min(PRIORITY_MAX)));
+    }
+
+    /// What others want of it goes to the foreman as a message, and is done when this returns.
+    fn tell(&self, control: Control) {
+        match self.foreman.upgrade() {
+            Some(foreman) => foreman.tell(control),
+            None => self.obey(control),
+        }
+    }
+
+    /// Carries out a message.
+    pub(crate) fn obey(&self, control: Control) {
+        match control {
+            Control::Cancel(_) => {
+                self.cancel_token().cancel();
+                self.stir();
+            }
+            Control::Pause(_) | Control::Resume(_) => {
+                let paused = matches!(control, Control::Pause(_));
+                self.hold(HELD_BY_USER, paused);
+                self.tell_pause(paused);
+            }
+            Control::Priority(_, priority) => {
+                self.priority.store(priority, SeqCst);
+                if let Some(foreman) = self.foreman.upgrade() {
+                    foreman.priority_changed(self.id, priority);
+                }
+            }
+            Control::WorkersMax(_, workers) => {
+                self.workers_max.store((workers as usize).max(1), SeqCst);
+                self.stir();
+            }
+            Control::MemoryMax(_, bytes) => self.memory_max.store(bytes, SeqCst),
+            // About the scheduler, and not about a query.
+            _ => {}
         }
     }
 
@@ -242,8 +276,7 @@ impl Query {
 
     /// Takes hold from the next work order on.
     pub fn set_workers_max(&self, workers: usize) {
-        self.workers_max.store(workers.max(1), SeqCst);
-        self.stir();
+        self.tell(Control::WorkersMax(self.id, workers as u64));
     }
 
     /// Bytes that it may hold.
@@ -253,7 +286,7 @@ impl Query {
 
     /// Takes hold at the next batch.
     pub fn set_memory_max(&self, bytes: u64) {
-        self.memory_max.store(bytes, SeqCst);
+        self.tell(Control::MemoryMax(self.id, bytes));
     }
 
     /// What its plan will hold at most, as the optimizer expects; for the load controller.
@@ -344,20 +377,17 @@ impl Query {
 
     /// Ends it at the next batch of its work orders.
     pub fn cancel(&self) {
-        self.cancel_token().cancel();
-        self.stir();
+        self.tell(Control::Cancel(self.id));
     }
 
     /// No work order of it is claimed until `resume`, and those that run stop at their next batch.
     pub fn pause(&self) {
-        self.hold(HELD_BY_USER, true);
-        self.tell_pause(true);
+        self.tell(Control::Pause(self.id));
     }
 
     /// Ends `pause`.
     pub fn resume(&self) {
-        self.hold(HELD_BY_USER, false);
-        self.tell_pause(false);
+        self.tell(Control::Resume(self.id));
     }
 
     fn tell_pause(&self, paused: bool) {
@@ -367,14 +397,30 @@ impl Query {
     }
 
     pub(crate) fn hold(&self, reason: u8, held: bool) {
-        match held {
-            true => self.held.fetch_or(reason, SeqCst),
-            false => self.held.fetch_and(!reason, SeqCst),
-        };
+        if held {
+            self.held.fetch_or(reason, SeqCst);
+        } else if self.held.fetch_and(!reason, SeqCst) == reason
+            && let Some(run) = self.current_run()
+        {
+            // Held again, it has other states to put away.
+            run.put_away.store(false, SeqCst);
+        }
         if let Some(foreman) = self.foreman.upgrade() {
             foreman.recount();
         }
         self.stir();
+    }
+
+    /// Not 0 while its work orders stand still, for operators that then put their states into files.
+    pub fn held(&self) -> Arc<AtomicU8> {
+        Arc::clone(&self.held)
+    }
+
+    /// Its first rows are on their way to a reader who may take his time: nobody waits for it any more.
+    pub fn rows_flow(&self) {
+        if let Some(foreman) = self.foreman.upgrade() {
+            foreman.rows_flow(self.id);
+        }
     }
 
     /// Whether its work orders stand still. One relaxed load.

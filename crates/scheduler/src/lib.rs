@@ -14,6 +14,7 @@
 //!  query.rs     one query: its segments, their edges, its end
 //!  lifecycle.rs one segment: who may claim from it, who finishes it
 //!  places.rs    at most n threads inside work orders
+//!  messages.rs  what sessions tell the foreman, on the bus
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
 //!  view.rs      what can be seen of all of it
@@ -39,6 +40,7 @@ mod handle;
 mod learning;
 mod lifecycle;
 mod load;
+mod messages;
 mod places;
 mod policy;
 mod query;
@@ -51,7 +53,7 @@ mod view;
 mod worker;
 
 pub use control::{Progress, QueryControl};
-pub use foreman::{Scheduler, ThreadBytes};
+pub use foreman::{Placement, Scheduler, ThreadBytes};
 pub use handle::{Account, Query, QuerySpec, QueryState};
 pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,

@@ -23,7 +23,8 @@
 //!   nobody but small queries is admitted meanwhile; a third time, nobody at all, since small is an expectation. So no
 //!   query fails for memory while another could wait.
 //!
-//! Queries that wait for the reader of their rows are *exempt* from counts: they may wait for ever. So may paused ones.
+//! Streams are *exempt* from counts as soon as they have rows: they may wait for their reader for ever. So may paused
+//! queries. Before that a stream is as any other, so that one that begins anew is alone while its states grow.
 //!
 //! Pure: every event brings its time, and the answer is a list of what to do.
 
@@ -43,7 +44,7 @@ pub(crate) struct Request {
     pub alone: bool,
     /// And again beside small ones, which were not as small as they were expected to be.
     pub strictly: bool,
-    /// It waits for its reader: it is admitted at once, and keeps nobody out.
+    /// It may wait for its reader: it is admitted at once, and keeps nobody out.
     pub exempt: bool,
 }
 
@@ -168,6 +169,14 @@ impl LoadController {
         let active = self.active.iter_mut().map(|active| &mut active.request);
         let queued = self.queue.iter_mut().map(|waiting| &mut waiting.request);
         active.chain(queued).filter(|r| r.query == query).for_each(|r| r.priority = priority);
+    }
+
+    /// From now on it waits for its reader.
+    pub(crate) fn set_exempt(&mut self, query: u64) {
+        let requests = self.active.iter_mut().map(|active| &mut active.request);
+        for request in requests.filter(|request| request.query == query) {
+            (request.exempt, request.alone, request.strictly) = (true, false, false);
+        }
     }
 
     /// Somebody has paused it, or lets it go on.
@@ -321,6 +330,19 @@ mod tests {
         assert_eq!(load.arrive(request(5, 1, 0), 1), []);
         assert_eq!(load.look(SECOND / 2), []);
         assert_eq!(load.look(SECOND + 2), [Admit(5)]);
+    }
+
+    #[test]
+    fn a_stream_that_begins_anew_waits_and_keeps_others_out_until_it_has_rows() {
+        let mut load = controller(8);
+        assert_eq!(load.arrive(request(1, 1, 500_000), 0), [Admit(1)]);
+        let anew = Request { alone: true, ..request(2, 1, 500_000) };
+        assert_eq!(load.arrive(anew, 0), []);
+        assert_eq!(load.arrive(request(3, 1, 500_000), 0), []);
+        assert_eq!(load.leave(1, 1), [Admit(2)]);
+        assert_eq!(load.look(2), []);
+        load.set_exempt(2);
+        assert_eq!(load.look(3), [Admit(3)]);
     }
 
     #[test]

@@ -25,9 +25,11 @@ use std::time::{Duration, Instant};
 
 use sync::{CancelToken, Gate, GateKey};
 use workorder::{
-    Claim, Completion, Dag, EdgeKind, Failure, Outcome, QueryId, Segment, SegmentId, WorkOrder, WorkerId,
+    Claim, Completion, Dag, EdgeKind, Failure, Host, Outcome, QueryId, Segment, SegmentId, WorkContext,
+    WorkOrder, WorkerId,
 };
 
+use crate::control::Ticker;
 use crate::foreman::Foreman;
 use crate::handle::{Query, lock};
 use crate::learning::SegmentModel;
@@ -49,6 +51,8 @@ pub(crate) struct Counters {
     pub(crate) wants_place: AtomicBool,
     /// The query is off the list, and its caller waits for the last visitor.
     pub(crate) closing: AtomicBool,
+    /// What can be put away since the query is held was, or is being so.
+    pub(crate) put_away: AtomicBool,
     /// The load controller has let it in.
     pub(crate) admitted: AtomicBool,
     finished: AtomicUsize,
@@ -208,6 +212,7 @@ impl QueryRun {
             gate: Gate::new(),
             wants_place: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            put_away: AtomicBool::new(false),
             admitted: AtomicBool::new(false),
             finished: AtomicUsize::new(0),
             begun,
@@ -315,14 +320,35 @@ impl QueryRun {
         None
     }
 
-    /// Runs one order. `execute` is the worker's, so that it can bring its context; `waited` says for how many of its
-    /// nanoseconds the order stood still.
+    /// Has the segments put away what they keep between orders: the query is held. Once each time it is, by whoever comes
+    /// first.
+    pub(crate) fn put_away(&self, ticker: Option<&Ticker<'_>>) {
+        if !self.query.is_held() || self.counters.put_away.swap(true, SeqCst) {
+            return;
+        }
+        let host = PutAway { run: self, ticker };
+        for &id in &self.scan {
+            let state = &self.segments[id as usize];
+            if !state.life.is_open() {
+                continue;
+            }
+            // As a claim does: nobody finishes the segment meanwhile.
+            if state.life.enter() {
+                let context = WorkContext::new(self.id, SegmentId(id), WorkerId(0), &host);
+                self.guard(id, || state.segment.put_away(&context));
+            }
+            self.release(id);
+        }
+    }
+
+    /// Runs one order. `execute` is the worker's, so that it can bring its context; `meanwhile` says for how many of its
+    /// nanoseconds the order stood still, and how much of its growth the query has been told already.
     pub(crate) fn execute(
         &self,
         order: WorkOrder,
         worker: WorkerId,
         rows_and_bytes: impl Fn() -> (u64, u64),
-        waited: impl Fn() -> u64,
+        meanwhile: impl Fn() -> (u64, i64),
         execute: impl FnOnce(&dyn Segment) -> Result<Outcome, Failure>,
     ) {
         let counters = &self.counters.segments[order.segment.index()];
@@ -330,8 +356,9 @@ impl QueryRun {
         let held_before = self.foreman.thread_bytes();
         let begun = Instant::now();
         let outcome = self.guard(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
-        let nanoseconds = (begun.elapsed().as_nanos() as u64).saturating_sub(waited());
-        let grown = self.foreman.thread_bytes() - held_before;
+        let (waited, told) = meanwhile();
+        let nanoseconds = (begun.elapsed().as_nanos() as u64).saturating_sub(waited);
+        let grown = self.foreman.thread_bytes() - held_before - told;
         counters.running.fetch_sub(1, Relaxed);
         let (rows, bytes) = rows_and_bytes();
         self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown });
@@ -563,6 +590,26 @@ impl QueryRun {
                 None
             }
         }
+    }
+}
+
+/// What a segment sees that puts its states away: it is not to stand still.
+struct PutAway<'a> {
+    run: &'a QueryRun,
+    ticker: Option<&'a Ticker<'a>>,
+}
+
+impl Host for PutAway<'_> {
+    fn should_stop(&self) -> bool {
+        self.run.cancel.check_clock();
+        if let Some(ticker) = self.ticker {
+            ticker.poll();
+        }
+        self.run.stopped()
+    }
+
+    fn units_ready(&self, segment: SegmentId, count: u64) {
+        self.run.units_ready(segment, count);
     }
 }
 

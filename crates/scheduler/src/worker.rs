@@ -4,7 +4,9 @@
 //! whose it is to be; a query that is alone is served without asking.
 //!
 //! *Held queries.* A query that is paused or suspended is not claimed from, and its orders that run stop at their next
-//! batch, in their midst if need be: the thread waits there and lends its place to others. Another query's caller does not
+//! batch, in their midst if need be: the thread waits there and lends its place to others. Before that, states that are
+//! worth it go to files: an order has a few milliseconds for its own, and whoever stands still first, or the query's caller,
+//! has the segments put away what no order is at. Another query's caller does not
 //! wait so, since its own query might end meanwhile: it carries the order out, and takes only short ones of others
 //! (`roster.rs`).
 
@@ -22,6 +24,10 @@ use crate::report::MemoryExceeded;
 /// Every so many checks of a running order look at the clock: a check comes with each batch, which
 /// takes microseconds, and a look costs 25 to 50 ns.
 const CHECKS_PER_LOOK: u32 = 4;
+
+/// Nanoseconds in which an order whose query is held may go on until its state is in files, if it is worth that: a batch
+/// takes microseconds, but the sink that holds the state may be some batches away.
+const PUT_AWAY_GRACE: u64 = 5_000_000;
 
 /// Nanoseconds that a worker waits for the next segment of a query of a higher tier.
 const AWAIT_MAX: u64 = 300_000;
@@ -59,14 +65,16 @@ pub(crate) fn enclosing_place(foreman: &Arc<Foreman>) -> Option<WorkerId> {
     inside.and_then(|(address, place)| (address == Arc::as_ptr(foreman).addr()).then_some(place))
 }
 
-/// The life of pool thread `number`. It is not pinned: callers, which work too, are not ours to pin, and a thread whose
-/// core a caller happens to run on would wait for milliseconds beside a free core.
+/// The life of pool thread `number`. It is not kept on a core unless somebody wants it: callers, which work too, are not
+/// ours to keep, and a thread whose core a caller happens to run on waits for milliseconds beside a free core.
 pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
+    let mut placements = 0;
     loop {
         let key = foreman.idle.key();
         if foreman.dismisses_thread(number) {
             return;
         }
+        foreman.place_thread(number, &mut placements);
         if foreman.active() > 0
             && let Some(place) = foreman.places.take()
         {
@@ -184,15 +192,18 @@ impl Worker<'_> {
             foreign: self.own.is_some_and(|own| own.id != query.id),
             waited: Cell::new(0),
             bytes_before: foreman.thread_bytes(),
+            bytes_told: Cell::new(0),
+            held_since: Cell::new(0),
+            undisturbed: Cell::new(false),
         };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
-        let waited = || host.waited.get();
+        let meanwhile = || (host.waited.get(), host.bytes_told.get());
         if !self.alone {
             foreman.slots.begin(self.place, query.id, order.segment, foreman.now());
         }
-        query.execute(order, self.place, counted, waited, |segment| segment.execute(order, &context));
+        query.execute(order, self.place, counted, meanwhile, |segment| segment.execute(order, &context));
         if !self.alone {
             foreman.slots.end(self.place, foreman.now());
         }
@@ -216,6 +227,12 @@ struct Surroundings<'a> {
     waited: Cell<u64>,
     /// What the thread held when the order began.
     bytes_before: i64,
+    /// Of what it grew by since then, what the query knows already.
+    bytes_told: Cell<i64>,
+    /// When the order first saw that its query is held; 0: it is not, or the order stood still for that already.
+    held_since: Cell<u64>,
+    /// The order puts a state away, and does not stand still in the midst of that.
+    undisturbed: Cell<bool>,
 }
 
 impl Surroundings<'_> {
@@ -228,12 +245,33 @@ impl Surroundings<'_> {
         let query = &self.query.query;
         let limit = query.memory_max();
         if limit < u64::MAX {
-            let more = (self.foreman.thread_bytes() - self.bytes_before).max(0) as u64;
+            let more = self.bytes_untold().max(0) as u64;
             let held = query.memory().saturating_add(more);
             if held > limit {
                 self.query.fail(Box::new(MemoryExceeded { held, limit }));
             }
         }
+    }
+
+    fn bytes_untold(&self) -> i64 {
+        self.foreman.thread_bytes() - self.bytes_before - self.bytes_told.get()
+    }
+
+    /// The order will end much later: what it took or gave back is seen now.
+    fn tell_memory(&self) {
+        let untold = self.bytes_untold();
+        self.query.query.grow(untold);
+        self.bytes_told.set(self.bytes_told.get() + untold);
+    }
+
+    /// Whether an order whose query is held may go on, so that its next batch finds its state on the way to files.
+    #[cold]
+    fn has_grace(&self) -> bool {
+        let now = self.foreman.now();
+        if self.held_since.get() == 0 {
+            self.held_since.set(now.max(1));
+        }
+        self.undisturbed.get() || now.saturating_sub(self.held_since.get()) < PUT_AWAY_GRACE
     }
 
     /// Stands still until the query is let go, or stopped.
@@ -249,6 +287,9 @@ impl Surroundings<'_> {
             }
         };
         let mut wait = || {
+            self.tell_memory();
+            self.query.put_away(self.ticker);
+            self.tell_memory();
             loop {
                 let key = gate.key();
                 if !self.query.query.is_held() || self.query.stopped() {
@@ -265,6 +306,7 @@ impl Surroundings<'_> {
         self.step_aside(&mut wait);
         // One more than the limit, if it was lowered meanwhile: for this order only.
         self.query.query.rejoin();
+        self.held_since.set(0);
         let waited = self.foreman.now().saturating_sub(begun);
         self.waited.set(self.waited.get() + waited);
         if self.lends {
@@ -280,10 +322,18 @@ impl Host for Surroundings<'_> {
         if checks.is_multiple_of(CHECKS_PER_LOOK) {
             self.look();
         }
-        if self.query.query.is_held() && !self.foreign && !self.query.stopped() {
+        if self.query.query.is_held() && !self.foreign && !self.query.stopped() && !self.has_grace() {
             self.stand_still();
         }
         self.query.stopped()
+    }
+
+    fn undisturbed(&self, work: &mut dyn FnMut()) {
+        self.undisturbed.set(true);
+        work();
+        self.undisturbed.set(false);
+        // Its state is away: at the next batch it stands still.
+        self.held_since.set(1);
     }
 
     fn units_ready(&self, segment: SegmentId, count: u64) {

@@ -17,6 +17,12 @@ pub trait Host {
     /// `count` units became ready for the streaming consumers of `segment`.
     fn units_ready(&self, segment: SegmentId, count: u64);
 
+    /// Calls `work`, in which `should_stop` does not stand still for a query that is held: it gives memory back. From
+    /// the next check on it does.
+    fn undisturbed(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
     /// Calls `wait`, which sleeps until somebody outside the query acts; meanwhile others may have the worker's place.
     fn step_aside(&self, wait: &mut dyn FnMut()) {
         wait();
@@ -75,6 +81,14 @@ impl<'a> WorkContext<'a> {
     /// that run under `QueryControl::pausable`.
     pub fn step_aside(&self, mut wait: impl FnMut()) {
         self.host.step_aside(&mut wait);
+    }
+
+    /// Calls `work`, which puts the state of a query that is held into files: it is not stopped on the way, unless the
+    /// query ends, since until it is done the memory is not free.
+    pub fn undisturbed<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let (mut work, mut result) = (Some(work), None);
+        self.host.undisturbed(&mut || result = work.take().map(|work| work()));
+        result
     }
 
     /// Adds to what the completion will carry. Once per batch, not per row.

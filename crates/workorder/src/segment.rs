@@ -114,6 +114,13 @@ pub trait Segment: Send + Sync {
     /// `Exhausted`. Called once, after `start`; never called for a segment without them.
     fn inputs_finished(&self) {}
 
+    /// The query is held for a while: what the segment keeps between orders and can have again from files goes there.
+    /// Called beside orders that run, and never after `finish`. [`WorkContext::should_stop`] does not stand still here.
+    fn put_away(&self, context: &WorkContext<'_>) -> Result<(), Failure> {
+        let _ = context;
+        Ok(())
+    }
+
     /// Called once, after the last order completed and before any consumer is told. Cheap; a
     /// heavy merge is a segment of its own.
     fn finish(&self) -> Result<(), Failure> {

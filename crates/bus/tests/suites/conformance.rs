@@ -254,7 +254,7 @@ fn large_messages_and_batches_go_through() {
     everywhere(|place| {
         let bus = place.bus();
         let (a, b) = (client(&*bus), client(&*bus));
-        let large: Vec<u8> = (0..5 << 20).map(|i| ((i * 7) >> 3) as u8).collect();
+        let large: Vec<u8> = (0..crate::many(5 << 20, 5 << 8)).map(|i| ((i * 7) >> 3) as u8).collect();
         bus.send(a, Address::Clients(&[b]), &[Message::new(KIND, large.clone())], &SendOptions::default())
             .unwrap();
         let many: Vec<Message> = (0..500u32).map(|i| Message::new(KIND, &i.to_le_bytes())).collect();

@@ -146,8 +146,8 @@ fn run(tier: Tier, seed: u64, messages: u64) {
 fn nothing_is_lost_doubled_or_out_of_order() {
     for tier in Tier::all() {
         let slow = tier.remote || matches!(tier.storage, crate::tiers::Storage::Store);
-        for seed in 0..if slow { 2 } else { 8 } {
-            run(tier, seed, if slow { 100 } else { 1000 });
+        for seed in 0..if slow { 2 } else { crate::many(8, 1) } {
+            run(tier, seed, if slow { 100 } else { crate::many(1000, 20) });
         }
     }
 }
@@ -172,8 +172,11 @@ fn causes_come_before_effects() {
         let bus = &*place.bus();
         let ids: Vec<ClientId> = (0..3).map(|_| crate::conformance_client(bus, KIND)).collect();
         let (a, b, c) = (ids[0], ids[1], ids[2]);
-        let rounds =
-            if tier.remote || !matches!(tier.storage, crate::tiers::Storage::None) { 30 } else { 500 };
+        let rounds = if tier.remote || !matches!(tier.storage, crate::tiers::Storage::None) {
+            crate::many(30, 4)
+        } else {
+            crate::many(500, 8)
+        };
         let wait = ReceiveOptions::batch(1).waiting(Wait::Forever).deleting();
         let how = SendOptions::default();
         std::thread::scope(|scope| {
@@ -218,7 +221,8 @@ fn tied_requests_are_done_by_one_of_two() {
         let bus = &*place.bus();
         let ids: Vec<ClientId> = (0..3).map(|_| crate::conformance_client(bus, KIND)).collect();
         let (from, to) = (ids[0], [ids[1], ids[2]]);
-        let requests = if tier.remote || tier.is_durable() { 20 } else { 300 };
+        let requests =
+            if tier.remote || tier.is_durable() { crate::many(20, 4) } else { crate::many(300, 10) };
         let options = SendOptions { broadcast: true, cancellable: true, ..SendOptions::default() };
         for number in 0..requests {
             bus.send(from, Address::Clients(&to), &[message(from, number)], &options).unwrap();

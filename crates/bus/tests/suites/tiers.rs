@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+#[cfg(feature = "service")]
 use bus::service::{RemoteBus, Server};
 use bus::{Bus, BusOptions, Durability, ManualClock, Table, Timestamp};
 use files::{Loss, SimulatedFiles};
@@ -40,7 +41,14 @@ impl Tier {
                 all.extend([false, true].map(|remote| Tier { table, storage, remote }));
             }
         }
+        // What this build has: Miri interprets neither sockets nor a store's files.
+        all.retain(|tier| !tier.remote || cfg!(feature = "service"));
+        all.retain(|tier| !tier.is_in_store() || cfg!(feature = "redb"));
         all
+    }
+
+    pub fn is_in_store(self) -> bool {
+        matches!(self.storage, Storage::Store | Storage::StoreAsynchronous)
     }
 
     pub fn is_durable(self) -> bool {
@@ -63,6 +71,7 @@ pub struct Place {
     folder: PathBuf,
     store: u64,
     bus: Option<Arc<dyn Bus>>,
+    #[cfg(feature = "service")]
     server: Option<Server>,
 }
 
@@ -70,7 +79,7 @@ impl Place {
     pub fn new(tier: Tier, seed: u64) -> Place {
         let number = FOLDERS.fetch_add(1, Relaxed);
         let folder = std::env::temp_dir().join(format!("quickstep-bus-{}-{number}", std::process::id()));
-        if matches!(tier.storage, Storage::Store | Storage::StoreAsynchronous) {
+        if tier.is_in_store() {
             std::fs::create_dir(&folder).unwrap();
         }
         let mut place = Place {
@@ -81,6 +90,7 @@ impl Place {
             folder,
             store: 0,
             bus: None,
+            #[cfg(feature = "service")]
             server: None,
         };
         place.open();
@@ -108,17 +118,28 @@ impl Place {
             Storage::Log | Storage::LogAsynchronous => {
                 options.on_log(Arc::new(self.files.clone())).unwrap().bus
             }
+            #[cfg(feature = "redb")]
             Storage::Store | Storage::StoreAsynchronous => options.on_store(self.store_path()).unwrap().bus,
+            #[cfg(not(feature = "redb"))]
+            Storage::Store | Storage::StoreAsynchronous => panic!("no store in this build"),
         };
         self.bus = Some(match self.tier.remote {
             false => local,
-            true => {
-                let server = Server::start(local, "127.0.0.1:0".parse().unwrap()).unwrap();
-                let remote = RemoteBus::new(&server.address().to_string()).unwrap();
-                self.server = Some(server);
-                Arc::new(remote)
-            }
+            true => self.serve(local),
         });
+    }
+
+    #[cfg(feature = "service")]
+    fn serve(&mut self, local: Arc<dyn Bus>) -> Arc<dyn Bus> {
+        let server = Server::start(local, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let remote = RemoteBus::new(&server.address().to_string()).unwrap();
+        self.server = Some(server);
+        Arc::new(remote)
+    }
+
+    #[cfg(not(feature = "service"))]
+    fn serve(&mut self, _: Arc<dyn Bus>) -> Arc<dyn Bus> {
+        panic!("no service in this build")
     }
 
     fn store_path(&self) -> PathBuf {
@@ -127,7 +148,10 @@ impl Place {
 
     fn close(&mut self) {
         self.bus = None;
-        self.server = None;
+        #[cfg(feature = "service")]
+        {
+            self.server = None;
+        }
     }
 
     /// Ends the bus as it should end, and opens it again.
@@ -139,7 +163,7 @@ impl Place {
     /// Ends the bus in the middle, and opens what is left.
     pub fn crash(&mut self, loss: Loss) {
         self.files = self.files.restart(loss);
-        if matches!(self.tier.storage, Storage::Store | Storage::StoreAsynchronous) {
+        if self.tier.is_in_store() {
             // What is in the file now is all that another process would find.
             let before = self.store_path();
             self.store += 1;

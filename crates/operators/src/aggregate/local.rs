@@ -116,7 +116,7 @@ impl LocalGroups {
             if self.consume_codes(aggregate, batch, tag)? {
                 self.rows += batch.rows as u64;
                 self.limit(aggregate);
-                return self.charge(aggregate, work.query);
+                return self.charge(aggregate, work);
             }
             return self.consume(aggregate, &batch.dense(), tag, work);
         }
@@ -145,7 +145,7 @@ impl LocalGroups {
         self.rows += batch.rows as u64;
         self.limit(aggregate);
         self.limit_pairs(aggregate);
-        self.charge(aggregate, work.query)
+        self.charge(aggregate, work)
     }
 
     /// The number of the group of one row.
@@ -362,15 +362,24 @@ impl LocalGroups {
         self.table.bytes() + self.states.bytes() + self.partition_bytes + index + pairs
     }
 
-    /// Keeps the budget informed, in steps. Where that says no, everything goes to a file.
-    fn charge(&mut self, aggregate: &Aggregate, query: &QueryContext) -> Result<()> {
-        let bytes = self.bytes();
+    /// Writes everything to a file, if it should go there; returns whether.
+    fn put_away(&mut self, aggregate: &Aggregate, work: &Work<'_>) -> Result<bool> {
         // Scattering takes another copy of a partition of the table, and pairs of all.
         let pairs: usize = self.pairs.iter().map(Pairs::bytes).sum();
-        if aggregate.can_spill() && query.should_spill(bytes, self.table.bytes() / 4 + pairs) {
-            return self.spill(aggregate, query);
+        let spills =
+            aggregate.can_spill() && work.query.should_spill(self.bytes(), self.table.bytes() / 4 + pairs);
+        if spills {
+            work.put_away(|| self.spill(aggregate, work.query))?;
         }
-        let bytes = bytes as u64;
+        Ok(spills)
+    }
+
+    /// Keeps the budget informed, in steps. Where that says no, everything goes to a file.
+    fn charge(&mut self, aggregate: &Aggregate, work: &Work<'_>) -> Result<()> {
+        if self.put_away(aggregate, work)? {
+            return Ok(());
+        }
+        let (query, bytes) = (work.query, self.bytes() as u64);
         let held = self.reservation.as_ref().map_or(0, memory::Reservation::bytes);
         if bytes <= held.max(CHARGE_STEP) {
             return Ok(());
@@ -401,6 +410,9 @@ impl Sink for AggregateSink {
     fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
         local_state::<LocalGroups>(local).consume(&self.0, &batch, tag, work)?;
         Ok(Flow::More)
+    }
+    fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
+        local_state::<LocalGroups>(local).put_away(&self.0, work).map(|_| ())
     }
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let locals =

@@ -31,6 +31,18 @@ impl HashJoin {
     fn for_table(&self, column: &Vector) -> bool {
         self.may_hold_payload && is_integer_key(column.ty())
     }
+    /// Writes what a worker holds to files, if it should; returns whether.
+    fn put_away(&self, collected: &mut Collected, work: &Work<'_>) -> Result<bool> {
+        let more = assembly_bytes(self.held_rows.load(Relaxed), self.held_bytes.load(Relaxed));
+        if !self.can_spill || !work.query.should_spill(collected.bytes, more) {
+            return Ok(false);
+        }
+        let Collected { batches, bytes, rows, .. } = std::mem::take(collected);
+        self.held_bytes.fetch_sub(bytes, Relaxed);
+        self.held_rows.fetch_sub(rows, Relaxed);
+        work.put_away(|| self.spill_build(batches, work))?;
+        Ok(true)
+    }
     /// A batch of kept columns and keys, with their bounds.
     pub(super) fn build_batch(
         &self,
@@ -116,13 +128,9 @@ impl Sink for BuildSink {
         collected.batches.push(join.build_batch(tag, rows, columns, keys));
         collected.bytes += bytes;
         collected.rows += rows;
-        let all_bytes = join.held_bytes.fetch_add(bytes, Relaxed) + bytes;
-        let all_rows = join.held_rows.fetch_add(rows, Relaxed) + rows;
-        if join.can_spill && work.query.should_spill(collected.bytes, assembly_bytes(all_rows, all_bytes)) {
-            let Collected { batches, bytes, rows, .. } = std::mem::take(collected);
-            join.held_bytes.fetch_sub(bytes, Relaxed);
-            join.held_rows.fetch_sub(rows, Relaxed);
-            join.spill_build(batches, work)?;
+        join.held_bytes.fetch_add(bytes, Relaxed);
+        join.held_rows.fetch_add(rows, Relaxed);
+        if join.put_away(collected, work)? {
             return Ok(Flow::More);
         }
         match &mut collected.reservation {
@@ -130,6 +138,10 @@ impl Sink for BuildSink {
             none => *none = Some(work.query.reserve(bytes)?),
         }
         Ok(Flow::More)
+    }
+
+    fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
+        self.0.put_away(local_state::<Collected>(local), work).map(|_| ())
     }
 
     fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {

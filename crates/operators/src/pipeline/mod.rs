@@ -47,6 +47,15 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Writes a state to files. Of a query that is held that is done before the order stands still, or the memory
+    /// would not be free.
+    pub fn put_away(&self, write: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.query.is_held() {
+            true => self.context.undisturbed(write).unwrap_or(Ok(())),
+            false => write(),
+        }
+    }
+
     /// To be called at every batch of a loop that may be long.
     pub fn check(&self) -> Result<()> {
         self.query.check(self.context)
@@ -123,6 +132,10 @@ pub trait Sink: Send + Sync {
     fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow>;
     /// A work order ends: publish what must not wait (full units of transfer).
     fn end_order(&self, _local: &mut Local, _work: &Work<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// The query is held: a state that can have its rows again from files, and is worth it, goes there.
+    fn put_away(&self, _local: &mut Local, _work: &Work<'_>) -> Result<()> {
         Ok(())
     }
     /// All input is consumed; called once with every local state. Cheap: heavy merges are segments of their own.

@@ -191,6 +191,19 @@ impl Segment for PipelineSegment {
     fn completed(&self, completion: &Completion) {
         self.orders.adapt(completion);
     }
+    fn put_away(&self, context: &WorkContext<'_>) -> std::result::Result<(), Failure> {
+        let work = Work { query: &self.query, context };
+        // An order that begins meanwhile makes a state of its own, which the sink gets beside these.
+        for mut local in self.locals.drain() {
+            let put = match local.chain.stages_mut().last_mut() {
+                Some(last) => self.branch.chain.sink.put_away(&mut last.local, &work),
+                None => Ok(()),
+            };
+            self.locals.give(local);
+            put?;
+        }
+        Ok(())
+    }
     fn inputs_finished(&self) {
         if let Some(transfer) = self.branch.source.transfer() {
             transfer.inputs_finished();

@@ -76,14 +76,20 @@ impl Sink for SortSink {
         held.count += batch.rows;
         held.bytes += batch.bytes();
         let rows_held = &self.0.external.rows_held;
-        let all = rows_held.fetch_add(batch.rows, Relaxed) + batch.rows;
+        rows_held.fetch_add(batch.rows, Relaxed);
         held.rows.push((tag, batch));
-        if work.query.should_spill(held.bytes, self.0.overhead(all, held.bytes)) {
+        self.put_away(local, work)?;
+        Ok(Flow::More)
+    }
+    fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
+        let held = local_state::<Held>(local);
+        let rows_held = &self.0.external.rows_held;
+        if work.query.should_spill(held.bytes, self.0.overhead(rows_held.load(Relaxed), held.bytes)) {
             let Held { rows, count, .. } = std::mem::take(held);
-            self.0.spill_rows(rows, work)?;
+            work.put_away(|| self.0.spill_rows(rows, work))?;
             rows_held.fetch_sub(count, Relaxed);
         }
-        Ok(Flow::More)
+        Ok(())
     }
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let mut rows: TaggedRows = Vec::new();

@@ -59,17 +59,23 @@ impl Sink for WindowSink {
         let bytes = batch.bytes();
         kept.bytes += bytes;
         kept.rows += batch.rows;
-        let all_bytes = window.held_bytes.fetch_add(bytes, Relaxed) + bytes;
-        let all_rows = window.held_rows.fetch_add(batch.rows, Relaxed) + batch.rows;
+        window.held_bytes.fetch_add(bytes, Relaxed);
+        window.held_rows.fetch_add(batch.rows, Relaxed);
         kept.batches.push((tag, Parted { batch, rows, ends }));
-        if window.can_spill() && work.query.should_spill(kept.bytes, window.output_bytes(all_rows, all_bytes))
-        {
+        self.put_away(local, work)?;
+        Ok(Flow::More)
+    }
+    fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
+        let (window, kept) = (&self.0, local_state::<Kept>(local));
+        let more = window.output_bytes(window.held_rows.load(Relaxed), window.held_bytes.load(Relaxed));
+        if window.can_spill() && work.query.should_spill(kept.bytes, more) {
             let Kept { batches, bytes, rows } = std::mem::take(kept);
             window.held_bytes.fetch_sub(bytes, Relaxed);
             window.held_rows.fetch_sub(rows, Relaxed);
-            window.spill(batches.into_iter().map(|(tag, parted)| (tag, parted.batch)).collect(), work)?;
+            let rows = batches.into_iter().map(|(tag, parted)| (tag, parted.batch)).collect();
+            work.put_away(|| window.spill(rows, work))?;
         }
-        Ok(Flow::More)
+        Ok(())
     }
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()> {
         let mut all: Vec<(u64, Parted)> = Vec::new();

@@ -151,6 +151,33 @@ fn continuations_are_executed_until_nothing_is_left() {
 }
 
 #[test]
+fn pool_threads_are_placed_when_they_begin_and_when_that_changes() {
+    let scheduler = Scheduler::new(3);
+    let placed = Arc::new(Mutex::new(Vec::new()));
+    let placement = |mark: char| {
+        let placed = placed.clone();
+        Arc::new(move |number: usize| placed.lock().unwrap().push((mark, number)))
+    };
+    let run = || {
+        let busy = Toy::new("busy", Input::Units(4000), |order, _| {
+            burn(order.units());
+            Ok(Outcome::Done)
+        });
+        scheduler.run(plan(&[busy], &[]), &QueryControl::new()).unwrap();
+    };
+    for mark in ['a', 'b'] {
+        scheduler.set_placement(placement(mark));
+        let both = |number| placed.lock().unwrap().contains(&(mark, number));
+        let begun = std::time::Instant::now();
+        while !(both(1) && both(2)) && begun.elapsed().as_secs() < 20 {
+            run();
+        }
+        assert!(both(1) && both(2), "{:?}", placed.lock().unwrap());
+    }
+    assert_eq!(placed.lock().unwrap().len(), 4, "each once a placement");
+}
+
+#[test]
 fn workers_may_change_while_a_query_runs() {
     let scheduler = Scheduler::new(1);
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

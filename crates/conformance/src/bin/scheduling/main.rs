@@ -1,6 +1,6 @@
 //! Measures of the scheduler: shares, priorities, latencies, elasticity, many streams.
 //!
-//! `cargo run --release -p conformance --bin scheduling -- fair priorities short latency elastic streams`
+//! `cargo run --release -p conformance --bin scheduling -- fair priorities short latency elastic streams remaining`
 //!   --scale S      scale of the tables (1)
 //!   --seconds T    how long each measure lasts, about (10)
 //!   --streams N    concurrent streams (64)
@@ -10,6 +10,7 @@
 //! times measured in this one run.
 
 mod measures;
+mod remaining;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{Choices, Outcome, database, queries, with_priority};
 
-pub(crate) const NAMES: [&str; 6] = ["fair", "priorities", "short", "latency", "elastic", "streams"];
+pub(crate) const NAMES: [&str; 7] =
+    ["fair", "priorities", "short", "latency", "elastic", "streams", "remaining"];
 
 pub(crate) fn measure(name: &str, choices: &Choices) -> Outcome<Value> {
     match name {
@@ -18,6 +19,7 @@ pub(crate) fn measure(name: &str, choices: &Choices) -> Outcome<Value> {
         "short" => short(choices),
         "latency" => latency(choices),
         "elastic" => elastic(choices),
+        "remaining" => crate::remaining::remaining(choices),
         _ => streams(choices),
     }
 }

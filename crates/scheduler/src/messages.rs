@@ -1,0 +1,234 @@
+//! What sessions tell the foreman, on the message bus in memory (crate `bus`; Chasseur 2015, chapter 4).
+//!
+//! ```text
+//!  CANCEL, PAUSE, RESUME QUERY          session --send, urgent--> mailbox --receive, in batches--> foreman
+//!  ALTER QUERY; SET policy, workers,
+//!  active_queries, memory_limit         session --send----------> mailbox
+//! ```
+//! The foreman has no thread, so whoever has sent attends to the mailbox: takes all there is and carries it out, one
+//! thread at a time. So changes happen one after the other, the urgent ones first and those of one sender in their order,
+//! and when a call returns its effect is there: carried out by the caller, or by who attended before it.
+//!
+//! Not on the bus is what every query does (admission, the end) and what every work order does (claims, completions):
+//! `docs/internals/bus.md` has the reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
+//!
+//! Locks: the mailbox before the door's and the roster's.
+
+use std::sync::{Arc, Mutex};
+
+use bus::{
+    Address, Bus, BusOptions, ClientId, Message, MessageType, Priority, ReceiveOptions, Received, Role,
+    SendOptions,
+};
+use workorder::QueryId;
+
+use crate::foreman::Foreman;
+use crate::handle::lock;
+use crate::policy::{POLICIES, policy};
+
+const CONTROL: MessageType = MessageType(1);
+/// Messages taken at a time.
+const BATCH: usize = 64;
+
+/// A message to the foreman.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    Cancel(QueryId),
+    Pause(QueryId),
+    Resume(QueryId),
+    Priority(QueryId, u32),
+    WorkersMax(QueryId, u64),
+    MemoryMax(QueryId, u64),
+    /// By position in `POLICIES`.
+    Policy(u64),
+    Workers(u64),
+    ActiveQueriesMax(u64),
+    Memory(u64),
+}
+
+impl Control {
+    /// The query that it is about, if it is about one.
+    fn query(self) -> Option<QueryId> {
+        match self {
+            Control::Cancel(query)
+            | Control::Pause(query)
+            | Control::Resume(query)
+            | Control::Priority(query, _)
+            | Control::WorkersMax(query, _)
+            | Control::MemoryMax(query, _) => Some(query),
+            _ => None,
+        }
+    }
+
+    /// Those that somebody waits for to take hold overtake the others.
+    fn priority(self) -> Priority {
+        match self {
+            Control::Cancel(_) | Control::Pause(_) | Control::Resume(_) => Priority::MAX,
+            _ => Priority::default(),
+        }
+    }
+
+    /// Kind, query, value: 17 bytes, which lie in the queue itself.
+    fn encoded(self) -> [u8; 17] {
+        let (kind, value) = match self {
+            Control::Cancel(_) => (0, 0),
+            Control::Pause(_) => (1, 0),
+            Control::Resume(_) => (2, 0),
+            Control::Priority(_, priority) => (3, u64::from(priority)),
+            Control::WorkersMax(_, workers) => (4, workers),
+            Control::MemoryMax(_, bytes) => (5, bytes),
+            Control::Policy(at) => (6, at),
+            Control::Workers(workers) => (7, workers),
+            Control::ActiveQueriesMax(queries) => (8, queries),
+            Control::Memory(bytes) => (9, bytes),
+        };
+        let mut bytes = [kind; 17];
+        bytes[1..9].copy_from_slice(&self.query().map_or(0, |query| query.0).to_le_bytes());
+        bytes[9..].copy_from_slice(&value.to_le_bytes());
+        bytes
+    }
+
+    /// `None`: no message of this crate's.
+    fn decoded(bytes: &[u8]) -> Option<Control> {
+        let (kind, rest) = bytes.split_first()?;
+        let (query, value) = rest.split_at_checked(8)?;
+        let query = QueryId(u64::from_le_bytes(query.try_into().ok()?));
+        let value = u64::from_le_bytes(value.try_into().ok()?);
+        Some(match kind {
+            0 => Control::Cancel(query),
+            1 => Control::Pause(query),
+            2 => Control::Resume(query),
+            3 => Control::Priority(query, u32::try_from(value).ok()?),
+            4 => Control::WorkersMax(query, value),
+            5 => Control::MemoryMax(query, value),
+            6 => Control::Policy(value),
+            7 => Control::Workers(value),
+            8 => Control::ActiveQueriesMax(value),
+            9 => Control::Memory(value),
+            _ => return None,
+        })
+    }
+}
+
+/// The bus with its two ends: all sessions are one sender, since the foreman does not ask who it was.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    bus: Arc<dyn Bus>,
+    sessions: ClientId,
+    foreman: ClientId,
+    /// Who attends holds it.
+    received: Mutex<Vec<Received>>,
+}
+
+impl Mailbox {
+    /// `None` if the bus refuses its clients, which one in memory has no reason to.
+    pub(crate) fn new() -> Option<Self> {
+        let bus = BusOptions::default().in_memory();
+        let (sessions, foreman) = (bus.connect().ok()?, bus.connect().ok()?);
+        bus.register(sessions, Role::Sender, CONTROL).ok()?;
+        bus.register(foreman, Role::Receiver, CONTROL).ok()?;
+        Some(Mailbox { bus, sessions, foreman, received: Mutex::default() })
+    }
+
+    fn send(&self, control: Control) -> bool {
+        let options = SendOptions { priority: control.priority(), ..SendOptions::default() };
+        let message = Message::new(CONTROL, &control.encoded());
+        self.bus.send(self.sessions, Address::Clients(&[self.foreman]), &[message], &options).is_ok()
+    }
+}
+
+impl Foreman {
+    /// Sends a message, and returns when it was carried out.
+    pub(crate) fn tell(self: &Arc<Self>, control: Control) {
+        match &self.mailbox {
+            Some(mailbox) if mailbox.send(control) => self.attend(mailbox),
+            _ => self.carry_out(control),
+        }
+    }
+
+    fn attend(self: &Arc<Self>, mailbox: &Mailbox) {
+        let options = ReceiveOptions::batch(BATCH).deleting();
+        let mut received = lock(&mailbox.received);
+        loop {
+            received.clear();
+            if !matches!(mailbox.bus.receive(mailbox.foreman, &options, &mut received), Ok(1..)) {
+                return;
+            }
+            for control in received.iter().filter_map(|message| Control::decoded(&message.body)) {
+                self.carry_out(control);
+            }
+        }
+    }
+
+    fn carry_out(self: &Arc<Self>, control: Control) {
+        if let Some(id) = control.query() {
+            // One that has ended meanwhile needs nothing.
+            if let Some(query) = self.door.query(id) {
+                query.obey(control);
+            }
+            return;
+        }
+        match control {
+            Control::Policy(at) => {
+                let named = usize::try_from(at).ok().and_then(|at| POLICIES.get(at));
+                if let Some(policy) = named.and_then(|name| policy(name)) {
+                    self.lock_roster().enforcer.set_policy(policy);
+                }
+            }
+            Control::Workers(workers) => self.set_workers(workers as usize),
+            Control::ActiveQueriesMax(queries) => {
+                self.door.set_limits(self, |limits| limits.active_max = queries as usize);
+            }
+            Control::Memory(bytes) => self.door.set_limits(self, |limits| limits.memory = bytes),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_as_they_went_and_other_bytes_are_none() {
+        let query = QueryId(u64::MAX - 3);
+        let all = [
+            Control::Cancel(query),
+            Control::Pause(query),
+            Control::Resume(query),
+            Control::Priority(query, u32::MAX),
+            Control::WorkersMax(query, 7),
+            Control::MemoryMax(query, u64::MAX),
+            Control::Policy(2),
+            Control::Workers(1024),
+            Control::ActiveQueriesMax(5),
+            Control::Memory(1 << 40),
+        ];
+        for control in all {
+            assert_eq!(Control::decoded(&control.encoded()), Some(control));
+        }
+        let good = Control::Priority(query, 5).encoded();
+        (0..17).for_each(|length| assert_eq!(Control::decoded(&good[..length]), None));
+        assert_eq!(Control::decoded(&[10; 17]), None);
+        // A priority that is none.
+        assert_eq!(Control::decoded(&[3; 17]), None);
+    }
+
+    #[test]
+    fn urgent_messages_overtake_and_others_keep_their_order() {
+        let mailbox = Mailbox::new().unwrap();
+        let query = QueryId(1);
+        let sent = [
+            Control::Priority(query, 1),
+            Control::Pause(query),
+            Control::Priority(query, 2),
+            Control::Resume(query),
+            Control::Cancel(query),
+        ];
+        sent.iter().for_each(|control| assert!(mailbox.send(*control)));
+        let mut received = Vec::new();
+        mailbox.bus.receive(mailbox.foreman, &ReceiveOptions::batch(9).deleting(), &mut received).unwrap();
+        let order: Vec<_> = received.iter().filter_map(|message| Control::decoded(&message.body)).collect();
+        assert_eq!(order, [sent[1], sent[3], sent[4], sent[0], sent[2]]);
+    }
+}
