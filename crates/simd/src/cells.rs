@@ -93,31 +93,68 @@ dispatch! {
 /// Adds each row's word to its place. The table is as many copies of `table.len() / copies` places, of which a row may
 /// use any; `copies` is 1, 2 or 4.
 pub fn add_words(places: &[u16], words: &[u64], copies: usize, table: &mut [u64]) {
-    match copies {
-        4 => add_to_copies::<4>(places, words, table),
-        2 => add_to_copies::<2>(places, words, table),
-        _ => add_to_copies::<1>(places, words, table),
+    let words = &words[..places.len()];
+    // SAFETY: rows are below the number of places, which is that of the words.
+    add_each(places, copies, table, |row| unsafe { *words.get_unchecked(row) });
+}
+
+dispatch! {
+    /// As `add_words`, of words of `one` and a column's codes, which are made on the way: while additions wait for
+    /// memory, shifts are free.
+    pub fn add_codes<A: Code>(places: &[u16], codes: &[A], shift: u32, one: u64, copies: usize, table: &mut [u64]) {
+        let codes = &codes[..places.len()];
+        // SAFETY: rows are below the number of places, which is that of the codes.
+        add_each(places, copies, table, |row| one + (unsafe { codes.get_unchecked(row) }.to_u64() << shift));
     }
 }
 
-fn add_to_copies<const COPIES: usize>(places: &[u16], words: &[u64], table: &mut [u64]) {
+dispatch! {
+    /// As `add_codes`, of two columns.
+    pub fn add_code_pairs<A: Code, B: Code>(
+        places: &[u16],
+        a: &[A],
+        b: &[B],
+        shifts: [u32; 2],
+        one: u64,
+        copies: usize,
+        table: &mut [u64],
+    ) {
+        let (a, b) = (&a[..places.len()], &b[..places.len()]);
+        add_each(places, copies, table, |row| {
+            // SAFETY: rows are below the number of places, which is that of both columns' codes.
+            let (a, b) = unsafe { (a.get_unchecked(row), b.get_unchecked(row)) };
+            one.wrapping_add(a.to_u64() << shifts[0]).wrapping_add(b.to_u64() << shifts[1])
+        });
+    }
+}
+
+/// Adds `word(row)` to each row's place; rows are below the number of places.
+#[inline(always)]
+fn add_each(places: &[u16], copies: usize, table: &mut [u64], word: impl Fn(usize) -> u64) {
+    match copies {
+        4 => add_to_copies::<4>(places, table, word),
+        2 => add_to_copies::<2>(places, table, word),
+        _ => add_to_copies::<1>(places, table, word),
+    }
+}
+
+#[inline(always)]
+fn add_to_copies<const COPIES: usize>(places: &[u16], table: &mut [u64], word: impl Fn(usize) -> u64) {
     let stride = table.len() / COPIES;
     assert!(usize::from(highest(places)) < stride, "places are in range");
-    let words = &words[..places.len()];
     let (chunks, rest) = places.as_chunks::<4>();
-    let (word_chunks, word_rest) = words.as_chunks::<4>();
-    for (places, words) in chunks.iter().zip(word_chunks) {
+    for (chunk, places) in chunks.iter().enumerate() {
         for lane in 0..4 {
             let at = (lane % COPIES) * stride + usize::from(places[lane]);
             // SAFETY: every place is below the stride (checked above), and copy `lane % COPIES` begins at that many
             // strides, of which the table has COPIES.
             let sum = unsafe { table.get_unchecked_mut(at) };
-            *sum = sum.wrapping_add(words[lane]);
+            *sum = sum.wrapping_add(word(chunk * 4 + lane));
         }
     }
-    for (place, word) in rest.iter().zip(word_rest) {
+    for (row, place) in rest.iter().enumerate() {
         let sum = &mut table[usize::from(*place)];
-        *sum = sum.wrapping_add(*word);
+        *sum = sum.wrapping_add(word(chunks.len() * 4 + row));
     }
 }
 

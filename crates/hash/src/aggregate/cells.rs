@@ -15,8 +15,9 @@ pub const CELLS_MAX: usize = 4096;
 /// Fewer rows than these between two emptyings cost more than a second word does.
 const ROWS_BITS_MIN: u32 = 11;
 const ROWS_BITS_MAX: u32 = 16;
-/// A table up to this size is kept several times, so that neighbouring rows of one cell need not wait.
-const COPIED_PLACES_MAX: usize = 1024;
+/// A table up to this size is kept several times, so that neighbouring rows of one cell need not wait. Where there are
+/// more cells, neighbours rarely share one, and emptying copies costs more.
+const COPIED_PLACES_MAX: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 struct Field {
@@ -92,8 +93,8 @@ impl CellSums {
             .collect();
         let stride = cells + SPARE_PLACES;
         let copies = match stride {
-            0..=256 => 4,
-            257..=COPIED_PLACES_MAX => 2,
+            0..=64 => 4,
+            65..=COPIED_PLACES_MAX => 2,
             _ => 1,
         };
         CellSums {
@@ -135,9 +136,7 @@ impl CellSums {
             self.pending += step.len();
             self.place(dimensions, step.clone(), selection);
             for word in 0..self.tables.len() {
-                self.make_words(word, columns, step.clone());
-                let (places, words) = (&self.places[..step.len()], &self.words[..step.len()]);
-                cells::add_words(places, words, self.copies, &mut self.tables[word]);
+                self.add_word(word, columns, step.clone());
             }
         }
     }
@@ -167,6 +166,44 @@ impl CellSums {
         cells::limit_places((self.cells + SPARE_PLACES - 1) as u16, places);
         if let Some(selection) = selection {
             cells::set_aside(selection, self.cells as u16, places);
+        }
+    }
+
+    /// Adds one word of each row: of one or two columns on the way, of more by making all words first.
+    fn add_word(&mut self, word: usize, columns: &[&Codes], rows: std::ops::Range<usize>) {
+        let of_word = |(_, field): &(&&Codes, &Field)| field.word == word;
+        let mut fields = columns.iter().zip(&self.fields).filter(of_word);
+        let (first, second, third) = (fields.next(), fields.next(), fields.next());
+        let (one, copies) = (u64::from(word == 0), self.copies);
+        let (places, table) = (&self.places[..rows.len()], &mut self.tables[word]);
+        match (first, second, third) {
+            (Some((codes, field)), None, _) => {
+                macro_rules! add {
+                    ($codes:expr) => {
+                        cells::add_codes(places, $codes, field.shift, one, copies, table)
+                    };
+                }
+                with_codes!(codes, rows, add);
+            }
+            (Some((a, field_a)), Some((b, field_b)), None) => {
+                let shifts = [field_a.shift, field_b.shift];
+                macro_rules! first {
+                    ($a:expr) => {{
+                        macro_rules! second {
+                            ($b:expr) => {
+                                cells::add_code_pairs(places, $a, $b, shifts, one, copies, table)
+                            };
+                        }
+                        with_codes!(b, rows.clone(), second)
+                    }};
+                }
+                with_codes!(a, rows.clone(), first);
+            }
+            _ => {
+                self.make_words(word, columns, rows.clone());
+                let (places, words) = (&self.places[..rows.len()], &self.words[..rows.len()]);
+                cells::add_words(places, words, copies, &mut self.tables[word]);
+            }
         }
     }
 

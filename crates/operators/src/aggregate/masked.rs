@@ -50,7 +50,7 @@ impl CodesWanted {
         let masks = simd::masks_pay() && plan.estimated_rows <= GROUPS_EXPECTED_MAX;
         let cells = cell_sums
             && plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX
-            && aggregate.cells.as_ref().is_some_and(|cells| cells.pays());
+            && aggregate.cells.as_ref().is_some_and(|cells| cells.pays(masks));
         if !masks && !cells {
             return None;
         }
@@ -161,7 +161,7 @@ impl LocalGroups {
         if matches!(self.index, Index::Passing) {
             return Ok(false);
         }
-        if wanted.cells && self.consume_cells(aggregate, batch, tag)? {
+        if wanted.cells && self.consume_cells(aggregate, batch, tag, wanted.masks)? {
             return Ok(true);
         }
         if !wanted.masks {
