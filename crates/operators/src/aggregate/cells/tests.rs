@@ -1,6 +1,6 @@
 //! Cells against rows: the same aggregation of the same codes, gathered and evaluated row by row.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hash::aggregate::CELLS_MAX;
@@ -77,7 +77,7 @@ fn expression(random: &mut Random, depth: u32) -> Expr {
             0 => Expr::literal(Value::Null, big),
             1 => Expr::literal(Value::I64(1 << 40), big),
             2 | 3 => Expr::literal(Value::I64(random.below(9) as i64 - 4), big),
-            4 | 5 | 6 => Expr::input(3, Type::Integer).cast(big),
+            4..=6 => Expr::input(3, Type::Integer).cast(big),
             7 => Expr::input(6, Type::Integer).cast(big),
             8 => Expr::input(1, Type::SmallInt).cast(big),
             _ => Expr::input(5, big),
@@ -88,7 +88,7 @@ fn expression(random: &mut Random, depth: u32) -> Expr {
     match random.below(9) {
         0 | 1 => arithmetic(Arithmetic::Add, a, b, big),
         2 => arithmetic(Arithmetic::Subtract, a, b, big),
-        3 | 4 | 5 => arithmetic(Arithmetic::Multiply, a, b, big),
+        3..=5 => arithmetic(Arithmetic::Multiply, a, b, big),
         6 => Expr::new(ExprKind::Negate(a.into()), big),
         7 => {
             let ten = Expr::literal(Value::I64(10), big);
@@ -128,7 +128,7 @@ fn plan(columns: &[Column], keys: &[usize], arguments: &[Expr]) -> PhysicalPlan 
 }
 
 /// The groups, and how many batches were summed by cells.
-fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeMap<Row, ()>, u64)> {
+fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeSet<Row>, u64)> {
     let query = query(ExecutionSettings::default(), plan);
     let aggregate = Aggregate::with_strategies(plan, Strategies::of(&query))?;
     let wanted = CodesWanted { keys: vec![], cells: by_cells, masks: false, refused: Default::default() };
@@ -148,13 +148,13 @@ fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeM
     }
     step.finish(&query)?;
     let source = aggregate.source();
-    let mut groups = BTreeMap::new();
+    let mut groups = BTreeSet::new();
     let mut local = source.local();
     for unit in 0..source.start(&query)? {
         source.run(unit, &mut local, &work, &mut |batch: Batch| {
             for row in 0..batch.rows {
                 let values: Row = batch.columns.iter().map(|c| c.value(row)).collect();
-                assert!(groups.insert(values, ()).is_none(), "a group twice");
+                assert!(groups.insert(values), "a group twice");
             }
             Ok(Flow::More)
         })?;
