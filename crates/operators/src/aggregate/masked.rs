@@ -165,7 +165,10 @@ impl LocalGroups {
             return Ok(true);
         }
         if !wanted.masks {
-            wanted.refused.store(true, Relaxed);
+            // A short window may only have too few rows for its cells.
+            if !self.cells.suits() {
+                wanted.refused.store(true, Relaxed);
+            }
             return Ok(false);
         }
         // An error may be of a row that was not selected: the gathered rows will tell.

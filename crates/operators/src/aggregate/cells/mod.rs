@@ -153,6 +153,11 @@ impl CellGroups {
         }
     }
 
+    /// Whether the codes of the last batch suit.
+    pub fn suits(&self) -> bool {
+        self.plan.is_some()
+    }
+
     /// Which columns made the cells, in words for EXPLAIN ANALYZE.
     pub fn shown(&self, arguments: &CellArguments) -> String {
         let Some(plan) = &self.plan else { return "cells, sums on codes".to_owned() };
