@@ -49,6 +49,7 @@ pub fn all() -> Vec<Configuration> {
         ("dense_keys", "off"),
         ("clustered_keys", "off"),
         ("aggregates_on_codes", "off"),
+        ("cell_sums", "off"),
         ("fused_join_aggregate", "off"),
         ("table_payload", "off"),
         ("top_k_bound", "off"),

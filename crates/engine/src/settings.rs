@@ -27,6 +27,7 @@ pub struct Settings {
     pub table_payload: bool,
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
+    pub cell_sums: bool,
     pub fused_join_aggregate: bool,
     pub top_k_bound: bool,
     pub radix_sort: bool,
@@ -66,6 +67,7 @@ impl Default for Settings {
             table_payload: true,
             clustered_keys: true,
             aggregates_on_codes: true,
+            cell_sums: true,
             fused_join_aggregate: true,
             top_k_bound: true,
             radix_sort: true,
@@ -112,7 +114,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 27] = [
+pub const SESSION_SETTINGS: [(&str, &str); 28] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -132,6 +134,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 27] = [
     ("join_table", "partitioned or shared: how several workers fill a join's hash table"),
     ("clustered_keys", "groups of a key that blocks are clustered by are finished block by block"),
     ("aggregates_on_codes", "sums of few groups on codes, with a bit mask a group instead of gathered rows"),
+    (
+        "cell_sums",
+        "sums of products by cells of the small columns, multiplied once a cell instead of once a row",
+    ),
     (
         "fused_join_aggregate",
         "groups that are a join's build rows have their states there; no joined row is made",
@@ -282,6 +288,7 @@ impl Settings {
             "join_table" => if self.shared_join_table { "shared" } else { "partitioned" }.into(),
             "clustered_keys" => switch_text(self.clustered_keys),
             "aggregates_on_codes" => switch_text(self.aggregates_on_codes),
+            "cell_sums" => switch_text(self.cell_sums),
             "fused_join_aggregate" => switch_text(self.fused_join_aggregate),
             "top_k_bound" => switch_text(self.top_k_bound),
             "radix_sort" => switch_text(self.radix_sort),
@@ -357,6 +364,7 @@ impl Settings {
             }
             "clustered_keys" => self.clustered_keys = switch()?,
             "aggregates_on_codes" => self.aggregates_on_codes = switch()?,
+            "cell_sums" => self.cell_sums = switch()?,
             "fused_join_aggregate" => self.fused_join_aggregate = switch()?,
             "top_k_bound" => self.top_k_bound = switch()?,
             "radix_sort" => self.radix_sort = switch()?,
@@ -420,6 +428,7 @@ impl Settings {
             table_payload: self.table_payload,
             clustered_keys: self.clustered_keys,
             aggregates_on_codes: self.aggregates_on_codes,
+            cell_sums: self.cell_sums,
             fused_join_aggregate: self.fused_join_aggregate,
             top_k_bound: self.top_k_bound,
             radix_sort: self.radix_sort,

@@ -242,3 +242,17 @@ pub(crate) unsafe fn find_all(text: &[u8], needle: &[u8], first: usize, second: 
         at += 64;
     }
 }
+
+/// # Safety
+/// The processor has AVX-512.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(crate) unsafe fn set_aside(word: u64, first: u16, places: &mut [u16; 64]) {
+    let turns = _mm512_set1_epi64(0x0003_0002_0001_0000);
+    let upper = _mm512_maskz_set1_epi16(0xF0F0_F0F0, 4);
+    let spare = _mm512_add_epi16(_mm512_set1_epi16(first as i16), _mm512_add_epi16(turns, upper));
+    for half in 0..2 {
+        let away = (!word >> (half * 32)) as u32;
+        // SAFETY: each half is 32 of the 64 places.
+        unsafe { _mm512_mask_storeu_epi16(places.as_mut_ptr().add(half * 32).cast(), away, spare) };
+    }
+}

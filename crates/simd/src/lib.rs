@@ -19,6 +19,7 @@
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
 //! | sums of a few groups | `sum_few_groups` |
 //! | the same by a mask a group, on values or codes | `group_masks`, `sum_masked`, `sum_masked_codes` |
+//! | counts and sums by small dense cell | module `cells` |
 //! | products of coded columns | `multiply_lines`, `multiply_lines_narrow`, `multiply_by_line` |
 //! | where a run of equal values begins | `differing_neighbours` |
 //! | every place of a byte string | `find_all` |
@@ -33,6 +34,7 @@ mod avx512_masked;
 pub mod bitmap;
 pub mod bounds;
 pub mod cast;
+pub mod cells;
 pub mod checksum;
 pub mod code;
 pub mod groups;

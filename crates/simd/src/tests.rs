@@ -472,3 +472,58 @@ fn every_occurrence_is_found() {
         }
     }
 }
+
+#[test]
+fn rows_set_aside_are_the_others() {
+    use crate::cells::{SPARE_PLACES, set_aside_at};
+    let mut random = Random(23);
+    for level in Level::available() {
+        for rows in lengths() {
+            let selection = random_words(&mut random, rows);
+            let before: Vec<u16> = (0..rows).map(|_| random.below(594) as u16).collect();
+            let mut places = before.clone();
+            set_aside_at(level, selection.words(), 594, &mut places);
+            for (row, place) in places.iter().enumerate() {
+                let spare = 594 + (row % SPARE_PLACES) as u16;
+                let expected = if selection.get(row) { before[row] } else { spare };
+                assert_eq!(*place, expected, "{level:?} row {row} of {rows}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_add_up_in_any_copy_whichever_way_they_are_made() {
+    use crate::cells::*;
+    let mut random = Random(29);
+    for rows in lengths() {
+        let places: Vec<u16> = (0..rows).map(|_| random.below(20) as u16).collect();
+        let a: Vec<u32> = (0..rows).map(|_| random.next() as u32).collect();
+        let b: Vec<u8> = (0..rows).map(|_| random.next() as u8).collect();
+        let mut words = vec![0; rows];
+        first_words(&a, 12, 1, &mut words);
+        next_words(&b, 50, &mut words);
+        let mut expected = vec![0u64; 20];
+        for row in 0..rows {
+            let word = 1 + (u64::from(a[row]) << 12) + (u64::from(b[row]) << 50);
+            assert_eq!(words[row], word);
+            let sum = &mut expected[usize::from(places[row])];
+            *sum = sum.wrapping_add(word);
+        }
+        for copies in [1, 2, 4] {
+            let mut table = vec![0u64; 20 * copies];
+            add_words(&places, &words, copies, &mut table);
+            fold_copies(copies, &mut table);
+            assert_eq!(table[..20], expected, "{rows} rows, {copies} copies");
+            table.fill(0);
+            add_code_pairs(&places, &a, &b, [12, 50], 1, copies, &mut table);
+            fold_copies(copies, &mut table);
+            assert_eq!(table[..20], expected, "pairs: {rows} rows, {copies} copies");
+            table.fill(0);
+            add_codes(&places, &b, 50, 0, copies, &mut table);
+            add_codes(&places, &a, 12, 1, copies, &mut table);
+            fold_copies(copies, &mut table);
+            assert_eq!(table[..20], expected, "one by one: {rows} rows, {copies} copies");
+        }
+    }
+}

@@ -13,6 +13,7 @@
 //! Left to the operator: which strategy to use, partitioning, budgets, and who merges when.
 
 pub mod arrivals;
+pub mod cells;
 pub mod codes;
 pub mod collected;
 mod columns;
@@ -30,6 +31,7 @@ pub mod sums;
 pub mod table;
 pub mod text;
 
+pub use cells::{CELLS_MAX, CellSums};
 pub use codes::SmallCodes;
 pub use collected::{Choice, interpolated, quantile_between, quantile_place, runs};
 pub use columns::Columns;

@@ -523,6 +523,39 @@ impl States {
         }
         Ok(())
     }
+    /// Counts rows of `groups`; to be called once for rows whose values come by `add_sums`.
+    pub fn add_rows(&mut self, groups: &[u32], counts: &[u64]) {
+        let Some(rows) = &mut self.rows else { return };
+        for (group, count) in groups.iter().zip(counts) {
+            rows[*group as usize] += *count as i64;
+        }
+    }
+    /// Adds sums made elsewhere to those of `groups`: the sum of each, and how many of its rows had no value. No group
+    /// is there twice. `bound`: on the sum of the magnitudes of all values.
+    pub fn add_sums(
+        &mut self,
+        argument: usize,
+        groups: &[u32],
+        sums: &[i128],
+        missing: &[u64],
+        bound: u128,
+    ) -> Result<()> {
+        let count = self.groups;
+        let argument = &mut self.arguments[argument];
+        if missing.iter().any(|rows| *rows > 0) {
+            argument.missing.resize(count, 0);
+            for (group, rows) in groups.iter().zip(missing) {
+                argument.missing[*group as usize] += *rows as i64;
+            }
+        }
+        for accumulator in &mut argument.accumulators {
+            let Accumulator::Integers(own) = accumulator else {
+                return Err(Error::internal("an aggregate other than a sum of integers was summed by cells"));
+            };
+            own.add_sums(groups, sums, bound);
+        }
+        Ok(())
+    }
     /// Adds values of a DISTINCT argument, each new for its group and not NULL.
     pub fn update_distinct(&mut self, argument: usize, groups: RowGroups<'_>, values: &Vector) -> Result<()> {
         let argument = &mut self.arguments[argument];

@@ -258,6 +258,12 @@ impl IntegerSums {
         }
     }
 
+    /// Adds sums made elsewhere; `bound` is on the sum of the magnitudes of all that they add up.
+    pub fn add_sums(&mut self, groups: &[u32], sums: &[i128], bound: u128) {
+        self.raise_bound(bound);
+        groups.iter().zip(sums).for_each(|(group, sum)| self.add(*group, *sum));
+    }
+
     /// Adds what the bound already covers.
     #[inline]
     fn add(&mut self, group: u32, sum: i128) {

@@ -6,6 +6,7 @@ use types::{Error, Result};
 use vector::{Batch, Vector};
 
 use super::Aggregate;
+use super::cells::CellGroups;
 use super::distinct::Pairs;
 use super::masked::Masked;
 use super::ordered::{Ordered, Segment, key_column};
@@ -40,6 +41,7 @@ pub(super) struct LocalGroups {
     pub partitions: Vec<Groups>,
     pub pairs: Vec<Pairs>,
     pub masked: Masked,
+    pub cells: CellGroups,
     codes: SmallCodes,
     runs: Runs,
     runless: u32,
@@ -75,6 +77,7 @@ impl LocalGroups {
             partitions: vec![],
             pairs: (0..aggregate.pairs.len()).map(|at| Pairs::new(aggregate, at)).collect(),
             masked: Masked::default(),
+            cells: CellGroups::default(),
             codes: SmallCodes::new(strategies.codes),
             runs: Runs::default(),
             runless: 0,
@@ -336,6 +339,7 @@ impl LocalGroups {
         }
         self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
         self.masked.forget();
+        self.cells.forget();
         self.rows = 0;
         self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();
     }
@@ -350,6 +354,7 @@ impl LocalGroups {
         }
         self.codes = SmallCodes::new(aggregate.strategies.codes && !self.codes.is_off());
         self.masked.forget();
+        self.cells.forget();
         self.rows = 0;
         self.partition_bytes = 0;
         self.reservation = None;

@@ -23,14 +23,18 @@ use crate::context::{ExecutionSettings, QueryContext};
 
 /// More groups in one block than this are numbered row by row.
 const GROUPS_MAX: usize = 32;
-/// More groups expected than this are not tried.
+/// More groups expected than this are not tried, by masks and by cells.
 const GROUPS_EXPECTED_MAX: f64 = 64.0;
+const CELL_GROUPS_EXPECTED_MAX: f64 = 1024.0;
 
 /// What an aggregation wants of the scan below it.
 pub struct CodesWanted {
     /// Columns of the scan's output whose codes must have one byte.
     pub keys: Vec<usize>,
-    /// There were too many groups.
+    /// By cells, and by masks.
+    pub cells: bool,
+    pub masks: bool,
+    /// There were too many groups, or the codes do not suit.
     pub refused: AtomicBool,
 }
 
@@ -39,9 +43,15 @@ impl CodesWanted {
     pub fn of(aggregate: &Aggregate, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
         let PhysicalNode::Aggregate { input, groups, .. } = &plan.node else { return None };
         let PhysicalNode::TableScan { .. } = &input.node else { return None };
-        let ExecutionSettings { aggregates_on_codes, predicates_on_codes, .. } = query.settings;
-        let few = plan.estimated_rows <= GROUPS_EXPECTED_MAX;
-        if !aggregates_on_codes || !predicates_on_codes || !few || !simd::masks_pay() {
+        let ExecutionSettings { aggregates_on_codes, predicates_on_codes, cell_sums, .. } = query.settings;
+        if !aggregates_on_codes || !predicates_on_codes {
+            return None;
+        }
+        let masks = simd::masks_pay() && plan.estimated_rows <= GROUPS_EXPECTED_MAX;
+        let cells = cell_sums
+            && plan.estimated_rows <= CELL_GROUPS_EXPECTED_MAX
+            && aggregate.cells.as_ref().is_some_and(|cells| cells.pays(masks));
+        if !masks && !cells {
             return None;
         }
         if !aggregate.spec.is_sums() || aggregate.arguments.iter().any(|a| a.filter.is_some()) {
@@ -49,7 +59,7 @@ impl CodesWanted {
         }
         let key = |e: &plan::Expr| if let ExprKind::Input(at) = e.kind { Some(at) } else { None };
         let keys = groups.iter().map(key).collect::<Option<Vec<usize>>>()?;
-        Some(Arc::new(CodesWanted { keys, refused: AtomicBool::new(false) }))
+        Some(Arc::new(CodesWanted { keys, cells, masks, refused: AtomicBool::new(false) }))
     }
 }
 
@@ -147,7 +157,18 @@ impl Masked {
 impl LocalGroups {
     /// Adds a batch of codes; false, with nothing changed, when it has to be gathered first.
     pub(super) fn consume_codes(&mut self, aggregate: &Aggregate, batch: &Batch, tag: u64) -> Result<bool> {
+        let Some(wanted) = aggregate.codes_wanted.get() else { return Ok(false) };
         if matches!(self.index, Index::Passing) {
+            return Ok(false);
+        }
+        if wanted.cells && self.consume_cells(aggregate, batch, tag, wanted.masks)? {
+            return Ok(true);
+        }
+        if !wanted.masks {
+            // A short window may only have too few rows for its cells.
+            if !self.cells.suits() {
+                wanted.refused.store(true, Relaxed);
+            }
             return Ok(false);
         }
         // An error may be of a row that was not selected: the gathered rows will tell.

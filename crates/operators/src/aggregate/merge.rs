@@ -58,7 +58,7 @@ impl Aggregate {
             return self.merge_single(locals, query);
         }
         locals.retain(|l| l.table.len() > 0 || l.is_flushed());
-        query.metrics.state(self.node, "groups by", how(&locals));
+        query.metrics.state(self.node, "groups by", self.how(&locals));
         if self.has_spilled() {
             let groups = locals.iter().map(|l| l.table.len()).sum();
             let by_group = !self.pairs.is_empty() && self.pairs_by_group(groups);
@@ -101,8 +101,8 @@ impl Aggregate {
     }
 
     fn merge_single(&self, locals: Vec<LocalGroups>, query: &QueryContext) -> Result<()> {
-        if locals.iter().any(|l| l.masked.batches > 0) {
-            query.metrics.state(self.node, "groups by", how(&locals));
+        if locals.iter().any(|l| l.masked.batches + l.cells.batches > 0) {
+            query.metrics.state(self.node, "groups by", self.how(&locals));
         }
         let mut merged = Merged::new(self, 0);
         merged.states.resize(1);
@@ -143,6 +143,25 @@ impl Aggregate {
             .collect())
     }
 
+    /// How groups were numbered, in words for EXPLAIN ANALYZE.
+    fn how(&self, locals: &[LocalGroups]) -> String {
+        let by_cells = locals.iter().find(|l| l.cells.batches > 0);
+        if let (Some(local), Some(arguments)) = (by_cells, &self.cells) {
+            return local.cells.shown(arguments);
+        }
+        if locals.iter().any(|l| l.masked.batches > 0) {
+            return "masks, sums on codes".to_owned();
+        }
+        let how = match locals.first().map(|l| &l.index) {
+            None | Some(Index::Single) => "none",
+            Some(Index::Ordered(_)) => "ascending keys",
+            Some(Index::Direct(_)) => "array",
+            Some(Index::Hash) => "table",
+            Some(Index::Passing) => "partitions",
+        };
+        how.to_owned()
+    }
+
     fn publish(&self, parts: Vec<Part>) {
         // The output is made once.
         let _ = self.output.set(parts);
@@ -151,20 +170,6 @@ impl Aggregate {
         let mut parts = vec![];
         parts_of(&Finished::new(Some(keys), states), &mut parts);
         self.publish(parts);
-    }
-}
-
-/// How groups were numbered, in words for EXPLAIN ANALYZE.
-fn how(locals: &[LocalGroups]) -> &'static str {
-    if locals.iter().any(|l| l.masked.batches > 0) {
-        return "masks, sums on codes";
-    }
-    match locals.first().map(|l| &l.index) {
-        None | Some(Index::Single) => "none",
-        Some(Index::Ordered(_)) => "ascending keys",
-        Some(Index::Direct(_)) => "array",
-        Some(Index::Hash) => "table",
-        Some(Index::Passing) => "partitions",
     }
 }
 

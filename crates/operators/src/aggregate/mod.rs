@@ -4,7 +4,7 @@
 //!  sink (per worker)          merge step                          source
 //!  no groups: one state    -> merged at once                   -> one row
 //!  few or dense keys       -> merged by key, or by key range   -> units of some thousand groups
-//!  few groups, on codes    -> (as few or dense keys: `masked`)
+//!  few groups, on codes    -> (as few or dense keys: `cells`, `masked`)
 //!  ascending keys          -> segments put in order, touching groups merged
 //!  keys of a join's build  -> (states by build row: `join_groups`)
 //!  clustered key           -> (in the pipeline, block by block: `clustered`)
@@ -20,6 +20,7 @@
 //! is short of memory writes them to a file, and each is read back when its merge begins (`spilled`).
 
 mod calls;
+mod cells;
 mod clustered;
 mod distinct;
 mod join_groups;
@@ -103,6 +104,8 @@ pub struct Aggregate {
     spilled: OnceLock<spilled::Spilled>,
     /// What the scan below was asked for, if it was.
     codes_wanted: OnceLock<Arc<CodesWanted>>,
+    /// What can be summed by cells, if all of it can.
+    cells: Option<cells::CellArguments>,
 }
 
 impl Aggregate {
@@ -130,6 +133,7 @@ impl Aggregate {
             [key] if strategies.direct && pairs.is_empty() => direct_bounds(key, input),
             _ => None,
         };
+        let cells = cells::CellArguments::of(&calls, input);
         Ok(Arc::new(Aggregate {
             node: plan.id,
             program: Program::compile(&calls.expressions)?,
@@ -147,6 +151,7 @@ impl Aggregate {
             output: OnceLock::new(),
             spilled: OnceLock::new(),
             codes_wanted: OnceLock::new(),
+            cells,
         }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {
@@ -155,10 +160,11 @@ impl Aggregate {
     /// What this aggregation wants of the scan right below it, if it can work on codes; to be asked once.
     pub fn wants_codes(&self, plan: &PhysicalPlan, query: &QueryContext) -> Option<Arc<CodesWanted>> {
         let wanted = CodesWanted::of(self, plan, query)?;
+        let how = if wanted.cells { "cells or masks" } else { "masks" };
         query.metrics.state(
             plan.id,
             "groups by",
-            "masks, sums on codes where most rows of a block are selected",
+            format!("{how}, sums on codes where most rows of a block are selected"),
         );
         Some(self.codes_wanted.get_or_init(|| wanted).clone())
     }
