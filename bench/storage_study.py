@@ -13,7 +13,6 @@ figures whether it held; the reasons are ours, one for each outcome.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -483,22 +482,18 @@ def text(f: Figures, monetdb: Mapping[float, Mapping[str, tuple[float, float]]])
 
 
 def read(file: Path = RECORDS) -> Figures:
-    return Figures(json.loads(line) for line in file.read_text().splitlines())
+    return Figures(study.lines_of(file))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", action="store_true", help="no plots")
-    parser.add_argument("--records", type=Path, default=RECORDS)
-    parser.add_argument("--report", type=Path, default=REPORT)
-    asked = parser.parse_args(arguments)
-    figures = read(asked.records)
-    if not asked.text:
-        import storage_study_plots
-
-        storage_study_plots.draw(figures, asked.report.parent)
-    asked.report.write_text(text(figures, monetdb_times(RESULTS_FOLDER)))
-    print(asked.report)
+    study.write_page(
+        __doc__.splitlines()[0],
+        RECORDS,
+        REPORT,
+        lambda records: text(read(records), monetdb_times(RESULTS_FOLDER)),
+        study.drawn_by("storage_study_plots", read),
+        arguments,
+    )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,12 @@ function that says from the figures whether it held; the reasons are ours.
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from compare.summary import geometric_mean as mean_of_sequence
@@ -103,3 +107,32 @@ def provenance(record: Mapping[str, Any], size: str, statistic: str) -> str:
         f"* {record['part']}: {size}, {record['workers']} workers, {statistic}, {record['machine']['cpu']}, "
         f"{record['machine']['simd']}, {record['date'][:10]}, commit {record['commit']['id'][:9]}{modified}"
     )
+
+
+def lines_of(file: Path) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def write_page(
+    about: str,
+    records: Path,
+    report: Path,
+    text: Callable[[Path], str],
+    draw: Callable[[Path, Path], None],
+    arguments: Sequence[str] | None,
+) -> None:
+    """The program of a study's page; `text` and `draw` are given the records, and `draw` the folder."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--text", action="store_true", help="no plots")
+    parser.add_argument("--records", type=Path, default=records)
+    parser.add_argument("--report", type=Path, default=report)
+    asked = parser.parse_args(arguments)
+    if not asked.text:
+        draw(asked.records, asked.report.parent)
+    asked.report.write_text(text(asked.records))
+    print(asked.report)
+
+
+def drawn_by(module: str, read: Callable[[Path], Any]) -> Callable[[Path, Path], None]:
+    """Draws by a module that is imported only then: without plots nobody needs what it draws with."""
+    return lambda records, folder: import_module(module).draw(read(records), folder)

@@ -10,8 +10,6 @@ those of study.py.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -425,22 +423,18 @@ def text(f: Figures) -> str:
 
 
 def read(file: Path = RECORDS) -> Figures:
-    return Figures(json.loads(line) for line in file.read_text().splitlines())
+    return Figures(study.lines_of(file))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", action="store_true", help="no plots")
-    parser.add_argument("--records", type=Path, default=RECORDS)
-    parser.add_argument("--report", type=Path, default=REPORT)
-    asked = parser.parse_args(arguments)
-    figures = read(asked.records)
-    if not asked.text:
-        import unit_of_transfer_plots
-
-        unit_of_transfer_plots.draw(figures, asked.report.parent)
-    asked.report.write_text(text(figures))
-    print(asked.report)
+    study.write_page(
+        __doc__.splitlines()[0],
+        RECORDS,
+        REPORT,
+        lambda records: text(read(records)),
+        study.drawn_by("unit_of_transfer_plots", read),
+        arguments,
+    )
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@
 //! * when the query is paused or suspended, and the state is worth a file: `Sink::put_away` asks for states that no order
 //!   is at, and those of orders that run are asked at their next batch,
 //! * when the setting `operator_memory` gives a bound and the state is beyond it,
-//! * else when the process would be beyond four fifths of the memory limit, and the state is worth a file: smaller
-//!   ones stay, since what is short is then held by somebody else.
+//! * else when the process would be beyond four fifths of the memory limit even without the columns of files that
+//!   nobody reads, which go first, and the state is worth a file: smaller ones stay, since what is short is then held
+//!   by somebody else.
 //!
 //! A fifth of the limit remains for batches in flight, for pieces on their way to and from files, and for what is
 //! noticed late: a yes is acted upon at the next batch.
