@@ -90,7 +90,8 @@ pub struct QueryContext {
     /// The snapshot that the query reads.
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
     pub insert: Option<Arc<dyn InsertTarget>>,
-    pub metrics: Metrics,
+    /// Outlives the query, in its trace.
+    pub metrics: Arc<Metrics>,
     /// Raised when the query shall stop: for waits that no worker can be asked in.
     pub cancel: CancelToken,
     /// Where operators put what does not fit memory; nowhere, if not given: such a query ends then.
@@ -126,7 +127,7 @@ impl QueryContext {
             pool,
             tables,
             insert,
-            metrics: Metrics::new(nodes),
+            metrics: Arc::new(Metrics::new(nodes)),
             cancel: CancelToken::new(),
             temporary: None,
             materialized: vec![],

@@ -16,6 +16,7 @@
 //!  places.rs    at most n threads inside work orders
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
+//!  recorder.rs  what its work orders did, for its trace
 //!  view.rs      what can be seen of all of it
 //! ```
 //!
@@ -42,6 +43,7 @@ mod load;
 mod places;
 mod policy;
 mod query;
+mod recorder;
 mod report;
 mod roster;
 mod slots;
@@ -57,6 +59,6 @@ pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,
     policy,
 };
-pub use report::{MemoryExceeded, Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+pub use report::{MemoryExceeded, Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
 pub use slots::WorkerStatus;
 pub use view::{OperatorState, OperatorStatus, QueryStatus};

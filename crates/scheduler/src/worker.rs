@@ -11,12 +11,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use sync::GateKey;
-use workorder::{Host, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
+use sync::{Checkout, GateKey};
+use workorder::{Host, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
 
 use crate::control::{POLL, Ticker};
 use crate::foreman::Foreman;
 use crate::query::QueryRun;
+use crate::recorder::Records;
 use crate::report::MemoryExceeded;
 
 /// Every so many checks of a running order look at the clock: a check comes with each batch, which
@@ -147,14 +148,18 @@ impl Worker<'_> {
     /// Executes one order of the query, or as many as there are while it is alone.
     fn serve(&self, query: &QueryRun) -> bool {
         let mut worked = false;
+        let mut records: Option<Checkout<'_, Records>> = None;
         while query.query.enter() {
             let Some(order) = query.claim() else {
                 query.query.exit();
                 break;
             };
             worked = true;
-            self.execute(query, order);
+            let record = self.execute(query, order);
             query.query.exit();
+            if let Some(recorder) = &query.recorder {
+                records.get_or_insert_with(|| recorder.open()).push(record);
+            }
             if let Some(ticker) = self.ticker {
                 ticker.poll();
             }
@@ -172,7 +177,7 @@ impl Worker<'_> {
         !self.alone && self.foreman.places.is_over()
     }
 
-    fn execute(&self, query: &QueryRun, order: WorkOrder) {
+    fn execute(&self, query: &QueryRun, order: WorkOrder) -> OrderRecord {
         let foreman = self.foreman;
         let host = Surroundings {
             query,
@@ -182,21 +187,24 @@ impl Worker<'_> {
             lends: !self.alone,
             place: self.place,
             foreign: self.own.is_some_and(|own| own.id != query.id),
-            waited: Cell::new(0),
+            held: Cell::new(0),
             bytes_before: foreman.thread_bytes(),
         };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
-        let waited = || host.waited.get();
+        let (held, waited) = (|| host.held.get(), || context.waited());
         if !self.alone {
             foreman.slots.begin(self.place, query.id, order.segment, foreman.now());
         }
-        query.execute(order, self.place, counted, waited, |segment| segment.execute(order, &context));
+        let waits: [&dyn Fn() -> u64; 2] = [&held, &waited];
+        let record =
+            query.execute(order, self.place, counted, waits, |segment| segment.execute(order, &context));
         if !self.alone {
             foreman.slots.end(self.place, foreman.now());
         }
         INSIDE.set(inside);
+        record
     }
 }
 
@@ -213,7 +221,7 @@ struct Surroundings<'a> {
     /// The thread is another query's caller.
     foreign: bool,
     /// Nanoseconds that the order stood still while its query was held.
-    waited: Cell<u64>,
+    held: Cell<u64>,
     /// What the thread held when the order began.
     bytes_before: i64,
 }
@@ -266,7 +274,7 @@ impl Surroundings<'_> {
         // One more than the limit, if it was lowered meanwhile: for this order only.
         self.query.query.rejoin();
         let waited = self.foreman.now().saturating_sub(begun);
-        self.waited.set(self.waited.get() + waited);
+        self.held.set(self.held.get() + waited);
         if self.lends {
             self.foreman.slots.occupy(self.place, self.query.id, waited);
         }

@@ -15,11 +15,13 @@
 mod context;
 mod dag;
 mod range;
+mod record;
 mod segment;
 
 pub use context::{Host, WorkContext};
 pub use dag::{Dag, DagError, Edge, EdgeKind};
 pub use range::{OrderRange, parallelism};
+pub use record::OrderRecord;
 pub use segment::{Claim, Completion, Failure, Outcome, Segment, UnitOfTransfer, WorkOrder};
 
 /// One run of one query, unique within the process.

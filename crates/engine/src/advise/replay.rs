@@ -164,7 +164,7 @@ impl Replays {
         session.go_on()?;
         let mut context = session.query_context(&replay.plan, &self.relations, &replay.shared, None, true)?;
         context.tables.insert(plan::TableId(table.id.0), table.clone());
-        let run = session.run_in(&replay.plan, context)?;
+        let run = session.run_in(&replay.plan, context, None)?;
         Ok(replay.path.iter().map(|node| run.context.metrics.get(*node).nanoseconds as f64).sum())
     }
 }
