@@ -41,8 +41,9 @@ pub struct Arguments {
 /// What the process says of itself to others than its user.
 #[derive(Args, Clone)]
 pub struct SeeingArguments {
-    /// Log on standard error: off, error, warn, info, debug, or by target such as warn,quickstep::spill=debug
-    #[arg(long, value_name = "LEVEL", env = "QUICKSTEP_LOG")]
+    /// Log on standard error: off, error, warn, info, debug, or by target such as warn,quickstep::spill=debug; without
+    /// it $QUICKSTEP_LOG says
+    #[arg(long, value_name = "LEVEL")]
     pub log: Option<String>,
     /// text, or json: one object a line
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]

@@ -11,7 +11,8 @@ use crate::arguments::{LogFormat, SeeingArguments};
 
 /// Subscribes to what was asked for; to nothing, if nothing was.
 pub fn subscribe(arguments: &SeeingArguments) -> Result<(), Failed> {
-    let Some(levels) = arguments.log.as_deref().filter(|levels| !levels.trim().is_empty()) else {
+    let levels = arguments.log.clone().or_else(|| std::env::var("QUICKSTEP_LOG").ok());
+    let Some(levels) = levels.as_deref().filter(|levels| !levels.trim().is_empty()) else {
         return Ok(());
     };
     let filter = EnvFilter::builder().parse(levels).map_err(|error| {

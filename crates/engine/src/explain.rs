@@ -48,9 +48,7 @@ impl Session {
         self.remark_decisions(&mut prepared.plan, relations);
         let (title, plan) = ("query".to_owned(), Arc::new(prepared.plan));
         parts.push(Part { title, plan, run: None, executed: Duration::ZERO });
-        let mut trace = self.explained_trace(parts, prepared.planning);
-        trace.rows = 0;
-        Ok(rendered(&trace, format))
+        Ok(rendered(&self.explained_trace(parts, prepared.planning), format))
     }
 
     fn analyzed(

@@ -140,8 +140,9 @@ impl StatementTrace {
         let mut state = self.state();
         state.rows = rows.unwrap_or_else(|| metrics.get(plan.id).rows);
         if state.parts.len() >= PARTS_MAX {
+            // The first ones stay, and the newest, which may be the query's own.
+            state.parts.pop();
             state.parts_left_out += 1;
-            return;
         }
         let timed = context.settings.analyze;
         let part = part("query", KeptPlan::of(plan), record);
@@ -158,10 +159,7 @@ impl StatementTrace {
 
     /// The plan that ran last was not the query's own.
     pub fn name_part(&self, title: &str) {
-        let mut state = self.state();
-        if state.parts_left_out == 0
-            && let Some(part) = state.parts.last_mut()
-        {
+        if let Some(part) = self.state().parts.last_mut() {
             part.title = title.to_owned();
         }
     }
