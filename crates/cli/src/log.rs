@@ -32,15 +32,13 @@ pub fn subscribe(arguments: &SeeingArguments) -> Result<(), Failed> {
     Ok(())
 }
 
-fn begin(
-    filter: EnvFilter,
-    format: LogFormat,
-    writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
-) {
+fn begin(filter: EnvFilter, format: LogFormat, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) {
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // It fails where there is a subscriber already; there is none in this process.
     let _ = match format {
         LogFormat::Text => tracing::subscriber::set_global_default(subscriber.finish()),
-        LogFormat::Json => tracing::subscriber::set_global_default(subscriber.json().flatten_event(true).finish()),
+        LogFormat::Json => {
+            tracing::subscriber::set_global_default(subscriber.json().flatten_event(true).finish())
+        }
     };
 }

@@ -42,7 +42,9 @@ impl MetricsServer {
             Err(_) => address.to_owned(),
         };
         let refused = |error: io::Error| {
-            eprintln!("quickstep: cannot serve metrics at \"{address}\": {error}; expected a port such as 9187, or address:port");
+            eprintln!(
+                "quickstep: cannot serve metrics at \"{address}\": {error}; expected a port such as 9187, or address:port"
+            );
             Failed::Reported
         };
         let addresses: Vec<SocketAddr> = full.to_socket_addrs().map_err(refused)?.collect();
@@ -167,7 +169,9 @@ fn is_whole(head: &[u8]) -> bool {
 fn respond(head: &[u8], metrics: impl FnOnce() -> Option<String>) -> String {
     if !is_whole(head) {
         return match head.len() >= HEAD_BYTES_MAX {
-            true => response("431 Request Header Fields Too Large", "", "the request's head is too long\n", false),
+            true => {
+                response("431 Request Header Fields Too Large", "", "the request's head is too long\n", false)
+            }
             false => response("400 Bad Request", "", "the request is not whole\n", false),
         };
     }

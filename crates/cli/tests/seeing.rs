@@ -16,7 +16,10 @@ fn quickstep(arguments: &[&str]) -> Command {
 fn log_lines(mut command: Command) -> Vec<Json> {
     let output = command.output().expect("the command runs");
     let text = String::from_utf8(output.stderr).expect("UTF-8");
-    text.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).expect(line)).collect()
+    text.lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).expect(line))
+        .collect()
 }
 
 #[test]
@@ -33,7 +36,10 @@ fn statements_are_logged_by_level_as_json_or_text() {
     assert_eq!(state("SELECT nosuch"), Some("failed".into()));
     assert!(ended.iter().any(|l| l["sqlstate"] == "42703" && l["rows"] == 0));
     let slow = of("quickstep::slow", "slow statement");
-    assert!(slow.iter().any(|l| l["summary"].as_str().is_some_and(|s| s.contains("SELECT 41 + 1"))), "{slow:?}");
+    assert!(
+        slow.iter().any(|l| l["summary"].as_str().is_some_and(|s| s.contains("SELECT 41 + 1"))),
+        "{slow:?}"
+    );
     assert!(slow.iter().all(|l| l["level"] == "WARN"));
     // Only what was asked for; nothing by default; the environment counts.
     assert!(log_lines(quickstep(&["--log", "warn", "--log-format", "json", "-c", "SELECT 1"])).is_empty());
@@ -60,7 +66,11 @@ fn a_database_says_when_it_is_opened_recovered_and_checkpointed() {
         let mut arguments = log.to_vec();
         arguments.extend([place, "-c", script]);
         let output = quickstep(&arguments).output().expect("runs");
-        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let text = std::fs::read_to_string(file).expect("a log");
     let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
@@ -115,7 +125,10 @@ fn metrics_are_served_whatever_else_is_sent() {
     let mut serving = Serving::new();
     let good = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     let answer = serving.ask(good);
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("# TYPE quickstep_workers gauge"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("# TYPE quickstep_workers gauge"),
+        "{answer}"
+    );
     assert!(answer.contains("text/plain; version=0.0.4"));
     for (request, expected) in [
         (&b"GET /other HTTP/1.1\r\n\r\n"[..], "404"),
@@ -127,7 +140,8 @@ fn metrics_are_served_whatever_else_is_sent() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {expected}")), "{expected}: {answer}");
     }
     // Those who say nothing keep nobody else waiting, and are let go.
-    let silent: Vec<TcpStream> = (0..12).map(|_| TcpStream::connect(&serving.address).expect("connects")).collect();
+    let silent: Vec<TcpStream> =
+        (0..12).map(|_| TcpStream::connect(&serving.address).expect("connects")).collect();
     let begun = Instant::now();
     assert!(serving.ask(good).starts_with("HTTP/1.1 200"));
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());

@@ -52,15 +52,23 @@ fn a_finished_query_keeps_its_plan_and_its_work_orders() {
     assert_eq!(history.value(0, 0), Value::text("finished"));
     assert_eq!(history.value(0, 1).as_i64(), Some(groups));
     let [total, planning, execution] = [3, 4, 5].map(|at| history.value(0, at).as_f64().unwrap());
-    assert!(planning > 0.0 && execution > 0.0 && planning + execution <= total * 1.01, "{planning} {execution} {total}");
+    assert!(
+        planning > 0.0 && execution > 0.0 && planning + execution <= total * 1.01,
+        "{planning} {execution} {total}"
+    );
     assert_eq!(history.value(0, 6).as_text(), Some(JOIN));
     // The plan: a scan's rows are the table's, estimates are there, the root's rows are the result's.
-    let rows = |of: &str| number(&session, &format!("SELECT rows FROM quickstep_query_plans WHERE query_id = {id} AND {of}"));
+    let rows = |of: &str| {
+        number(&session, &format!("SELECT rows FROM quickstep_query_plans WHERE query_id = {id} AND {of}"))
+    };
     assert_eq!(rows("parent IS NULL"), groups);
     let orders = "SELECT count(*) FROM orders WHERE o_orderdate < DATE '1995-01-01'";
     assert_eq!(rows("title LIKE 'TableScan orders%'"), number(&session, orders));
     // Work orders: as many as the segments executed, inside the statement, no two at a time on one worker.
-    let counted = number(&session, &format!("SELECT sum(orders)::BIGINT FROM quickstep_work_orders WHERE query_id = {id}"));
+    let counted = number(
+        &session,
+        &format!("SELECT sum(orders)::BIGINT FROM quickstep_work_orders WHERE query_id = {id}"),
+    );
     assert_eq!(Some(counted), history.value(0, 2).as_i64());
     let trace = database.query_traces().into_iter().find(|trace| trace.id == id as u64).expect("is kept");
     let mut ended: BTreeMap<u32, u64> = BTreeMap::new();
@@ -127,7 +135,8 @@ fn failures_cancellations_and_secrets() {
     session.query("SET statement_timeout = 0").unwrap();
     session.query("SET s3_secret_access_keyy = 'hidden'").unwrap_err();
     let all = database.query_traces();
-    let of = |text: &str| all.iter().find(|t| t.text.contains(text)).unwrap_or_else(|| panic!("{text} is kept"));
+    let of =
+        |text: &str| all.iter().find(|t| t.text.contains(text)).unwrap_or_else(|| panic!("{text} is kept"));
     let division = of("1 / ");
     assert_eq!((division.state(), division.failure.as_ref().unwrap().0.as_str()), ("failed", "22012"));
     assert!(!division.parts[0].segments.is_empty(), "what ran of it is kept");
@@ -153,7 +162,9 @@ fn streams_subqueries_and_recursions_have_their_parts() {
     stream.next_batch().expect("goes on");
     drop(stream);
     assert_eq!(database.query_traces().pop().expect("a trace").state(), "cancelled");
-    session.query("SELECT count(*) FROM orders WHERE o_totalprice > (SELECT avg(o_totalprice) FROM orders)").unwrap();
+    session
+        .query("SELECT count(*) FROM orders WHERE o_totalprice > (SELECT avg(o_totalprice) FROM orders)")
+        .unwrap();
     let trace = database.query_traces().pop().expect("a trace");
     let titles: Vec<&str> = trace.parts.iter().map(|part| part.title.as_str()).collect();
     assert_eq!(titles, ["subquery 0", "query"]);
@@ -176,23 +187,32 @@ fn a_query_that_ran_is_explained_in_every_format() {
     let text = lines(&session, &format!("CALL explain_query({id})"));
     assert!(text.contains("HashJoin Inner") && text.contains(" expected (q "), "{text}");
     assert!(text.contains(&format!("query {id} finished after ")), "{text}");
-    let json: Json = serde_json::from_str(&lines(&session, &format!("CALL explain_query({id}, 'json')"))).expect("JSON");
+    let json: Json =
+        serde_json::from_str(&lines(&session, &format!("CALL explain_query({id}, 'json')"))).expect("JSON");
     let mut found = Vec::new();
     walk(&json[0]["plan"], &mut found);
     assert!(found.iter().any(|node| node["operator"] == "TableScan" && node["rows"].as_u64() > Some(0)));
     let filtered = found.iter().filter(|node| node.get("filters").is_some());
     for filter in filtered.flat_map(|node| node["filters"].as_array().unwrap()) {
-        assert!(filter["tested"].as_u64() >= filter["dropped"].as_u64() && filter["from"].is_string(), "{filter}");
+        assert!(
+            filter["tested"].as_u64() >= filter["dropped"].as_u64() && filter["from"].is_string(),
+            "{filter}"
+        );
     }
     let dot = lines(&session, &format!("CALL explain_query({id}, 'dot')"));
     assert!(dot.starts_with("digraph plan {") && dot.contains(" -> "), "{dot}");
     let html = lines(&session, &format!("CALL explain_query({id}, 'html')"));
-    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg") && html.contains("worker 0"), "{html}");
+    assert!(
+        html.starts_with("<!DOCTYPE html>") && html.contains("<svg") && html.contains("worker 0"),
+        "{html}"
+    );
     // The statement's own formats have the same keys.
-    let explained: Json = serde_json::from_str(&lines(&session, &format!("EXPLAIN (ANALYZE, FORMAT json) {JOIN}"))).unwrap();
+    let explained: Json =
+        serde_json::from_str(&lines(&session, &format!("EXPLAIN (ANALYZE, FORMAT json) {JOIN}"))).unwrap();
     let keys = |json: &Json| json[0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&explained), keys(&json));
-    let planned: Json = serde_json::from_str(&lines(&session, &format!("EXPLAIN (FORMAT json) {JOIN}"))).unwrap();
+    let planned: Json =
+        serde_json::from_str(&lines(&session, &format!("EXPLAIN (FORMAT json) {JOIN}"))).unwrap();
     assert!(planned[0]["plan"]["rows"].is_null() && planned[0]["plan"]["estimated_rows"].is_number());
     for (format, beginning) in [("dot", "digraph"), ("html", "<!DOCTYPE html>"), ("graphviz", "digraph")] {
         for analyze in ["", "ANALYZE, "] {
@@ -201,7 +221,10 @@ fn a_query_that_ran_is_explained_in_every_format() {
         }
     }
     let error = session.query("EXPLAIN (FORMAT yaml) SELECT 1").unwrap_err();
-    assert_eq!((error.state(), error.hint()), (SqlState::InvalidParameterValue, Some("expected text, json, dot or html")));
+    assert_eq!(
+        (error.state(), error.hint()),
+        (SqlState::InvalidParameterValue, Some("expected text, json, dot or html"))
+    );
 }
 
 fn walk<'a>(node: &'a Json, found: &mut Vec<&'a Json>) {
@@ -221,7 +244,8 @@ fn a_timeline_is_written_as_perfetto_reads_it() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
     session.query(&format!("CALL write_trace(0, '{}')", path("trace.json"))).unwrap();
-    let file: Json = serde_json::from_str(&std::fs::read_to_string(path("trace.json")).unwrap()).expect("JSON");
+    let file: Json =
+        serde_json::from_str(&std::fs::read_to_string(path("trace.json")).unwrap()).expect("JSON");
     let events = file["traceEvents"].as_array().expect("a list");
     let complete: Vec<&Json> = events.iter().filter(|event| event["ph"] == "X").collect();
     assert_eq!(complete.iter().filter(|event| event["cat"] == "work order").count(), orders);
@@ -239,7 +263,12 @@ fn a_timeline_is_written_as_perfetto_reads_it() {
     }
     let error = session.query("CALL write_trace(0, '/nosuch/folder/x.json')").unwrap_err();
     assert_eq!(error.state(), SqlState::IoError);
-    for wrong in ["CALL write_trace(0)", "CALL write_trace('x', 'y')", "CALL explain_query(0, 'yaml')", "CALL compare_queries(1)"] {
+    for wrong in [
+        "CALL write_trace(0)",
+        "CALL write_trace('x', 'y')",
+        "CALL explain_query(0, 'yaml')",
+        "CALL compare_queries(1)",
+    ] {
         let error = session.query(wrong).unwrap_err();
         assert_eq!(error.state(), SqlState::InvalidParameterValue, "{wrong}");
         assert!(error.hint().is_some_and(|hint| hint.starts_with("write CALL ")), "{wrong}: {error}");
@@ -258,7 +287,8 @@ fn two_runs_are_compared() {
     session.query("SET runtime_filters = off").unwrap();
     session.query(JOIN).unwrap();
     let result = session.query("CALL compare_queries(-1, 0)").unwrap();
-    let rows: Vec<Vec<Value>> = (0..result.rows()).map(|r| (0..5).map(|c| result.value(r, c)).collect()).collect();
+    let rows: Vec<Vec<Value>> =
+        (0..result.rows()).map(|r| (0..5).map(|c| result.value(r, c)).collect()).collect();
     let of = |aspect: &str| rows.iter().filter(|row| row[0].as_text() == Some(aspect)).collect::<Vec<_>>();
     let setting = of("setting");
     assert_eq!(setting.len(), 1, "{setting:?}");
@@ -281,7 +311,9 @@ fn slow_queries_are_kept_apart() {
     for _ in 0..400 {
         session.query("SELECT count(*) FROM nation").unwrap();
     }
-    let kept = session.query("SELECT query, summary FROM quickstep_slow_queries WHERE query LIKE 'SELECT%'").unwrap();
+    let kept = session
+        .query("SELECT query, summary FROM quickstep_slow_queries WHERE query LIKE 'SELECT%'")
+        .unwrap();
     assert_eq!(kept.rows(), 1);
     assert_eq!(kept.value(0, 0).as_text(), Some(JOIN));
     assert!(kept.value(0, 1).as_text().unwrap().contains("most in \""));
@@ -308,12 +340,16 @@ fn metrics_count_what_happened() {
         } else if !line.starts_with('#') {
             let (name, value) = line.rsplit_once(' ').expect("name and value");
             let base = name.split('{').next().unwrap();
-            let base = ["_bucket", "_sum", "_count"].iter().find_map(|s| base.strip_suffix(s)).unwrap_or(base);
+            let base =
+                ["_bucket", "_sum", "_count"].iter().find_map(|s| base.strip_suffix(s)).unwrap_or(base);
             assert!(known.contains(base), "{line}");
             assert!(value.parse::<f64>().is_ok() || value == "+Inf", "{line}");
         }
     }
-    assert!(known.contains("quickstep_memory_used_bytes") && known.contains("quickstep_statement_duration_seconds"));
+    assert!(
+        known.contains("quickstep_memory_used_bytes")
+            && known.contains("quickstep_statement_duration_seconds")
+    );
     assert!(text.contains("quickstep_statements_total{state=\"failed\"} 1\n"), "{text}");
 }
 
@@ -324,8 +360,9 @@ fn options_of_any_kind_are_answered() {
     let session = database.session();
     let mut random = Random::new(20_261_122);
     let words = [
-        "ANALYZE", "FORMAT", "TIMING", "VERBOSE", "text", "json", "dot", "html", "graphviz", "true", "off", "0", "'html'", "'", "(",
-        ")", ",", ",", "=", "NULL", "1e9", "-- ", "\u{e4}", "EXPLAIN", "SELECT", "yaml",
+        "ANALYZE", "FORMAT", "TIMING", "VERBOSE", "text", "json", "dot", "html", "graphviz", "true", "off",
+        "0", "'html'", "'", "(", ")", ",", ",", "=", "NULL", "1e9", "-- ", "\u{e4}", "EXPLAIN", "SELECT",
+        "yaml",
     ];
     let statements = [
         "SELECT 1",

@@ -179,14 +179,8 @@ impl Session {
         let settings = self.settings();
         let execution = settings.execution(analyze || settings.trace == TraceLevel::Full);
         drop(settings);
-        let mut context = QueryContext::new(
-            execution,
-            shared.budget.clone(),
-            shared.pool.clone(),
-            tables,
-            insert,
-            plan,
-        );
+        let mut context =
+            QueryContext::new(execution, shared.budget.clone(), shared.pool.clone(), tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.cancel = self.cancel_token();
         context.temporary = Some(self.database.temporary_files());

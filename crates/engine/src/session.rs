@@ -512,7 +512,9 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::DropSequence { .. } => "DROP SEQUENCE",
         // It only looks.
-        Statement::Call { procedure, .. } if procedure == "advise" || traces::is_look(procedure) => return None,
+        Statement::Call { procedure, .. } if procedure == "advise" || traces::is_look(procedure) => {
+            return None;
+        }
         Statement::Call { procedure, .. } if !query_control::is_control(procedure) => "CALL",
         _ => return None,
     })

@@ -384,8 +384,7 @@ impl Settings {
             "late_fetch" => self.late_fetch = switch()?,
             "record_workload" => self.record_workload = switch()?,
             "trace" => {
-                self.trace =
-                    TraceLevel::named(text).ok_or_else(|| invalid(name, text, "off, on or full"))?;
+                self.trace = TraceLevel::named(text).ok_or_else(|| invalid(name, text, "off, on or full"))?;
             }
             "slow_query_threshold" => self.slow_query_threshold = parse_timeout(name, text)?,
             "operator_memory" => {

@@ -79,12 +79,14 @@ pub fn compare(first: &QueryTrace, second: &QueryTrace) -> Comparison {
             (Some(only), None) => {
                 replanned = true;
                 out.push(one_sided("plan", &only.title, true));
-                contributors.push(Contributor { only: true, ..Contributor::plain(&*only.title, only.wall, 0) });
+                contributors
+                    .push(Contributor { only: true, ..Contributor::plain(&*only.title, only.wall, 0) });
             }
             (None, Some(only)) => {
                 replanned = true;
                 out.push(one_sided("plan", &only.title, false));
-                contributors.push(Contributor { only: true, ..Contributor::plain(&*only.title, 0, only.wall) });
+                contributors
+                    .push(Contributor { only: true, ..Contributor::plain(&*only.title, 0, only.wall) });
             }
             (None, None) => {}
         }
@@ -202,10 +204,8 @@ fn times(first: &QueryTrace, second: &QueryTrace) -> Vec<Contributor> {
 fn parts(a: &PartTrace, b: &PartTrace, out: &mut Vec<Difference>, found: &mut Vec<Contributor>) -> bool {
     let (ours, theirs) = (a.nodes(), b.nodes());
     let title = |node: &NodeTrace| node.told.title.clone();
-    let pairs = aligned(
-        &ours.iter().map(title).collect::<Vec<_>>(),
-        &theirs.iter().map(title).collect::<Vec<_>>(),
-    );
+    let pairs =
+        aligned(&ours.iter().map(title).collect::<Vec<_>>(), &theirs.iter().map(title).collect::<Vec<_>>());
     let timed = a.timed && b.timed;
     let mut replanned = false;
     for pair in &pairs {
@@ -217,7 +217,8 @@ fn parts(a: &PartTrace, b: &PartTrace, out: &mut Vec<Difference>, found: &mut Ve
                 let only = if in_first { &ours[x] } else { &theirs[x] };
                 out.push(one_sided("plan", &only.told.title, in_first));
                 if timed {
-                    let (first, second) = if in_first { (only.nanoseconds(), 0) } else { (0, only.nanoseconds()) };
+                    let (first, second) =
+                        if in_first { (only.nanoseconds(), 0) } else { (0, only.nanoseconds()) };
                     let what = only.told.title.clone();
                     found.push(Contributor { only: true, ..Contributor::plain(what, first, second) });
                 }
@@ -249,13 +250,7 @@ fn parts(a: &PartTrace, b: &PartTrace, out: &mut Vec<Difference>, found: &mut Ve
     replanned
 }
 
-fn node(
-    a: &NodeTrace,
-    b: &NodeTrace,
-    timed: bool,
-    out: &mut Vec<Difference>,
-    found: &mut Vec<Contributor>,
-) {
+fn node(a: &NodeTrace, b: &NodeTrace, timed: bool, out: &mut Vec<Difference>, found: &mut Vec<Contributor>) {
     let item = &a.told.title;
     let estimated = |node: &NodeTrace| node.told.estimated_rows.max(0.0).round() as u64;
     let figures = |aspect, first: u64, second: u64| Difference {
@@ -377,7 +372,11 @@ mod tests {
         let comparison = compare(&trace(1, 100), &trace(2, 100));
         let changed: Vec<_> = comparison.differences.iter().filter(|d| d.change.is_some()).collect();
         assert_eq!(changed.len(), 1, "{changed:?}");
-        assert!(comparison.conclusion.starts_with("both took about the same time"), "{}", comparison.conclusion);
+        assert!(
+            comparison.conclusion.starts_with("both took about the same time"),
+            "{}",
+            comparison.conclusion
+        );
     }
 
     #[test]

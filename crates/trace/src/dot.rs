@@ -62,7 +62,8 @@ fn graph(part: &PartTrace, number: usize, out: &mut String) {
 fn label(node: &NodeTrace) -> String {
     let mut lines = folded(&node.told.title);
     match &node.did {
-        None => lines.push(format!("{} rows expected", explain::grouped(node.told.estimated_rows.max(0.0) as u64))),
+        None => lines
+            .push(format!("{} rows expected", explain::grouped(node.told.estimated_rows.max(0.0) as u64))),
         Some(did) => {
             let error = node.q_error().map_or(String::new(), |error| format!(" (q {error:.2})"));
             lines.push(format!("{} rows{error}", explain::grouped(did.rows)));

@@ -70,7 +70,11 @@ pub fn html(trace: &QueryTrace) -> String {
         first += part.segments.len();
     }
     if trace.parts_left_out > 0 {
-        let _ = writeln!(out, "<p class=\"notes\">{} more plans ran.</p>", explain::grouped(trace.parts_left_out));
+        let _ = writeln!(
+            out,
+            "<p class=\"notes\">{} more plans ran.</p>",
+            explain::grouped(trace.parts_left_out)
+        );
     }
     settings(trace, &mut out);
     out.push_str("</main>\n</body>\n</html>\n");
@@ -127,7 +131,8 @@ fn plan(part: &PartTrace, several: bool, out: &mut String) {
     };
     let ran = part.metrics.is_some();
     let _ = writeln!(out, "<h2>{title}</h2>\n<div class=\"scroll\"><table>\n<tr><th>operator</th>");
-    let columns: &[&str] = if ran { &["expected", "rows", "q-error", "work orders"] } else { &["rows expected"] };
+    let columns: &[&str] =
+        if ran { &["expected", "rows", "q-error", "work orders"] } else { &["rows expected"] };
     for column in columns {
         let _ = write!(out, "<th class=\"n\">{column}</th>");
     }
@@ -263,7 +268,9 @@ mod tests {
                     assert_eq!(last, name);
                 }
                 (false, true) => {}
-                (false, false) => open.push(ALL.iter().find(|n| **n == name).unwrap_or_else(|| panic!("<{tag}>"))),
+                (false, false) => {
+                    open.push(ALL.iter().find(|n| **n == name).unwrap_or_else(|| panic!("<{tag}>")))
+                }
             }
         }
         assert!(open.is_empty(), "{open:?}");
@@ -274,8 +281,9 @@ mod tests {
     }
 
     const ALL: [&str; 28] = [
-        "html", "head", "title", "body", "main", "h1", "h2", "pre", "div", "span", "b", "i", "table", "tr", "th", "td",
-        "ul", "li", "details", "summary", "svg", "text", "rect", "line", "footer", "p", "style", "code",
+        "html", "head", "title", "body", "main", "h1", "h2", "pre", "div", "span", "b", "i", "table", "tr",
+        "th", "td", "ul", "li", "details", "summary", "svg", "text", "rect", "line", "footer", "p", "style",
+        "code",
     ];
 
     #[test]

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::QueryTrace;
 
 /// Seconds: bounds of the histogram of statements' times.
-const BOUNDS: [f64; 14] = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0];
+const BOUNDS: [f64; 14] =
+    [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0];
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +77,11 @@ pub fn exposition(families: &[Family]) -> String {
         for sample in &family.samples {
             let _ = write!(out, "{}{}", family.name, sample.suffix);
             if !sample.labels.is_empty() {
-                let labels: Vec<String> =
-                    sample.labels.iter().map(|(name, value)| format!("{name}=\"{}\"", label(value))).collect();
+                let labels: Vec<String> = sample
+                    .labels
+                    .iter()
+                    .map(|(name, value)| format!("{name}=\"{}\"", label(value)))
+                    .collect();
                 let _ = write!(out, "{{{}}}", labels.join(","));
             }
             let _ = writeln!(out, " {}", value(sample.value));
@@ -139,8 +143,7 @@ impl Counters {
     pub fn families(&self) -> Vec<Family> {
         let count = |counter: &AtomicU64| counter.load(Relaxed) as f64;
         let seconds = |counter: &AtomicU64| counter.load(Relaxed) as f64 / 1e9;
-        let states =
-            [("finished", &self.finished), ("failed", &self.failed), ("cancelled", &self.cancelled)];
+        let states = [("finished", &self.finished), ("failed", &self.failed), ("cancelled", &self.cancelled)];
         vec![
             Family::labelled(
                 "quickstep_statements_total",
@@ -249,7 +252,8 @@ mod tests {
 
     #[test]
     fn labels_and_values_are_written_by_the_format() {
-        let family = Family::labelled("a_b", Kind::Gauge, "one\ntwo \\", "q", [("x\"y\\z\n".into(), f64::INFINITY)]);
+        let family =
+            Family::labelled("a_b", Kind::Gauge, "one\ntwo \\", "q", [("x\"y\\z\n".into(), f64::INFINITY)]);
         assert_eq!(
             exposition(&[family]),
             "# HELP a_b one\\ntwo \\\\\n# TYPE a_b gauge\na_b{q=\"x\\\"y\\\\z\\n\"} +Inf\n"

@@ -113,7 +113,8 @@ impl KeptPlan {
                     let mut expressions = 0;
                     node.expressions().into_iter().for_each(|e| e.visit(&mut |_| expressions += 1));
                     let outputs = node.output.len() * 96;
-                    bytes += size_of::<PhysicalPlan>() + 256 + outputs + expressions * size_of::<plan::Expr>();
+                    bytes +=
+                        size_of::<PhysicalPlan>() + 256 + outputs + expressions * size_of::<plan::Expr>();
                     open.extend(node.children());
                 }
                 bytes as u64
@@ -212,8 +213,8 @@ impl PartTrace {
     fn bytes(&self) -> u64 {
         let names: usize = self.segments.iter().map(|segment| segment.name.len()).sum();
         let own = size_of::<PartTrace>() + self.title.len() + names;
-        let lists =
-            self.segments.capacity() * size_of::<SegmentTrace>() + self.orders.capacity() * size_of::<OrderRecord>();
+        let lists = self.segments.capacity() * size_of::<SegmentTrace>()
+            + self.orders.capacity() * size_of::<OrderRecord>();
         // Counters and notes of the nodes, which are not seen from here, are as large as small plans.
         (own + lists) as u64 + 2 * self.plan.bytes()
     }
@@ -280,7 +281,8 @@ pub(crate) mod tests {
 
     /// A scan of a million rows under an aggregation, on two workers.
     pub(crate) fn trace(id: u64, orders: usize) -> QueryTrace {
-        let column = OutputColumn { name: "a <b> & \"c\"".into(), ty: Type::BigInt, nullable: true, bounds: None };
+        let column =
+            OutputColumn { name: "a <b> & \"c\"".into(), ty: Type::BigInt, nullable: true, bounds: None };
         let scan = PhysicalNode::Series {
             series: plan::Series { first: 0, step: 1, rows: 1_000_000, ty: Type::BigInt },
             columns: vec![0],

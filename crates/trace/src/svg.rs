@@ -16,7 +16,8 @@ const TICKS: usize = 8;
 
 /// Colours that are told apart by most eyes (Okabe and Ito's, and lighter ones of them).
 pub(crate) const COLOURS: [&str; 10] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f7f7f", "#b5a800", "#5d4a9c", "#8cc3a5",
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f7f7f", "#b5a800", "#5d4a9c",
+    "#8cc3a5",
 ];
 
 /// The number of a segment among all of the query's, whose colour it has.
@@ -201,7 +202,10 @@ mod tests {
             assert_eq!(drawn.iter().map(|d| d.orders).sum::<u64>(), orders as u64);
             assert!(drawn.len() <= 4_000, "{} boxes of {orders} orders", drawn.len());
             let svg = timeline(&trace);
-            assert_eq!(svg.matches("<rect").count(), svg.matches("</rect>").count() + svg.matches("idle").count());
+            assert_eq!(
+                svg.matches("<rect").count(),
+                svg.matches("</rect>").count() + svg.matches("idle").count()
+            );
         }
         assert_eq!(timeline(&trace(1, 0)), "");
     }

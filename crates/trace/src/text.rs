@@ -100,9 +100,14 @@ mod tests {
     #[test]
     fn a_trace_reads_like_explain_analyze() {
         let text = explain_text(&trace(1, 10));
-        assert!(text.starts_with("Aggregate by [] []\n  » 1 rows, 100 expected (q 100.00); 1.000 ms; 10 work orders"));
+        assert!(text.starts_with(
+            "Aggregate by [] []\n  » 1 rows, 100 expected (q 100.00); 1.000 ms; 10 work orders"
+        ));
         assert!(text.contains("  · filter 3: tested 100, dropped 40 (40.0 %)\n"), "{text}");
-        assert!(text.ends_with("q-error of 2 operators: median 1.00, worst 100.00 at Aggregate by [] []\n"), "{text}");
+        assert!(
+            text.ends_with("q-error of 2 operators: median 1.00, worst 100.00 at Aggregate by [] []\n"),
+            "{text}"
+        );
     }
 
     #[test]

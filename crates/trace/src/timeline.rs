@@ -38,7 +38,8 @@ pub fn timeline(trace: &QueryTrace) -> String {
             microseconds(to.saturating_sub(from))
         )
     };
-    let total = (trace.total.as_nanos() as u64).max(trace.parts.iter().map(|p| p.begun + p.wall).max().unwrap_or(0));
+    let total =
+        (trace.total.as_nanos() as u64).max(trace.parts.iter().map(|p| p.begun + p.wall).max().unwrap_or(0));
     let about = format!(
         "\"text\": {}, \"state\": {}, \"rows\": {}, \"planning_ms\": {:.3}, \"memory_peak_bytes\": {}",
         quoted(&trace.text),
@@ -168,7 +169,10 @@ mod tests {
             ("thread_name", "thread_title"),
         ] {
             assert!(good.contains(from), "{from}: {good}");
-            assert!(!faults(&good.replacen(from, to, if from.contains("tid") { 1 } else { 99 })).is_empty(), "{from}");
+            assert!(
+                !faults(&good.replacen(from, to, if from.contains("tid") { 1 } else { 99 })).is_empty(),
+                "{from}"
+            );
         }
         assert_eq!(microseconds(1_234_567), "1234.567");
     }

@@ -22,7 +22,10 @@ const MEANINGS: [(&str, &str); 21] = [
     ("quickstep_pool", "What the pool of blocks holds and has read, evicted and written so far."),
     ("quickstep_queries", "The queries that run or wait: state, priority, time, memory, progress."),
     ("quickstep_query_history", "The queries that have ended: times, rows, memory, worth of the estimates."),
-    ("quickstep_query_plans", "The operators of the queries that have ended, with estimates and what they did."),
+    (
+        "quickstep_query_plans",
+        "The operators of the queries that have ended, with estimates and what they did.",
+    ),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_schemas", "The schemas."),
     ("quickstep_settings", "The settings, with their values and meanings."),

@@ -24,7 +24,11 @@ pub(crate) fn families(database: &Database) -> Vec<Family> {
     ));
     let workers = shared.scheduler.worker_statuses();
     let working = workers.iter().filter(|worker| worker.order.is_some()).count();
-    families.push(gauge("quickstep_workers", "Workers that there may be.", shared.scheduler.workers() as f64));
+    families.push(gauge(
+        "quickstep_workers",
+        "Workers that there may be.",
+        shared.scheduler.workers() as f64,
+    ));
     families.push(gauge("quickstep_workers_busy", "Workers inside a work order.", working as f64));
     families.push(Family::labelled(
         "quickstep_worker_busy_seconds_total",

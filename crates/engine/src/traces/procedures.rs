@@ -79,7 +79,10 @@ impl Session {
         let found = match u64::try_from(id) {
             Ok(id) if id > 0 => history.get(id),
             _ => {
-                let own = history.all().into_iter().filter(|trace| trace.session == self.number && !trace.parts.is_empty());
+                let own = history
+                    .all()
+                    .into_iter()
+                    .filter(|trace| trace.session == self.number && !trace.parts.is_empty());
                 let ago = usize::try_from(id.unsigned_abs()).unwrap_or(usize::MAX);
                 own.rev().nth(ago)
             }
