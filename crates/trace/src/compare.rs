@@ -383,6 +383,7 @@ mod tests {
     fn the_operator_that_took_longer_is_named() {
         let (first, mut second) = (trace(1, 100), trace(2, 100));
         second.total += Duration::from_millis(70);
+        second.parts[0].wall += 70_000_000;
         let metrics = second.parts[0].metrics.clone().unwrap();
         second.parts[0].metrics = Some(Arc::new(move |id| {
             let mut did = metrics(id);
@@ -406,6 +407,7 @@ mod tests {
         first.parts[0].timed = false;
         second.parts[0].segments[1].busy += 90_000_000;
         second.total += Duration::from_millis(80);
+        second.parts[0].wall += 80_000_000;
         assert!(compare(&first, &second).conclusion.contains("is merge (+90.000 ms"));
         assert!(compare(&second, &first).conclusion.contains("faster"));
     }
