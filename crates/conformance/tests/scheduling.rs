@@ -372,7 +372,7 @@ fn a_paused_query_gives_back_what_can_be_in_files() {
                 let begun = Instant::now();
                 while begun.elapsed() < Duration::from_secs(20) && !runner.is_finished() {
                     let Some(id) = number(&other, ids) else { continue };
-                    if held(&other, id) < 20 << 20 || other.query(&format!("PAUSE QUERY {id}")).is_err() {
+                    if held(&other, id) < 8 << 20 || other.query(&format!("PAUSE QUERY {id}")).is_err() {
                         continue;
                     }
                     let before = held(&other, id);

@@ -119,7 +119,7 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 8] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 9] = [
     ("workers", "threads that execute work orders"),
     (
         "worker_affinity",

@@ -97,6 +97,13 @@ impl Partitions {
     pub fn stream(&self, partition: usize) -> MutexGuard<'_, SpillStream> {
         self.streams[partition].lock().unwrap_or_else(PoisonError::into_inner)
     }
+    /// Writes the pieces that are not full yet: of a query that is held they would be most of what it keeps.
+    pub fn settle(&self, query: &QueryContext) -> Result<()> {
+        if !query.is_held() {
+            return Ok(());
+        }
+        (0..self.streams.len()).try_for_each(|partition| self.stream(partition).flush())
+    }
     /// Appends each row to the partition of its hash.
     pub fn push(&self, batch: &Batch, hashes: &[u64]) -> Result<()> {
         let mut rows: Vec<Vec<u32>> = vec![vec![]; FANOUT];

@@ -48,7 +48,7 @@ def test_the_plan_is_told_as_a_tree(con):
         assert all(0 <= part.fraction <= 1 for part in tree)
     last = told[-1].operators
     names = " ".join(part.name for part in last)
-    assert "scan" in names.lower() and "join" in names.lower(), names
+    assert "scan" in names.lower() and "nested loop" in names.lower(), names
     assert {"running", "finished"} <= {part.state for part in last}
     # It fills up: what was done stays done.
     first = {(p.name, p.depth): p.rows for p in told[0].operators}

@@ -89,7 +89,7 @@ impl HashJoin {
             let columns = batch.columns.into_iter().chain(batch.keys).collect();
             self.push_build(&Batch::new(columns, rows), keys, &spilled.sides.build)?;
         }
-        Ok(())
+        spilled.sides.build.settle(work.query)
     }
     fn push_build(&self, batch: &Batch, keys: usize, to: &Partitions) -> Result<()> {
         let mut hashes = Vec::new();

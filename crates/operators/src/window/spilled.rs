@@ -76,7 +76,7 @@ impl Window {
             batch.columns.push(Vector::from_i64(Type::BigInt, vec![tag as i64; batch.rows]));
             self.divide(&batch, &spilled.streams)?;
         }
-        Ok(())
+        spilled.streams.settle(work.query)
     }
     fn divide(&self, batch: &Batch, to: &Partitions) -> Result<()> {
         let keys: Vec<Vector> = self.key_program.evaluate(batch)?.into_iter().take(self.parts).collect();
