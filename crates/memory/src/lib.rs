@@ -15,6 +15,7 @@ mod counting;
 mod keeping;
 mod machine;
 mod slots;
+mod topology;
 
 pub use arena::{AllocationError, Arena};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
@@ -25,3 +26,4 @@ pub use counting::{
 };
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
 pub use slots::{FrozenSlots, SlotRange};
+pub use topology::{Node, Topology};
