@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use files::packed::Packing;
 use plan::Statement;
 use plan::statement::ObjectName;
 use sync::CancelToken;
@@ -446,6 +447,19 @@ impl Session {
                 })?;
                 self.database.shared.pool.set_replacement(policy);
             }
+            "file_compression" => {
+                let name = value.map_or("fast", str::trim);
+                let packing = Packing::from_name(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"file_compression\": \"{name}\""),
+                    )
+                    .with_hint("expected none, fast or small")
+                })?;
+                if let Some(store) = &self.database.shared.store {
+                    store.set_packing(packing);
+                }
+            }
             "simd" => {
                 let level = match value.map(str::trim) {
                     None | Some("auto") => None,
@@ -548,6 +562,10 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
         "replacement" => Some(database.shared.pool.replacement().name()),
         "trace_memory" => Some(database.shared.seen.history.bytes_max().to_string()),
+        "file_compression" => {
+            let store = database.shared.store.as_ref();
+            Some(store.map_or_else(Packing::default, |store| store.packing()).name().to_owned())
+        }
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),
     }

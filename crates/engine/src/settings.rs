@@ -119,7 +119,7 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 9] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 10] = [
     ("workers", "threads that execute work orders"),
     (
         "worker_affinity",
@@ -127,6 +127,10 @@ pub const DATABASE_SETTINGS: [(&str, &str); 9] = [
     ),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
+    (
+        "file_compression",
+        "none, fast or small: how tight the block files are packed that a database on disk writes from now on",
+    ),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
     (
         "policy",
