@@ -354,6 +354,22 @@ impl Entry {
     }
 }
 
+/// Bytes of metadata at the beginning of a block, and where its extents begin, rising. Of bytes that are no block, what
+/// can be read.
+pub fn extent_offsets(bytes: &[u8]) -> (usize, Vec<usize>) {
+    let Ok(header) = Header::read(bytes) else { return (0, Vec::new()) };
+    let columns = header.columns as usize;
+    let behind = |at: usize| bytes.get(HEADER_BYTES + at..).unwrap_or(&[]);
+    let entries = behind(0).chunks_exact(ENTRY_BYTES).take(columns).filter_map(Entry::read);
+    let sections = behind(columns.saturating_mul(ENTRY_BYTES)).chunks_exact(SECTION_BYTES);
+    let sections = sections.take(header.sections as usize).filter_map(Section::read).map(|s| s.extent);
+    let extents = entries.flat_map(|entry| entry.extents).chain(sections).filter(|extent| extent.length > 0);
+    let mut offsets: Vec<usize> = extents.map(|extent| extent.offset as usize).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    (header.metadata_bytes as usize, offsets)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,6 +45,7 @@ pub use check::{DamagedExtent, damaged_extents};
 pub use coding::{CodeSlice, Codes, Coding, LayoutKind, PlainSlice};
 pub use encode::{EncodedBlock, encode, estimate_row_bytes, sort_parts};
 pub use index::{EncodedIndices, ZoneAggregate};
+pub use layout::extent_offsets;
 pub use options::{EncodeOptions, IndexKind, IndexSpecification};
 pub use predicate::PreparedPredicate;
 pub use residency::{Loaded, Metadata, Piece, Pinned, Portion, Source};

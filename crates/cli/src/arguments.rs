@@ -31,9 +31,35 @@ pub struct Arguments {
     #[arg(long)]
     pub no_startup: bool,
     #[command(flatten)]
+    pub seeing: SeeingArguments,
+    #[command(flatten)]
     pub engine: EngineArguments,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// What the process says of itself to others than its user.
+#[derive(Args, Clone)]
+pub struct SeeingArguments {
+    /// Log on standard error: off, error, warn, info, debug, or by target such as warn,quickstep::spill=debug; without
+    /// it $QUICKSTEP_LOG says
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<String>,
+    /// text, or json: one object a line
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// Log into this file, behind what is in it, instead of standard error
+    #[arg(long, value_name = "FILE")]
+    pub log_file: Option<String>,
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics: a port of this machine, or address:port
+    #[arg(long, value_name = "ADDRESS", alias = "metrics-port")]
+    pub metrics: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Args, Clone, Default)]

@@ -7,6 +7,8 @@
 mod arguments;
 mod benchmark;
 mod benchmark_queries;
+mod log;
+mod metrics_server;
 mod output;
 mod shell;
 
@@ -74,6 +76,7 @@ impl From<Error> for Failed {
 const SAME_INTERRUPT: std::time::Duration = std::time::Duration::from_millis(50);
 
 fn run(arguments: &Arguments) -> Result<(), Failed> {
+    log::subscribe(&arguments.seeing)?;
     let options = arguments.engine.options()?;
     let database = match arguments.database.as_deref() {
         None | Some("" | ":memory:") => Database::in_memory(options)?,
@@ -82,6 +85,10 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
             tell(&report);
             database
         }
+    };
+    let _metrics = match &arguments.seeing.metrics {
+        Some(address) => Some(metrics_server::MetricsServer::start(address, &database)?),
+        None => None,
     };
     let session = database.session();
     let cancel = session.cancel_token();

@@ -28,6 +28,9 @@ impl Session {
         if let Some(done) = self.call_about_secrets(&procedure, arguments) {
             return done;
         }
+        if let Some(done) = self.call_trace(&procedure, arguments) {
+            return done;
+        }
         if let Some(done) = self.call_query_control(&procedure, arguments) {
             return done;
         }

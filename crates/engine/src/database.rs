@@ -39,6 +39,8 @@ pub struct Database {
 pub(crate) struct Shared {
     pub definitions: crate::definitions::Definitions,
     pub workload: crate::workload::Workload,
+    /// Traces and counts of statements that have ended.
+    pub seen: Arc<crate::traces::Seen>,
     pub catalog: Catalog,
     pub pool: Pool,
     pub budget: Budget,
@@ -60,7 +62,7 @@ impl Drop for Shared {
         self.background.end();
         // What this does not write is in the log.
         if let Some(store) = self.store.as_ref().filter(|store| !store.is_read_only()) {
-            let _ = store.checkpoint();
+            let _ = crate::upkeep::checkpoint(store);
         }
     }
 }
@@ -92,6 +94,7 @@ impl Database {
         let shared = Shared {
             definitions: Default::default(),
             workload: Default::default(),
+            seen: Default::default(),
             catalog,
             pool,
             budget,
@@ -145,6 +148,7 @@ impl Database {
     ) -> Result<(Database, OpenReport)> {
         let pool = Self::pool(&options);
         let opened = Store::open(files, &pool, options.access())?;
+        crate::traces::log_opened(&opened.store.describe(), &opened.report);
         let temporary = temporary(!opened.store.is_read_only())?;
         let database = Self::with(options, pool, opened.catalog, Some(opened.store), temporary)?;
         database.keep_up()?;

@@ -68,7 +68,7 @@ impl Session {
         let count = OutputColumn { name: "rows".into(), ty: Type::BigInt, nullable: false, bounds: None };
         let mut plan = PhysicalPlan::new(node, vec![count], estimated_rows);
         plan.number();
-        self.run_plan(&plan, relations, &prepared.shared, Some(target.clone()), false)?;
+        self.run_plan(&Arc::new(plan), relations, &prepared.shared, Some(target.clone()), false)?;
         let mut blocks = target.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *blocks))
     }

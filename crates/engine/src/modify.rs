@@ -37,7 +37,8 @@ impl Session {
         crate::wide::refuse_wide(&known, "change the rows of")?;
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
-        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
+        let plan = Arc::new(prepared.plan);
+        let run = self.run_plan(&plan, relations, &prepared.shared, None, false)?;
         let batches = conform(run.result.batches, &schema)?;
         let returned = schema.len() - returning.unwrap_or(0);
         let deletes = kind == ModificationKind::Merge;

@@ -32,8 +32,8 @@ impl Session {
             let mut optimized = |plan, output: &[plan::ColumnId]| {
                 optimizer::optimize_plan(plan, &mut query.columns, output, &statistics, &settings)
             };
-            let base = optimized(recursion.base, &recursion.base_columns)?;
-            let step = optimized(recursion.step, &recursion.step_columns)?;
+            let base = Arc::new(optimized(recursion.base, &recursion.base_columns)?);
+            let step = Arc::new(optimized(recursion.step, &recursion.step_columns)?);
             planning += started.elapsed();
             let fields = recursion.base_columns.iter().map(|id| {
                 let column = query.columns.get(*id);
@@ -41,6 +41,7 @@ impl Session {
             });
             let schema = Schema::new(fields.collect());
             shared.resize(recursion.result + 1, SharedRows::default());
+            let title = |part: &str| format!("recursive query {}, {part}", recursion.name);
             let started = Instant::now();
             let (mut base_run, mut step_run) = (None, None);
             if purpose != Purpose::Explain {
@@ -50,6 +51,7 @@ impl Session {
                 let run = self.run_plan(&base, relations, shared, None, analyze)?;
                 let mut new = conform(run.result.batches.clone(), &schema)?;
                 base_run = Some(run);
+                crate::statement::name_part(&title("first rows"));
                 loop {
                     self.go_on()?;
                     if recursion.distinct {
@@ -63,13 +65,13 @@ impl Session {
                     let run = self.run_plan(&step, relations, shared, None, analyze)?;
                     new = conform(run.result.batches.clone(), &schema)?;
                     step_run = Some(run);
+                    crate::statement::name_part(&title("repeated"));
                 }
                 shared[recursion.working] = SharedRows::default();
                 shared[recursion.result] = Arc::new(all);
             }
             if purpose != Purpose::Run {
                 let executed = started.elapsed();
-                let title = |part: &str| format!("recursive query {}, {part}", recursion.name);
                 parts.push(Part { title: title("first rows"), plan: base, run: base_run, executed });
                 let executed = Duration::ZERO;
                 parts.push(Part { title: title("repeated, last time"), plan: step, run: step_run, executed });

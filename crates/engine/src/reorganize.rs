@@ -70,7 +70,8 @@ impl Session {
         let known = relations.table_by_id(rows.table)?;
         let schema = result_schema(&rows.query);
         let prepared = self.prepare(rows.query, relations, Purpose::Run, &mut vec![])?;
-        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
+        let plan = Arc::new(prepared.plan);
+        let run = self.run_plan(&plan, relations, &prepared.shared, None, false)?;
         let mut found = HashSet::new();
         for batch in conform(run.result.batches, &schema)? {
             for row in 0..batch.rows {

@@ -1,7 +1,7 @@
 //! Running queries: subqueries first, then optimize, compose, schedule.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use operators::context::InsertTarget;
@@ -9,7 +9,7 @@ use operators::{QueryContext, QueryResult, compose};
 use plan::{
     Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode, PhysicalPlan, ScanSource,
 };
-use scheduler::{Query, QueryControl};
+use scheduler::{Query, QueryControl, RunRecord};
 use sync::StopReason;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::Batch;
@@ -17,13 +17,17 @@ use vector::Batch;
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
+use crate::settings::TraceLevel;
 use crate::statement;
 use crate::statistics::SnapshotStatistics;
+use crate::traces::StatementTrace;
 
 /// A finished run: its rows and what its operators counted.
 pub(crate) struct Run {
     pub result: QueryResult,
     pub context: Arc<QueryContext>,
+    /// What its work orders did; of EXPLAIN ANALYZE only.
+    pub record: Option<RunRecord>,
 }
 
 /// The rows of a subplan that several parts of a query read.
@@ -50,7 +54,7 @@ pub(crate) enum Purpose {
 /// A common subplan or a scalar subquery: it has a plan of its own, which runs before the query's.
 pub(crate) struct Part {
     pub title: String,
-    pub plan: PhysicalPlan,
+    pub plan: Arc<PhysicalPlan>,
     pub run: Option<Run>,
     pub executed: Duration,
 }
@@ -59,7 +63,7 @@ impl Session {
     pub(crate) fn run_query(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultSet> {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
-        let run = self.run_plan(&prepared.plan, relations, &prepared.shared, None, false)?;
+        let run = self.run_plan(&Arc::new(prepared.plan), relations, &prepared.shared, None, false)?;
         let mut result = ResultSet::new(schema.clone(), conform(run.result.batches, &schema)?);
         result.planning = prepared.planning;
         Ok(result)
@@ -85,7 +89,8 @@ impl Session {
         for (number, mut plan) in common.into_iter().enumerate() {
             plan.number();
             let title = format!("common subplan {number}");
-            let (run, executed) = self.run_part(&plan, relations, &shared, purpose)?;
+            let plan = Arc::new(plan);
+            let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
             let rows = run.as_ref().map(|run| run.result.batches.clone()).unwrap_or_default();
             shared.push(Arc::new(rows));
             if purpose != Purpose::Run {
@@ -112,12 +117,13 @@ impl Session {
             let started = Instant::now();
             let plan = optimizer::optimize_plan(limited, &mut query.columns, &[id], &statistics, &settings)?;
             planning += started.elapsed();
-            let (run, executed) = self.run_part(&plan, relations, &shared, purpose)?;
+            let (title, plan) = (format!("subquery {number}"), Arc::new(plan));
+            let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
             if let Some(run) = &run {
                 values.push(scalar(run, plan.output[0].ty, query.columns.get(id).ty)?);
             }
             if purpose != Purpose::Run {
-                parts.push(Part { title: format!("subquery {number}"), plan, run, executed });
+                parts.push(Part { title, plan, run, executed });
             }
         }
         substitute(&mut query.plan, &values);
@@ -131,7 +137,8 @@ impl Session {
 
     fn run_part(
         &self,
-        plan: &PhysicalPlan,
+        title: &str,
+        plan: &Arc<PhysicalPlan>,
         relations: &SessionRelations,
         shared: &[SharedRows],
         purpose: Purpose,
@@ -141,6 +148,7 @@ impl Session {
         }
         let started = Instant::now();
         let run = self.run_plan(plan, relations, shared, None, purpose == Purpose::Analyze)?;
+        statement::name_part(title);
         Ok((Some(run), started.elapsed()))
     }
 
@@ -168,14 +176,11 @@ impl Session {
         self.note_read(tables.keys().map(|id| catalog::TableId(id.0)).chain(bases));
         self.note_scanned(tables.keys().map(|id| catalog::TableId(id.0)));
         let shared = &self.database.shared;
-        let mut context = QueryContext::new(
-            self.settings().execution(analyze),
-            shared.budget.clone(),
-            shared.pool.clone(),
-            tables,
-            insert,
-            plan,
-        );
+        let settings = self.settings();
+        let execution = settings.execution(analyze || settings.trace == TraceLevel::Full);
+        drop(settings);
+        let mut context =
+            QueryContext::new(execution, shared.budget.clone(), shared.pool.clone(), tables, insert, plan);
         context.materialized = materialized.to_vec();
         context.cancel = self.cancel_token();
         if let Some(query) = statement::current() {
@@ -203,7 +208,7 @@ impl Session {
 
     pub(crate) fn run_plan(
         &self,
-        plan: &PhysicalPlan,
+        plan: &Arc<PhysicalPlan>,
         relations: &SessionRelations,
         materialized: &[SharedRows],
         insert: Option<Arc<dyn InsertTarget>>,
@@ -232,17 +237,25 @@ impl Session {
 
     fn run_once(
         &self,
-        plan: &PhysicalPlan,
+        plan: &Arc<PhysicalPlan>,
         relations: &SessionRelations,
         materialized: &[SharedRows],
         insert: Option<Arc<dyn InsertTarget>>,
         analyze: bool,
     ) -> Result<Run> {
-        self.run_in(plan, self.query_context(plan, relations, materialized, insert, analyze)?)
+        let context = self.query_context(plan, relations, materialized, insert, analyze)?;
+        let traced = statement::trace().filter(|trace| trace.records());
+        let noted = traced.as_ref().map(|trace| (&**trace, plan));
+        self.run_in(plan, context, noted)
     }
 
-    /// Runs a plan over what its context says.
-    pub(crate) fn run_in(&self, plan: &PhysicalPlan, context: QueryContext) -> Result<Run> {
+    /// Runs a plan over what its context says, as part of the statement whose trace is given.
+    pub(crate) fn run_in(
+        &self,
+        plan: &PhysicalPlan,
+        context: QueryContext,
+        noted: Option<(&StatementTrace, &Arc<PhysicalPlan>)>,
+    ) -> Result<Run> {
         let context = Arc::new(context);
         let shared = &self.database.shared;
         let composed = compose(plan, &context)?;
@@ -254,14 +267,29 @@ impl Session {
             query.expect_memory(statement::expected_memory(plan));
             control = control.of(query);
         }
+        if noted.is_some() || context.settings.analyze {
+            control = control.recorded();
+        }
         let control = Arc::new(control);
         let _shown = self.progress.show(&control, &composed.dag);
         statement::charge_planning();
         let outcome = shared.scheduler.run(composed.dag, &control);
         statement::skip_time();
+        let result = std::mem::take(&mut *composed.result.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut record = control.take_record();
+        if let Some((trace, plan)) = noted
+            && let Some(mut known) = record.take()
+        {
+            if context.settings.analyze {
+                record = Some(known.clone());
+            }
+            // It may lie in the history for long.
+            known.orders.shrink_to_fit();
+            let rows = outcome.is_ok().then(|| result.rows() as u64);
+            trace.note_run(plan, &context, known, rows);
+        }
         outcome.map_err(failure)?;
-        let mut result = composed.result.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Ok(Run { result: std::mem::take(&mut *result), context })
+        Ok(Run { result, context, record })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use files::packed::Packing;
 use plan::Statement;
 use plan::statement::ObjectName;
 use sync::CancelToken;
@@ -23,6 +24,7 @@ use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
 use crate::statement;
 use crate::stream::OpenStream;
+use crate::traces;
 use crate::transaction::Transactions;
 
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
@@ -227,6 +229,10 @@ impl Session {
         self.guarded(text, || {
             self.as_transaction(statement.ends_transaction(text), || {
                 let started = Instant::now();
+                let trace = statement::trace();
+                if let Some(trace) = &trace {
+                    trace.set_text(statement.of(text));
+                }
                 let relations = self.relations();
                 let planned = sql::plan_with(text, statement, &relations, parameters)?;
                 let bound = started.elapsed();
@@ -236,6 +242,9 @@ impl Session {
                     self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
                 if let Some(recorded) = self.scanned_by(recorded) {
                     self.database.shared.workload.note(recorded);
+                }
+                if let Some(trace) = trace {
+                    trace.note_tag(result.tag());
                 }
                 if is_query {
                     result.planning += bound;
@@ -251,17 +260,23 @@ impl Session {
         self.cancel.set_timeout(self.settings().statement_timeout);
         let tick = self.tick_or_cancel();
         let query = self.begin_query(text);
-        let work = || statement::inside(query, work);
+        let trace = self.begin_trace(&query);
+        let inside = trace.clone();
+        let work = || statement::inside(query, inside, work);
         // Planning and COPY TO may wait for other machines on this thread.
         let outcome = caught(text, || formats::remote::stopped_by(move || tick().is_break(), work));
         self.cancel.set_timeout(None);
-        match outcome {
+        let outcome = match outcome {
             // Work that sees the signal in its midst knows only that it shall stop; the token knows why.
             Err(error) if error.state() == SqlState::QueryCanceled => {
                 Err(self.cancel.reason().map_or(error, crate::run::cancelled))
             }
             outcome => outcome,
+        };
+        if let Err(error) = &outcome {
+            trace.note_failure(error);
         }
+        outcome
     }
 
     pub(crate) fn run_statement(
@@ -408,6 +423,19 @@ impl Session {
                 };
                 self.database.shared.scheduler.set_active_queries_max(queries);
             }
+            "trace_memory" => {
+                let bytes = match value {
+                    None => traces::HISTORY_BYTES,
+                    Some(text) => settings::parse_bytes(text).ok_or_else(|| {
+                        Error::new(
+                            SqlState::InvalidParameterValue,
+                            format!("invalid value for setting \"trace_memory\": \"{text}\""),
+                        )
+                        .with_hint("expected a size such as '32MB'; 0 keeps no traces")
+                    })?,
+                };
+                self.database.shared.seen.history.set_bytes_max(bytes);
+            }
             "replacement" => {
                 let name = value.unwrap_or("lru");
                 let policy = pool::replacement(name).ok_or_else(|| {
@@ -418,6 +446,19 @@ impl Session {
                     .with_hint("expected lru-1, lru-2, lru-3, lru-4 or random")
                 })?;
                 self.database.shared.pool.set_replacement(policy);
+            }
+            "file_compression" => {
+                let name = value.map_or("fast", str::trim);
+                let packing = Packing::from_name(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"file_compression\": \"{name}\""),
+                    )
+                    .with_hint("expected none, fast or small")
+                })?;
+                if let Some(store) = &self.database.shared.store {
+                    store.set_packing(packing);
+                }
             }
             "simd" => {
                 let level = match value.map(str::trim) {
@@ -498,7 +539,9 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::AlterSequence(_) => "ALTER SEQUENCE",
         Statement::DropSequence { .. } => "DROP SEQUENCE",
         // It only looks.
-        Statement::Call { procedure, .. } if procedure == "advise" => return None,
+        Statement::Call { procedure, .. } if procedure == "advise" || traces::is_look(procedure) => {
+            return None;
+        }
         Statement::Call { procedure, .. }
             if !query_control::is_control(procedure) && !secrets::is_about_secrets(procedure) =>
         {
@@ -518,6 +561,11 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "worker_affinity" => Some(database.worker_affinity().name().to_owned()),
         "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
         "replacement" => Some(database.shared.pool.replacement().name()),
+        "trace_memory" => Some(database.shared.seen.history.bytes_max().to_string()),
+        "file_compression" => {
+            let store = database.shared.store.as_ref();
+            Some(store.map_or_else(Packing::default, |store| store.packing()).name().to_owned())
+        }
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),
     }

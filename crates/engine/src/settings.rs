@@ -10,6 +10,32 @@ use types::{Error, Result, SqlState};
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
 
+/// What of a query is kept when it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceLevel {
+    Off,
+    /// Plan, counts, work orders.
+    On,
+    /// And the time of each operator, as EXPLAIN ANALYZE has it.
+    Full,
+}
+
+impl TraceLevel {
+    fn name(self) -> &'static str {
+        match self {
+            TraceLevel::Off => "off",
+            TraceLevel::On => "on",
+            TraceLevel::Full => "full",
+        }
+    }
+    fn named(text: &str) -> Option<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "full" => Some(TraceLevel::Full),
+            other => parse_switch(other).map(|on| if on { TraceLevel::On } else { TraceLevel::Off }),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub unit_of_transfer: TransferSetting,
@@ -41,6 +67,9 @@ pub struct Settings {
     pub record_workload: bool,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
+    pub trace: TraceLevel,
+    /// Statements that take as long are logged and kept as slow; `None`: none is slow.
+    pub slow_query_threshold: Option<Duration>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
     /// Workers of one query at a time; `None`: all.
@@ -79,6 +108,8 @@ impl Default for Settings {
             operator_bytes: None,
             record_workload: true,
             search_path: vec![],
+            trace: TraceLevel::On,
+            slow_query_threshold: None,
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
@@ -88,7 +119,7 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 8] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 10] = [
     ("workers", "threads that execute work orders"),
     (
         "worker_affinity",
@@ -96,6 +127,10 @@ pub const DATABASE_SETTINGS: [(&str, &str); 8] = [
     ),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),
+    (
+        "file_compression",
+        "none, fast or small: how tight the block files are packed that a database on disk writes from now on",
+    ),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
     (
         "policy",
@@ -105,6 +140,7 @@ pub const DATABASE_SETTINGS: [(&str, &str); 8] = [
         "active_queries",
         "queries of one priority that run at a time; others wait half a second at most; auto: 4 a worker",
     ),
+    ("trace_memory", "bytes that traces of finished queries take at most; the oldest are forgotten"),
     ("simd", "auto, avx512, avx2 or scalar: instructions that this process uses, at most"),
 ];
 
@@ -114,7 +150,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 28] = [
+pub const SESSION_SETTINGS: [(&str, &str); 30] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -158,6 +194,14 @@ pub const SESSION_SETTINGS: [(&str, &str); 28] = [
     (
         "search_path",
         "schemas in which names without one are looked for, before main; tables are made in the first. USE sets it too",
+    ),
+    (
+        "trace",
+        "off, on or full: finished queries keep their plans and work orders; full takes each operator's time too",
+    ),
+    (
+        "slow_query_threshold",
+        "milliseconds from which on a statement is logged and kept in quickstep_slow_queries; 0 for never",
     ),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
@@ -301,6 +345,10 @@ impl Settings {
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "record_workload" => switch_text(self.record_workload),
             "search_path" => crate::search_path::shown(&self.search_path),
+            "trace" => self.trace.name().into(),
+            "slow_query_threshold" => {
+                self.slow_query_threshold.map_or("0".into(), |d| format!("{}ms", d.as_secs_f64() * 1e3))
+            }
             "priority" => self.priority.to_string(),
             "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
             "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),
@@ -376,6 +424,10 @@ impl Settings {
             "late_fetch" => self.late_fetch = switch()?,
             "record_workload" => self.record_workload = switch()?,
             "search_path" => self.search_path = crate::search_path::parsed(text),
+            "trace" => {
+                self.trace = TraceLevel::named(text).ok_or_else(|| invalid(name, text, "off, on or full"))?;
+            }
+            "slow_query_threshold" => self.slow_query_threshold = parse_timeout(name, text)?,
             "operator_memory" => {
                 self.operator_bytes = match text.trim() {
                     "auto" => None,

@@ -12,12 +12,14 @@ use plan::{PhysicalNode, PhysicalPlan};
 use scheduler::{Query, QuerySpec};
 
 use crate::Session;
+use crate::traces::StatementTrace;
 
 /// Of a statement's text, this much is kept for the views.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 struct Running {
     query: Arc<Query>,
+    trace: Arc<StatementTrace>,
     /// Up to here the thread's time is charged.
     charged_until: Instant,
 }
@@ -30,6 +32,18 @@ thread_local! {
 /// The query of the innermost statement that the calling thread runs.
 pub(crate) fn current() -> Option<Arc<Query>> {
     RUNNING.with_borrow(|running| running.last().map(|running| running.query.clone()))
+}
+
+/// The trace of the innermost statement that the calling thread runs.
+pub(crate) fn trace() -> Option<Arc<StatementTrace>> {
+    RUNNING.with_borrow(|running| running.last().map(|running| running.trace.clone()))
+}
+
+/// The plan that ran last for the innermost statement was not the query's own, but this.
+pub(crate) fn name_part(title: &str) {
+    if let Some(trace) = trace() {
+        trace.name_part(title);
+    }
 }
 
 /// Charges the thread's time since the statement began, or since the last run of it ended: planning.
@@ -52,14 +66,15 @@ pub(crate) fn skip_time() {
 }
 
 /// Runs `work` as part of the statement on this thread.
-pub(crate) fn inside<T>(query: Arc<Query>, work: impl FnOnce() -> T) -> T {
+pub(crate) fn inside<T>(query: Arc<Query>, trace: Arc<StatementTrace>, work: impl FnOnce() -> T) -> T {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
             RUNNING.with_borrow_mut(|running| _ = running.pop());
         }
     }
-    RUNNING.with_borrow_mut(|running| running.push(Running { query, charged_until: Instant::now() }));
+    let charged_until = Instant::now();
+    RUNNING.with_borrow_mut(|running| running.push(Running { query, trace, charged_until }));
     let _leave = Leave;
     work()
 }
@@ -84,7 +99,7 @@ impl Session {
     }
 }
 
-fn shortened(text: &str) -> &str {
+pub(crate) fn shortened(text: &str) -> &str {
     match text.len() > TEXT_BYTES_MAX {
         true => &text[..text.floor_char_boundary(TEXT_BYTES_MAX)],
         false => text,

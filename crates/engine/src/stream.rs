@@ -263,6 +263,9 @@ impl Session {
         }
         let opened = self.guarded(text, || {
             self.as_transaction(last.ends_transaction(text), || {
+                if let Some(trace) = crate::statement::trace() {
+                    trace.set_text(last.of(text));
+                }
                 let relations = self.relations();
                 let mut planned = sql::plan_with(text, last, &relations, parameters)?;
                 let recorded = self.begin_record(&planned, last.of(text), parameters);
@@ -297,7 +300,9 @@ impl Session {
     ) -> Result<ResultStream> {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
-        let mut context = self.query_context(&prepared.plan, &relations, &prepared.shared, None, false)?;
+        let crate::run::Prepared { plan, shared, .. } = prepared;
+        let plan = Arc::new(plan);
+        let mut context = self.query_context(&plan, &relations, &shared, None, false)?;
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();
         cancel.set_timeout(self.cancel_token().time_left());
@@ -319,12 +324,16 @@ impl Session {
                 compose_stream(plan, context, &queue, conform)
             }
         };
-        let dag = compose(&prepared.plan, &context)?;
+        let dag = compose(&plan, &context)?;
+        let traced = crate::statement::trace();
         let mut control = QueryControl::with_cancel(cancel.clone()).pausable();
+        if traced.as_ref().is_some_and(|trace| trace.records()) {
+            control = control.recorded();
+        }
         // The statement goes on, under the stream's own signal, until its last row is read.
         if let Some(query) = statement.clone() {
             query.set_cancel_token(cancel.clone());
-            query.expect_memory(crate::statement::expected_memory(&prepared.plan));
+            query.expect_memory(crate::statement::expected_memory(&plan));
             control = control.of(query);
         }
         let control = Arc::new(control);
@@ -348,8 +357,8 @@ impl Session {
                         if !again {
                             return Err(error);
                         }
-                        context = Arc::new(context.anew(&prepared.plan));
-                        dag = compose(&prepared.plan, &context)?;
+                        context = Arc::new(context.anew(&plan));
+                        dag = compose(&plan, &context)?;
                     }
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));
@@ -357,8 +366,16 @@ impl Session {
                 if let (Ok(_), Some(recorded)) = (&outcome, recorded) {
                     database.shared.workload.note(recorded);
                 }
+                if let Some(trace) = &traced {
+                    if let Some(record) = control.take_record() {
+                        trace.note_run(&plan, &context, record, None);
+                    }
+                    if let Err(error) = &outcome {
+                        trace.note_failure(error);
+                    }
+                }
                 // What the query read is let go before the consumer hears of the end.
-                drop((context, relations, database, prepared));
+                drop((context, relations, database, plan, shared, traced));
                 queue.end(outcome.map(|_| ()));
             }
         };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use catalog::{Access, Store, TEMPORARY};
 use files::{FileManager, LocalFiles};
@@ -58,6 +58,14 @@ pub(crate) fn directory(path: &str, access: Access) -> Result<Arc<dyn FileManage
     Ok(Arc::new(files))
 }
 
+/// Makes a checkpoint, and says so in the log.
+pub(crate) fn checkpoint(store: &Store) -> Result<()> {
+    let begun = Instant::now();
+    let outcome = store.checkpoint().map(drop);
+    crate::traces::log_checkpoint(&store.describe(), begun.elapsed(), &outcome);
+    outcome
+}
+
 impl Database {
     /// Makes a checkpoint whenever the log has become long.
     pub(crate) fn keep_up(&self) -> Result<()> {
@@ -67,7 +75,7 @@ impl Database {
         self.shared.background.spawn(&self.shared, "checkpoint", |database| {
             if let Some(store) = database.store.as_ref().filter(|store| store.wants_checkpoint()) {
                 // What could not be written now is in the log still, and tried again.
-                let _ = store.checkpoint();
+                let _ = checkpoint(store);
             }
             Next::After(LOOK_EVERY)
         })
@@ -110,7 +118,7 @@ impl Session {
     /// CHECKPOINT. Nothing in memory.
     pub(crate) fn checkpoint(&self) -> Result<ResultSet> {
         if let Some(store) = &self.database.shared.store {
-            store.checkpoint()?;
+            checkpoint(store)?;
         }
         Ok(ResultSet::done("CHECKPOINT"))
     }

@@ -3,7 +3,8 @@
 //! Names are relative to the directory, with `/` between folder and file. What was written is on stable storage after
 //! `FileWriter::sync`, and the name of a file that was created, renamed or removed after `sync_directory`; before that,
 //! a loss of power may leave any part of it. `log` appends checksummed records and makes many durable with one sync;
-//! `bytes` writes and reads what stands in them. Whatever goes wrong is an `Error` with the file's name in it: SQLSTATE
+//! `bytes` writes and reads what stands in them; `packed` are bytes that a file holds tighter than
+//! memory does. Whatever goes wrong is an `Error` with the file's name in it: SQLSTATE
 //! 53100 when the disk is full, 58030 otherwise, 58P01 when there is no such file.
 
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ mod local;
 mod lock;
 pub mod log;
 pub mod log_format;
+pub mod packed;
 mod simulated;
 
 pub use local::{LocalFiles, failed, read_as_asked};

@@ -69,7 +69,7 @@ pub fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u64) -> R
     }
     let version = u32_at(bytes, 8);
     if version != VERSION {
-        return Err(newer_version(file, version));
+        return Err(newer_version(file, version, VERSION));
     }
     match bytes[16..32] == *id && u64_at(bytes, 32) == number {
         true => Ok(()),
@@ -78,8 +78,8 @@ pub fn check_header(bytes: &[u8], file: &str, id: &DatabaseId, number: u64) -> R
 }
 
 /// The error for a file that this version does not know.
-pub fn newer_version(file: &str, version: u32) -> Error {
-    let message = format!("\"{file}\" has format version {version}, and this program reads {VERSION}");
+pub fn newer_version(file: &str, version: u32, known: u32) -> Error {
+    let message = format!("\"{file}\" has format version {version}, and this program reads {known}");
     Error::new(SqlState::FeatureNotSupported, message).with_hint("open it with a newer version of Quickstep")
 }
 

@@ -8,6 +8,9 @@
 //! Charged to the budget is what is resident: slots in use, and idle ones that were touched and not
 //! trimmed. Reusing an idle slot therefore costs nothing, and never fails for want of budget.
 //!
+//! On a machine with several memory nodes, whoever allocates may name one; a chunk belongs to one node, or to none: then
+//! its pages come from where they are first touched.
+//!
 //! Locking: one mutex around the list of chunks, held for a bitmap search; allocations are one per
 //! block, not per row. Trimming holds it too. No call to the budget that could reclaim is made
 //! under it, since reclaiming takes it.
@@ -18,7 +21,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::chunk::{BLOCKS, Chunk, Grain, PAGES, SLOT_BYTES};
-use crate::{Budget, BudgetExceeded, SlotRange, counting};
+use crate::{Budget, BudgetExceeded, SlotRange, Topology, counting};
 
 /// Why there are no slots.
 #[derive(Debug)]
@@ -57,6 +60,7 @@ impl From<BudgetExceeded> for AllocationError {
 pub(crate) struct Shared {
     budget: Budget,
     grain: Grain,
+    topology: Topology,
     /// Positions are stable: ranges remember theirs. `None` where a chunk was unmapped.
     chunks: Mutex<Vec<Option<Chunk>>>,
 }
@@ -77,17 +81,23 @@ impl fmt::Debug for Arena {
 impl Arena {
     /// An arena that holds nothing yet.
     pub fn new(budget: Budget) -> Self {
-        Arena::with_grain(budget, BLOCKS)
+        Arena::with_topology(budget, Topology::of_machine())
+    }
+
+    /// As `new`, on a machine with these memory nodes.
+    pub fn with_topology(budget: Budget, topology: Topology) -> Self {
+        Arena::with_grain(budget, BLOCKS, topology)
     }
 
     /// An arena for memory that comes and goes in pieces of any length: requests are rounded up to 4 KiB, charged in
     /// 64 KiB, and can be given back to the machine in these. Its pages are small.
     pub fn of_pages(budget: Budget) -> Self {
-        Arena::with_grain(budget, PAGES)
+        Arena::with_grain(budget, PAGES, Topology::emulated(1, 1))
     }
 
-    fn with_grain(budget: Budget, grain: Grain) -> Self {
-        let shared = Arc::new(Shared { budget: budget.clone(), grain, chunks: Mutex::new(Vec::new()) });
+    fn with_grain(budget: Budget, grain: Grain, topology: Topology) -> Self {
+        let shared =
+            Arc::new(Shared { budget: budget.clone(), grain, topology, chunks: Mutex::new(Vec::new()) });
         budget.attach(&shared);
         Arena(shared)
     }
@@ -100,29 +110,49 @@ impl Arena {
     /// Memory for a block of at least `bytes`, rounded up to whole 64 KiB; from one slot (2 MiB)
     /// on it begins on a slot. The content is arbitrary: zero or what was there before.
     pub fn allocate(&self, bytes: usize) -> Result<SlotRange, AllocationError> {
+        self.allocate_on(bytes, None)
+    }
+
+    /// As `allocate`, from the memory of a node (by its position in the topology) where the machine has several.
+    pub fn allocate_on(&self, bytes: usize, node: Option<usize>) -> Result<SlotRange, AllocationError> {
         let bytes = bytes.max(1);
-        let (chunk, range) = match self.0.try_allocate(bytes) {
-            Err(AllocationError::Budget(_)) => self.allocate_reclaiming(bytes)?,
+        let node = node.filter(|node| self.0.topology.is_divided() && *node < self.0.topology.nodes().len());
+        let (chunk, range) = match self.0.try_allocate(bytes, node) {
+            Err(AllocationError::Budget(_)) => self.allocate_reclaiming(bytes, node)?,
             other => other?,
         };
         Ok(SlotRange::new(Arc::clone(&self.0), chunk, range))
     }
 
+    /// The machine's memory nodes.
+    pub fn topology(&self) -> &Topology {
+        &self.0.topology
+    }
+
+    /// The node that the memory at an address was asked for from; `None` where none was named, and for others' memory.
+    pub fn node_of(&self, address: *const u8) -> Option<usize> {
+        self.0.lock().iter().flatten().find(|chunk| chunk.holds(address.addr())).and_then(Chunk::node)
+    }
+
     /// Asks for room in the order of what that costs: idle slots of other arenas, then what can be evicted, whose slots
     /// are taken over as they are where they fit, then idle slots of any arena.
     #[cold]
-    fn allocate_reclaiming(&self, bytes: usize) -> Result<(usize, NonNull<[u8]>), AllocationError> {
+    fn allocate_reclaiming(
+        &self,
+        bytes: usize,
+        node: Option<usize>,
+    ) -> Result<(usize, NonNull<[u8]>), AllocationError> {
         let budget = &self.0.budget;
         budget.trim_arenas_but(&self.0);
         loop {
-            let exceeded = match self.0.try_allocate(bytes) {
+            let exceeded = match self.0.try_allocate(bytes, node) {
                 Err(AllocationError::Budget(exceeded)) => exceeded,
                 other => return other,
             };
             // What can never fit is not worth losing everything for.
             let evicted = if exceeded.limit < bytes as u64 { 0 } else { budget.evict(bytes as u64) };
             if evicted > 0 {
-                match self.0.try_allocate(bytes) {
+                match self.0.try_allocate(bytes, node) {
                     Err(AllocationError::Budget(_)) => {}
                     other => return other,
                 }
@@ -175,12 +205,17 @@ impl Shared {
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_allocate(&self, bytes: usize) -> Result<(usize, NonNull<[u8]>), AllocationError> {
+    fn try_allocate(
+        &self,
+        bytes: usize,
+        node: Option<usize>,
+    ) -> Result<(usize, NonNull<[u8]>), AllocationError> {
         let mut chunks = self.lock();
         // First fit, but one that touches nothing new is worth a look further up.
         let mut first = None;
         for (position, chunk) in chunks.iter().enumerate() {
-            if let Some(fit) = chunk.as_ref().and_then(|chunk| chunk.find(bytes)) {
+            let chunk = chunk.as_ref().filter(|chunk| chunk.node() == node);
+            if let Some(fit) = chunk.and_then(|chunk| chunk.find(bytes)) {
                 let free = fit.new_bytes == 0;
                 if first.is_none() || free {
                     first = Some((position, fit));
@@ -200,7 +235,10 @@ impl Shared {
                     return Err(BudgetExceeded { wanted: bytes as u64, used, limit }.into());
                 }
                 let system = |source| AllocationError::System { wanted_bytes: bytes as u64, source };
-                let chunk = Chunk::map(self.grain, bytes).map_err(system)?;
+                let mut chunk = Chunk::map(self.grain, bytes).map_err(system)?;
+                if let Some(node) = node {
+                    chunk.place(&self.topology, node);
+                }
                 let fit = chunk.find(bytes).ok_or_else(|| system(io::ErrorKind::OutOfMemory.into()))?;
                 let position = chunks.iter().position(Option::is_none).unwrap_or(chunks.len());
                 if position == chunks.len() {
@@ -294,6 +332,26 @@ mod tests {
         drop((held, reservation));
         // A reservation reclaims idle slots, too.
         assert!(budget.reserve(8 << 20).is_ok());
+    }
+
+    #[test]
+    fn memory_of_a_node_stays_with_it() {
+        let budget = Budget::unlimited();
+        let arena = Arena::with_topology(budget.clone(), Topology::emulated(3, 2));
+        let on = |node| arena.allocate_on(GRANULE_BYTES, node).unwrap();
+        let wanted = [None, Some(2), Some(0), Some(2), None, Some(9)];
+        let ranges: Vec<SlotRange> = wanted.into_iter().map(on).collect();
+        let found: Vec<Option<usize>> = ranges.iter().map(|range| arena.node_of(range.as_ptr())).collect();
+        // A node that is not there is none.
+        assert_eq!(found, [None, Some(2), Some(0), Some(2), None, None]);
+        assert_eq!(ranges[3].as_ptr().addr(), ranges[1].as_ptr().addr() + GRANULE_BYTES);
+        assert_eq!(arena.node_of(std::ptr::null()), None);
+        // What is free on one node is not given to another.
+        drop(ranges);
+        assert_eq!(arena.node_of(on(Some(1)).as_ptr()), Some(1));
+        // With one node there is nothing to tell apart.
+        let arena = Arena::with_topology(budget, Topology::emulated(1, 8));
+        assert_eq!(arena.node_of(arena.allocate_on(1, Some(0)).unwrap().as_ptr()), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use crate::Topology;
+
 /// 2 MiB: x86-64's huge page.
 pub const SLOT_BYTES: usize = 2 << 20;
 /// 64 KiB: the smallest block, and the grain of checksums.
@@ -65,6 +67,8 @@ pub(crate) struct Chunk {
     used_granules: usize,
     /// Per slot.
     touched: Vec<bool>,
+    /// The memory node that its pages were asked for from.
+    node: Option<usize>,
 }
 
 // SAFETY: `base` is a mapping that this value owns; it is not tied to the thread that made it.
@@ -127,7 +131,24 @@ impl Chunk {
             used: vec![0; bytes.div_ceil(grain.granule_bytes * 64)],
             used_granules: 0,
             touched: vec![false; bytes / grain.slot_bytes],
+            node: None,
         })
+    }
+
+    /// Its pages come from this node of the topology from now on, if the machine lets us: as long as nothing was touched,
+    /// all of them.
+    pub(crate) fn place(&mut self, topology: &Topology, node: usize) {
+        // A refusal costs speed on machines with several nodes, and nothing else.
+        let _ = topology.place(NonNull::slice_from_raw_parts(self.base, self.bytes), node);
+        self.node = Some(node);
+    }
+
+    pub(crate) fn node(&self) -> Option<usize> {
+        self.node
+    }
+
+    pub(crate) fn holds(&self, address: usize) -> bool {
+        address.checked_sub(self.base.addr().get()).is_some_and(|offset| offset < self.bytes)
     }
 
     /// Whether nothing is in use.

@@ -14,6 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 /// The machine's page: policies hold for whole ones.
 const PAGE_BYTES: usize = 4096;
@@ -47,7 +48,8 @@ pub struct Topology {
 impl Topology {
     /// As the machine tells it.
     pub fn of_machine() -> Topology {
-        Topology::below(Path::new("/"))
+        static MACHINE: OnceLock<Topology> = OnceLock::new();
+        MACHINE.get_or_init(|| Topology::below(Path::new("/"))).clone()
     }
 
     /// `nodes` nodes of `processors` processors each, numbered through, all equally far from each other. Both at least 1.

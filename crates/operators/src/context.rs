@@ -101,7 +101,8 @@ pub struct QueryContext {
     /// The snapshot that the query reads.
     pub tables: HashMap<TableId, Arc<catalog::Table>>,
     pub insert: Option<Arc<dyn InsertTarget>>,
-    pub metrics: Metrics,
+    /// Outlives the query, in its trace.
+    pub metrics: Arc<Metrics>,
     /// Raised when the query shall stop: for waits that no worker can be asked in.
     pub cancel: CancelToken,
     /// Not 0 while the query is paused or suspended: states go to files then.
@@ -143,7 +144,7 @@ impl QueryContext {
             pool,
             tables,
             insert,
-            metrics: Metrics::new(nodes),
+            metrics: Arc::new(Metrics::new(nodes)),
             cancel: CancelToken::new(),
             held: Arc::default(),
             temporary: None,

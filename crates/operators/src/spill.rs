@@ -124,4 +124,5 @@ impl Partitions {
 /// Notes what a node wrote to files, for EXPLAIN ANALYZE.
 pub fn count_spilled(query: &QueryContext, node: NodeId, bytes: u64) {
     query.metrics.count(node, "spilled bytes", bytes);
+    tracing::debug!(target: "quickstep::spill", node = node.0, bytes, "rows put into files");
 }

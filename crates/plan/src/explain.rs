@@ -24,41 +24,94 @@ pub fn q_error(estimated: f64, actual: u64) -> f64 {
     if e.is_finite() { (e / a).max(a / e) } else { f64::INFINITY }
 }
 
-/// A physical plan, children indented; with `metrics`, what each node did.
-pub fn explain(plan: &PhysicalPlan, metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>) -> String {
-    let mut out = String::new();
-    let sources = filter_sources(plan);
-    node(plan, metrics, &sources, 0, &mut out);
+/// A node as EXPLAIN tells it: what is left of a plan once it need not be run again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    pub id: NodeId,
+    /// The position of the node that takes its rows; nodes are listed parents first.
+    pub parent: Option<usize>,
+    pub depth: usize,
+    /// Its kind and what it works on.
+    pub title: String,
+    pub estimated_rows: f64,
+    pub remarks: Vec<String>,
+    /// The table that it scans.
+    pub table: Option<String>,
+    /// The filters that it applies while it scans, with where their keys come from.
+    pub filters: Vec<(FilterId, Option<String>)>,
+    /// Whether its rows say something of the estimates. Rows under a limit do not: how many are asked for is nobody's
+    /// guess, and whether the input ends early is luck. Nor do those of a node that repeats its input's.
+    pub judged: bool,
+}
+
+impl Told {
+    /// The first word of the title: `HashJoin`.
+    pub fn kind(&self) -> &str {
+        self.title.split(' ').next().unwrap_or_default()
+    }
+}
+
+/// The nodes of a plan, parents first, inputs in their order.
+pub fn told(plan: &PhysicalPlan) -> Vec<Told> {
+    fn walk(
+        plan: &PhysicalPlan,
+        (parent, depth, limited): (Option<usize>, usize, bool),
+        sources: &BTreeMap<FilterId, String>,
+        out: &mut Vec<Told>,
+    ) {
+        use PhysicalNode as N;
+        let says = !matches!(
+            plan.node,
+            N::Limit { .. }
+                | N::Sort { .. }
+                | N::Window { .. }
+                | N::Project { .. }
+                | N::Fetch { .. }
+                | N::Values { .. }
+                | N::Insert { .. }
+        );
+        let (table, filters) = match &plan.node {
+            N::TableScan { name, runtime_filters, .. } => (Some(name.clone()), runtime_filters.as_slice()),
+            N::FileScan { runtime_filters, .. } => (None, runtime_filters.as_slice()),
+            _ => (None, [].as_slice()),
+        };
+        let at = out.len();
+        out.push(Told {
+            id: plan.id,
+            parent,
+            depth,
+            title: physical_title(plan),
+            estimated_rows: plan.estimated_rows,
+            remarks: plan.remarks.clone(),
+            table,
+            filters: filters.iter().map(|used| (used.filter, sources.get(&used.filter).cloned())).collect(),
+            judged: says && !limited,
+        });
+        let limited = limited || matches!(plan.node, N::Limit { .. });
+        for child in plan.children() {
+            walk(child, (Some(at), depth + 1, limited), sources, out);
+        }
+    }
+    let mut out = Vec::new();
+    walk(plan, (None, 0, false), &filter_sources(plan), &mut out);
     out
 }
 
-/// The q-errors of all nodes whose rows say something of the estimates, worst first, with the node's title. Rows under
-/// a limit are left out: how many are asked for is nobody's guess, and whether the input ends early is luck.
-pub fn q_errors(plan: &PhysicalPlan, metrics: &dyn Fn(NodeId) -> NodeMetrics) -> Vec<(f64, String)> {
-    let mut found = Vec::new();
-    gather(plan, metrics, &mut found);
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found
+/// A physical plan, children indented; with `metrics`, what each node did.
+pub fn explain(nodes: &[Told], metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>) -> String {
+    let mut out = String::new();
+    nodes.iter().for_each(|told| node(told, metrics, &mut out));
+    out
 }
 
-fn gather(plan: &PhysicalPlan, metrics: &dyn Fn(NodeId) -> NodeMetrics, found: &mut Vec<(f64, String)>) {
-    // A projection repeats its input's rows, a sort too.
-    let says = !matches!(
-        plan.node,
-        PhysicalNode::Limit { .. }
-            | PhysicalNode::Sort { .. }
-            | PhysicalNode::Window { .. }
-            | PhysicalNode::Project { .. }
-            | PhysicalNode::Fetch { .. }
-            | PhysicalNode::Values { .. }
-            | PhysicalNode::Insert { .. }
-    );
-    if says {
-        found.push((q_error(plan.estimated_rows, metrics(plan.id).rows), physical_title(plan)));
-    }
-    if !matches!(plan.node, PhysicalNode::Limit { .. }) {
-        plan.children().into_iter().for_each(|child| gather(child, metrics, found));
-    }
+/// The q-errors of all nodes whose rows say something of the estimates, worst first, with the node's title.
+pub fn q_errors(nodes: &[Told], metrics: &dyn Fn(NodeId) -> NodeMetrics) -> Vec<(f64, String)> {
+    let judged = nodes.iter().filter(|told| told.judged);
+    let mut found: Vec<(f64, String)> = judged
+        .map(|told| (q_error(told.estimated_rows, metrics(told.id).rows), told.title.clone()))
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found
 }
 
 /// The value below which `share` of `errors`, worst first, lie.
@@ -119,28 +172,22 @@ fn origin(plan: &PhysicalPlan, at: usize) -> Option<String> {
     }
 }
 
-fn node(
-    plan: &PhysicalPlan,
-    metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>,
-    sources: &BTreeMap<FilterId, String>,
-    depth: usize,
-    out: &mut String,
-) {
-    let pad = " ".repeat(depth * 2);
-    let _ = write!(out, "{pad}{}", physical_title(plan));
+fn node(told: &Told, metrics: Option<&dyn Fn(NodeId) -> NodeMetrics>, out: &mut String) {
+    let pad = " ".repeat(told.depth * 2);
+    let _ = write!(out, "{pad}{}", told.title);
     match metrics {
         None => {
-            let _ = writeln!(out, "  (rows {})", grouped(rounded(plan.estimated_rows)));
+            let _ = writeln!(out, "  (rows {})", grouped(rounded(told.estimated_rows)));
         }
         Some(metrics) => {
-            let m = metrics(plan.id);
+            let m = metrics(told.id);
             let plural = if m.work_orders == 1 { "" } else { "s" };
             let _ = write!(
                 out,
                 "\n{pad}  » {} rows, {} expected (q {:.2}); {:.3} ms; {} work order{plural}",
                 grouped(m.rows),
-                grouped(rounded(plan.estimated_rows)),
-                q_error(plan.estimated_rows, m.rows),
+                grouped(rounded(told.estimated_rows)),
+                q_error(told.estimated_rows, m.rows),
                 m.nanoseconds as f64 / 1e6,
                 grouped(m.work_orders),
             );
@@ -148,28 +195,35 @@ fn node(
                 let _ = write!(out, "; {}", bytes(m.bytes));
             }
             out.push('\n');
-            facts(&m, sources, &pad, out);
-        }
-    }
-    for remark in &plan.remarks {
-        let _ = writeln!(out, "{pad}  · {remark}");
-    }
-    if metrics.is_none()
-        && let PhysicalNode::TableScan { runtime_filters, .. } = &plan.node
-    {
-        for used in runtime_filters {
-            if let Some(from) = sources.get(&used.filter) {
-                let _ = writeln!(out, "{pad}  · filter {} from {from}", used.filter.0);
+            for fact in facts(told, &m) {
+                let _ = writeln!(out, "{pad}  · {fact}");
             }
         }
     }
-    for child in plan.children() {
-        node(child, metrics, sources, depth + 1, out);
+    for remark in &told.remarks {
+        let _ = writeln!(out, "{pad}  · {remark}");
+    }
+    if metrics.is_none() && told.table.is_some() {
+        for (filter, from) in &told.filters {
+            if let Some(from) = from {
+                let _ = writeln!(out, "{pad}  · filter {} from {from}", filter.0);
+            }
+        }
     }
 }
 
-/// The operator's own notes; what it says of one filter is one line.
-fn facts(m: &NodeMetrics, sources: &BTreeMap<FilterId, String>, pad: &str, out: &mut String) {
+/// What one filter did to the rows of a scan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterCounts {
+    pub filter: FilterId,
+    /// Where its keys come from.
+    pub from: Option<String>,
+    pub tested: u64,
+    pub dropped: u64,
+}
+
+/// What the node's notes say of its filters, and the other notes.
+pub fn filter_counts(told: &Told, m: &NodeMetrics) -> (Vec<FilterCounts>, Vec<(String, String)>) {
     let mut filters: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     let mut rest = Vec::new();
     for (name, value) in &m.notes {
@@ -178,26 +232,43 @@ fn facts(m: &NodeMetrics, sources: &BTreeMap<FilterId, String>, pad: &str, out: 
         match (number, parsed, value.parse::<u64>()) {
             (Some(id), Some((_, "tested")), Ok(n)) => filters.entry(id).or_default().0 = n,
             (Some(id), Some((_, "dropped")), Ok(n)) => filters.entry(id).or_default().1 = n,
-            (_, _, Ok(n)) if name.ends_with("bytes") => {
-                rest.push(format!("{} {}", name.trim_end_matches("bytes").trim_end(), bytes(n)));
-            }
-            (_, _, Ok(n)) => rest.push(format!("{name} {}", grouped(n))),
-            _ => rest.push(format!("{name} {value}")),
+            _ => rest.push((name.clone(), value.clone())),
         }
     }
+    let from = |id| told.filters.iter().find(|(filter, _)| *filter == id).and_then(|(_, from)| from.clone());
+    let counts = filters.into_iter().map(|(id, (tested, dropped))| FilterCounts {
+        filter: FilterId(id),
+        from: from(FilterId(id)),
+        tested,
+        dropped,
+    });
+    (counts.collect(), rest)
+}
+
+/// The operator's own notes, a sentence each; what it says of one filter is one.
+pub fn facts(told: &Told, m: &NodeMetrics) -> Vec<String> {
+    let (filters, notes) = filter_counts(told, m);
+    let rest: Vec<String> = notes
+        .iter()
+        .map(|(name, value)| match value.parse::<u64>() {
+            Ok(n) if name.ends_with("bytes") => {
+                format!("{} {}", name.trim_end_matches("bytes").trim_end(), bytes(n))
+            }
+            Ok(n) => format!("{name} {}", grouped(n)),
+            Err(_) => format!("{name} {value}"),
+        })
+        .collect();
+    let mut facts = Vec::new();
     if !rest.is_empty() {
-        let _ = writeln!(out, "{pad}  · {}", rest.join("; "));
+        facts.push(rest.join("; "));
     }
-    for (id, (tested, dropped)) in filters {
-        let from = sources.get(&FilterId(id)).map_or(String::new(), |s| format!(" from {s}"));
+    for FilterCounts { filter, from, tested, dropped } in filters {
+        let from = from.map_or(String::new(), |s| format!(" from {s}"));
         let share = 100.0 * dropped as f64 / tested.max(1) as f64;
-        let _ = writeln!(
-            out,
-            "{pad}  · filter {id}{from}: tested {}, dropped {} ({share:.1} %)",
-            grouped(tested),
-            grouped(dropped)
-        );
+        let (tested, dropped) = (grouped(tested), grouped(dropped));
+        facts.push(format!("filter {}{from}: tested {tested}, dropped {dropped} ({share:.1} %)", filter.0));
     }
+    facts
 }
 
 fn rounded(rows: f64) -> u64 {

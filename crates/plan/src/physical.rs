@@ -289,6 +289,38 @@ impl PhysicalPlan {
             N::UnionAll { inputs } => inputs.iter_mut().collect(),
         }
     }
+    /// Expressions of this node itself.
+    pub fn expressions(&self) -> Vec<&Expr> {
+        use PhysicalNode as N;
+        match &self.node {
+            N::TableScan { filters, .. } | N::FileScan { filters, .. } => filters.iter().collect(),
+            N::Generate { .. }
+            | N::Series { .. }
+            | N::Values { .. }
+            | N::Materialized { .. }
+            | N::Fetch { .. }
+            | N::Limit { .. }
+            | N::UnionAll { .. }
+            | N::Insert { .. } => vec![],
+            N::Filter { predicate, .. } => vec![predicate],
+            N::Project { expressions, .. } => expressions.iter().collect(),
+            N::HashJoin { probe_keys, build_keys, residual, .. } => {
+                probe_keys.iter().chain(build_keys).chain(residual).collect()
+            }
+            N::NestedLoopJoin { predicate, .. } => predicate.iter().collect(),
+            N::Aggregate { groups, aggregates, .. } => groups
+                .iter()
+                .chain(aggregates.iter().flat_map(|call| call.argument.iter().chain(&call.filter)))
+                .collect(),
+            N::Sort { keys, .. } => keys.iter().map(|key| &key.expr).collect(),
+            N::Window { partition, order, calls, .. } => partition
+                .iter()
+                .chain(order.iter().map(|key| &key.expr))
+                .chain(calls.iter().flat_map(|call| call.expressions()))
+                .collect(),
+            N::Unnest { lists, .. } => lists.iter().collect(),
+        }
+    }
     /// Numbers the nodes from 0, parents first; returns how many there are.
     pub fn number(&mut self) -> u32 {
         fn go(plan: &mut PhysicalPlan, next: &mut u32) {

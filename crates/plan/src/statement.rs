@@ -141,6 +141,23 @@ pub enum CommentTarget {
 pub enum ExplainFormat {
     Text,
     Json,
+    /// Graphviz's.
+    Dot,
+    /// One page that needs no other file.
+    Html,
+}
+
+impl ExplainFormat {
+    /// By its name in lower case.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => ExplainFormat::Text,
+            "json" => ExplainFormat::Json,
+            "dot" | "graphviz" => ExplainFormat::Dot,
+            "html" => ExplainFormat::Html,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -47,9 +47,14 @@ impl Pool {
     }
 
     /// Writes an encoded block into slots of its own.
-    pub fn seal(&self, mut encoded: EncodedBlock<'_>) -> Result<SealedBlock> {
+    pub fn seal(&self, encoded: EncodedBlock<'_>) -> Result<SealedBlock> {
+        self.seal_on(encoded, None)
+    }
+
+    /// As `seal`, in the memory of a node where the machine has several.
+    pub fn seal_on(&self, mut encoded: EncodedBlock<'_>, node: Option<usize>) -> Result<SealedBlock> {
         let length = encoded.len();
-        let slots = self.arena().allocate(length).map_err(|e| self.residency.refused(e));
+        let slots = self.arena().allocate_on(length, node).map_err(|e| self.residency.refused(e));
         let mut slots = slots?;
         encoded.write_into(&mut slots);
         let sketches = encoded.take_sketches();

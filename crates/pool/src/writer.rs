@@ -161,7 +161,10 @@ impl BlockWriter {
                 rows = ((rows as f64 * share) as usize).clamp(1, rows - 1);
                 continue;
             }
-            let sealed = self.pool.seal(encoded)?;
+            // A partition's blocks lie on one memory node, so that whoever works on it can be near all of them.
+            let topology = self.pool.arena().topology();
+            let node = self.options.partitions.is_some().then(|| topology.node_of_partition(at));
+            let sealed = self.pool.seal_on(encoded, node)?;
             drop(parts);
             self.lanes[at].drop_rows(rows);
             return Ok(sealed);
@@ -262,6 +265,35 @@ mod tests {
                 at += block.rows();
             }
             assert_eq!(at, from);
+        }
+    }
+
+    /// On a machine that is made up: partitions go round its nodes, and rows without partitions belong to none.
+    #[test]
+    fn partitions_lie_on_memory_nodes() {
+        use crate::{PartitionScheme, RowPartitions};
+        use memory::{Arena, Topology};
+        let count = 5;
+        let of = |scheme| RowPartitions { relation: "t".into(), key: "k".into(), column: 0, scheme };
+        for nodes in [1, 2, 3] {
+            let arena = Arena::with_topology(Budget::unlimited(), Topology::emulated(nodes, 2));
+            let pool = Pool::with_arena(arena);
+            let scheme = PartitionScheme::Hash { count };
+            for partitions in [Some(Arc::new(of(scheme))), None] {
+                let divided = partitions.is_some() && nodes > 1;
+                let encoding = LayoutKind::ColumnStore.into();
+                let options = WriterOptions { encoding, block_bytes: BLOCK_BYTES_MIN, partitions };
+                let columns = vec![(Type::BigInt, false), (Type::Text, false)];
+                let mut writer = BlockWriter::new(pool.clone(), columns, options);
+                let mut sealed = writer.push(batch(0, 20_000)).unwrap();
+                sealed.extend(writer.finish().unwrap());
+                assert!(sealed.len() > 2 * count);
+                for block in sealed.iter().map(|sealed| &sealed.block) {
+                    let Value::I64(key) = block.fetch(0, 0..1).value(0) else { panic!() };
+                    let expected = divided.then_some(key as usize % count % nodes);
+                    assert_eq!(pool.arena().node_of(block.as_bytes().as_ptr()), expected, "{nodes} nodes");
+                }
+            }
         }
     }
 

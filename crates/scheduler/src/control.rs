@@ -18,6 +18,7 @@ use workorder::QueryId;
 use crate::foreman::Foreman;
 use crate::handle::Query;
 use crate::query::{Counters, MANY};
+use crate::report::RunRecord;
 use crate::view::{OperatorStatus, statuses};
 
 /// Half of the 20 ms that a tick may be late.
@@ -34,6 +35,8 @@ pub struct QueryControl {
     tick: Option<Box<Tick>>,
     pausable: bool,
     query: Option<Arc<Query>>,
+    recorded: bool,
+    record: Mutex<Option<RunRecord>>,
     run: Mutex<Option<(Arc<Counters>, Weak<Foreman>)>>,
 }
 
@@ -75,6 +78,25 @@ impl QueryControl {
     pub fn pausable(mut self) -> Self {
         self.pausable = true;
         self
+    }
+
+    /// Keeps what its work orders do; see [`QueryControl::take_record`].
+    pub fn recorded(mut self) -> Self {
+        self.recorded = true;
+        self
+    }
+
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.recorded
+    }
+
+    /// What is known of a run that has ended, however it ended. Once; `None` when it did not begin, or is not recorded.
+    pub fn take_record(&self) -> Option<RunRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn keep_record(&self, record: RunRecord) {
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
     }
 
     pub(crate) fn is_pausable(&self) -> bool {

@@ -203,11 +203,22 @@ impl State {
             };
             match verdict {
                 Verdict::Admit(_) => {
+                    tracing::debug!(
+                        target: "quickstep::load",
+                        query = id, active = self.load.active(), queued = self.load.queued(),
+                        expected_bytes = query.memory_predicted(), "query let in"
+                    );
                     counters.admitted.store(true, SeqCst);
                     counters.gate.notify(1);
                 }
-                Verdict::Suspend(_) => query.hold(HELD_BY_LOAD, true),
-                Verdict::Resume(_) => query.hold(HELD_BY_LOAD, false),
+                Verdict::Suspend(_) => {
+                    tracing::info!(target: "quickstep::load", query = id, held_bytes = query.memory(), "query set aside");
+                    query.hold(HELD_BY_LOAD, true);
+                }
+                Verdict::Resume(_) => {
+                    tracing::info!(target: "quickstep::load", query = id, "query goes on");
+                    query.hold(HELD_BY_LOAD, false);
+                }
             }
         }
         // Others run beside each of those that are admitted.

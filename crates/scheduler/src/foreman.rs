@@ -200,6 +200,7 @@ impl Scheduler {
             None => Some(foreman.door.enter(foreman, &run, &ticker)?),
             Some(_) => None,
         };
+        let queued = foreman.now();
         let claimable = run.open_roots();
         if !run.ended() {
             foreman.add(&run);
@@ -212,6 +213,9 @@ impl Scheduler {
             wait_for_visitors(&run.counters, &ticker);
         }
         run.query.set_current_run(None);
+        if let Some(record) = run.record(queued) {
+            control.keep_record(record);
+        }
         run.result()
     }
 }

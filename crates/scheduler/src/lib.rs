@@ -17,6 +17,7 @@
 //!  messages.rs  what sessions tell the foreman, on the bus
 //!  control.rs   what the caller may do to a running query: cancel, tick, look at progress
 //!  report.rs    what it gets in the end
+//!  recorder.rs  what its work orders did, for its trace
 //!  view.rs      what can be seen of all of it
 //! ```
 //!
@@ -44,6 +45,7 @@ mod messages;
 mod places;
 mod policy;
 mod query;
+mod recorder;
 mod report;
 mod roster;
 mod slots;
@@ -59,6 +61,6 @@ pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,
     policy,
 };
-pub use report::{MemoryExceeded, Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+pub use report::{MemoryExceeded, Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
 pub use slots::WorkerStatus;
 pub use view::{OperatorState, OperatorStatus, QueryStatus};

@@ -21,11 +21,11 @@ use std::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sync::{CancelToken, Gate, GateKey};
 use workorder::{
-    Claim, Completion, Dag, EdgeKind, Failure, Host, Outcome, QueryId, Segment, SegmentId, WorkContext,
+    Claim, Completion, Dag, EdgeKind, Failure, Host, OrderRecord, Outcome, QueryId, Segment, SegmentId, WorkContext,
     WorkOrder, WorkerId,
 };
 
@@ -34,7 +34,8 @@ use crate::foreman::Foreman;
 use crate::handle::{Query, lock};
 use crate::learning::SegmentModel;
 use crate::lifecycle::Lifecycle;
-use crate::report::{Panicked, QueryReport, SegmentReport, Stalled, Stopped};
+use crate::recorder::Recorder;
+use crate::report::{Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
 use crate::{Progress, QueryControl};
 
 /// No segment was fed lately.
@@ -167,6 +168,8 @@ pub(crate) struct QueryRun {
     pub(crate) pausable: bool,
     /// Orders claimed so far, and claims put off.
     claims: AtomicU64,
+    /// Where its orders are recorded, if they are.
+    pub(crate) recorder: Option<Recorder>,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
 }
@@ -226,6 +229,7 @@ impl QueryRun {
             query,
             cancel: control.cancel_token().clone(),
             pausable: control.is_pausable(),
+            recorder: control.is_recorded().then(|| Recorder::new(foreman.places.limit())),
             counters,
             foreman,
             segments,
@@ -342,26 +346,45 @@ impl QueryRun {
     }
 
     /// Runs one order. `execute` is the worker's, so that it can bring its context; `meanwhile` says for how many of its
-    /// nanoseconds the order stood still, and how much of its growth the query has been told already.
+    /// nanoseconds the order stood still, for how many it waited for others, and how much of its growth the query has
+    /// been told already.
     pub(crate) fn execute(
         &self,
         order: WorkOrder,
         worker: WorkerId,
         rows_and_bytes: impl Fn() -> (u64, u64),
-        meanwhile: impl Fn() -> (u64, i64),
+        meanwhile: impl Fn() -> (u64, u64, i64),
         execute: impl FnOnce(&dyn Segment) -> Result<Outcome, Failure>,
-    ) {
+    ) -> OrderRecord {
         let counters = &self.counters.segments[order.segment.index()];
         counters.running.fetch_add(1, Relaxed);
         let held_before = self.foreman.thread_bytes();
-        let begun = Instant::now();
+        let started = self.now();
         let outcome = self.guard(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
-        let (waited, told) = meanwhile();
-        let nanoseconds = (begun.elapsed().as_nanos() as u64).saturating_sub(waited);
+        let ended = self.now();
+        let (held, waited, told) = meanwhile();
+        let nanoseconds = ended.saturating_sub(started).saturating_sub(held);
         let grown = self.foreman.thread_bytes() - held_before - told;
         counters.running.fetch_sub(1, Relaxed);
         let (rows, bytes) = rows_and_bytes();
+        let left = match &outcome {
+            Some(Outcome::Continue(rest)) => rest.units(),
+            _ => 0,
+        };
         self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown });
+        OrderRecord {
+            segment: order.segment,
+            worker,
+            started,
+            ended,
+            held,
+            waited,
+            units: order.units().saturating_sub(left),
+            rows,
+            bytes,
+            grown,
+            orders: 1,
+        }
     }
 
     /// An order was executed: charges it, tells the learning agent and the segment, and puts back what is left of it.
@@ -485,18 +508,35 @@ impl QueryRun {
         {
             return Err(Box::new(Stopped { reason }));
         }
-        let segments =
-            self.segments.iter().zip(&self.counters.segments).map(|(state, counters)| SegmentReport {
-                name: state.segment.name().to_owned(),
-                orders: counters.orders.load(Relaxed),
-                rows: counters.rows.load(Relaxed),
-                bytes: counters.bytes.load(Relaxed),
-                busy_nanoseconds: counters.busy_nanoseconds.load(Relaxed),
-                started_nanoseconds: counters.started_nanoseconds.load(Relaxed),
-                finished_nanoseconds: counters.finished_nanoseconds.load(Relaxed),
-            });
-        let segments = segments.collect();
-        Ok(QueryReport { query: self.id, wall: Duration::from_nanos(self.now()), segments })
+        let wall = Duration::from_nanos(self.now());
+        Ok(QueryReport { query: self.id, wall, segments: self.segment_reports() })
+    }
+
+    /// What is kept of a run that is recorded, for its trace; `admitted` is when it was let in. Called once, after
+    /// everybody else has left.
+    pub(crate) fn record(&self, admitted: u64) -> Option<RunRecord> {
+        let orders = self.recorder.as_ref()?.take();
+        let begun = self.counters.begun;
+        Some(RunRecord {
+            begun: begun.saturating_sub(self.query.begun()),
+            queued: admitted.saturating_sub(begun),
+            wall: self.now(),
+            segments: self.segment_reports(),
+            orders,
+        })
+    }
+
+    fn segment_reports(&self) -> Vec<SegmentReport> {
+        let report = |counters: &SegmentCounters| SegmentReport {
+            name: counters.name.clone(),
+            orders: counters.orders.load(Relaxed),
+            rows: counters.rows.load(Relaxed),
+            bytes: counters.bytes.load(Relaxed),
+            busy_nanoseconds: counters.busy_nanoseconds.load(Relaxed),
+            started_nanoseconds: counters.started_nanoseconds.load(Relaxed),
+            finished_nanoseconds: counters.finished_nanoseconds.load(Relaxed),
+        };
+        self.counters.segments.iter().map(report).collect()
     }
 
     /// Nanoseconds since the run began.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use sync::StopReason;
-use workorder::QueryId;
+use workorder::{OrderRecord, QueryId};
 
 /// Measured over one run.
 #[derive(Clone, Debug)]
@@ -23,6 +23,21 @@ impl QueryReport {
     pub fn busy(&self) -> Duration {
         Duration::from_nanos(self.segments.iter().map(|segment| segment.busy_nanoseconds).sum())
     }
+}
+
+/// What is kept of a run, whether it ended well or not. Times are nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct RunRecord {
+    /// From the beginning of its query to the beginning of the run.
+    pub begun: u64,
+    /// From then on until the load controller had let it in.
+    pub queued: u64,
+    /// From its beginning to its end.
+    pub wall: u64,
+    /// By position in the DAG.
+    pub segments: Vec<SegmentReport>,
+    /// In the order of their beginning, which is counted from that of the run.
+    pub orders: Vec<OrderRecord>,
 }
 
 /// Measured over one segment of one run.

@@ -13,12 +13,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use sync::GateKey;
-use workorder::{Host, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
+use sync::{Checkout, GateKey};
+use workorder::{Host, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
 
 use crate::control::{POLL, Ticker};
 use crate::foreman::Foreman;
 use crate::query::QueryRun;
+use crate::recorder::Records;
 use crate::report::MemoryExceeded;
 
 /// Every so many checks of a running order look at the clock: a check comes with each batch, which
@@ -155,14 +156,18 @@ impl Worker<'_> {
     /// Executes one order of the query, or as many as there are while it is alone.
     fn serve(&self, query: &QueryRun) -> bool {
         let mut worked = false;
+        let mut records: Option<Checkout<'_, Records>> = None;
         while query.query.enter() {
             let Some(order) = query.claim() else {
                 query.query.exit();
                 break;
             };
             worked = true;
-            self.execute(query, order);
+            let record = self.execute(query, order);
             query.query.exit();
+            if let Some(recorder) = &query.recorder {
+                records.get_or_insert_with(|| recorder.open()).push(record);
+            }
             if let Some(ticker) = self.ticker {
                 ticker.poll();
             }
@@ -180,7 +185,7 @@ impl Worker<'_> {
         !self.alone && self.foreman.places.is_over()
     }
 
-    fn execute(&self, query: &QueryRun, order: WorkOrder) {
+    fn execute(&self, query: &QueryRun, order: WorkOrder) -> OrderRecord {
         let foreman = self.foreman;
         let host = Surroundings {
             query,
@@ -190,7 +195,7 @@ impl Worker<'_> {
             lends: !self.alone,
             place: self.place,
             foreign: self.own.is_some_and(|own| own.id != query.id),
-            waited: Cell::new(0),
+            held: Cell::new(0),
             bytes_before: foreman.thread_bytes(),
             bytes_told: Cell::new(0),
             held_since: Cell::new(0),
@@ -199,15 +204,17 @@ impl Worker<'_> {
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
         let counted = || (context.rows(), context.bytes());
-        let meanwhile = || (host.waited.get(), host.bytes_told.get());
+        let meanwhile = || (host.held.get(), context.waited(), host.bytes_told.get());
         if !self.alone {
             foreman.slots.begin(self.place, query.id, order.segment, foreman.now());
         }
-        query.execute(order, self.place, counted, meanwhile, |segment| segment.execute(order, &context));
+        let record =
+            query.execute(order, self.place, counted, meanwhile, |segment| segment.execute(order, &context));
         if !self.alone {
             foreman.slots.end(self.place, foreman.now());
         }
         INSIDE.set(inside);
+        record
     }
 }
 
@@ -224,7 +231,7 @@ struct Surroundings<'a> {
     /// The thread is another query's caller.
     foreign: bool,
     /// Nanoseconds that the order stood still while its query was held.
-    waited: Cell<u64>,
+    held: Cell<u64>,
     /// What the thread held when the order began.
     bytes_before: i64,
     /// Of what it grew by since then, what the query knows already.
@@ -308,7 +315,7 @@ impl Surroundings<'_> {
         self.query.query.rejoin();
         self.held_since.set(0);
         let waited = self.foreman.now().saturating_sub(begun);
-        self.waited.set(self.waited.get() + waited);
+        self.held.set(self.held.get() + waited);
         if self.lends {
             self.foreman.slots.occupy(self.place, self.query.id, waited);
         }

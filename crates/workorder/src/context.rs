@@ -5,6 +5,7 @@
 //! rows went by.
 
 use std::cell::Cell;
+use std::time::Instant;
 
 use crate::{QueryId, SegmentId, WorkerId};
 
@@ -37,12 +38,21 @@ pub struct WorkContext<'a> {
     host: &'a dyn Host,
     rows: Cell<u64>,
     bytes: Cell<u64>,
+    waited: Cell<u64>,
 }
 
 impl<'a> WorkContext<'a> {
     /// For the scheduler and for tests.
     pub fn new(query: QueryId, segment: SegmentId, worker: WorkerId, host: &'a dyn Host) -> Self {
-        WorkContext { query, segment, worker, host, rows: Cell::new(0), bytes: Cell::new(0) }
+        WorkContext {
+            query,
+            segment,
+            worker,
+            host,
+            rows: Cell::new(0),
+            bytes: Cell::new(0),
+            waited: Cell::new(0),
+        }
     }
 
     /// A context outside any scheduler: never stops, wakes nobody.
@@ -80,7 +90,19 @@ impl<'a> WorkContext<'a> {
     /// thread does not, so this is for what cannot be put off to a later order: the middle of a unit. Only in queries
     /// that run under `QueryControl::pausable`.
     pub fn step_aside(&self, mut wait: impl FnMut()) {
+        let begun = Instant::now();
         self.host.step_aside(&mut wait);
+        self.note_wait(begun.elapsed().as_nanos() as u64);
+    }
+
+    /// The order has waited so many nanoseconds for somebody else: a reader of its rows, or a file.
+    pub fn note_wait(&self, nanoseconds: u64) {
+        self.waited.set(self.waited.get().saturating_add(nanoseconds));
+    }
+
+    /// Nanoseconds that it has waited so far.
+    pub fn waited(&self) -> u64 {
+        self.waited.get()
     }
 
     /// Calls `work`, which puts the state of a query that is held into files: it is not stopped on the way, unless the

@@ -15,12 +15,14 @@
 mod context;
 mod dag;
 mod range;
+mod record;
 mod segment;
 mod transfer;
 
 pub use context::{Host, WorkContext};
 pub use dag::{Dag, DagError, Edge, EdgeKind};
 pub use range::{OrderRange, parallelism};
+pub use record::OrderRecord;
 pub use segment::{Claim, Completion, Failure, Outcome, Segment, WorkOrder};
 pub use transfer::UnitOfTransfer;
 

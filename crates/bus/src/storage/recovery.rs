@@ -85,7 +85,7 @@ fn read_snapshot(files: &dyn FileManager, number: u64) -> Result<(DatabaseId, u6
     let mut r = ByteReader::new(&content[MAGIC.len()..]);
     let version = r.u32()?;
     if version != VERSION {
-        return Err(newer_version(&name, version));
+        return Err(newer_version(&name, version, VERSION));
     }
     r.u32()?;
     let id = r.array()?;

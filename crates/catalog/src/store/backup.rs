@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use files::packed::Packing;
 use files::{FileManager, write_whole};
 use types::{Error, Result, SqlState};
 
@@ -33,7 +34,7 @@ pub fn back_up(snapshot: &Snapshot, to: &dyn FileManager) -> Result<u64> {
     let parts = parts_of(permanent_tables(snapshot).flat_map(|table| table.data.blocks()));
     let places: HashMap<PartId, Place> = match parts.is_empty() {
         true => HashMap::new(),
-        false => block_files::write(to, &id, NUMBER, &parts)?.into_iter().collect(),
+        false => block_files::write(to, &id, NUMBER, &parts, Packing::default())?.into_iter().collect(),
     };
     let place = |part| places.get(&part).copied().ok_or_else(|| Error::internal("a part was not written"));
     let catalog = catalog_file::write(snapshot, &id, NUMBER, 0, place)?;

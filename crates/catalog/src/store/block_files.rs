@@ -4,20 +4,25 @@
 //!  0      "QSBLOCKS"  u32 version  u32 0  16 bytes database id  u64 number of the file  u64 checksum of these 40
 //!  4096   part, zeros up to the next page;  part ...
 //! ```
+//! A part is its bytes as they are in memory, or these packed (`files::packed`), where that makes it shorter. Its
+//! metadata are as they are in both, so that opening a database unpacks nothing.
+//!
 //! Where each part lies is told by who refers to it: a checkpoint or a record of the log. The bytes check themselves: a
 //! part is a block of its own (`block::layout`), with checksums.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_buffer::Buffer;
 use block::{Block, Part};
+use files::packed::{PackedReader, Packing, pack};
 use files::{FileManager, FileReader};
 use pool::Pool;
 use types::{Error, Result, SqlState};
 
 use super::changes::Place;
-use super::log_format::{DatabaseId, VERSION, damaged};
-use super::names::{BLOCKS, block_file_name};
+use super::log_format::{DatabaseId, damaged};
+use super::names::{BLOCKS, FORMAT, block_file_name};
 use crate::PartId;
 
 const MAGIC: [u8; 8] = *b"QSBLOCKS";
@@ -25,10 +30,10 @@ pub(crate) const HEADER_BYTES: usize = 48;
 /// Large reads and mapped pages begin on its multiples.
 const PAGE: usize = 4096;
 
-fn header(id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
+fn header(version: u32, id: &DatabaseId, number: u64) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[8..12].copy_from_slice(&version.to_le_bytes());
     header[16..32].copy_from_slice(id);
     header[32..40].copy_from_slice(&number.to_le_bytes());
     let checksum = simd::checksum(&header[..40]);
@@ -43,9 +48,10 @@ pub(crate) fn write(
     id: &DatabaseId,
     number: u64,
     parts: &[(PartId, Arc<Part>)],
+    packing: Packing,
 ) -> Result<Vec<(PartId, Place)>> {
     let name = block_file_name(number);
-    let written = write_parts(files, id, number, &name, parts);
+    let written = write_parts(files, id, number, &name, parts, packing);
     if written.is_err() {
         let _ = files.remove(&name);
     }
@@ -58,24 +64,46 @@ fn write_parts(
     number: u64,
     name: &str,
     parts: &[(PartId, Arc<Part>)],
+    packing: Packing,
 ) -> Result<Vec<(PartId, Place)>> {
     let mut page = [0; PAGE];
-    page[..HEADER_BYTES].copy_from_slice(&header(id, number));
+    page[..HEADER_BYTES].copy_from_slice(&header(FORMAT, id, number));
     let mut writer = files.create(name)?;
     writer.write(&page)?;
     let mut places = Vec::with_capacity(parts.len());
-    for (part, bytes) in parts {
-        let bytes = bytes.to_bytes()?;
-        places.push((*part, Place { file: number, offset: writer.position(), length: bytes.len() as u64 }));
-        writer.write(bytes.as_slice())?;
-        let gap = bytes.len().next_multiple_of(PAGE) - bytes.len();
-        writer.write(&[0; PAGE][..gap])?;
+    let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
+    for group in parts.chunks(at_a_time) {
+        for ((part, _), bytes) in group.iter().zip(packed_parts(group, packing)?) {
+            let bytes = bytes.as_slice();
+            places
+                .push((*part, Place { file: number, offset: writer.position(), length: bytes.len() as u64 }));
+            writer.write(bytes)?;
+            let gap = bytes.len().next_multiple_of(PAGE) - bytes.len();
+            writer.write(&[0; PAGE][..gap])?;
+        }
     }
     writer.sync()?;
     files.sync_directory(BLOCKS)?;
     // The folder's own name, which the first file has made.
     files.sync_directory("")?;
     Ok(places)
+}
+
+/// The bytes of parts as they go into a file. Packing takes longer than writing, so it is done side by side.
+fn packed_parts(parts: &[(PartId, Arc<Part>)], packing: Packing) -> Result<Vec<Buffer>> {
+    let one = |part: &Part| -> Result<Buffer> {
+        let bytes = part.to_bytes()?;
+        let (head, cuts) = block::extent_offsets(&bytes);
+        Ok(pack(&bytes, head, &cuts, packing).map_or(bytes, Buffer::from))
+    };
+    if packing == Packing::None || parts.len() < 2 {
+        return parts.iter().map(|(_, part)| one(part)).collect();
+    }
+    std::thread::scope(|scope| {
+        let running: Vec<_> = parts.iter().map(|(_, part)| scope.spawn(|| one(part))).collect();
+        let lost = || Error::internal("packing a block ended early");
+        running.into_iter().map(|thread| thread.join().map_err(|_| lost())?).collect()
+    })
 }
 
 /// Block files that are open for reading; they stay readable when they are removed.
@@ -108,36 +136,57 @@ impl BlockFiles {
     pub(crate) fn check_header(&self, number: u64, id: &DatabaseId) -> Result<()> {
         let mut found = [0; HEADER_BYTES];
         self.reader(number)?.read_at(0, &mut found)?;
-        match found == header(id, number) {
+        match (1..=FORMAT).any(|version| found == header(version, id, number)) {
             true => Ok(()),
             false => Err(damaged(&block_file_name(number), 0, "its header is another one")),
         }
     }
 
-    /// The bytes of a part.
-    pub(crate) fn read(&self, place: Place) -> Result<Vec<u8>> {
-        let reader = self.reader(place.file)?;
-        let end = place.offset.checked_add(place.length).filter(|end| *end <= reader.bytes());
-        if end.is_none() {
-            return Err(at_place(place, &Error::new(SqlState::DataCorrupted, "the file ends before")));
+    /// The bytes of a part, unpacked; those that cannot be are other ones than were written. With it who unpacks them.
+    pub(crate) fn read(&self, place: Place) -> Result<(Vec<u8>, Option<PackedReader>)> {
+        let reader = self.whole(place)?;
+        if let Some(packed) = PackedReader::open(&reader, place.offset, place.length)? {
+            return Ok((packed.contents()?, Some(packed)));
         }
         let mut bytes = vec![0; place.length as usize];
         reader.read_at(place.offset, &mut bytes)?;
-        Ok(bytes)
+        Ok((bytes, None))
+    }
+
+    /// The file of a part that lies in it as a whole.
+    fn whole(&self, place: Place) -> Result<Arc<dyn FileReader>> {
+        let reader = self.reader(place.file)?;
+        match place.offset.checked_add(place.length).filter(|end| *end <= reader.bytes()) {
+            Some(_) => Ok(reader),
+            None => Err(at_place(place, &Error::new(SqlState::DataCorrupted, "the file ends before"))),
+        }
+    }
+
+    /// Where a part's unpacked bytes are read: a reader, the first byte in it, and how many.
+    pub(crate) fn part(&self, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
+        let reader = self.whole(place)?;
+        let packed = PackedReader::open(&reader, place.offset, place.length);
+        Ok(match packed.map_err(|error| located(place, error))? {
+            Some(packed) => {
+                let bytes = packed.bytes();
+                (Arc::new(packed), 0, bytes)
+            }
+            None => (reader, place.offset, place.length),
+        })
     }
 
     /// Opens a part in place: its metadata is read and checked, its columns when somebody wants them. All reading of stored
     /// blocks goes through here.
     pub(crate) fn open(&self, pool: &Pool, place: Place) -> Result<Arc<Block>> {
-        let reader = self.reader(place.file)?;
-        let end = place.offset.checked_add(place.length).filter(|end| *end <= reader.bytes());
-        if end.is_none() {
-            return Err(at_place(place, &Error::new(SqlState::DataCorrupted, "the file ends before")));
-        }
-        pool.open_stored(reader, place.offset, place.length).map_err(|error| match error.state() {
-            SqlState::DataCorrupted => at_place(place, &error),
-            _ => error,
-        })
+        let (reader, at, length) = self.part(place)?;
+        pool.open_stored(reader, at, length).map_err(|error| located(place, error))
+    }
+}
+
+fn located(place: Place, error: Error) -> Error {
+    match error.state() {
+        SqlState::DataCorrupted => at_place(place, &error),
+        _ => error,
     }
 }
 

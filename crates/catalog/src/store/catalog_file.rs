@@ -19,7 +19,8 @@ use super::changes::{Place, read_place, write_place};
 use super::definitions::{
     read_macro, read_sequence, read_table, read_view, write_macro, write_sequence, write_table, write_view,
 };
-use super::log_format::{DatabaseId, VERSION, damaged, newer_version};
+use super::log_format::{DatabaseId, damaged, newer_version};
+use super::names::FORMAT;
 use crate::apply::fits;
 use crate::{PartId, SchemaEntry, Snapshot, TEMPORARY_SCHEMA, Table, TableData, TableId};
 
@@ -45,7 +46,7 @@ pub(crate) fn write(
     }
     let mut header = ByteWriter::default();
     header.raw(&MAGIC);
-    header.u32(VERSION);
+    header.u32(FORMAT);
     header.u32(sections.len() as u32);
     header.raw(id);
     header.u64(number);
@@ -164,8 +165,8 @@ pub(crate) fn read(bytes: Vec<u8>, file: &str, id: &DatabaseId, number: u64) -> 
     if magic != MAGIC || h.u64()? != simd::checksum(&header[..56]) {
         return Err(broken("its header cannot be read"));
     }
-    if version != VERSION {
-        return Err(newer_version(file, version));
+    if !(1..=FORMAT).contains(&version) {
+        return Err(newer_version(file, version, FORMAT));
     }
     if (owner, own_number) != (*id, number) {
         return Err(broken("it belongs to another database, or has another file's name"));

@@ -191,15 +191,20 @@ impl Store {
         };
         match self.blocks.read(place) {
             Err(error) => found.push(Damage { what: error.message().to_owned(), ..whole }),
-            Ok(bytes) => found.extend(damaged_extents(&bytes).into_iter().map(|extent| Damage {
-                offset: place.offset + extent.offset,
-                bytes: extent.length,
-                column: extent.column.map(|column| match columns.get(&(column as u32)) {
-                    Some(name) => name.clone(),
-                    None => format!("number {}, which was dropped", column + 1),
-                }),
-                what: extent.what,
-                ..whole.clone()
+            Ok((bytes, packed)) => found.extend(damaged_extents(&bytes).into_iter().map(|extent| {
+                let unpacked = (extent.offset, extent.length);
+                let (offset, bytes) =
+                    packed.as_ref().map_or(unpacked, |packed| packed.stored(unpacked.0, unpacked.1));
+                Damage {
+                    offset: place.offset + offset,
+                    bytes,
+                    column: extent.column.map(|column| match columns.get(&(column as u32)) {
+                        Some(name) => name.clone(),
+                        None => format!("number {}, which was dropped", column + 1),
+                    }),
+                    what: extent.what,
+                    ..whole.clone()
+                }
             })),
         }
     }

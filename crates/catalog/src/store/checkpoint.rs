@@ -12,6 +12,7 @@
 //! begins with this one. Block files of which less than half is still in use are emptied into the new one on the way.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, Weak};
 
 use block::Part;
@@ -22,7 +23,7 @@ use super::blocks::parts_of;
 use super::catalog_file::{self, permanent_tables};
 use super::changes::Place;
 use super::log_format::HEADER_BYTES;
-use super::names::{Listing, block_file_name, catalog_name, log_name};
+use super::names::{FORMAT, Listing, block_file_name, catalog_name, log_name, write_identity};
 use super::open::begin_log;
 use super::{Pending, Store};
 use crate::{PartId, Snapshot};
@@ -56,6 +57,11 @@ impl Store {
         };
         if fresh && log.bytes() == HEADER_BYTES as u64 {
             return Ok(Checkpointed::default());
+        }
+        if self.format.load(Relaxed) < FORMAT {
+            // Earlier programs refuse the database from here on, instead of meeting files that they cannot read.
+            write_identity(&*self.files, &self.id)?;
+            self.format.store(FORMAT, Relaxed);
         }
         let log_bytes = log.bytes();
         let writer = begin_log(&*self.files, &self.id, number)?;

@@ -28,10 +28,11 @@ mod recovery;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use block::{Block, Part};
+use files::packed::Packing;
 use files::{FileLock, FileManager};
 use files::{bytes, log, log_format};
 use pool::Pool;
@@ -66,6 +67,10 @@ const LOG_RECORDS_MAX: u64 = 20_000;
 pub struct Store {
     files: Arc<dyn FileManager>,
     blocks: BlockFiles,
+    /// Of block files to come.
+    packing: Mutex<Packing>,
+    /// `names::FORMAT`, or less until the next checkpoint raises it: nothing is written that its version has not.
+    format: AtomicU32,
     /// `INLINE_BYTES_MAX`; tests set it lower.
     inline_bytes_max: AtomicUsize,
     id: DatabaseId,
@@ -170,6 +175,14 @@ impl Store {
         self.log.as_ref().and_then(Log::failure)
     }
 
+    /// How blocks are packed in the files that are written from now on; files that are there stay as they are.
+    pub fn set_packing(&self, packing: Packing) {
+        *self.packing.lock().unwrap_or_else(PoisonError::into_inner) = packing;
+    }
+    pub fn packing(&self) -> Packing {
+        *self.packing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Bytes of the log since the last checkpoint.
     pub fn log_bytes(&self) -> u64 {
         self.log.as_ref().map_or(0, Log::bytes)
@@ -187,15 +200,18 @@ impl Store {
         }
         let number = self.next_block_file.fetch_add(1, Relaxed);
         self.state().writing.insert(number);
-        let written = block_files::write(&*self.files, &self.id, number, parts);
+        let packing = match self.format.load(Relaxed) {
+            names::FORMAT => self.packing(),
+            _ => Packing::None,
+        };
+        let written = block_files::write(&*self.files, &self.id, number, parts, packing);
         let mut state = self.state();
         state.writing.remove(&number);
-        // Where that fails, blocks that memory is wanted for are written a second time, to the temporary file.
-        let reader = self.blocks.reader(number).ok();
         for ((id, place), (_, part)) in written?.into_iter().zip(parts) {
             state.places.insert(id, (place, Arc::downgrade(part)));
-            if let Some(reader) = &reader {
-                Pool::stored_at(part, reader.clone(), place.offset);
+            // Where that fails, blocks that memory is wanted for are written a second time, to the temporary file.
+            if let Ok((reader, at, _)) = self.blocks.part(place) {
+                Pool::stored_at(part, reader, at);
             }
         }
         Ok(())

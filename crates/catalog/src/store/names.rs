@@ -1,7 +1,7 @@
 //! The files of a database's directory, by name.
 //!
 //! ```text
-//!  QUICKSTEP      format version and id of the database; written last when it is created, never changed
+//!  QUICKSTEP      format version and id of the database; written last when it is created, and when its version is raised
 //!  lock           who writes it
 //!  catalog-<n>    a checkpoint: everything but the blocks' bytes
 //!  log-<n>        what was committed since catalog-<n>; a log that a checkpoint began and did not finish follows as n + 1
@@ -13,7 +13,7 @@
 use files::{FileManager, UNFINISHED, read_all, write_whole};
 use types::{Error, Result, SqlState};
 
-use super::log_format::{DatabaseId, VERSION, damaged, newer_version};
+use super::log_format::{DatabaseId, damaged, newer_version};
 
 pub(crate) const IDENTITY: &str = "QUICKSTEP";
 pub(crate) const LOCK: &str = "lock";
@@ -82,17 +82,26 @@ impl Listing {
     }
 }
 
+/// Of the directory. A program refuses a database of a later one.
+///
+/// | version | new in it |
+/// | --- | --- |
+/// | 1 | |
+/// | 2 | blocks in block files may be packed (`files::packed`) |
+pub(crate) const FORMAT: u32 = 2;
+
 pub(crate) fn write_identity(files: &dyn FileManager, id: &DatabaseId) -> Result<()> {
     let mut bytes = [0; IDENTITY_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
-    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
     bytes[16..32].copy_from_slice(id);
     let checksum = simd::checksum(&bytes[..32]);
     bytes[32..].copy_from_slice(&checksum.to_le_bytes());
     write_whole(files, IDENTITY, &bytes)
 }
 
-pub(crate) fn read_identity(files: &dyn FileManager) -> Result<DatabaseId> {
+/// The database's id, and the format version that it was made with or raised to.
+pub(crate) fn read_identity(files: &dyn FileManager) -> Result<(DatabaseId, u32)> {
     let bytes = read_all(files, IDENTITY)?;
     let whole: [u8; IDENTITY_BYTES] =
         bytes.try_into().map_err(|_| damaged(IDENTITY, 0, "it has another length"))?;
@@ -104,12 +113,12 @@ pub(crate) fn read_identity(files: &dyn FileManager) -> Result<DatabaseId> {
     let mut version = [0; 4];
     version.copy_from_slice(&whole[8..12]);
     let version = u32::from_le_bytes(version);
-    if version != VERSION {
-        return Err(newer_version(IDENTITY, version));
+    if !(1..=FORMAT).contains(&version) {
+        return Err(newer_version(IDENTITY, version, FORMAT));
     }
     let mut id = [0; 16];
     id.copy_from_slice(&whole[16..32]);
-    Ok(id)
+    Ok((id, version))
 }
 
 /// The error for a directory that is no database.

@@ -87,7 +87,7 @@ impl Store {
             report.created = true;
             listing = Listing::of(&*files)?;
         }
-        let id = read_identity(&*files)?;
+        let (id, format) = read_identity(&*files)?;
         let blocks = BlockFiles::new(files.clone());
         let recovered = recover(&*files, &blocks, pool, &id, &listing)?;
         report.replayed = recovered.replayed;
@@ -127,6 +127,8 @@ impl Store {
         let store = Arc::new(Store {
             files,
             blocks,
+            packing: Mutex::default(),
+            format: format.into(),
             inline_bytes_max: super::INLINE_BYTES_MAX.into(),
             id,
             log,

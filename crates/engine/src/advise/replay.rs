@@ -23,7 +23,7 @@ const TEXTS_MAX: usize = 3;
 
 /// A plan that scans the table.
 pub(super) struct Replay {
-    plan: PhysicalPlan,
+    plan: Arc<PhysicalPlan>,
     shared: Vec<SharedRows>,
     /// Nodes on the ways from the table's scans to the result.
     path: Vec<NodeId>,
@@ -121,7 +121,7 @@ impl Replays {
         let mut parts = Vec::new();
         // Common subplans and scalar subqueries run now, as they would before the statement's own plan.
         let prepared = session.prepare(query, &self.relations, Purpose::Analyze, &mut parts)?;
-        let plans = parts.into_iter().map(|part| part.plan).chain([prepared.plan]);
+        let plans = parts.into_iter().map(|part| part.plan).chain([Arc::new(prepared.plan)]);
         for plan in plans {
             let mut path = Vec::new();
             ways(&plan, table.id, &mut path);
@@ -167,7 +167,7 @@ impl Replays {
         session.go_on()?;
         let mut context = session.query_context(&replay.plan, &self.relations, &replay.shared, None, true)?;
         context.tables.insert(plan::TableId(table.id.0), table.clone());
-        let run = session.run_in(&replay.plan, context)?;
+        let run = session.run_in(&replay.plan, context, None)?;
         Ok(replay.path.iter().map(|node| run.context.metrics.get(*node).nanoseconds as f64).sum())
     }
 }

@@ -8,11 +8,12 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 17] = [
+const MEANINGS: [(&str, &str); 22] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
     ("quickstep_memory", "The memory budget, and what each query that runs holds of it."),
+    ("quickstep_metrics", "What is counted of the database, as Prometheus reads it."),
     (
         "quickstep_operators",
         "The pipeline segments of the queries that run: work orders done, running and to come.",
@@ -20,13 +21,20 @@ const MEANINGS: [(&str, &str); 17] = [
     ("quickstep_partitions", "The partitions of tables, with their rows, blocks and bytes."),
     ("quickstep_pool", "What the pool of blocks holds and has read, evicted and written so far."),
     ("quickstep_queries", "The queries that run or wait: state, priority, time, memory, progress."),
+    ("quickstep_query_history", "The queries that have ended: times, rows, memory, worth of the estimates."),
+    (
+        "quickstep_query_plans",
+        "The operators of the queries that have ended, with estimates and what they did.",
+    ),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_schemas", "The schemas."),
     ("quickstep_secrets", "The secrets by which object stores are reached, without their values."),
     ("quickstep_settings", "The settings, with their values and meanings."),
+    ("quickstep_slow_queries", "The queries that took longer than slow_query_threshold."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
     ("quickstep_views", "The views with their texts."),
     ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),
+    ("quickstep_work_orders", "The work orders of the queries that have ended: worker, time, rows, waits."),
     ("quickstep_workers", "The workers, and the work order that each executes."),
     ("quickstep_workload", "The statements recorded for CALL advise, without their literals."),
 ];

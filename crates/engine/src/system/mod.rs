@@ -5,6 +5,7 @@
 //! no columns here, so that a view over these functions does not ask for itself.
 
 mod functions;
+mod history;
 mod information_schema;
 mod queries;
 pub(crate) mod rejects;
@@ -23,22 +24,27 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 17] = [
+pub(crate) const FUNCTIONS: [&str; 22] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
     "quickstep_memory",
+    "quickstep_metrics",
     "quickstep_operators",
     "quickstep_partitions",
     "quickstep_pool",
     "quickstep_queries",
+    "quickstep_query_history",
+    "quickstep_query_plans",
     "quickstep_rejects",
     "quickstep_schemas",
     "quickstep_secrets",
     "quickstep_settings",
+    "quickstep_slow_queries",
     "quickstep_tables",
     "quickstep_views",
     "quickstep_wide_tables",
+    "quickstep_work_orders",
     "quickstep_workers",
     "quickstep_workload",
 ];
@@ -77,6 +83,11 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
         "quickstep_memory" => (queries::memory_fields(), running(relations, queries::memory)),
+        "quickstep_query_history" => (history::history_fields(), running(relations, history::history)),
+        "quickstep_slow_queries" => (history::history_fields(), running(relations, history::slow)),
+        "quickstep_query_plans" => (history::plans_fields(), running(relations, history::plans)),
+        "quickstep_work_orders" => (history::orders_fields(), running(relations, history::orders)),
+        "quickstep_metrics" => (history::metrics_fields(), running(relations, history::metrics)),
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))

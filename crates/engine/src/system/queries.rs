@@ -8,10 +8,10 @@ use types::{Field, Type, Value};
 use super::{count, maybe, nullable, number, text};
 use crate::Database;
 
-fn real(name: &str) -> Field {
+pub(super) fn real(name: &str) -> Field {
     Field::new(name, Type::Double, false)
 }
-fn milliseconds(time: Duration) -> Value {
+pub(super) fn milliseconds(time: Duration) -> Value {
     Value::F64(time.as_secs_f64() * 1e3)
 }
 /// `u64::MAX` stands for no limit.

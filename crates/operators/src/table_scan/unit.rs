@@ -1,5 +1,7 @@
 //! One block: skipping it, selecting in it, and walking over what is left.
 
+use std::time::Instant;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -64,14 +66,16 @@ impl TableScan {
             }
         }
         // What rows are tested by first, and the rest only where some are left.
+        let begun = Instant::now();
         let tested = block.pin(&self.tested)?;
-        self.count_read(&tested, work);
+        self.count_read(&tested, begun, work);
         let evaluated = self.select(&tested, &mut local.selection, work)?;
         if local.selection.none() {
             return Ok(Flow::More);
         }
+        let begun = Instant::now();
         let pinned = tested.pin(&self.read)?;
-        self.count_read(&pinned, work);
+        self.count_read(&pinned, begun, work);
         let block: &Block = &pinned;
         let place = Place { block, ..place };
         self.count_bytes(block, work);
@@ -271,8 +275,10 @@ impl TableScan {
         });
     }
 
-    fn count_read(&self, pinned: &Pinned<'_>, work: &Work<'_>) {
+    /// Who had to read has waited for the file.
+    fn count_read(&self, pinned: &Pinned<'_>, begun: Instant, work: &Work<'_>) {
         if pinned.bytes_read() > 0 {
+            work.context.note_wait(begun.elapsed().as_nanos() as u64);
             work.query.metrics.count(self.node, BYTES_READ, pinned.bytes_read());
         }
     }

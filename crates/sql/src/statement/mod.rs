@@ -225,6 +225,7 @@ impl Context<'_> {
             Some(AnalyzeFormatKind::Keyword(f) | AnalyzeFormatKind::Assignment(f)) => match f {
                 AnalyzeFormat::TEXT => ExplainFormat::Text,
                 AnalyzeFormat::JSON => ExplainFormat::Json,
+                AnalyzeFormat::GRAPHVIZ => ExplainFormat::Dot,
                 other => return Err(Error::unsupported(format!("EXPLAIN format {other} is not supported"))),
             },
         };
@@ -232,8 +233,14 @@ impl Context<'_> {
             let value = option.arg.as_ref().map(word).transpose()?.unwrap_or_else(|| "true".into());
             match (folded(&option.name).as_str(), value.to_lowercase().as_str()) {
                 ("analyze", v) => analyze = truth(v, option.name.span, self)?,
-                ("format", "json") => out = ExplainFormat::Json,
-                ("format", "text") => out = ExplainFormat::Text,
+                ("format", name) => {
+                    out = ExplainFormat::named(name).ok_or_else(|| {
+                        let message = format!("unrecognized value for EXPLAIN option \"format\": \"{name}\"");
+                        let error = Error::new(SqlState::InvalidParameterValue, message)
+                            .with_hint("expected text, json, dot or html");
+                        self.at(error, option.name.span)
+                    })?;
+                }
                 ("verbose" | "costs" | "timing" | "buffers" | "summary", _) => {}
                 (name, value) => {
                     let error = Error::new(

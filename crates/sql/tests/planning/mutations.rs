@@ -22,13 +22,15 @@ impl Random {
     }
 }
 
-const STATEMENTS: [&str; 23] = [
+const STATEMENTS: [&str; 25] = [
     "create table x (a integer primary key, b char(3) not null unique, c decimal(10,2), foreign key (a) references region (r_regionkey)) with (block_size = '4MB')",
     "create table y as select * from nation where n_nationkey in (1, 2, null)",
     "insert into region (r_regionkey, r_name) values (1, 'a'), (2 + 3, lower('B'))",
     "insert into region select n_nationkey, n_name, n_comment from nation order by 1 limit 3 offset 2",
     "copy region (r_regionkey, r_name) from 'x.csv' (format csv, delimiter '|', header true, null '')",
     "explain (analyze, format json) select * from nation natural join region",
+    "explain (format html, timing, analyze false) insert into region select * from region",
+    "call write_trace(-1, 'x.json')",
     "set workers = 4",
     "alter query 7 set priority = 5",
     "call tpch(scale => 1.5)",

@@ -198,6 +198,13 @@ fn settings_and_the_rest() {
             "{text}"
         );
     }
+    for (text, expected) in [
+        ("explain (format dot) select 1", ExplainFormat::Dot),
+        ("explain (format graphviz) select 1", ExplainFormat::Dot),
+        ("explain (analyze, format 'html') select 1", ExplainFormat::Html),
+    ] {
+        assert!(matches!(plan(text), Statement::Explain { format, .. } if format == expected), "{text}");
+    }
     assert!(matches!(
         plan("explain analyze insert into region select * from region"),
         Statement::Explain { analyze: true, .. }

@@ -31,7 +31,9 @@ fn database() -> (SimulatedFiles, Vec<Model>) {
     states.push(go(&[Step::Macro(name("m"), Some(name("x + 1")))]));
     states.push(go(&[Step::Append(name("u"), rows(50, 20))]));
     states.push(go(&[Step::Delete(name("u"), 1), Step::Create(name("w"))]));
-    states.push(go(&[Step::Append(name("w"), rows(0, 3000))]));
+    // The block of it is packed in its file.
+    let flat = (0..12_000).map(|v| vec![Some(v / 100)]).collect();
+    states.push(go(&[Step::Append(name("w"), flat)]));
     drop(opened);
     (files.restart(Loss::Process), states)
 }

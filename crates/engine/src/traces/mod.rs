@@ -1,0 +1,248 @@
+//! What finished statements leave: their traces (crate `trace`), counts for metrics, and a line in the log.
+//!
+//! A statement has a [`StatementTrace`] from its first word to its last row; each plan that runs for it adds a part. When
+//! the last reference goes, at the end of the statement or of the thread that streams its rows, it is summed up once:
+//! counters, log, history.
+
+mod logs;
+mod metrics;
+mod procedures;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use operators::QueryContext;
+use plan::PhysicalPlan;
+use plan::print::NodeMetrics;
+use scheduler::{Query, RunRecord};
+use trace::{Counters, History, KeptPlan, PartTrace, QueryTrace, SegmentTrace};
+use types::Error;
+
+use crate::settings::{Settings, TraceLevel};
+use crate::{Database, Session};
+
+pub(crate) use logs::{log_checkpoint, log_opened};
+pub(crate) use metrics::families;
+pub(crate) use procedures::{is_look, rendered};
+
+/// Bytes of traces that a database keeps, unless told otherwise.
+pub(crate) const HISTORY_BYTES: u64 = 32 << 20;
+/// And never more than this share of the memory limit.
+const MEMORY_SHARE: u64 = 64;
+/// Plans of one statement that are kept; a recursion may run thousands.
+const PARTS_MAX: usize = 64;
+
+/// What a database has seen.
+pub(crate) struct Seen {
+    pub history: History,
+    pub counters: Counters,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { history: History::new(HISTORY_BYTES), counters: Counters::default() }
+    }
+}
+
+/// Of a statement that runs.
+pub(crate) struct StatementTrace {
+    seen: Arc<Seen>,
+    query: Arc<Query>,
+    begun: Instant,
+    date: SystemTime,
+    keeps: bool,
+    slow: Option<Duration>,
+    workers: usize,
+    settings: Arc<RunSettings>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    text: Option<Arc<str>>,
+    parts: Vec<PartTrace>,
+    parts_left_out: u64,
+    rows: u64,
+    failure: Option<(String, String)>,
+}
+
+/// The settings that a statement runs under, those of the database included that decide how.
+struct RunSettings {
+    session: Settings,
+    workers: usize,
+    memory: u64,
+    policy: &'static str,
+}
+
+impl RunSettings {
+    fn listed(&self) -> Vec<(String, String)> {
+        let shared = [
+            ("workers", self.workers.to_string()),
+            ("memory_limit", self.memory.to_string()),
+            ("policy", self.policy.to_owned()),
+        ];
+        let session = self.session.all().into_iter().map(|(name, value, _)| (name, value));
+        shared.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(session).collect()
+    }
+}
+
+impl Session {
+    /// Begins the trace of a statement.
+    pub(crate) fn begin_trace(&self, query: &Arc<Query>) -> Arc<StatementTrace> {
+        let shared = &self.database.shared;
+        let session = self.settings().clone();
+        let workers = shared.scheduler.workers();
+        let begun = StatementTrace {
+            seen: Arc::clone(&shared.seen),
+            query: Arc::clone(query),
+            begun: Instant::now(),
+            date: SystemTime::now(),
+            keeps: session.trace != TraceLevel::Off,
+            slow: session.slow_query_threshold,
+            workers,
+            settings: Arc::new(RunSettings {
+                workers,
+                memory: shared.budget.limit(),
+                policy: shared.scheduler.policy(),
+                session,
+            }),
+            state: Mutex::default(),
+        };
+        logs::log_begin(&begun);
+        Arc::new(begun)
+    }
+}
+
+impl StatementTrace {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether work orders are to be recorded.
+    pub fn records(&self) -> bool {
+        self.keeps
+    }
+
+    /// The statement's own text, where several were given together.
+    pub fn set_text(&self, text: &str) {
+        self.state().text = Some(logs::without_secrets(crate::statement::shortened(text)));
+    }
+
+    /// A plan has run, well or not.
+    pub fn note_run(
+        &self,
+        plan: &Arc<PhysicalPlan>,
+        context: &QueryContext,
+        record: RunRecord,
+        rows: Option<u64>,
+    ) {
+        let metrics = Arc::clone(&context.metrics);
+        let mut state = self.state();
+        state.rows = rows.unwrap_or_else(|| metrics.get(plan.id).rows);
+        if state.parts.len() >= PARTS_MAX {
+            // The first ones stay, and the newest, which may be the query's own.
+            state.parts.pop();
+            state.parts_left_out += 1;
+        }
+        let timed = context.settings.analyze;
+        let part = part("query", KeptPlan::of(plan), record);
+        let root = plan.id;
+        let did = move |node| -> NodeMetrics {
+            let mut did = metrics.get(node);
+            if let Some(rows) = rows.filter(|_| node == root) {
+                did.rows = rows;
+            }
+            did
+        };
+        state.parts.push(PartTrace { metrics: Some(Arc::new(did)), timed, ..part });
+    }
+
+    /// The plan that ran last was not the query's own.
+    pub fn name_part(&self, title: &str) {
+        if let Some(part) = self.state().parts.last_mut() {
+            part.title = title.to_owned();
+        }
+    }
+
+    /// What the statement says it did: `SELECT 5`, `INSERT 0 3`.
+    pub fn note_tag(&self, tag: &str) {
+        let last = tag.rsplit(' ').next().and_then(|count| count.parse().ok());
+        self.state().rows = last.unwrap_or(0);
+    }
+
+    pub fn note_failure(&self, error: &Error) {
+        let failure = (error.state().code().to_owned(), error.message().to_owned());
+        self.state().failure.get_or_insert(failure);
+    }
+
+    fn summed_up(&self) -> QueryTrace {
+        let mut state = self.state();
+        let settings = Arc::clone(&self.settings);
+        let query = &self.query;
+        let nanoseconds = Duration::from_nanos;
+        QueryTrace {
+            id: query.id().0,
+            session: query.session(),
+            text: state.text.take().unwrap_or_else(|| logs::without_secrets(query.text())),
+            begun: self.date,
+            total: self.begun.elapsed(),
+            planning: nanoseconds(query.planning()),
+            cpu: nanoseconds(query.charged()),
+            priority: query.priority(),
+            workers: self.workers,
+            memory_peak: query.memory_peak(),
+            memory_expected: query.memory_predicted(),
+            rows: state.rows,
+            failure: state.failure.take(),
+            settings: Arc::new(move || settings.listed()),
+            parts: std::mem::take(&mut state.parts),
+            parts_left_out: state.parts_left_out,
+        }
+    }
+}
+
+impl Drop for StatementTrace {
+    fn drop(&mut self) {
+        let trace = self.summed_up();
+        let slow = self.slow.is_some_and(|threshold| trace.total >= threshold);
+        self.seen.counters.add(&trace, slow);
+        logs::log_end(&trace, slow);
+        // Statements that ran no plan, such as SET, have nothing to show but their failure.
+        if (self.keeps && (!trace.parts.is_empty() || trace.failure.is_some())) || slow {
+            self.seen.history.keep(Arc::new(trace), slow, self.settings.memory / MEMORY_SHARE);
+        }
+    }
+}
+
+/// A run's record as a part.
+pub(crate) fn part(title: &str, plan: KeptPlan, record: RunRecord) -> PartTrace {
+    let segment = |report: scheduler::SegmentReport| SegmentTrace {
+        name: report.name,
+        orders: report.orders,
+        rows: report.rows,
+        bytes: report.bytes,
+        busy: report.busy_nanoseconds,
+        started: report.started_nanoseconds,
+        finished: report.finished_nanoseconds,
+    };
+    PartTrace {
+        begun: record.begun,
+        queued: record.queued,
+        wall: record.wall,
+        segments: record.segments.into_iter().map(segment).collect(),
+        orders: record.orders,
+        ..PartTrace::planned(title, plan)
+    }
+}
+
+impl Database {
+    /// The traces of queries that have ended, in the order of their beginning; the oldest ones are forgotten.
+    pub fn query_traces(&self) -> Vec<Arc<QueryTrace>> {
+        self.shared.seen.history.all()
+    }
+
+    /// What can be counted of the database, in Prometheus' text form.
+    pub fn metrics(&self) -> String {
+        trace::exposition(&families(self))
+    }
+}
