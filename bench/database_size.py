@@ -1,6 +1,6 @@
 """TPC-H as a database on disk: how large, and what packing its block files costs.
 
-    python database_size.py --binary ../target/release/quickstep --data FOLDER [--packing none,fast,small] [--rounds 3]
+    python database_size.py --binary ../target/release/quickstep --data FOLDER [--scale 1] [--packing none,fast,small] [--rounds 3]
 
 FOLDER holds TPC-H's tables as Parquet files.  For each way of packing: seconds to load (CREATE TABLE AS and CHECKPOINT),
 bytes of the directory, and the time of all 22 queries in a process of its own, with the files out of the machine's cache
@@ -27,14 +27,16 @@ from compare.record import RESULTS_FOLDER
 
 TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 QUERIES = Path(__file__).resolve().parent.parent / "tests/answers/queries/tpch"
-TIME = re.compile(r"^Time: ([0-9.]+) ms", re.MULTILINE)
+TIME = re.compile(r"^Time: ([0-9.]+) ms", re.MULTILINE)  # as `--timing` prints it on standard error
 
 
 def shell(binary: Path, database: Path, script: str) -> str:
-    done = subprocess.run([binary, database], input=script, capture_output=True, text=True, check=True)
-    if "ERROR" in done.stdout + done.stderr:
+    """Runs the script; what was printed on standard error, which has the statements' times."""
+    command = [binary, "--timing", "--no-startup", database]
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    if done.returncode or "ERROR" in done.stderr:
         raise SystemExit((done.stdout + done.stderr)[-2000:])
-    return done.stdout
+    return done.stderr
 
 
 def load(binary: Path, database: Path, data: Path, packing: str) -> float:
@@ -54,10 +56,11 @@ def forget(database: Path) -> None:
             os.close(handle)
 
 
-def queries(binary: Path, database: Path, times: int) -> list[float]:
+def queries(binary: Path, database: Path, scale: float, times: int) -> list[float]:
     """Seconds of all queries, once for each time."""
     text = "".join(path.read_text().rstrip().rstrip(";") + ";\n" for path in sorted(QUERIES.glob("q*.sql")))
-    output = shell(binary, database, "\\timing on\n" + text * times)
+    text = text.replace("{fraction}", f"{0.0001 / scale:.10f}")
+    output = shell(binary, database, text * times)
     found = [float(t) / 1000 for t in TIME.findall(output)]
     if not found or len(found) % times:
         raise SystemExit(f"{len(found)} times of {times} passes")
@@ -69,6 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--scale", type=float, default=1, help="the tables' scale factor, which Q11 names")
     parser.add_argument("--packing", default="none,fast,small")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the databases lie meanwhile")
@@ -84,8 +88,8 @@ def main() -> None:
                 size = sum(path.stat().st_size for path in database.rglob("*") if path.is_file())
                 found.setdefault("bytes", []).append(size)
                 forget(database)
-                found.setdefault("cold_s", []).extend(queries(arguments.binary, database, 1))
-                cached, warm = queries(arguments.binary, database, 2)
+                found.setdefault("cold_s", []).extend(queries(arguments.binary, database, arguments.scale, 1))
+                cached, warm = queries(arguments.binary, database, arguments.scale, 2)
                 found.setdefault("cached_s", []).append(cached)
                 found.setdefault("warm_s", []).append(warm)
                 if round_number + 1 == arguments.rounds:

@@ -49,9 +49,9 @@ fn explained(session: &Session, query: &str) -> String {
 
 /// The number behind `name`, summed over a plan's operators.
 fn noted(text: &str, name: &str) -> f64 {
-    text.split(&format!("\"{name}\": \""))
+    text.split(&format!("\"{name}\": "))
         .skip(1)
-        .filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok())
+        .filter_map(|rest| rest.split([',', '}']).next()?.trim().parse::<f64>().ok())
         .sum()
 }
 
@@ -140,9 +140,9 @@ fn explain_says_how_rows_are_handed_on() {
             scan.split("\"rows\": ").nth(1).and_then(|t| t.split(',').next()?.parse().ok()).expect("rows");
         (
             rows,
-            scan.split("transferred rows\": \"")
+            scan.split("transferred rows\": ")
                 .nth(1)
-                .and_then(|t| t.split('"').next()?.parse::<f64>().ok()),
+                .and_then(|t| t.split([',', '}']).next()?.trim().parse::<f64>().ok()),
         )
     };
     let (vector, none) = rows_of_scan("vector");

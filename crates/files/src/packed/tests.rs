@@ -1,3 +1,4 @@
+//! Packed files read as the bytes they were made of, and damaged ones are refused.
 use super::*;
 
 #[derive(Debug)]
