@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use sync::{CancelToken, Gate, GateKey};
 use workorder::{
-    Claim, Completion, Dag, EdgeKind, Failure, Host, OrderRecord, Outcome, QueryId, Segment, SegmentId, WorkContext,
-    WorkOrder, WorkerId,
+    Claim, Completion, Dag, EdgeKind, Failure, Host, OrderRecord, Outcome, QueryId, Segment, SegmentId,
+    WorkContext, WorkOrder, WorkerId,
 };
 
 use crate::control::Ticker;
