@@ -30,7 +30,7 @@ PLOT = ROOT / "docs" / "results" / "scheduling-priorities.svg"
 SIZES = {
     "fair": ("1", 20),
     "priorities": ("10", 40),
-    "short": ("10", 60),
+    "short": ("1", 60),
     "latency": ("1", 60),
     "elastic": ("1", 10),
     "streams": ("1", 60),
@@ -101,10 +101,9 @@ def duckdb_streams(scale: str, streams: int, record: bool) -> dict:
     return found
 
 
-def figures(measure: str, scale: str, seconds: float, record: bool) -> dict:
+def figures(program: list[str], measure: str, scale: str, seconds: float, record: bool) -> dict:
     """Runs one measure; returns what it found."""
-    command = ["cargo", "run", "--release", "--quiet", "--package", "conformance", "--bin", "scheduling", "--"]
-    command += [measure, "--scale", scale, "--seconds", str(seconds)]
+    command = [*program, measure, "--scale", scale, "--seconds", str(seconds)]
     command += ["--record", str(RESULTS)] if record else []
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return json.loads(output.split(": ", 1)[1])
@@ -138,15 +137,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measures", nargs="*", choices=[*SIZES, "duckdb-streams", []], default=[])
     parser.add_argument("--streams", type=int, default=64, help="of DuckDB's run")
+    parser.add_argument("--program", help="the measuring program, if it is built: cargo is not asked then")
     parser.add_argument("--short", action="store_true", help="briefly, at scale factor 1, without a record")
     arguments = parser.parse_args()
+    cargo = ["cargo", "run", "--release", "--quiet", "--package", "conformance", "--bin", "scheduling", "--"]
+    program = [arguments.program] if arguments.program else cargo
     for measure in arguments.measures or [*SIZES, "duckdb-streams"]:
         if measure == "duckdb-streams":
             found = duckdb_streams("1", 4 if arguments.short else arguments.streams, record=not arguments.short)
             print(measure, json.dumps(found, indent=2))
             continue
         scale, seconds = ("1", 8) if arguments.short else SIZES[measure]
-        found = figures(measure, scale, seconds, record=not arguments.short)
+        found = figures(program, measure, scale, seconds, record=not arguments.short)
         timeline = found.pop("timeline", None)
         print(measure, json.dumps(found, indent=2))
         if timeline and not arguments.short:

@@ -461,10 +461,10 @@ def text(f: Figures, monetdb: Mapping[float, Mapping[str, tuple[float, float]]])
         "Differences that matter: results leave as batches of columns, not as rows; a block chooses between its index and a scan by cost; the scan is vectorised by hand (16 codes an instruction); a match is a bitmap, so that the thesis' question whether to sort match lists (E13) does not come up.",
         "",
     ]
-    rows = max((r["rows"] for p, r in f.parts.items() if p not in ("ssb", "hybrid")), default=FULL_ROWS)
-    if rows < FULL_ROWS:
+    small = {p: r["rows"] for p, r in f.parts.items() if p not in ("ssb", "hybrid") and r["rows"] < FULL_ROWS}
+    if small:
         lines += [
-            f"**These are not yet the full sizes**: {rows:,} rows stand here for the {FULL_ROWS:,} that `make study-storage` measures. What depends on a table being larger than every cache (files against blocks, block sizes, compression) may come out otherwise there.",
+            f"**Not all is of the full size yet**: of {', '.join(small)} {min(small.values()):,} rows stand here for the {FULL_ROWS:,} that `make study-storage` measures. What depends on a table being larger than every cache (files against blocks, block sizes, compression) may come out otherwise there.",
             "",
         ]
     for part, record in f.parts.items():

@@ -13,7 +13,8 @@ Every file is read whole (`SELECT * FROM read_...`) by a process of its own with
                an error of the file, is none
     hang       no answer within the limit
 
-The last two make the script fail. `--list KIND` prints the files of a kind with what was said of them.
+The last two make the script fail. `--list KIND` prints the files of a kind with what was said of them, `--explain FILE`
+writes every file that is not the same with the reason: the page docs/results/collections-differences.md.
 """
 
 import argparse
@@ -237,6 +238,119 @@ def shown(mine, theirs):
     return ""
 
 
+REASONS = {
+    "empty": "nothing is in it, so it has no columns; the peer gives no rows",
+    "width": "records have different numbers of values; the error names the line, `null_padding`, `strict => false` or "
+    "`store_rejects` read on. The peer takes whole lines for one column, or leaves lines out",
+    "quotes": "a quote that is not doubled, or does not end; the error names line and column, `quote => ''` or "
+    "`strict => false` read on. The peer takes the file for one without quotes, or leaves lines out",
+    "no text": "not UTF-8, or full of zero bytes",
+    "line length": "the peer refuses lines over two megabytes; here there is no such limit",
+    "peer's package": "the peer needs the Python package pytz for moments with a zone",
+    "peer's dialect": "the peer finds no dialect; lines end in two ways, or a record is odd in a way that does no harm",
+    "peer's conversion": "the peer settles on a type that a later value does not have; here the column is text",
+    "peer's path": "the peer takes brackets in a path for a pattern",
+    "header": "a first row of text above rows of text: the peer takes it for names more often",
+    "empty text": '`""` is a text and nothing at all is NULL, as in PostgreSQL',
+    "day or month": "nothing in the file says whether day or month comes first, so it stays text; `dateformat` says",
+    "date": "a date or moment in a form that the peer leaves as text, or reads in its own time zone",
+    "yes": "`Yes` and `T` are texts here, booleans there",
+    "partitions": "columns of `key=value` folders come in the path's order, the peer's in that of their names",
+    "escape": "a backslash before a delimiter, without quotes, is a character like others",
+    "comments": "lines that begin with # are left out where the table's own rows do not; `comment => '#'` says so",
+    "lines": "a value with line breaks, or blank lines: cut at other places",
+    "json": "values of nested objects differ by keys that are NULL, or by their form as text",
+    "not JSON": "not JSON, or without a column; the peer reads the first values, or gives no rows",
+    "twice": "a key stands there twice; the last one counts, as in PostgreSQL's jsonb",
+    "promise": "the file breaks its type's promise, or is cut off: a decimal beyond its precision, offsets beyond the data",
+    "types": "a type that is not here: decimals of 256 bits, unions of some kinds",
+    "resolution": "nanoseconds are cut to microseconds; UUIDs and intervals are printed in another form",
+    "lenient": "damaged where nothing is read, so it is read here",
+    "not explained": "not explained",
+}
+
+
+def reason(path, mine, theirs):
+    """Why a file is read differently: a key of REASONS."""
+    ours_said, peer_said = (str(side[1]) if side[0] == "error" else "" for side in (mine, theirs))
+    if ours_said:
+        for part, why in [
+            ("is empty", "empty"),
+            ("values where there are", "width"),
+            ("is followed by", "quotes"),
+            ("a quote inside", "quotes"),
+            ("does not end", "quotes"),
+            ("cannot be read", "quotes"),
+            ("not UTF-8", "no text"),
+            ("zero bytes", "no text"),
+        ]:
+            if part in ours_said and ("csv" in path or part == "is empty"):
+                return why
+        if ".json" in path or "ndjson" in path:
+            return "not JSON"
+        if "not supported" in ours_said or "256" in ours_said:
+            return "types"
+        return "promise"
+    if peer_said:
+        for part, why in [
+            ("aximum line size", "line length"),
+            ("max_line_size", "line length"),
+            ("pytz", "peer's package"),
+            ("automatically detect", "peer's dialect"),
+            ("incompatible paths", "peer's path"),
+            ("Conversion Error", "peer's conversion"),
+        ]:
+            if part in peer_said:
+                return why
+        return "twice" if "uplicate" in peer_said else "lenient"
+    a, b = mine[1], theirs[1]
+    if mine[0] != "rows":
+        return "resolution"
+    if a[1:] == b or (len(a) == len(b) + 1 and sum(x == y for x, y in zip(a[1:], b)) * 2 > len(b)):
+        return "header"
+    if "comments" in path:
+        return "comments"
+    if len(a) != len(b) or [len(r) for r in a] != [len(r) for r in b]:
+        return "lines"
+    if all(sorted(map(str, x)) == sorted(map(str, y)) for x, y in zip(a, b)):
+        return "partitions"
+    pairs = [(v, w) for x, y in zip(a, b) for v, w in zip(x, y) if v != w]
+    if all(v == "" and w is None for v, w in pairs):
+        return "empty text"
+    if all(str(v)[:1] in "[{" or str(w)[:1] in "[{" for v, w in pairs):
+        return "json"
+    moment = lambda text: sum(c.isdigit() for c in str(text)) >= 4 and any(c in str(text) for c in "-/.:")
+    settled = lambda text: str(text)[4:5] == "-" and str(text)[7:8] == "-"
+    if any(str(v).lower() in ("yes", "no", "t", "f", "y", "n") for v, _ in pairs):
+        return "yes"
+    if any(moment(v) and settled(w) and not settled(v) for v, w in pairs):
+        return "day or month"
+    if any(settled(v) for v, w in pairs):
+        return "date"
+    if any("\\" in str(v) for v, _ in pairs):
+        return "escape"
+    if path.endswith((".arrow", ".arrow_file", ".stream", ".feather", ".parquet")) or "arrow" in path:
+        return "resolution"
+    return "not explained"
+
+
+def write_reasons(found, target):
+    """A page: the reasons with their files."""
+    kinds = {"refused": "only the peer reads", "read": "only we read", "different": "both read, with other rows"}
+    with open(target, "w") as page:
+        page.write("# Every file that is read differently\n")
+        page.write(
+            "Written by `crates/conformance/file_collections.py --explain`; what it counts is in "
+            "[collections](collections.md).\n"
+        )
+        for why, text in REASONS.items():
+            for kind, told in kinds.items():
+                files = sorted(path for path, k, w in found if (k, w) == (kind, why))
+                if files:
+                    page.write(f"\n## {why}: {told}\n{len(files)} files. {text[0].upper()}{text[1:]}.\n\n")
+                    page.write(", ".join(f"`{file}`" for file in files) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+")
@@ -245,11 +359,13 @@ def main():
     parser.add_argument("--list", action="append", default=[], help="print the files of this kind")
     parser.add_argument("--most", type=int, help="of a folder's files of a kind by name, every so many-th is enough")
     parser.add_argument("--peer-cache", help="a file that keeps the peer's answers for the next run")
+    parser.add_argument("--explain", metavar="FILE", help="write every difference with its reason into this page")
     parser.add_argument("--peer-only", action="store_true", help="fill the cache and nothing else")
     arguments = parser.parse_args()
     peer = Peer(arguments.seconds, arguments.peer_cache)
     total = collections.Counter()
     lines = []
+    found = []
     for folder in arguments.folders:
         files = []
         for root, folders, names in os.walk(folder):
@@ -271,11 +387,16 @@ def main():
                 kind = judged(mine, theirs)
                 counts[function][kind] += 1
                 total[kind] += 1
+                if kind in ("refused", "read", "different"):
+                    found.append((path, kind, reason(path, mine, theirs)))
                 if kind in arguments.list or kind in ("panic", "hang"):
                     print(f"{kind}\t{path}\t{shown(mine, theirs)}", flush=True)
         for function, kinds in sorted(counts.items()):
             lines.append((os.path.basename(folder.rstrip("/")), function, kinds))
     peer.save()
+    if arguments.explain:
+        write_reasons(found, arguments.explain)
+        print(dict(collections.Counter(why for *_, why in found)))
     order = ["same", "both", "refused", "read", "different", "panic", "hang"]
     print("| collection | read by | files | " + " | ".join(order) + " |")
     print("| --- " * (3 + len(order)) + "|")

@@ -23,13 +23,13 @@ use vector::Vector;
 use crate::index::{EncodedIndices, Index, ZoneAggregate};
 use crate::layout::{Extent, Header};
 use crate::open::Directory;
-use crate::residency::Source;
+use crate::residency::{Metadata, Source};
 use crate::sketch::Sketch;
 use crate::store::{Rows, TupleStore};
 use crate::stripe::Stripe;
 use crate::{
-    AccessPath, CodeSlice, Coding, IndexSpecification, LayoutKind, PlainSlice, PreparedPredicate, access,
-    open,
+    AccessPath, CodeSlice, Coding, IndexKind, IndexSpecification, LayoutKind, PlainSlice, PreparedPredicate,
+    access, open,
 };
 
 /// What was done to a block since it was opened; tests and EXPLAIN ANALYZE read it.
@@ -79,15 +79,28 @@ pub struct Part {
     pub(crate) metadata_checksum: u64,
     /// Who brings the columns, where `bytes` are not there.
     pub(crate) source: Option<Arc<dyn Source>>,
+    /// Indices that lie in these bytes, with the number of their section.
+    pub(crate) indices: Vec<(u32, Arc<Index>)>,
 }
 
 /// An index of one of the block's columns.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockIndex {
-    column: usize,
-    index: Arc<Index>,
+    pub(crate) column: usize,
+    pub(crate) kind: IndexKind,
+    pub(crate) bytes: usize,
+    /// Of the part that its column lies in, or of the one beside.
+    pub(crate) section: u32,
+    /// `None` when it is not there: a source brings it when it is pinned.
+    pub(crate) index: Option<Arc<Index>>,
     /// The part of its own that it lies in, if it does not lie with the rows.
-    beside: Option<Arc<Part>>,
+    pub(crate) beside: Option<Arc<Part>>,
+}
+
+impl BlockIndex {
+    fn new(column: usize, section: u32, index: Arc<Index>, beside: Option<Arc<Part>>) -> Self {
+        BlockIndex { column, kind: index.kind(), bytes: index.bytes, section, index: Some(index), beside }
+    }
 }
 
 impl Part {
@@ -107,9 +120,19 @@ impl Part {
             checksums_at: header.checksums_at as usize,
             metadata_checksum: header.metadata_checksum,
             source: None,
+            indices: Vec::new(),
         }
     }
 
+    /// What is known of the block without its columns, as it stands at the beginning of its bytes.
+    pub fn metadata_bytes(&self) -> Option<&[u8]> {
+        match &self.source {
+            Some(source) => Some(source.metadata_bytes()),
+            None => Metadata::length(self.bytes.as_slice(), self.length as u64)
+                .ok()
+                .map(|length| &self.bytes.as_slice()[..length]),
+        }
+    }
     /// Bytes of the encoding.
     pub fn length(&self) -> usize {
         self.length
@@ -187,13 +210,16 @@ impl Block {
         bytes: Buffer,
         directory: Directory,
         store: Box<dyn TupleStore>,
-        indices: Vec<Index>,
+        indices: Vec<(u32, Index)>,
     ) -> Block {
         let sorted_by = directory.sorted_by();
         let Directory { header, kind, length, rows, checked, .. } = directory;
-        let part = Part::new(bytes, length, &header, store, checked);
-        let own = |index: Index| BlockIndex { column: index.column, index: Arc::new(index), beside: None };
-        let indices = indices.into_iter().map(own).collect();
+        let mut part = Part::new(bytes, length, &header, store, checked);
+        part.indices = indices.into_iter().map(|(section, index)| (section, Arc::new(index))).collect();
+        let own = |(section, index): &(u32, Arc<Index>)| {
+            BlockIndex::new(index.column, *section, index.clone(), None)
+        };
+        let indices = part.indices.iter().map(own).collect();
         Block { sorted_by, indices, ..Block::of_part(part, kind, rows) }
     }
 
@@ -400,9 +426,7 @@ impl Block {
 
     /// Its indices, and the bytes of each.
     pub fn indices(&self) -> impl Iterator<Item = (IndexSpecification, usize)> + '_ {
-        self.indices
-            .iter()
-            .map(|i| (IndexSpecification { kind: i.index.kind(), column: i.column }, i.index.bytes))
+        self.indices.iter().map(|i| (IndexSpecification { kind: i.kind, column: i.column }, i.bytes))
     }
     /// Builds indices on columns of the block; their bytes go wherever the owner of memory wants them, and
     /// `with_indices` puts them beside it. Those that cannot be built on the block's data are left out.
@@ -433,10 +457,8 @@ impl Block {
         let (opened, indices) = open::open_indices(bytes, self, pinned, trust).map_err(corrupted)?;
         let part = Arc::new(opened);
         let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
-        block.indices.extend(indices.into_iter().map(|(column, index)| BlockIndex {
-            column,
-            index: Arc::new(index),
-            beside: Some(part.clone()),
+        block.indices.extend(indices.into_iter().enumerate().map(|(at, (column, index))| {
+            BlockIndex::new(column, at as u32, Arc::new(index), Some(part.clone()))
         }));
         Ok(block)
     }
@@ -444,14 +466,15 @@ impl Block {
     #[must_use]
     pub fn without_index(&self, index: IndexSpecification) -> Block {
         let mut block = self.of_columns(&(0..self.columns()).collect::<Vec<_>>());
-        block.indices.retain(|i| (i.column, i.index.kind()) != (index.column, index.kind));
+        block.indices.retain(|i| (i.column, i.kind) != (index.column, index.kind));
         block
     }
-    /// Minimum, maximum, sum and count of every thousand rows or so, if the column has such an index.
+    /// Minimum, maximum, sum and count of every thousand rows or so, if the column has such an index and it is there.
     pub fn zone_aggregates(&self, column: usize) -> Option<Vec<ZoneAggregate>> {
-        self.indices.iter().filter(|i| i.column == column).find_map(|i| match &i.index.body {
+        let there = self.indices.iter().filter(|i| i.column == column).filter_map(|i| i.index.as_ref());
+        there.into_iter().find_map(|index| match &index.body {
             crate::index::Body::Aggregates(zones) => {
-                Some(zones.values(self.bare_column(column), &i.index.space))
+                Some(zones.values(self.bare_column(column), &index.space))
             }
             _ => None,
         })
@@ -481,7 +504,7 @@ impl Block {
         let (part, at) = self.place(column);
         let mut prepared = part.store.prepare(at, predicate, &self.counters);
         let of_column = self.indices.iter().filter(|i| i.column == column);
-        let indices: Vec<Arc<Index>> = of_column.map(|i| i.index.clone()).collect();
+        let indices: Vec<Arc<Index>> = of_column.filter_map(|i| i.index.clone()).collect();
         access::plan(part.store.as_ref(), at, &indices, &mut prepared, predicate);
         prepared.on(column)
     }
@@ -504,6 +527,14 @@ impl Block {
         let path = access::select(part.store.as_ref(), column, predicate, rows, selection, &self.counters);
         self.counters.paths[path as usize].fetch_add(1, Relaxed);
         path
+    }
+    /// The rows that pass, ascending, where an index has them as a short list and all rows are asked about; `None` where
+    /// `select_prepared` has to be asked.
+    pub fn rows_found(&self, predicate: &PreparedPredicate) -> Option<Vec<u32>> {
+        let (part, column) = self.place(predicate.column());
+        let found = access::rows_found(part.store.as_ref(), column, predicate, self.rows)?;
+        self.counters.paths[AccessPath::Tree as usize].fetch_add(1, Relaxed);
+        Some(found)
     }
     /// Nanoseconds that the cheapest way costs when so many rows are selected.
     pub(crate) fn cost_of(&self, predicate: &PreparedPredicate, selected: usize) -> f64 {

@@ -65,9 +65,74 @@ impl Directory {
         self.header.sorted_by.map(|column| column as usize)
     }
 
-    /// Whether the columns' bytes lie apart from each other, and nothing else belongs to them.
+    /// Whether the bytes of columns and indices lie apart from each other.
     pub(crate) fn comes_apart(&self) -> bool {
-        !self.kind.is_row_store() && self.sections.is_empty()
+        let of_column = |section: &Section| {
+            index::is_index(section.kind) && (section.column as usize) < self.entries.len()
+        };
+        !self.kind.is_row_store() && self.sections.iter().all(of_column)
+    }
+
+    /// A column without its values, as metadata alone tell it: what an index has to know of its column.
+    pub(crate) fn bare(&self, column: usize, metadata: &[u8]) -> Checked<Stripe> {
+        let entry = &self.entries[column];
+        let nothing = Buffer::default();
+        let reader = Reader {
+            bytes: &nothing,
+            first: 0,
+            rows: self.rows,
+            entry,
+            trust: Trust::Contents,
+            sorted: false,
+        };
+        let physical = entry.ty.physical();
+        let values = match (entry.coding, entry.code_width) {
+            (layout::CODING_DICTIONARY | layout::CODING_TRUNCATED, 1) => Values::Codes8(Vec::new().into()),
+            (layout::CODING_DICTIONARY | layout::CODING_TRUNCATED, 2) => Values::Codes16(Vec::new().into()),
+            (layout::CODING_DICTIONARY | layout::CODING_TRUNCATED, 4) => Values::Codes32(Vec::new().into()),
+            (layout::CODING_PLAIN, _) => match physical {
+                Physical::I16 => Values::I16(Vec::new().into()),
+                Physical::I32 => Values::I32(Vec::new().into()),
+                Physical::I64 => Values::I64(Vec::new().into()),
+                Physical::I128 => Values::I128(Vec::new().into()),
+                Physical::F32 => Values::F32(Vec::new().into()),
+                Physical::F64 => Values::F64(Vec::new().into()),
+                Physical::Bytes => {
+                    let offsets = Vec::new().into();
+                    Values::Strings(StringStripe { offsets, heap: Arc::new([Buffer::default()]) })
+                }
+                Physical::Bool => return Err("booleans have no index".into()),
+            },
+            (coding, _) => return Err(format!("coding {coding} of {} has no index", entry.ty)),
+        };
+        Ok(Stripe {
+            ty: entry.ty,
+            coding: entry.coding(),
+            statistics: Arc::new(reader.statistics(self.bounds(metadata))?),
+            nulls: None,
+            null_words: None,
+            values,
+            dictionary: None,
+            ascends: false,
+        })
+    }
+
+    /// The index of a section, of which `bytes` holds the extent; its first byte is the block's byte `first`.
+    pub(crate) fn index(
+        &self,
+        section: usize,
+        bytes: &Buffer,
+        first: usize,
+        metadata: &[u8],
+        trust: Trust,
+    ) -> Checked<index::Index> {
+        let section = &self.sections[section];
+        let column = section.column as usize;
+        let stripe = self.bare(column, metadata);
+        let opened = stripe.and_then(|stripe| {
+            index::open(bytes, first, section, &stripe, self.rows, trust == Trust::Nothing)
+        });
+        opened.map_err(|e| format!("an index of column {column}: {e}"))
     }
 
     /// The bytes of string bounds, in the metadata that was read.
@@ -118,9 +183,14 @@ impl Directory {
         Ok(Box::new(store))
     }
 
-    fn indices(&self, bytes: &Buffer, store: &dyn TupleStore, trust: Trust) -> Checked<Vec<index::Index>> {
+    fn indices(
+        &self,
+        bytes: &Buffer,
+        store: &dyn TupleStore,
+        trust: Trust,
+    ) -> Checked<Vec<(u32, index::Index)>> {
         let mut indices = Vec::new();
-        for section in &self.sections {
+        for (number, section) in self.sections.iter().enumerate() {
             match section.kind {
                 layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if self.kind.is_row_store() => {}
                 other if index::is_index(other) => {
@@ -129,8 +199,9 @@ impl Directory {
                         return Err(format!("an index is on column {column}, which is not there"));
                     }
                     let stripe = store.bare(column);
-                    let index = index::open(bytes, section, stripe, self.rows, trust == Trust::Nothing);
-                    indices.push(index.map_err(|e| format!("an index of column {column}: {e}"))?);
+                    let index = index::open(bytes, 0, section, stripe, self.rows, trust == Trust::Nothing);
+                    let index = index.map_err(|e| format!("an index of column {column}: {e}"))?;
+                    indices.push((number as u32, index));
                 }
                 other => return Err(format!("section kind {other} is not known")),
             }

@@ -6,6 +6,7 @@
 //! ```text
 //!  Block::absent(metadata, source)        types, codings, statistics, sizes: always there
 //!      | pin(columns)                     source.pin: a piece a column, each an open run of bytes
+//!      | pin_tested(columns)              and one for each index of these columns
 //!      v
 //!  Pinned -> Block                        the pinned columns; of the others, what metadata says
 //! ```
@@ -15,7 +16,8 @@
 //! change bytes under a reader, and access to a column that is not pinned has no bytes to read: it panics, always.
 //!
 //! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and a
-//! block as a whole when it is small or when its bytes do not come apart by columns.
+//! block as a whole when its rows are stored as rows. An index of a block is a portion, too, which only those pin who test
+//! its column.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -28,20 +30,23 @@ use types::{ColumnStatistics, Result, Type};
 use vector::Vector;
 
 use crate::access::ScanCost;
-use crate::block::{Part, corrupted};
+use crate::block::{BlockIndex, Part, corrupted};
+use crate::index::{Index, kind_of};
 use crate::layout::{self, EXTENTS};
 use crate::open::{self, Directory, Trust};
 use crate::store::{Rows, TupleStore};
-use crate::stripe::Stripe;
+use crate::stripe::{Stripe, StripeStore};
 use crate::{AccessCounters, Block, CodeSlice, Coding, LayoutKind, PlainSlice, PreparedPredicate};
 
-/// Brings the columns of one encoding.
+/// Brings the columns and indices of one encoding.
 pub trait Source: Debug + Send + Sync {
-    /// Makes the columns resident: a piece for each, in their order. An error of reading, or of what was read, names
-    /// the place.
-    fn pin(&self, columns: &[usize]) -> Result<Loaded>;
-    /// The columns will be pinned soon.
-    fn announce(&self, columns: &[usize]);
+    /// Makes columns and indices (by their sections' numbers) resident: a piece for each, in their order. An error of
+    /// reading, or of what was read, names the place.
+    fn pin(&self, columns: &[usize], indices: &[usize]) -> Result<Loaded>;
+    /// They will be pinned soon.
+    fn announce(&self, columns: &[usize], indices: &[usize]);
+    /// The metadata as they stand in the encoding.
+    fn metadata_bytes(&self) -> &[u8];
     /// Reads everything, and checks it against its checksums.
     fn verify(&self) -> Result<()>;
     /// All bytes of the encoding.
@@ -53,7 +58,10 @@ pub trait Source: Debug + Send + Sync {
 /// What a source made resident.
 #[derive(Debug)]
 pub struct Loaded {
+    /// Of columns.
     pub pieces: Vec<Piece>,
+    /// Of indices.
+    pub indices: Vec<Piece>,
     /// Read for this pin: 0 when everything was there.
     pub bytes_read: u64,
 }
@@ -79,6 +87,9 @@ impl Piece {
     pub fn column(&self, column: usize) -> Piece {
         assert!(column < self.part.store.columns(), "the run has no column {column}");
         Piece { part: self.part.clone(), column: column as u32 }
+    }
+    fn index(&self, section: u32) -> Option<Arc<Index>> {
+        self.part.indices.iter().find(|(own, _)| *own == section).map(|(_, index)| index.clone())
     }
 }
 
@@ -122,11 +133,43 @@ impl Block {
         let (store, checked) = (Box::new(Absent(metadata.clone())), directory.checked.clone());
         let mut part = Part::new(Buffer::default(), directory.length, &directory.header, store, checked);
         part.source = Some(source);
-        Block { sorted_by: directory.sorted_by(), ..Block::of_part(part, directory.kind, directory.rows) }
+        let index = |(number, section): (usize, &layout::Section)| {
+            Some(BlockIndex {
+                column: section.column as usize,
+                kind: kind_of(section.kind)?,
+                bytes: section.extent.length as usize,
+                section: number as u32,
+                index: None,
+                beside: None,
+            })
+        };
+        Block {
+            sorted_by: directory.sorted_by(),
+            indices: directory.sections.iter().enumerate().filter_map(index).collect(),
+            ..Block::of_part(part, directory.kind, directory.rows)
+        }
     }
 
     /// Makes columns readable. Costs nothing where everything is there anyway.
     pub fn pin(&self, columns: &[usize]) -> Result<Pinned<'_>> {
+        self.pin_with(columns, false)
+    }
+
+    /// As `pin`, of columns that predicates will be evaluated on: with their indices.
+    pub fn pin_tested(&self, columns: &[usize]) -> Result<Pinned<'_>> {
+        self.pin_with(columns, true)
+    }
+
+    /// Places among the block's indices of those that a part has to bring for columns.
+    fn absent_indices(&self, part: usize, columns: &[usize]) -> Vec<usize> {
+        let of_part = |index: &BlockIndex| {
+            let absent = index.index.is_none() && self.places[index.column].0 as usize == part;
+            absent && columns.contains(&index.column)
+        };
+        (0..self.indices.len()).filter(|at| of_part(&self.indices[*at])).collect()
+    }
+
+    fn pin_with(&self, columns: &[usize], with_indices: bool) -> Result<Pinned<'_>> {
         if self.is_resident() {
             return Ok(Pinned::Resident(self));
         }
@@ -148,8 +191,16 @@ impl Block {
                 continue;
             }
             let stored: Vec<usize> = here.iter().map(|column| self.places[*column].1 as usize).collect();
-            let Loaded { pieces, bytes_read } = source.pin(&stored)?;
+            let wanted = if with_indices { self.absent_indices(at, columns) } else { Vec::new() };
+            let sections: Vec<usize> = wanted.iter().map(|i| self.indices[*i].section as usize).collect();
+            let Loaded { pieces, indices, bytes_read } = source.pin(&stored, &sections)?;
             read += bytes_read;
+            for (at, piece) in wanted.into_iter().zip(indices) {
+                let index = &mut pinned.indices[at];
+                index.index = piece.index(index.section);
+                // It keeps the run from being counted as free.
+                index.beside = Some(piece.part);
+            }
             for (column, piece) in here.into_iter().zip(pieces) {
                 let known = pinned.parts.iter().rposition(|part| Arc::ptr_eq(part, &piece.part));
                 let part = known.unwrap_or(pinned.parts.len());
@@ -172,12 +223,23 @@ impl Block {
 
     /// Says that columns will be pinned soon, so that they may be read by then.
     pub fn announce(&self, columns: &[usize]) {
+        self.announce_with(columns, false);
+    }
+
+    /// As `announce`, before `pin_tested`.
+    pub fn announce_tested(&self, columns: &[usize]) {
+        self.announce_with(columns, true);
+    }
+
+    fn announce_with(&self, columns: &[usize], with_indices: bool) {
         for (at, part) in self.parts.iter().enumerate() {
             let Some(source) = &part.source else { continue };
             let here = columns.iter().map(|c| self.places[*c]).filter(|(part, _)| *part as usize == at);
             let stored: Vec<usize> = here.map(|(_, column)| column as usize).collect();
             if !stored.is_empty() {
-                source.announce(&stored);
+                let wanted = if with_indices { self.absent_indices(at, columns) } else { Vec::new() };
+                let sections: Vec<usize> = wanted.iter().map(|i| self.indices[*i].section as usize).collect();
+                source.announce(&stored, &sections);
             }
         }
     }
@@ -206,12 +268,15 @@ impl Block {
 /// cost more than their bytes.
 const PORTION_BYTES: u64 = 64 << 10;
 
-/// Neighbouring columns that are read together.
+/// Neighbouring columns that are read together, or an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portion {
     /// Bytes of the block.
     pub bytes: Range<u64>,
+    /// None of an index.
     pub columns: Range<usize>,
+    /// The number of the index's section.
+    pub index: Option<usize>,
 }
 
 /// Everything that is known of a block without its columns.
@@ -223,6 +288,8 @@ pub struct Metadata {
     bytes: Box<[u8]>,
     portions: Vec<Portion>,
     portion_of: Vec<u32>,
+    /// The portion of section 0, where sections are portions.
+    first_index: usize,
 }
 
 impl Metadata {
@@ -248,16 +315,28 @@ impl Metadata {
         let columns = 0..directory.entries.len();
         let statistics = columns.map(|column| directory.statistics(column, bytes));
         let statistics = statistics.collect::<std::result::Result<_, String>>().map_err(corrupted)?;
-        let portions = portions(&directory);
+        let mut portions = portions(&directory);
         let mut portion_of = vec![0; directory.entries.len()];
         for (number, portion) in portions.iter().enumerate() {
             portion_of[portion.columns.clone()].fill(number as u32);
         }
-        Ok(Metadata { directory, statistics, bytes: bytes.into(), portions, portion_of })
+        let first_index = portions.len();
+        if directory.comes_apart() {
+            portions.extend(directory.sections.iter().enumerate().map(|(number, section)| {
+                let layout::Extent { offset, length } = section.extent;
+                Portion { bytes: offset..offset + length, columns: 0..0, index: Some(number) }
+            }));
+        }
+        Ok(Metadata { directory, statistics, bytes: bytes.into(), portions, portion_of, first_index })
     }
 
-    /// Whether columns can be read one by one. A block that does not come apart, since its rows are stored as rows or it
-    /// has indices, is there as a whole or not at all.
+    /// The metadata as they stand in the block.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether columns can be read one by one. A block that does not come apart, since its rows are stored as rows, is
+    /// there as a whole or not at all.
     pub fn comes_apart(&self) -> bool {
         self.directory.comes_apart()
     }
@@ -281,17 +360,46 @@ impl Metadata {
         self.portion_of[column] as usize
     }
 
+    pub fn portion_of_index(&self, section: usize) -> usize {
+        self.first_index + section
+    }
+
     /// Opens the bytes of a portion: its first column, as a piece that leads to the others. Checksums are verified, and
     /// the contents validated unless `written_here`: this process wrote them, so that right checksums suffice. The
     /// first byte must be aligned to `BLOCK_ALIGNMENT`.
     pub fn open_portion(&self, portion: usize, bytes: Buffer, written_here: bool) -> Result<Piece> {
         let trust = if written_here { Trust::Contents } else { Trust::Nothing };
-        let Portion { bytes: place, columns } = self.portions[portion].clone();
+        let Portion { bytes: place, columns, index } = self.portions[portion].clone();
         if bytes.len() as u64 != place.end - place.start {
             return Err(corrupted(format!("{} bytes came of {place:?}", bytes.len())));
         }
-        let part = self.open_part(bytes, place.start as usize, columns, trust).map_err(corrupted)?;
-        Ok(Piece { part: Arc::new(part), column: 0 })
+        let first = place.start as usize;
+        let part = match index {
+            Some(section) => self.open_index(bytes, first, section, trust),
+            None => self.open_part(bytes, first, columns, trust),
+        };
+        Ok(Piece { part: Arc::new(part.map_err(corrupted)?), column: 0 })
+    }
+
+    fn open_index(
+        &self,
+        bytes: Buffer,
+        first: usize,
+        section: usize,
+        trust: Trust,
+    ) -> std::result::Result<Part, String> {
+        open::check_alignment(&bytes)?;
+        let directory = &self.directory;
+        let header = &directory.header;
+        let checked = vec![directory.checked[self.columns() * EXTENTS + section]];
+        let checksums = &self.bytes[header.checksums_at as usize..];
+        open::verify_extents(&checked, bytes.as_slice(), first, checksums)
+            .map_err(|e| format!("an index of column {}: {e}", directory.sections[section].column))?;
+        let index = directory.index(section, &bytes, first, &self.bytes, trust)?;
+        let store = Box::new(StripeStore { rows: directory.rows, stripes: Vec::new() });
+        let mut part = Part::new(bytes, directory.length, header, store, checked);
+        part.indices = vec![(section as u32, Arc::new(index))];
+        Ok(part)
     }
 
     fn open_part(
@@ -330,11 +438,11 @@ fn portions(directory: &Directory) -> Vec<Portion> {
         if let Some(last) = portions.last_mut() {
             let both = last.bytes.start.min(bytes.start)..last.bytes.end.max(bytes.end);
             if bytes.is_empty() || both.end - both.start <= PORTION_BYTES {
-                *last = Portion { bytes: both, columns: last.columns.start..column + 1 };
+                *last = Portion { bytes: both, columns: last.columns.start..column + 1, index: None };
                 continue;
             }
         }
-        portions.push(Portion { bytes, columns: column..column + 1 });
+        portions.push(Portion { bytes, columns: column..column + 1, index: None });
     }
     portions
 }

@@ -319,7 +319,7 @@ impl AlteredTable {
     }
 
     pub fn set_not_null(&mut self, column: usize) -> Result<()> {
-        if self.table.statistics(column).null_count > 0 && self.table.data.has_live_null(column) {
+        if self.table.statistics(column).null_count > 0 && self.table.data.has_live_null(column)? {
             return Err(self.contains_nulls(&self.table.columns.fields()[column].name));
         }
         self.set_nullable(column, false);

@@ -7,7 +7,7 @@ use pool::{Pool, SealedBlock};
 use types::{ColumnStatistics, Error, PredicateTree, Result, SqlState, Type};
 use vector::Batch;
 
-use crate::{BlockId, ZoneMap};
+use crate::{BlockId, Sketches, ZoneMap};
 
 /// Rows of a block that are no longer there. A block's bytes never change: these lie beside it, and a snapshot that
 /// sees fewer rows has others.
@@ -33,7 +33,7 @@ pub struct StoredBlock {
     pub id: BlockId,
     pub block: Arc<Block>,
     /// One a column.
-    pub sketches: Arc<[Sketch]>,
+    pub sketches: Sketches,
     pub deleted: Option<Arc<Deleted>>,
     /// The blocks that this one was merged of, with their deletions then; in the snapshot that merged them and the next
     /// ones, until it is merged itself.
@@ -159,8 +159,23 @@ impl TableData {
     #[must_use]
     pub fn append_stored(&self, blocks: Vec<StoredBlock>) -> TableData {
         let mut data = self.clone();
-        data.extend(blocks);
+        data.extend(blocks, None);
         data
+    }
+
+    /// The data of these blocks, whose sketches were merged before.
+    pub(crate) fn of_stored(
+        types: &[Type],
+        blocks: Vec<StoredBlock>,
+        merged: Option<Vec<Sketch>>,
+    ) -> TableData {
+        let mut data = TableData::empty(types);
+        data.extend(blocks, merged);
+        data
+    }
+    /// One a column, of all blocks.
+    pub(crate) fn sketches(&self) -> &[Sketch] {
+        &self.sketches
     }
 
     /// As `append_stored`; but when the last block and the new ones are small together, they become one block, which is
@@ -223,7 +238,7 @@ impl TableData {
             offset += part.live_rows() as usize;
         }
         data.forget_old_moves();
-        data.extend(vec![StoredBlock { id, ..StoredBlock::new(sealed) }]);
+        data.extend(vec![StoredBlock { id, ..StoredBlock::new(sealed) }], None);
         Ok(data)
     }
 
@@ -390,7 +405,7 @@ impl TableData {
                 .iter()
                 .zip(blocks)
                 .map(|(stored, block)| {
-                    let sketches = columns.iter().map(|c| stored.sketches[*c].clone()).collect();
+                    let sketches = stored.sketches.of_columns(columns);
                     StoredBlock { block, sketches, merged_of: None, ..stored.clone() }
                 })
                 .collect(),
@@ -426,7 +441,7 @@ impl TableData {
                 .zip(&blocks)
                 .map(|((left, right), block)| StoredBlock {
                     block: block.clone(),
-                    sketches: left.sketches.iter().chain(right.sketches.iter()).cloned().collect(),
+                    sketches: left.sketches.beside(&right.sketches),
                     merged_of: None,
                     ..left.clone()
                 })
@@ -452,19 +467,26 @@ impl TableData {
         })
     }
 
-    fn extend(&mut self, blocks: Vec<StoredBlock>) {
+    /// Adds blocks; `known` are the sketches of this data with them, merged.
+    fn extend(&mut self, blocks: Vec<StoredBlock>, known: Option<Vec<Sketch>>) {
         let mut blocks: Vec<StoredBlock> = blocks.into_iter().filter(|s| s.block.rows() > 0).collect();
         let Some(last) = blocks.pop() else { return };
         let some = !blocks.is_empty();
-        blocks.into_iter().for_each(|stored| self.push(stored));
+        let is_tail = last.block.rows() as u64 <= TAIL_ROWS_MAX / 2;
+        // Data without its tail has sketches of its own.
+        let merging = known.is_none() || is_tail;
+        blocks.into_iter().for_each(|stored| self.push(stored, merging));
         self.before_tail = None;
-        if last.block.rows() as u64 <= TAIL_ROWS_MAX / 2 {
+        if is_tail {
             if some {
                 self.count_distinct();
             }
             self.before_tail = Some(Arc::new(self.clone()));
         }
-        self.push(last);
+        self.push(last, merging);
+        if let Some(known) = known.filter(|_| !merging) {
+            self.sketches = known;
+        }
         self.count_distinct();
     }
 
@@ -481,12 +503,14 @@ impl TableData {
         }
     }
 
-    fn push(&mut self, stored: StoredBlock) {
+    fn push(&mut self, stored: StoredBlock, merging: bool) {
         let block = stored.block.clone();
         debug_assert_eq!(block.columns(), self.types.len());
         let rows_before = self.physical_rows();
+        if merging {
+            stored.sketches.merge_into(&mut self.sketches);
+        }
         for column in 0..self.types.len() {
-            self.sketches[column].merge(&stored.sketches[column]);
             let known = block.statistics(column);
             let total = &mut self.statistics[column];
             let first = rows_before == 0;
@@ -514,16 +538,23 @@ impl TableData {
         self.stored.push(stored);
     }
 
-    /// Whether a row that is there is NULL in a column.
-    pub fn has_live_null(&self, column: usize) -> bool {
-        self.stored.iter().any(|stored| match &stored.deleted {
-            None => stored.block.statistics(column).null_count > 0,
-            Some(deleted) => {
-                let values = stored.block.fetch(column, 0..stored.block.rows());
-                (0..values.len()).any(|row| deleted.live.get(row) && values.is_null(row))
+    /// Whether a row that is there is NULL in a column. Blocks with NULLs and deletions are read for it: an error where
+    /// one cannot be.
+    pub fn has_live_null(&self, column: usize) -> Result<bool> {
+        for stored in &self.stored {
+            if stored.block.statistics(column).null_count == 0 {
+                continue;
             }
-        })
+            let Some(deleted) = &stored.deleted else { return Ok(true) };
+            let block = stored.block.pin(&[column])?;
+            let values = block.fetch(column, 0..block.rows());
+            if (0..values.len()).any(|row| deleted.live.get(row) && values.is_null(row)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
+
     /// The blocks with their names and deletions.
     pub fn stored(&self) -> &[StoredBlock] {
         &self.stored

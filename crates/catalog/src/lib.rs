@@ -17,6 +17,7 @@ mod draft;
 mod identity;
 mod objects;
 mod partitioning;
+mod sketches;
 mod snapshot;
 pub mod store;
 mod table;
@@ -37,6 +38,7 @@ pub use objects::{Macro, Sequence, View};
 pub use partitioning::Partitioning;
 pub use pool::SealedBlock;
 pub use pool::{PARTITIONS_MAX, PartitionScheme};
+pub use sketches::Sketches;
 pub use snapshot::{DamagedTable, SchemaEntry, Snapshot};
 pub use store::{Access, Checkpointed, Damage, OpenReport, Opened, Store, TEMPORARY, back_up};
 pub use table::{

@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use engine::settings::parse_bytes;
 
 use crate::Failed;
@@ -15,12 +15,15 @@ use crate::Failed;
 pub struct Arguments {
     /// Database to open; leave it out to work in memory
     pub database: Option<String>,
-    /// Run this SQL and exit; may be given several times
+    /// Run this SQL, or command of the shell, and exit; may be given several times
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     pub sql: Vec<String>,
-    /// Run the statements of this file and exit; may be given several times
+    /// Run the statements and commands of this file (- is standard input) and exit; may be given several times
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub file: Vec<String>,
+    /// What `-c` and `-f` name, in the order of the command line.
+    #[arg(skip)]
+    pub scripts: Vec<Script>,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -36,6 +39,28 @@ pub struct Arguments {
     pub engine: EngineArguments,
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// What runs before the command exits.
+#[derive(Clone, Debug)]
+pub enum Script {
+    Text(String),
+    File(String),
+}
+
+impl Arguments {
+    /// The command line, or the end of the process with status 2 and a message.
+    pub fn in_order() -> Arguments {
+        let matches = Arguments::command().get_matches();
+        let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let places = |name: &str| matches.indices_of(name).into_iter().flatten();
+        let texts = places("sql").zip(arguments.sql.iter().cloned().map(Script::Text));
+        let files = places("file").zip(arguments.file.iter().cloned().map(Script::File));
+        let mut scripts: Vec<(usize, Script)> = texts.chain(files).collect();
+        scripts.sort_by_key(|(place, _)| *place);
+        arguments.scripts = scripts.into_iter().map(|(_, script)| script).collect();
+        arguments
+    }
 }
 
 /// What the process says of itself to others than its user.

@@ -12,23 +12,21 @@ mod metrics_server;
 mod output;
 mod shell;
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
-use clap::Parser;
-use engine::{Database, Error, Session};
+use engine::{Database, Error};
 
-use arguments::{Arguments, Command, Format};
-use output::{Layout, Style};
+use arguments::{Arguments, Command, Script};
+use shell::Shell;
 
 #[global_allocator]
 static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
     memory::CountingAllocator(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::in_order();
     let outcome = match &arguments.command {
         Some(Command::Tpch(options)) => benchmark::run(benchmark::Suite::Tpch, options),
         Some(Command::Ssb(options)) => benchmark::run(benchmark::Suite::Ssb, options),
@@ -103,29 +101,26 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
         }
         cancel.cancel();
     });
-    for text in &arguments.sql {
-        execute(&session, text, arguments.format, arguments.timing)?;
-    }
-    for path in &arguments.file {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            eprintln!("quickstep: cannot read {path}: {e}");
-            Failed::Reported
-        })?;
-        execute(&session, &text, arguments.format, arguments.timing)?;
-    }
-    if !arguments.sql.is_empty() || !arguments.file.is_empty() {
-        return Ok(());
-    }
-    if std::io::stdin().is_terminal() {
+    if arguments.scripts.is_empty() && std::io::stdin().is_terminal() {
         return shell::run(&session, arguments);
     }
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes)?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        eprintln!("quickstep: standard input is not UTF-8 (byte {})", e.utf8_error().valid_up_to());
-        Failed::Reported
-    })?;
-    execute(&session, &text, arguments.format, arguments.timing)
+    let mut shell = Shell::for_scripts(&session, arguments);
+    let standard_input = |shell: &mut Shell<'_>| {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes)?;
+        shell.run_bytes(bytes, "standard input")
+    };
+    if arguments.scripts.is_empty() {
+        return standard_input(&mut shell);
+    }
+    for script in &arguments.scripts {
+        match script {
+            Script::Text(text) => shell.run_script(text)?,
+            Script::File(path) if path == "-" => standard_input(&mut shell)?,
+            Script::File(path) => shell.run_file(path.into())?,
+        }
+    }
+    Ok(())
 }
 
 /// What the user should know of how the database was found.
@@ -138,38 +133,5 @@ fn tell(report: &engine::OpenReport) {
     for damaged in &report.damaged {
         let (schema, table) = (&damaged.schema, &damaged.name);
         eprintln!("warning: table {schema}.{table} cannot be read: {}", damaged.error.message());
-    }
-}
-
-/// Runs a script and prints each result as it comes.
-fn execute(session: &Session, text: &str, format: Format, timing: bool) -> Result<(), Failed> {
-    let mut started = Instant::now();
-    let mut broken: Option<std::io::Error> = None;
-    let outcome = session.execute_each(text, |result| {
-        let elapsed = started.elapsed();
-        let mut out = std::io::BufWriter::new(std::io::stdout());
-        let style = Style { format, layout: Layout::default() };
-        let printed = output::print(&mut out, &result, style).and_then(|()| out.flush());
-        if let Err(error) = printed {
-            broken = Some(error);
-            return Err(Error::new(engine::SqlState::IoError, "the output was closed"));
-        }
-        if timing {
-            eprintln!("Time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
-        }
-        started = Instant::now();
-        // An interrupt between two statements would be forgotten when the next one begins.
-        if INTERRUPTED.load(Ordering::SeqCst) {
-            return Err(Error::new(engine::SqlState::QueryCanceled, "canceled due to user request"));
-        }
-        Ok(())
-    });
-    match (outcome, broken) {
-        (_, Some(error)) => Err(error.into()),
-        (Ok(()), None) => Ok(()),
-        (Err(error), None) => {
-            eprintln!("{}", error.render(&engine::masked(text)));
-            Err(if INTERRUPTED.load(Ordering::SeqCst) { Failed::Interrupted } else { Failed::Reported })
-        }
     }
 }

@@ -121,6 +121,114 @@ fn standard_input_is_a_script() {
 }
 
 #[test]
+fn scripts_take_the_commands_of_the_shell() {
+    let folder = Folder::new("commands");
+    let target = folder.0.join("t.csv");
+    let script = format!(
+        "\\timing\nCREATE TABLE t (a INTEGER, note TEXT);\nINSERT INTO t VALUES (1, 'it''s\n\\x')\n;\n\
+         \\format csv\n\\d t\n\\dt\n\\copy t TO '{}'\n\\copy t FROM '{}'\nSELECT count(*) AS n FROM t;\n\
+         \\explain\n\\format table\n\\x on\nSELECT 1 AS a;\n\\echo done\n\\q\nSELECT 'never';\n",
+        target.display(),
+        target.display()
+    );
+    let named = folder.write("script.sql", &script);
+    // A mark of editors of other systems, and their ends of lines.
+    let foreign = folder.write("foreign.sql", &format!("\u{feff}{}", script.replace('\n', "\r\n")));
+    let outputs = [
+        run_with_input(&[], script.as_bytes()),
+        run(&["-f", &named]),
+        run(&["-c", &script]),
+        run(&["-c", &format!("\\i {named}")]),
+        run(&["-f", &foreign]),
+    ];
+    for output in &outputs {
+        let (shown, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}");
+        for part in [
+            "CREATE TABLE\nINSERT 0 1\n",
+            "main.t: 1 rows",
+            "  note  TEXT",
+            "n\n2\n",
+            "Aggregate",
+            "-[ row 1 ]\na | 1\n",
+            "done\n",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}{said}");
+        }
+        // What the shell says of itself is apart from results.
+        assert!(!shown.contains("timing is on") && !shown.contains("Time:"), "{shown}");
+        assert!(said.starts_with("timing is on\nTime: ") && said.contains("format is csv\n"), "{said}");
+        assert!(!shown.contains("never"), "{shown}");
+    }
+    // The text's line is no command.
+    assert!(std::fs::read_to_string(&target).expect("written").contains("\\x"));
+}
+
+#[test]
+fn errors_of_scripts_name_their_line() {
+    let errors = |script: &str| {
+        let output = run_with_input(&[], script.as_bytes());
+        assert_eq!(output.status.code(), Some(1), "{script}");
+        text(&output.stderr).to_owned()
+    };
+    for (script, expected) in [
+        (
+            "SELECT 1;\n\n\\timin\n",
+            "unknown command \\timin\nLINE 3: \\timin\n        ^\nHINT: did you mean \\timing",
+        ),
+        ("\\echo a\n  \\x maybe\n", "LINE 2: \\x maybe\n"),
+        ("SELECT 1;\n\\d nosuch\n", "relation \"nosuch\" does not exist\nLINE 2: \\d nosuch\n"),
+        ("\n\n\\copy (SELECT nosuch) TO 'x.csv'", "LINE 3: SELECT nosuch\n               ^"),
+        ("\\echo a\nSELECT 1;\nSELECT 2,\n  nosuch;", "LINE 4:   nosuch;\n          ^"),
+        // What has no place of its own has its statement's.
+        ("\\echo a\nSELECT 1;\n  SELECT 2 /\n 0;", "division by zero\nLINE 3:   SELECT 2 /\n          ^"),
+        (
+            "\\timing\nSELECT 1\n\\x\n",
+            "LINE 3: \\x\n        ^\nHINT: a command of the shell has a line of its own",
+        ),
+        ("\\format yaml\nSELECT 1", "LINE 1: \\format yaml\n"),
+    ] {
+        let said = errors(script);
+        assert!(said.contains(expected), "{script:?}: {said}");
+    }
+    let folder = Folder::new("lines");
+    let inner = folder.write("inner.sql", "\\echo a\n\nSELECT nosuch;\n");
+    let outer = folder.write("outer.sql", &format!("\\echo b\n\\i {inner}\n"));
+    let output = run(&["-f", &outer]);
+    let said = text(&output.stderr);
+    assert!(said.contains("LINE 3: SELECT nosuch;"), "{said}");
+    assert!(
+        said.ends_with(&format!("quickstep: {inner} ends here\nquickstep: {outer} ends here\n")),
+        "{said}"
+    );
+    // A single line needs no number.
+    assert_eq!(fails(&["-c", "SELECT 1/0"]), "ERROR 22012: division by zero\n");
+}
+
+#[test]
+fn texts_and_files_run_in_the_order_given() {
+    let folder = Folder::new("given");
+    let file = folder.write("table.sql", "CREATE TABLE t AS SELECT 1 AS x");
+    assert_eq!(
+        succeeds(&[
+            "--format",
+            "csv",
+            "-f",
+            &file,
+            "-c",
+            "SELECT x FROM t",
+            "-f",
+            "-",
+            "-c",
+            "\\q",
+            "-c",
+            "SELECT x + 1 AS y FROM t"
+        ]),
+        "x\n1\ny\n2\n"
+    );
+}
+
+#[test]
 fn an_error_has_state_place_and_caret_and_stops_the_script() {
     let output = run(&[
         "--format",

@@ -270,3 +270,19 @@ def test_a_file_does_not_run_itself(shell, tmp_path):
 def test_without_a_terminal_there_is_no_prompt():
     done = subprocess.run([command()], input="SELECT 1 AS a;", capture_output=True, text=True)
     assert done.stdout == " a\n---\n 1\n(1 row)\n" and done.stderr == ""
+
+
+def test_commands_of_other_shells(shell):
+    shell.run("CREATE TABLE t (a INTEGER);")
+    assert "columns" in shell.run(".tables") and "INTEGER" in shell.run(".schema t")
+    assert shell.run(".timer off") == "timing is off"
+    shell.run(".mode csv")
+    assert shell.run("SELECT 1 AS a;") == "a\n1"
+    shell.run(".mode duckbox")
+    assert "date_trunc" in shell.run("\\df date_*") and "main" in shell.run("\\dn")
+    assert shell.run("\\echo 'a b'") == "a b"
+    assert "HINT: CREATE TABLE" in shell.run(".import a.csv t")
+    # A plan stays a drawing.
+    shell.run("\\x on")
+    assert "row 1" not in shell.run("\\explain SELECT 1;")
+    assert shell.leave(".exit\r") == 0

@@ -3,7 +3,8 @@
 //! A session has a path of schemas (`SET search_path`, `USE`). A name is looked for among temporary tables, in the path's
 //! schemas one after the other, and then in the default schema; what is made goes into the path's first schema. Texts that
 //! are bound later mean what they meant where they stand: a view's names are looked for in the view's schema, a default's
-//! in the default schema only, whatever the path is (`SessionRelations::search_in`).
+//! in the default schema only, whatever the path is (`SessionRelations::search_in`), but for the sequences it draws from,
+//! whose schemas are written into it when it is made.
 //!
 //! Statements get the schemas of their names here, before they run, so that what carries them out knows nothing of paths.
 
@@ -131,6 +132,30 @@ impl Names<'_> {
             }
             self.known(&mut key.parent);
         }
+        options.defaults.iter_mut().for_each(|(_, text)| self.default(text));
+    }
+
+    /// A sequence that a default draws from is the one that its name means now; the default is read again under any path.
+    fn default(&self, text: &mut String) {
+        let mut from = 0;
+        while let Some(found) = text[from..].to_ascii_lowercase().find("nextval") {
+            let called = from + found + "nextval".len();
+            from = called;
+            let rest = text[called..].trim_start();
+            let Some(rest) = rest.strip_prefix('(').map(str::trim_start) else { continue };
+            let Some(literal) = rest.strip_prefix('\'') else { continue };
+            let Some(length) = literal.find('\'').filter(|end| !literal[end + 1..].starts_with('\'')) else {
+                continue;
+            };
+            let begins = text.len() - literal.len();
+            let mut name = crate::sequences::parsed_name(&literal[..length]);
+            self.known(&mut name);
+            if let ObjectName { schema: Some(schema), name } = name {
+                let named = crate::sequences::SequenceName { schema, name }.to_string();
+                text.replace_range(begins..begins + length, &named);
+                from = begins + named.len();
+            }
+        }
     }
 
     fn fill(&self, statement: &mut Statement) {
@@ -145,8 +170,13 @@ impl Names<'_> {
             Statement::AlterTable { name, actions, .. } => {
                 self.known(name);
                 for action in actions {
-                    if let AlterAction::AddConstraint { key: AddedKey::Foreign(key), .. } = action {
-                        self.known(&mut key.parent);
+                    match action {
+                        AlterAction::AddConstraint { key: AddedKey::Foreign(key), .. } => {
+                            self.known(&mut key.parent);
+                        }
+                        AlterAction::AddColumn { default: Some(text), .. }
+                        | AlterAction::SetDefault { default: Some(text), .. } => self.default(text),
+                        _ => {}
                     }
                 }
             }

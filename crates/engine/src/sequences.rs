@@ -285,7 +285,7 @@ impl std::fmt::Display for SequenceName {
 }
 
 /// A name in a text, as in `nextval('public."My seq"')`.
-fn parsed_name(text: &str) -> ObjectName {
+pub(crate) fn parsed_name(text: &str) -> ObjectName {
     let mut parts = vec![String::new()];
     let mut quoted = false;
     let mut letters = text.trim().chars().peekable();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use files::DirectReads;
 use files::packed::Packing;
 use plan::Statement;
 use plan::statement::ObjectName;
@@ -238,8 +239,7 @@ impl Session {
                 let bound = started.elapsed();
                 let is_query = matches!(planned, Statement::Query(_));
                 let recorded = self.begin_record(&planned, statement.of(text), parameters);
-                let mut result =
-                    self.run_statement(planned, &relations).map_err(|e| in_script(e, statement))?;
+                let mut result = self.run_statement(planned, &relations)?;
                 if let Some(recorded) = self.scanned_by(recorded) {
                     self.database.shared.workload.note(recorded);
                 }
@@ -460,6 +460,19 @@ impl Session {
                     store.set_packing(packing);
                 }
             }
+            "direct_reads" => {
+                let name = value.map_or("auto", str::trim);
+                let reads = DirectReads::from_name(name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"direct_reads\": \"{name}\""),
+                    )
+                    .with_hint("expected auto, on or off")
+                })?;
+                if let Some(store) = &self.database.shared.store {
+                    store.set_direct_reads(reads);
+                }
+            }
             "simd" => {
                 let level = match value.map(str::trim) {
                     None | Some("auto") => None,
@@ -566,6 +579,10 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
             let store = database.shared.store.as_ref();
             Some(store.map_or_else(Packing::default, |store| store.packing()).name().to_owned())
         }
+        "direct_reads" => {
+            let store = database.shared.store.as_ref();
+            Some(store.map_or_else(DirectReads::default, |store| store.direct_reads()).name().to_owned())
+        }
         "simd" => Some(simd::level().name().to_owned()),
         _ => formats::remote::setting(name),
     }
@@ -600,14 +617,6 @@ fn caught<T: Send>(text: &str, work: impl FnOnce() -> Result<T> + Send) -> Resul
 pub(crate) fn internal_error(panic: &(dyn std::any::Any + Send)) -> Error {
     Error::internal(format!("internal error: {}", panic_message(panic)))
         .with_hint("this is a bug; please report it with the statement")
-}
-
-/// An error of the host program's function stands where its call does, which is told within its statement.
-pub(crate) fn in_script(error: Error, statement: &sql::StatementText) -> Error {
-    match error.state() {
-        SqlState::ExternalRoutineException => statement.in_script(error),
-        _ => error,
-    }
 }
 
 pub(crate) fn more_than_one() -> Error {

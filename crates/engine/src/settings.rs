@@ -119,7 +119,7 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 10] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 11] = [
     ("workers", "threads that execute work orders"),
     (
         "worker_affinity",
@@ -130,6 +130,10 @@ pub const DATABASE_SETTINGS: [(&str, &str); 10] = [
     (
         "file_compression",
         "none, fast or small: how tight the block files are packed that a database on disk writes from now on",
+    ),
+    (
+        "direct_reads",
+        "auto, on or off: whether block files are read past the system's cache (auto: when they are larger than the machine's memory)",
     ),
     ("replacement", "lru-1 to lru-4 or random: which columns of blocks leave memory first"),
     (

@@ -1,7 +1,7 @@
 //! The snapshot's statistics as the optimizer sees them, with selectivities from sampled blocks.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use block::Bitmap;
@@ -99,24 +99,28 @@ impl Statistics for SnapshotStatistics<'_> {
         let predicates: Vec<Predicate> =
             filters.iter().map(Predicate::compile).collect::<Result<_, _>>().ok()?;
         let mut seen: Vec<Vec<u64>> = vec![Vec::new(); distinct_of.len()];
+        // Only what is asked about is read.
+        let mut needed: BTreeSet<usize> = distinct_of.iter().copied().collect();
+        needed.extend(filters.iter().flat_map(Expr::inputs));
+        let stored = needed.iter().map(|at| columns[*at]).filter(|column| *column != ROW_REFERENCE);
+        let stored: Vec<usize> = stored.collect();
         let taken = SAMPLE_BLOCKS.min(blocks.len());
         for at in 0..taken {
             // Evenly spread, in the middle of each share.
             let ordinal = (2 * at + 1) * blocks.len() / (2 * taken);
             let block = &blocks[ordinal];
             let stride = (block.rows() * taken).div_ceil(SAMPLE_ROWS).max(1);
-            let stored: Vec<usize> = columns.iter().copied().filter(|c| *c != ROW_REFERENCE).collect();
             let block = block.pin(&stored).ok()?;
             let mut rows: Vec<u32> = (0..block.rows()).step_by(stride).map(|r| r as u32).collect();
             if let Some(deleted) = table.data.deleted(ordinal) {
                 rows.retain(|row| deleted.live.get(*row as usize));
             }
-            let fetch = |column: &usize| match *column {
-                // Nothing is asked of a row's reference.
-                ROW_REFERENCE => Vector::constant(Type::BigInt, Value::I64(0), rows.len()).flatten(),
-                column => block.fetch(column, &rows),
+            let nothing = Vector::constant(Type::BigInt, Value::I64(0), rows.len()).flatten();
+            let fetch = |(at, column): (usize, &usize)| match *column {
+                column if column != ROW_REFERENCE && needed.contains(&at) => block.fetch(column, &rows),
+                _ => nothing.clone(),
             };
-            let batch = Batch::new(columns.iter().map(fetch).collect(), rows.len());
+            let batch = Batch::new(columns.iter().enumerate().map(fetch).collect(), rows.len());
             let mut all = Bitmap::full(rows.len());
             for (predicate, passed) in predicates.iter().zip(&mut sample.filters_passed) {
                 match predicate.select(&batch).ok()? {

@@ -30,7 +30,7 @@ use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{cancelled, conform_batch, failure, lacked_memory_of_others, result_schema};
-use crate::session::{Tick, in_script, internal_error};
+use crate::session::{Tick, internal_error};
 
 /// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
 const QUEUE_BYTES_MAX: u64 = 32 << 20;
@@ -51,8 +51,6 @@ pub struct ResultStream {
     schema: Schema,
     tag: String,
     rows: Rows,
-    /// Where the statement stands in its text, for errors that have a place in it.
-    statement: Option<sql::StatementText>,
 }
 
 enum Rows {
@@ -93,7 +91,7 @@ pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
 impl ResultStream {
     fn ready(result: ResultSet) -> Self {
         let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
-        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()), statement: None }
+        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()) }
     }
 
     pub fn schema(&self) -> &Schema {
@@ -134,10 +132,6 @@ impl ResultStream {
                     let reason = running.control.cancel_token().reason();
                     self.rows = Rows::Ready(vec![].into_iter());
                     let stopped = error.state() == types::SqlState::QueryCanceled;
-                    let error = match &self.statement {
-                        Some(statement) => in_script(error, statement),
-                        None => error,
-                    };
                     return Err(reason.filter(|_| stopped).map_or(error, cancelled));
                 }
             }
@@ -261,7 +255,7 @@ impl Session {
         for statement in before {
             self.execute_one(text, statement, &[])?;
         }
-        let opened = self.guarded(text, || {
+        self.guarded(text, || {
             self.as_transaction(last.ends_transaction(text), || {
                 if let Some(trace) = crate::statement::trace() {
                     trace.set_text(last.of(text));
@@ -285,10 +279,8 @@ impl Session {
                         result.map(ResultStream::ready)
                     }
                 }
-                .map_err(|error| in_script(error, last))
             })
-        });
-        Ok(ResultStream { statement: Some(last.clone()), ..opened? })
+        })
     }
 
     fn stream_query(
@@ -386,7 +378,7 @@ impl Session {
         self.remember_stream((Arc::downgrade(&queue), cancel));
         let running = Running { queue, control, tick: self.tick(), driver: Some(driver) };
         let tag = "SELECT".to_owned();
-        Ok(ResultStream { schema, tag, rows: Rows::Running(running), statement: None })
+        Ok(ResultStream { schema, tag, rows: Rows::Running(running) })
     }
 
     fn remember_stream(&self, stream: OpenStream) {

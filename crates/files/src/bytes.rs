@@ -146,6 +146,10 @@ impl<'a> ByteReader<'a> {
             field.end()?;
         }
     }
+    /// The bytes that are left.
+    pub fn left(&self) -> &'a [u8] {
+        self.bytes
+    }
     /// What is left, to be read later.
     pub fn rest(&mut self) -> ByteReader<'a> {
         ByteReader { bytes: std::mem::take(&mut self.bytes) }

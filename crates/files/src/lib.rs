@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bytes;
+mod direct;
 mod local;
 mod lock;
 pub mod log;
@@ -17,6 +18,7 @@ pub mod log_format;
 pub mod packed;
 mod simulated;
 
+pub use direct::DirectReads;
 pub use local::{LocalFiles, failed, read_as_asked};
 pub use lock::{FileLock, Owner};
 pub use simulated::{Fault, FaultKind, Loss, Operation, SimulatedFiles};
@@ -52,6 +54,9 @@ pub trait FileManager: Debug + Send + Sync {
     /// Keeps everybody else from locking the same name until the lock is dropped or the process ends. When somebody
     /// holds it, the error is 55P03 and names the owner. The file stays; only who holds it counts.
     fn lock(&self, name: &str, owner: &Owner) -> Result<FileLock>;
+    /// Whether long reads of files go past the system's cache from now on, of those that are open already, too. Where the
+    /// system cannot, nothing changes.
+    fn read_directly(&self, _directly: bool) {}
     /// Where the files are, for messages.
     fn describe(&self) -> String;
 }
@@ -85,11 +90,29 @@ pub trait FileSync: Debug + Send + Sync {
     fn sync(&self) -> Result<()>;
 }
 
-/// Reads a whole file.
+/// Reads a whole file; of a long one several pieces at once, which disks and stores give at two to three times the rate.
 pub fn read_all(files: &dyn FileManager, name: &str) -> Result<Vec<u8>> {
     let reader = files.open(name)?;
-    let mut bytes = vec![0; reader.bytes() as usize];
-    reader.read_at(0, &mut bytes)?;
+    read_first(&*reader, reader.bytes() as usize)
+}
+
+/// As `read_all`, of the first bytes of a file.
+pub fn read_first(reader: &dyn FileReader, length: usize) -> Result<Vec<u8>> {
+    const PIECES: usize = 8;
+    const PIECE_BYTES_MIN: usize = 512 << 10;
+    let mut bytes = vec![0; length];
+    let piece = bytes.len().div_ceil(PIECES).max(PIECE_BYTES_MIN);
+    if bytes.len() <= piece {
+        reader.read_at(0, &mut bytes)?;
+        return Ok(bytes);
+    }
+    std::thread::scope(|scope| {
+        let pieces = bytes.chunks_mut(piece).enumerate();
+        let running: Vec<_> =
+            pieces.map(|(at, into)| scope.spawn(move || reader.read_at((at * piece) as u64, into))).collect();
+        let lost = || types::Error::internal("reading a file ended early");
+        running.into_iter().try_for_each(|thread| thread.join().map_err(|_| lost())?)
+    })?;
     Ok(bytes)
 }
 

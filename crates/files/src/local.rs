@@ -4,10 +4,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use types::{Error, Result, SqlState};
 
+use super::direct;
 use super::lock::held_by;
 use super::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, Owner};
 
@@ -15,12 +17,14 @@ use super::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, 
 #[derive(Clone, Debug)]
 pub struct LocalFiles {
     root: PathBuf,
+    /// Whether long reads go past the system's cache; its readers look at it with each.
+    directly: Arc<AtomicBool>,
 }
 
 impl LocalFiles {
     /// The directory must be there.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        LocalFiles { root: root.into() }
+        LocalFiles { root: root.into(), directly: Arc::default() }
     }
     /// The directory is made when it is not there, with its name on stable storage; its parent must be there.
     pub fn create(root: impl Into<PathBuf>) -> Result<Self> {
@@ -34,7 +38,7 @@ impl LocalFiles {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && root.is_dir() => {}
             Err(error) => return Err(failed("create", &root, &error)),
         }
-        Ok(LocalFiles { root })
+        Ok(LocalFiles::new(root))
     }
     pub fn root(&self) -> &Path {
         &self.root
@@ -81,7 +85,8 @@ impl FileManager for LocalFiles {
         let file = File::open(&path).map_err(|e| failed("open", &path, &e))?;
         let bytes = file.metadata().map_err(|e| failed("open", &path, &e))?.len();
         read_as_asked(&file);
-        Ok(Arc::new(LocalReader { file, path, bytes }))
+        let directly = self.directly.clone();
+        Ok(Arc::new(LocalReader { file, path, bytes, directly, past_cache: OnceLock::new() }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
@@ -140,6 +145,10 @@ impl FileManager for LocalFiles {
         Ok(FileLock::new(file))
     }
 
+    fn read_directly(&self, directly: bool) {
+        self.directly.store(directly, Relaxed);
+    }
+
     fn describe(&self) -> String {
         self.root.display().to_string()
     }
@@ -157,6 +166,17 @@ struct LocalReader {
     file: File,
     path: PathBuf,
     bytes: u64,
+    directly: Arc<AtomicBool>,
+    /// Opened with the first direct read; `None` where the file system has no such reads.
+    past_cache: OnceLock<Option<File>>,
+}
+
+impl LocalReader {
+    /// The file to read so many bytes past the cache from.
+    fn direct(&self, bytes: usize) -> Option<&File> {
+        let wanted = bytes >= direct::BYTES_MIN && self.directly.load(Relaxed);
+        wanted.then(|| self.past_cache.get_or_init(|| direct::reopen(&self.file)).as_ref()).flatten()
+    }
 }
 
 impl FileReader for LocalReader {
@@ -164,6 +184,12 @@ impl FileReader for LocalReader {
         self.bytes
     }
     fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        if let Some(file) = self.direct(into.len()) {
+            if direct::read(file, at, into).is_ok() {
+                return Ok(());
+            }
+            // Sectors of another size, or an error that the common way tells.
+        }
         self.file.read_exact_at(into, at).map_err(|e| failed("read", &self.path, &e))
     }
     fn describe(&self) -> String {
@@ -249,6 +275,37 @@ mod tests {
         assert_eq!(files.list("").unwrap(), [FileEntry { name: "two".into(), bytes: 2 }]);
         files.remove("two").unwrap();
         assert_eq!(files.open("two").unwrap_err().state(), SqlState::UndefinedFile);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn reads_past_the_cache_give_the_same_bytes() {
+        let folder = std::env::temp_dir().join(format!("quickstep-direct-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let files = LocalFiles::new(&folder);
+        // Longer than two chunks, and no whole number of sectors.
+        let bytes: Vec<u8> =
+            (0..(2 << 20) + 70_001u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(folder.join("one"), &bytes).unwrap();
+        let reader = files.open("one").unwrap();
+        fs::remove_file(folder.join("one")).unwrap();
+        for directly in [true, false, true] {
+            files.read_directly(directly);
+            let end = bytes.len();
+            for (at, length) in [
+                (0, end),
+                (0, 4096),
+                (4096, 65_536),
+                (1, 1 << 20),
+                (5000, (1 << 20) + 9),
+                (end - 50_000, 50_000),
+            ] {
+                let mut found = vec![0; length];
+                reader.read_at(at as u64, &mut found).unwrap();
+                assert!(found == bytes[at..at + length], "{directly} {at} {length}");
+            }
+            assert!(reader.read_at(end as u64 - 40_000, &mut vec![0; 40_001]).is_err());
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 

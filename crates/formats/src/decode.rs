@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::Array;
-use arrow_schema::{DataType, Schema as ArrowSchema};
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use types::{Error, Field, Result, SqlState, Type, decimal};
 use vector::{Data, Vector, arrow};
 
@@ -20,7 +20,14 @@ pub fn damaged(path: &str, format: &str, what: impl std::fmt::Display) -> Error 
 /// All columns of a file. One that we have no type for is described as BYTEA and is an error when it is read.
 pub fn fields(schema: &ArrowSchema) -> Vec<Field> {
     let ty = |ty| arrow::type_from_arrow(ty).unwrap_or(Type::Bytea);
-    schema.fields().iter().map(|f| Field::new(f.name(), ty(f.data_type()), f.is_nullable())).collect()
+    let nullable = |f: &ArrowField| f.is_nullable() || hides_nulls(f.data_type());
+    schema.fields().iter().map(|f| Field::new(f.name(), ty(f.data_type()), nullable(f))).collect()
+}
+
+/// Whether a column of the type may have NULLs though its field says that it has none: those of the children, of the
+/// dictionary's values, of the runs.
+fn hides_nulls(ty: &DataType) -> bool {
+    matches!(ty, DataType::Union(..) | DataType::Dictionary(..) | DataType::RunEndEncoded(..))
 }
 
 /// An error when some column of `columns` has no counterpart.

@@ -1,5 +1,6 @@
 //! From a path or a glob to a `FileSource`: format by extension or option, schema from the files.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -122,11 +123,36 @@ fn by_name(name: &str) -> Option<FileFormat> {
     })
 }
 
+/// `~/` at the beginning of a path is the user's own folder, as in a shell.
+fn at_home(path: &str) -> Cow<'_, str> {
+    match (path.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) if !home.is_empty() => format!("{}/{rest}", home.trim_end_matches('/')).into(),
+        _ => path.into(),
+    }
+}
+
+/// Of the files beside a path that is not there, the one whose name is nearest.
+fn near(path: &str) -> Option<String> {
+    const LOOKED_AT_MAX: usize = 2_000;
+    let given = Path::new(path);
+    let (folder, name) = (given.parent()?, given.file_name()?.to_str()?);
+    let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let listed = std::fs::read_dir(shown).ok()?.take(LOOKED_AT_MAX);
+    let names: Vec<String> = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let near = types::names::nearest(name, names.iter().map(String::as_str))?;
+    Some(folder.join(near).display().to_string())
+}
+
 /// The files a pattern names, sorted; a plain path names itself.
 fn expand(pattern: &str) -> Result<Vec<String>> {
+    let pattern = at_home(pattern);
+    let pattern = pattern.as_ref();
     let missing = || {
-        Error::new(SqlState::UndefinedFile, format!("no file matches \"{pattern}\""))
-            .with_hint("paths are relative to the folder the process runs in")
+        let error = Error::new(SqlState::UndefinedFile, format!("no file matches \"{pattern}\""));
+        error.with_hint(match near(pattern) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => "paths are relative to the folder the process runs in".to_owned(),
+        })
     };
     if remote::is_remote(pattern) {
         return expand_remote(pattern);

@@ -9,6 +9,7 @@
 //! Rows by rank are for builds whose key ascends strictly in row order, as a stored primary key does: 1.5 bits a
 //! possible key instead of 32, so the structure of a million orders stays in the second-level cache.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use vector::gather::NO_ROW;
@@ -154,12 +155,8 @@ impl ExactBits {
     /// The ranks of the set's words.
     pub fn ranks(&self) -> Ranks {
         let ranks = AtomicWords::<u32>::new(self.words.len());
-        let mut sum = 0;
-        for (word, rank) in self.words.iter().zip(ranks.iter()) {
-            rank.store(sum, Relaxed);
-            sum += word.count_ones();
-        }
-        Ranks { ranks: ranks.freeze(), count: sum }
+        let count = rank_words(&self.words, &ranks);
+        Ranks { ranks: ranks.freeze(), count }
     }
 }
 
@@ -202,6 +199,18 @@ fn word_at(words: &[u64], range: u64, code: u64) -> (u64, u32) {
 simd::dispatch! {
     fn count(words: &[u64]) -> u64 {
         words.iter().map(|w| u64::from(w.count_ones())).sum()
+    }
+}
+
+simd::dispatch! {
+    /// How many bits are set before each word; returns how many there are. One worker does this while the others wait.
+    fn rank_words(words: &[u64], ranks: &[AtomicU32]) -> u32 {
+        let mut sum = 0;
+        for (word, rank) in words.iter().zip(ranks) {
+            rank.store(sum, Relaxed);
+            sum += word.count_ones();
+        }
+        sum
     }
 }
 

@@ -213,8 +213,8 @@ impl Shared {
         let mut chunks = self.lock();
         // First fit, but one that touches nothing new is worth a look further up.
         let mut first = None;
-        for (position, chunk) in chunks.iter().enumerate() {
-            let chunk = chunk.as_ref().filter(|chunk| chunk.node() == node);
+        for (position, chunk) in chunks.iter_mut().enumerate() {
+            let chunk = chunk.as_mut().filter(|chunk| chunk.node() == node);
             if let Some(fit) = chunk.and_then(|chunk| chunk.find(bytes)) {
                 let free = fit.new_bytes == 0;
                 if first.is_none() || free {

@@ -65,6 +65,8 @@ pub(crate) struct Chunk {
     /// A bit per granule.
     used: Vec<u64>,
     used_granules: usize,
+    /// No more granules than these are free side by side, perhaps fewer: most chunks are passed over without a look.
+    longest_free: usize,
     /// Per slot.
     touched: Vec<bool>,
     /// The memory node that its pages were asked for from.
@@ -130,6 +132,7 @@ impl Chunk {
             bytes,
             used: vec![0; bytes.div_ceil(grain.granule_bytes * 64)],
             used_granules: 0,
+            longest_free: bytes / grain.granule_bytes,
             touched: vec![false; bytes / grain.slot_bytes],
             node: None,
         })
@@ -167,10 +170,10 @@ impl Chunk {
     }
 
     /// Looks for room for `bytes` (not 0).
-    pub(crate) fn find(&self, bytes: usize) -> Option<Fit> {
+    pub(crate) fn find(&mut self, bytes: usize) -> Option<Fit> {
         let granules = bytes.div_ceil(self.grain.granule_bytes);
         let total = self.bytes / self.grain.granule_bytes;
-        if granules > total - self.used_granules {
+        if granules > self.longest_free.min(total - self.used_granules) {
             return None;
         }
         let per_slot = self.grain.granules_per_slot();
@@ -189,6 +192,9 @@ impl Chunk {
                 }
                 Some(taken) => start = (taken + 1).next_multiple_of(step),
             }
+        }
+        if step == 1 {
+            self.longest_free = granules - 1;
         }
         None
     }
@@ -215,6 +221,8 @@ impl Chunk {
             self.used[granule / 64] &= !(1 << (granule % 64));
         }
         self.used_granules -= granules;
+        let begin = self.last_used(0, first).map_or(0, |taken| taken + 1);
+        self.longest_free = self.longest_free.max(self.first_used(first + granules) - begin);
     }
 
     /// Gives slots that are touched and not in use back to the machine; returns the bytes.
@@ -246,6 +254,20 @@ impl Chunk {
 
     fn is_used(&self, granule: usize) -> bool {
         self.used[granule / 64] >> (granule % 64) & 1 == 1
+    }
+
+    /// The first used granule from `start` on, or how many granules there are.
+    fn first_used(&self, start: usize) -> usize {
+        let total = self.bytes / self.grain.granule_bytes;
+        let mut from = start;
+        while from < total {
+            let bits = self.used[from / 64] & (u64::MAX << (from % 64));
+            if bits != 0 {
+                return from / 64 * 64 + bits.trailing_zeros() as usize;
+            }
+            from = (from / 64 + 1) * 64;
+        }
+        total
     }
 
     /// The last used granule in `[start, end)`.
@@ -330,6 +352,45 @@ mod tests {
         assert_eq!(chunk.trim(), 192 << 10);
         assert_eq!(chunk.touched_bytes(), 128 << 10);
         chunk.give_back(first);
+    }
+
+    #[test]
+    fn what_is_free_is_found_however_often_nothing_was() {
+        let mut chunk = Chunk::map(PAGES, 1).unwrap();
+        let total = CHUNK_BYTES / chunk.grain.granule_bytes;
+        let mut random = 7u64;
+        let mut below = |limit: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as usize % limit
+        };
+        let mut taken: Vec<NonNull<[u8]>> = Vec::new();
+        let (mut found, mut missed) = (0, 0);
+        for round in 0..4_000 {
+            let granules = 1 + below(if round % 9 == 0 { 3_000 } else { 500 });
+            let longest = (0..total)
+                .fold((0, 0), |(run, most), at| {
+                    let run = if chunk.is_used(at) { 0 } else { run + 1 };
+                    (run, most.max(run))
+                })
+                .1;
+            match chunk.find(granules * chunk.grain.granule_bytes) {
+                Some(fit) => {
+                    assert!(granules <= longest);
+                    taken.push(chunk.take(&fit));
+                    found += 1;
+                }
+                None => {
+                    assert!(granules > longest, "{granules} of {longest} in round {round}");
+                    missed += 1;
+                }
+            }
+            while taken.len() > 28 && below(3) > 0 {
+                chunk.give_back(taken.swap_remove(below(taken.len())));
+            }
+        }
+        assert!(found > 500 && missed > 10, "{found} {missed}");
+        taken.into_iter().for_each(|range| chunk.give_back(range));
+        assert_eq!(chunk.longest_free, total);
     }
 
     /// The word-wise search agrees with a bit-wise one.

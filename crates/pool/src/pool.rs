@@ -121,6 +121,23 @@ impl Pool {
         Ok(Arc::new(Block::absent(&metadata, holding)))
     }
 
+    /// As `open_stored`, of a block of `length` bytes whose metadata is known: nothing is read. `None` for a block that
+    /// does not come apart, which has to be read as a whole.
+    pub fn open_known(
+        &self,
+        reader: Arc<dyn FileReader>,
+        at: u64,
+        length: u64,
+        metadata: &[u8],
+    ) -> Result<Option<Arc<Block>>> {
+        let metadata = Arc::new(Metadata::read(metadata, length)?);
+        if !metadata.comes_apart() {
+            return Ok(None);
+        }
+        let holding = Holding::stored(&self.residency, metadata.clone(), reader, at);
+        Ok(Some(Arc::new(Block::absent(&metadata, holding))))
+    }
+
     /// Says that the bytes of a sealed block (its one part) are in a file, too, from byte `at` on: when its pool wants
     /// memory, the block is let go of without being written. False for a block that is in a file already, or that no
     /// pool evicts.

@@ -2,22 +2,37 @@
 
 use std::arch::x86_64::*;
 
+use crate::Line;
 use crate::masked::rows_of_word;
 
 /// # Safety
-/// `remaining` has a word for each 64 codes.
+/// `remaining` has a word for each 64 codes; there are `G` values, all different.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub(crate) unsafe fn group_masks(codes: &[u8], values: &[u8], remaining: &mut [u64], masks: &mut Vec<u64>) {
-    for (word, left) in remaining.iter_mut().enumerate() {
+pub(crate) unsafe fn group_masks<const G: usize>(
+    codes: &[u8],
+    values: &[u8],
+    remaining: &mut [u64],
+    masks: &mut Vec<u64>,
+) {
+    let mut wanted = [_mm512_setzero_si512(); G];
+    for (wanted, value) in wanted.iter_mut().zip(values) {
+        *wanted = _mm512_set1_epi8(*value as i8);
+    }
+    masks.clear();
+    masks.resize(remaining.len() * G, 0);
+    let each = remaining.iter_mut().zip(masks.as_chunks_mut::<G>().0);
+    for (word, (left, of_word)) in each.enumerate() {
         let rows = rows_of_word(codes.len(), word);
-        *left &= rows;
+        let present = *left & rows;
         // SAFETY: only bytes of rows are read.
         let code = unsafe { _mm512_maskz_loadu_epi8(rows, codes.as_ptr().wrapping_add(word * 64).cast()) };
-        for value in values {
-            let mask = _mm512_mask_cmpeq_epi8_mask(*left, code, _mm512_set1_epi8(*value as i8));
-            masks.push(mask);
-            *left ^= mask;
+        // No row is of two groups, so no comparison waits for the one before it.
+        let mut found = 0;
+        for (mask, wanted) in of_word.iter_mut().zip(wanted) {
+            *mask = _mm512_mask_cmpeq_epi8_mask(present, code, wanted);
+            found |= *mask;
         }
+        *left = present & !found;
     }
 }
 
@@ -205,6 +220,95 @@ pub(crate) unsafe fn sum_i64<const G: usize>(values: &[i64], masks: &[u64], sums
         *sum = sum.wrapping_add(_mm512_reduce_add_epi64(total));
     }
     _mm512_reduce_or_epi64(magnitudes) as u64
+}
+
+/// Every second row of 64, from the first.
+const EVEN_ROWS: u64 = 0x5555_5555_5555_5555;
+
+/// Products of the rows in the even and in the odd lanes of 32 bits, as lanes of 64. `a` and `b` are below 2^32, so
+/// that the upper halves of the even lanes need not be cleared.
+macro_rules! products {
+    ($even:expr, $odd:expr, $factor:expr) => {{
+        let factor = $factor;
+        (_mm512_mul_epu32($even, factor), _mm512_mul_epu32($odd, _mm512_srli_epi64::<32>(factor)))
+    }};
+}
+
+/// # Safety
+/// There are `rows` codes in `first`, `second` and, if `THREE`, `third`, of which the first has `WIDTH` bytes; `masks`
+/// has `G` words for each 64 of them, `middle`, if there is one, and `last` `G` sums.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi2")]
+pub(crate) unsafe fn sum_products<const WIDTH: usize, const THREE: bool, const G: usize>(
+    rows: usize,
+    first: (*const u8, Line),
+    second: (*const u8, Line),
+    third: (*const u8, Line),
+    masks: &[u64],
+    middle: Option<&mut [u64]>,
+    last: &mut [u64],
+) {
+    // A value is `(code ^ sign) + base`: `base + code`, or `base - code`.
+    let lane = |line: Line| {
+        let sign = -i32::from(line.falls);
+        (_mm512_set1_epi32(sign), _mm512_set1_epi32((line.base as i32).wrapping_sub(sign)))
+    };
+    let lines = [lane(first.1), lane(second.1), lane(third.1)];
+    let zero = _mm512_setzero_si512();
+    let (mut sums, mut middle_sums) = ([zero; G], [zero; G]);
+    let wants_middle = THREE && middle.is_some();
+    for (word, of_word) in masks.as_chunks::<G>().0.iter().enumerate() {
+        let present = rows_of_word(rows, word);
+        let mut even = [0u64; G];
+        let mut odd = [0u64; G];
+        for group in 0..G {
+            even[group] = _pext_u64(of_word[group], EVEN_ROWS);
+            odd[group] = _pext_u64(of_word[group], !EVEN_ROWS);
+        }
+        for part in 0..4 {
+            let (at, here) = (word * 64 + part * 16, (present >> (part * 16)) as u16);
+            macro_rules! bytes {
+                ($of:expr) => {
+                    // SAFETY: only codes of rows are read.
+                    _mm512_cvtepu8_epi32(unsafe { _mm_maskz_loadu_epi8(here, $of.wrapping_add(at).cast()) })
+                };
+            }
+            macro_rules! value {
+                ($line:literal, $codes:expr) => {
+                    _mm512_add_epi32(_mm512_xor_si512($codes, lines[$line].0), lines[$line].1)
+                };
+            }
+            let from = first.0.wrapping_add(at * WIDTH);
+            let codes = match WIDTH {
+                1 => bytes!(first.0),
+                // SAFETY: as above; codes of the width that the caller says.
+                2 => _mm512_cvtepu16_epi32(unsafe { _mm256_maskz_loadu_epi16(here, from.cast()) }),
+                // SAFETY: as above.
+                _ => unsafe { _mm512_maskz_loadu_epi32(here, from.cast()) },
+            };
+            let value = value!(0, codes);
+            let factor = value!(1, bytes!(second.0));
+            let two = products!(value, _mm512_srli_epi64::<32>(value), factor);
+            let product = match THREE {
+                true => products!(two.0, two.1, value!(2, bytes!(third.0))),
+                false => two,
+            };
+            for group in 0..G {
+                let of_even = (even[group] >> (part * 8)) as u8;
+                let of_odd = (odd[group] >> (part * 8)) as u8;
+                sums[group] = _mm512_mask_add_epi64(sums[group], of_even, sums[group], product.0);
+                sums[group] = _mm512_mask_add_epi64(sums[group], of_odd, sums[group], product.1);
+                if wants_middle {
+                    let sum = &mut middle_sums[group];
+                    *sum = _mm512_mask_add_epi64(*sum, of_even, *sum, two.0);
+                    *sum = _mm512_mask_add_epi64(*sum, of_odd, *sum, two.1);
+                }
+            }
+        }
+    }
+    finish(sums, last);
+    if let Some(middle) = middle {
+        finish(middle_sums, middle);
+    }
 }
 
 /// # Safety

@@ -19,6 +19,7 @@
 //! | codes -> values, values -> codes | `widen`, `widen_rows`, `narrow` |
 //! | sums of a few groups | `sum_few_groups` |
 //! | the same by a mask a group, on values or codes | `group_masks`, `sum_masked`, `sum_masked_codes` |
+//! | sums of products of codes under such masks | `sum_masked_products` |
 //! | counts and sums by small dense cell | module `cells` |
 //! | products of coded columns | `multiply_lines`, `multiply_lines_narrow`, `multiply_by_line` |
 //! | where a run of equal values begins | `differing_neighbours` |
@@ -49,6 +50,7 @@ mod packed;
 pub mod prefetch;
 pub mod range;
 pub mod slices;
+mod small_set;
 pub mod substring;
 #[cfg(test)]
 mod tests;
@@ -65,8 +67,8 @@ pub use level::{Kernel, Level, level, run, run_at, set_level};
 pub use lines::{Line, magnitudes, multiply_by_line, multiply_lines, multiply_lines_narrow};
 pub use lookup::{CodeTable, and_lookup};
 pub use masked::{
-    combine_codes, count_masked, each_row, group_masks, join_codes, masks_pay, rows_of_word, sum_masked,
-    sum_masked_codes,
+    CodesOnLine, combine_codes, count_masked, each_row, group_masks, join_codes, masks_pay, rows_of_word,
+    sum_masked, sum_masked_codes, sum_masked_products,
 };
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::{prefetch, take};

@@ -11,7 +11,7 @@ pub struct Line {
 
 impl Line {
     #[inline(always)]
-    fn at(self, code: u64) -> i64 {
+    pub(crate) fn at(self, code: u64) -> i64 {
         // Negation as (x ^ -1) + 1: two cheap operations instead of a multiplication.
         let sign = -i64::from(self.falls);
         self.base.wrapping_add((code as i64 ^ sign).wrapping_sub(sign))

@@ -9,7 +9,7 @@
 //! 32-bit lanes that are emptied before they can overflow. The masks are made once a batch for all sums. Measured on
 //! Zen 4 with four groups: docs/internals/aggregation.md.
 
-use crate::{Code, FEW_GROUPS, Level, dispatch, level};
+use crate::{Code, FEW_GROUPS, Level, Line, dispatch, level};
 
 /// Calls `$with!(G)` with the number of groups as a literal.
 macro_rules! few {
@@ -49,15 +49,19 @@ pub fn group_masks_at(
     let words = codes.len().div_ceil(64);
     assert!(values.len() <= FEW_GROUPS, "few groups");
     assert_eq!(remaining.len(), words, "a bit a row");
-    masks.clear();
-    masks.reserve(words * values.len());
     #[cfg(target_arch = "x86_64")]
-    if wanted.min(level()) == Level::Avx512 {
-        // SAFETY: the level is what the processor has; there is a word for each 64 codes.
-        unsafe { crate::avx512_masked::group_masks(codes, values, remaining, masks) };
-        return;
+    if wanted.min(level()) == Level::Avx512 && !values.is_empty() {
+        macro_rules! make {
+            ($groups:literal) => {
+                // SAFETY: the level is what the processor has; there is a word for each 64 codes, and so many values.
+                unsafe { crate::avx512_masked::group_masks::<$groups>(codes, values, remaining, masks) }
+            };
+        }
+        return few!(values.len(), make);
     }
     let _ = wanted;
+    masks.clear();
+    masks.reserve(words * values.len());
     for (word, left) in remaining.iter_mut().enumerate() {
         let part = &codes[word * 64..codes.len().min(word * 64 + 64)];
         *left &= rows_of_word(codes.len(), word);
@@ -181,6 +185,81 @@ pub fn sum_masked_at(wanted: Level, values: &[i64], masks: &[u64], sums: &mut [i
     let _ = wanted;
     each_row(masks, sums.len(), |row, group| sums[group] = sums[group].wrapping_add(values[row]));
     values.iter().fold(0, |all, value| all | (*value ^ (*value >> 63)) as u64)
+}
+
+/// Codes of a column, a row each, and what they mean.
+pub type CodesOnLine<'a, C> = (&'a [C], Line);
+
+/// Adds the product of each row's two or three values to the sum of its group, in one pass and without writing a
+/// product. `middle`: the products of the first two as well, where there is a third. No value is negative, and the
+/// product of the first two is below 2^32; sums wrap at 2^64.
+pub fn sum_masked_products<C: Code>(
+    first: CodesOnLine<'_, C>,
+    second: CodesOnLine<'_, u8>,
+    third: Option<CodesOnLine<'_, u8>>,
+    masks: &[u64],
+    middle: Option<&mut [u64]>,
+    last: &mut [u64],
+) {
+    sum_masked_products_at(level(), first, second, third, masks, middle, last);
+}
+
+/// As `sum_masked_products`, at a level that is lowered to what the processor has.
+pub fn sum_masked_products_at<C: Code>(
+    wanted: Level,
+    first: CodesOnLine<'_, C>,
+    second: CodesOnLine<'_, u8>,
+    third: Option<CodesOnLine<'_, u8>>,
+    masks: &[u64],
+    middle: Option<&mut [u64]>,
+    last: &mut [u64],
+) {
+    let rows = first.0.len();
+    check(rows, masks.len(), last.len());
+    assert_eq!(rows, second.0.len(), "as many second values");
+    assert!(third.is_none_or(|third| third.0.len() == rows), "as many third values");
+    assert!(middle.as_ref().is_none_or(|middle| middle.len() == last.len()), "a sum a group");
+    #[cfg(target_arch = "x86_64")]
+    if wanted.min(level()) == Level::Avx512 && size_of::<C>() <= 4 {
+        use crate::avx512_masked::sum_products;
+        let (a, b) = ((first.0.as_ptr().cast(), first.1), (second.0.as_ptr(), second.1));
+        macro_rules! of_width {
+            ($width:literal, $groups:literal) => {
+                // SAFETY: the level is what the processor has; lengths were checked above; the first codes' width is
+                // matched below.
+                unsafe {
+                    match third {
+                        Some((c, line)) => {
+                            let c = (c.as_ptr(), line);
+                            sum_products::<$width, true, $groups>(rows, a, b, c, masks, middle, last);
+                        }
+                        None => sum_products::<$width, false, $groups>(rows, a, b, b, masks, None, last),
+                    }
+                }
+            };
+        }
+        macro_rules! sum {
+            ($groups:literal) => {
+                match size_of::<C>() {
+                    1 => of_width!(1, $groups),
+                    2 => of_width!(2, $groups),
+                    _ => of_width!(4, $groups),
+                }
+            };
+        }
+        return few!(last.len(), sum);
+    }
+    let _ = wanted;
+    let two =
+        |row: usize| first.1.at(first.0[row].to_u64()) as u64 * second.1.at(second.0[row].into()) as u64;
+    let groups = last.len();
+    if let (Some(middle), Some(_)) = (middle, third) {
+        each_row(masks, groups, |row, group| middle[group] = middle[group].wrapping_add(two(row)));
+    }
+    each_row(masks, groups, |row, group| {
+        let third = third.map_or(1, |(codes, line)| line.at(codes[row].into()) as u64);
+        last[group] = last[group].wrapping_add(two(row).wrapping_mul(third));
+    });
 }
 
 fn check(rows: usize, masks: usize, groups: usize) {

@@ -8,9 +8,12 @@
 //!  8 keys   d = key - first bit of the window;  d < 512 for all 64, or the word goes the general way
 //!           word = window[d / 64] (one permutation);  bit = word >> d % 64
 //! ```
-//! No gather is needed. Keys that are not clustered are gathered, eight 32-bit words of the set at a time: 0.36 ns a key
-//! on Zen 4, against 0.49 with 64-bit words, which compilers make of the plain loop, and 0.84 one by one.
+//! No gather is needed, nor for sets of up to some thousand bits (`small_set.rs`). Other keys are gathered, eight 32-bit
+//! words of the set at a time: 0.36 ns a key on Zen 4, against 0.49 with 64-bit words, which compilers make of the plain
+//! loop, and 0.84 one by one.
 
+#[cfg(target_arch = "x86_64")]
+use crate::small_set::SmallSet;
 use crate::{Lane, Level, level};
 
 /// The same where values can be moved together, which takes as long as about two listed rows.
@@ -41,6 +44,18 @@ pub trait Key: Lane + Into<i64> {
     /// The processor has AVX-512; 64 lanes can be read, and 64 be written whatever `word` is.
     #[cfg(target_arch = "x86_64")]
     unsafe fn pack64(from: *const Self, word: u64, to: *mut Self) -> usize;
+    /// 64 lanes' distances from `low`, plus `first`, as 16-bit lanes, and which of them are at most `span`; lanes of 64
+    /// bits have none.
+    ///
+    /// # Safety
+    /// The processor has AVX-512, and 64 lanes can be read.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn distances64(
+        from: *const Self,
+        low: i32,
+        span: u32,
+        first: u32,
+    ) -> ([std::arch::x86_64::__m512i; 2], u64);
     /// Bounds of lanes of at most 32 bits.
     const NARROW: Option<(i64, i64)>;
 }
@@ -69,7 +84,8 @@ macro_rules! pack64 {
 }
 
 macro_rules! key {
-    ($($ty:ty: $load:ident as $pointer:ty, $widen:ident, $narrow:ident, $compress:ident $mask:ty, $lanes:literal;)*) => {
+    ($($ty:ty: $load:ident as $pointer:ty, $widen:ident, $narrow:ident, $compress:ident $mask:ty, $lanes:literal,
+       $distances:ident;)*) => {
         $(impl Key for $ty {
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
@@ -89,16 +105,28 @@ macro_rules! key {
             }
             #[cfg(target_arch = "x86_64")]
             pack64!($compress, $mask, $lanes);
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            // SAFETY: who calls keeps what the trait asks for.
+            unsafe fn distances64(
+                from: *const Self,
+                low: i32,
+                span: u32,
+                first: u32,
+            ) -> ([std::arch::x86_64::__m512i; 2], u64) {
+                // SAFETY: as above.
+                unsafe { crate::small_set::$distances(from.cast(), low, span, first) }
+            }
             const NARROW: Option<(i64, i64)> = Some((<$ty>::MIN as i64, <$ty>::MAX as i64));
         })*
     };
 }
 key! {
-    u8: _mm_loadl_epi64 as __m128i, _mm512_cvtepu8_epi64, _mm256_cvtepu8_epi32, _mm512_maskz_compress_epi8 u64, 64;
-    u16: _mm_loadu_si128 as __m128i, _mm512_cvtepu16_epi64, _mm256_cvtepu16_epi32, _mm512_maskz_compress_epi16 u32, 32;
-    i16: _mm_loadu_si128 as __m128i, _mm512_cvtepi16_epi64, _mm256_cvtepi16_epi32, _mm512_maskz_compress_epi16 u32, 32;
-    u32: _mm256_loadu_si256 as __m256i, _mm512_cvtepu32_epi64, same, _mm512_maskz_compress_epi32 u16, 16;
-    i32: _mm256_loadu_si256 as __m256i, _mm512_cvtepi32_epi64, same, _mm512_maskz_compress_epi32 u16, 16;
+    u8: _mm_loadl_epi64 as __m128i, _mm512_cvtepu8_epi64, _mm256_cvtepu8_epi32, _mm512_maskz_compress_epi8 u64, 64, distances_of_bytes;
+    u16: _mm_loadu_si128 as __m128i, _mm512_cvtepu16_epi64, _mm256_cvtepu16_epi32, _mm512_maskz_compress_epi16 u32, 32, distances_of_halves;
+    i16: _mm_loadu_si128 as __m128i, _mm512_cvtepi16_epi64, _mm256_cvtepi16_epi32, _mm512_maskz_compress_epi16 u32, 32, distances_of_halves;
+    u32: _mm256_loadu_si256 as __m256i, _mm512_cvtepu32_epi64, same, _mm512_maskz_compress_epi32 u16, 16, distances_of_words;
+    i32: _mm256_loadu_si256 as __m256i, _mm512_cvtepi32_epi64, same, _mm512_maskz_compress_epi32 u16, 16, distances_of_words;
 }
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -114,6 +142,12 @@ impl Key for i64 {
     }
     #[cfg(target_arch = "x86_64")]
     pack64!(_mm512_maskz_compress_epi64, u8, 8);
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn distances64(_: *const Self, _: i32, _: u32, _: u32) -> ([std::arch::x86_64::__m512i; 2], u64) {
+        unreachable!("lanes of 64 bits have no narrow form")
+    }
     const NARROW: Option<(i64, i64)> = None;
 
     #[cfg(target_arch = "x86_64")]
@@ -204,16 +238,12 @@ fn one_word<T: Key>(bits: &[u64], values: &[T], offset: i64, word: u64) -> u64 {
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 fn and_members_avx512<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
-    let narrow = Narrow::new::<T>(bits, offset);
+    let search = Search::new::<T>(bits, offset);
     for (values, word) in values.chunks(64).zip(words) {
         if *word == 0 {
             continue;
         }
-        let passed = match (in_window(bits, values, offset), &narrow) {
-            (Some(passed), _) => Some(passed),
-            (None, Some(narrow)) => gathered(narrow, bits, values),
-            (None, None) => None,
-        };
+        let passed = <&[T; 64]>::try_from(values).ok().and_then(|values| search.contained(values));
         *word = passed.map_or_else(|| one_word(bits, values, offset, *word), |passed| *word & passed);
     }
 }
@@ -224,11 +254,9 @@ fn and_members_avx512<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &m
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 fn and_members_packed<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
-    let narrow = Narrow::new::<T>(bits, offset);
+    let search = Search::new::<T>(bits, offset);
     crate::packed::and_packed(values, words, |values| {
-        in_window(bits, values, offset)
-            .or_else(|| narrow.as_ref().and_then(|narrow| gathered(narrow, bits, values)))
-            .unwrap_or_else(|| one_word(bits, values, offset, u64::MAX))
+        search.contained(values).unwrap_or_else(|| one_word(bits, values, offset, u64::MAX))
     });
 }
 
@@ -242,6 +270,43 @@ fn and_members_avx2<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut
         }
         let passed = narrow.as_ref().and_then(|narrow| gathered(narrow, bits, values));
         *word = passed.map_or_else(|| one_word(bits, values, offset, *word), |passed| *word & passed);
+    }
+}
+
+/// The ways of AVX-512 to test 64 values, found once for all of a call.
+#[cfg(target_arch = "x86_64")]
+struct Search<'bits> {
+    bits: &'bits [u64],
+    offset: i64,
+    small: Option<SmallSet<'bits>>,
+    narrow: Option<Narrow>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'bits> Search<'bits> {
+    fn new<T: Key>(bits: &'bits [u64], offset: i64) -> Search<'bits> {
+        Search {
+            bits,
+            offset,
+            small: SmallSet::new::<T>(bits, offset),
+            narrow: Narrow::new::<T>(bits, offset),
+        }
+    }
+
+    /// Which of 64 values are set; `None` where neither way is open to them.
+    #[inline]
+    #[target_feature(
+        enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    )]
+    fn contained<T: Key>(&self, values: &[T; 64]) -> Option<u64> {
+        match &self.small {
+            Some(small) if small.is_tiny() => Some(small.contained(values)),
+            Some(small) => {
+                Some(in_window(self.bits, values, self.offset).unwrap_or_else(|| small.contained(values)))
+            }
+            None => in_window(self.bits, values, self.offset)
+                .or_else(|| self.narrow.as_ref().and_then(|narrow| gathered(narrow, self.bits, values))),
+        }
     }
 }
 
@@ -307,9 +372,8 @@ fn gathered<T: Key>(narrow: &Narrow, bits: &[u64], values: &[T]) -> Option<u64> 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
-fn in_window<T: Key>(bits: &[u64], values: &[T], offset: i64) -> Option<u64> {
+fn in_window<T: Key>(bits: &[u64], values: &[T; 64], offset: i64) -> Option<u64> {
     use std::arch::x86_64::*;
-    let values: &[T; 64] = values.try_into().ok()?;
     let code = |row: usize| values[row].into().wrapping_add(offset) as u64;
     let first_word = (code(0) >> 6) as usize;
     let first = first_word as u64 * 64;
@@ -370,7 +434,7 @@ mod tests {
     #[test]
     fn clustered_and_scattered_values_of_every_type() {
         let mut random = Random(3);
-        for words in [0usize, 1, 7, 8, 9, 100] {
+        for words in [0usize, 1, 7, 8, 9, 31, 32, 96, 97, 112, 257, 447, 448, 449] {
             let bits: Vec<u64> = (0..words).map(|_| random.next()).collect();
             // Past 1,024, values are moved together in several rounds.
             for rows in [0usize, 1, 63, 64, 65, 640, 1000, 2100] {

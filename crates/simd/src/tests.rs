@@ -404,6 +404,67 @@ fn masks_of_few_groups() {
 }
 
 #[test]
+fn products_under_masks() {
+    use crate::masked::sum_masked_products_at;
+    let mut random = Random(67);
+    let rises = |base| Line { base, falls: false };
+    let falls = |base| Line { base, falls: true };
+    for level in Level::available() {
+        for rows in lengths() {
+            for groups in 1..=FEW_GROUPS {
+                let mut masks = vec![];
+                for word in 0..rows.div_ceil(64) {
+                    let kept: u64 = random.next() & rows_of_word(rows, word);
+                    let (a, b) = (random.next(), random.next());
+                    // Row by row one of four groups, others have no rows.
+                    let of =
+                        |group| [a & b, a & !b, !a & b, !a & !b].get(group).map_or(0, |rows| rows & kept);
+                    masks.extend((0..groups).map(of));
+                }
+                macro_rules! of_width {
+                    ($ty:ty, $line:expr, $last:expr) => {{
+                        let mut codes =
+                            |last: u64| (0..rows).map(|_| random.below(last + 1)).collect::<Vec<u64>>();
+                        let first: Vec<$ty> = codes($last).into_iter().map(|c| c as $ty).collect();
+                        let [second, third] = [10, 255]
+                            .map(|last| codes(last).into_iter().map(|c| c as u8).collect::<Vec<u8>>());
+                        let (line, less, more) = ($line, falls(100), rises(1 << 20));
+                        let two = |row: usize| {
+                            line.at(first[row].to_u64()) as u64 * less.at(second[row].into()) as u64
+                        };
+                        let all = |row: usize| two(row).wrapping_mul(more.at(third[row].into()) as u64);
+                        let expected = |of: &dyn Fn(usize) -> u64| {
+                            let mut sums = vec![9u64; groups];
+                            each_row(&masks, groups, |row, group| {
+                                sums[group] = sums[group].wrapping_add(of(row))
+                            });
+                            sums
+                        };
+                        let (a, b, c) = ((&first[..], line), (&second[..], less), (&third[..], more));
+                        let (mut middle, mut last) = (vec![9u64; groups], vec![9u64; groups]);
+                        sum_masked_products_at(level, a, b, Some(c), &masks, Some(&mut middle), &mut last);
+                        assert_eq!(
+                            (&middle, &last),
+                            (&expected(&two), &expected(&all)),
+                            "{level:?} {rows} rows"
+                        );
+                        last.fill(9);
+                        sum_masked_products_at(level, a, b, Some(c), &masks, None, &mut last);
+                        assert_eq!(last, expected(&all));
+                        last.fill(9);
+                        sum_masked_products_at(level, a, b, None, &masks, None, &mut last);
+                        assert_eq!(last, expected(&two));
+                    }};
+                }
+                of_width!(u8, rises(3), 255);
+                of_width!(u16, falls(70_000), 65_535);
+                of_width!(u32, rises(90_000), 42_000_000);
+            }
+        }
+    }
+}
+
+#[test]
 fn keys_become_one_index() {
     let mut random = Random(62);
     for rows in lengths() {

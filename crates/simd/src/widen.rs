@@ -67,6 +67,7 @@ dispatch! {
 dispatch! {
     /// Appends `base + code * step` for the codes at `rows`.
     pub fn widen_rows<C: Code, W: Wide>(codes: &[C], rows: &[u32], base: W, step: W, out: &mut Vec<W>) {
+        rows.iter().take(AHEAD).for_each(|row| prefetch(codes, *row as usize));
         let asked = rows.iter().enumerate().map(|(at, row)| {
             prefetch(codes, rows[(at + AHEAD).min(rows.len() - 1)] as usize);
             codes[*row as usize].to_u64()

@@ -18,6 +18,19 @@ pub(crate) enum TypeName {
     Interval,
 }
 
+/// Types of other systems, by how their names begin, and what takes their values here.
+const INSTEAD: [(&str, &str); 9] = [
+    ("UHUGEINT", "DECIMAL(38, 0)"),
+    ("HUGEINT", "DECIMAL(38, 0)"),
+    ("UBIGINT", "DECIMAL(20, 0)"),
+    ("UINTEGER", "BIGINT"),
+    ("USMALLINT", "INTEGER"),
+    ("UTINYINT", "SMALLINT"),
+    ("NUMBER", "DECIMAL(precision, scale)"),
+    ("ENUM", "TEXT, with a CHECK,"),
+    ("VARIANT", "JSON"),
+];
+
 /// Names that a misspelt type may have meant.
 const TYPE_NAMES: [&str; 18] = [
     "BIGINT",
@@ -98,13 +111,25 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
         },
         D::Custom(name, _) => {
             let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
+            let shown = name.to_string().to_uppercase();
+            if let Some((_, ours)) = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs)) {
+                return Err(error.with_hint(format!("{ours} holds its values")));
+            }
             let near = types::names::nearest(&name.to_string().to_uppercase(), TYPE_NAMES);
             return Err(match near {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
                 None => error,
             });
         }
-        other => return Err(Error::unsupported(format!("type {other} is not supported"))),
+        other => {
+            let error = Error::unsupported(format!("type {other} is not supported"));
+            let shown = other.to_string().to_uppercase();
+            let instead = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs));
+            return Err(match instead {
+                Some((_, ours)) => error.with_hint(format!("{ours} holds its values")),
+                None => error,
+            });
+        }
     };
     Ok(TypeName::Type(ty))
 }

@@ -19,6 +19,7 @@ mod elsewhere;
 mod from_first;
 mod functions;
 mod hints;
+mod idioms;
 mod merge_syntax;
 mod nested_syntax;
 mod overriding;
@@ -79,7 +80,7 @@ pub fn plan_with(
         if let Some(sequence) = statement::sequence(own)? {
             return Ok(sequence);
         }
-        let parsed = parse::statement(own)?;
+        let parsed = parse::Parsed { begins: Some(statement.clone()), ..parse::statement(own)? };
         statement::plan(own, &parsed, relations, parameters)
     })
     .map_err(|error| statement.in_script(error))

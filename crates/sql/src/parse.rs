@@ -8,9 +8,11 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
+use crate::idioms::{self, InsertBy};
 use crate::overriding::{self, Overriding};
 use crate::partition_syntax::{self, PartitionClause};
 use crate::samples::{self, SampleClause};
+use crate::script::StatementText;
 use crate::{from_first, hints, merge_syntax, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
@@ -37,6 +39,10 @@ pub(crate) struct Parsed {
     /// MERGE's clauses that do nothing, by the place of what was parsed in their stead.
     pub nothing: Vec<Location>,
     pub overriding: Overriding,
+    /// INSERT ... BY NAME.
+    pub insert_by: InsertBy,
+    /// Where it stands in its script; absent for texts inside it.
+    pub begins: Option<StatementText>,
     /// PARTITION BY of CREATE TABLE.
     pub partitioning: Option<PartitionClause>,
 }
@@ -63,6 +69,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let alter_view = take_alter_view(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);
     take_abort(&mut tokens);
+    let insert_by = idioms::take(&mut tokens);
     from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);
@@ -95,6 +102,8 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             alter_condition,
             nothing,
             overriding,
+            insert_by,
+            begins: None,
             partitioning,
         });
     }
@@ -142,6 +151,10 @@ const GUESSED: [&str; 32] = [
     "WITH",
 ];
 
+/// Those of them that a statement begins with, and nothing else.
+const VERBS: [&str; 9] =
+    ["ALTER", "BEGIN", "COMMIT", "COPY", "CREATE", "DROP", "MERGE", "ROLLBACK", "TRUNCATE"];
+
 /// With a hint if the word at the fault, or the one before it, is nearly one of SQL's: of `SELECT a FORM t` the parser
 /// makes an alias, and stumbles over what follows.
 fn misspelt(error: Error, text: &str, offset: u32) -> Error {
@@ -152,7 +165,10 @@ fn misspelt(error: Error, text: &str, offset: u32) -> Error {
     let guess = |word: &str| {
         let word = word.to_ascii_uppercase();
         let known = word.len() < 4 || GUESSED.contains(&word.as_str());
-        if known { None } else { types::names::nearest(&word, GUESSED) }
+        let near = if known { None } else { types::names::nearest(&word, GUESSED) };
+        // A verb begins its statement.
+        let begins = text.trim_start().to_ascii_uppercase().starts_with(&word);
+        near.filter(|near| begins || !VERBS.contains(near))
     };
     let mut words = before.trim_end().rsplit(char::is_whitespace);
     let in_path = behind.starts_with(['/', '.'])

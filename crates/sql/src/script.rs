@@ -38,15 +38,15 @@ impl StatementText {
     /// Moves an error's position from the statement's text to the script's.
     pub fn in_script(&self, error: Error) -> Error {
         match error.position() {
-            Some(p) => {
-                let column = if p.line == 1 { p.column + self.column - 1 } else { p.column };
-                error.at(Position {
-                    line: p.line + self.line - 1,
-                    column,
-                    offset: p.offset.saturating_add(self.start as u32),
-                })
-            }
+            Some(at) => error.at(self.in_its_script(at)),
             None => error,
+        }
+    }
+    pub(crate) fn in_its_script(&self, at: Position) -> Position {
+        Position {
+            line: at.line + self.line - 1,
+            column: if at.line == 1 { at.column + self.column - 1 } else { at.column },
+            offset: at.offset.saturating_add(self.start as u32),
         }
     }
 }
@@ -65,8 +65,13 @@ pub fn split(script: &str) -> Result<Vec<StatementText>> {
             Ok(true) => scanner.finish(script, before, &mut statements),
             Ok(false) => {}
             Err(what) => {
-                return Err(Error::new(SqlState::SyntaxError, format!("unterminated {what}"))
-                    .at(place::at_offset(script, before)));
+                let error = Error::new(SqlState::SyntaxError, format!("unterminated {what}"));
+                // A quote more or less than there should be.
+                let error = match what.contains("string") {
+                    true => error.with_hint("a quote inside a text is doubled: 'it''s'"),
+                    false => error,
+                };
+                return Err(error.at(place::at_offset(script, before)));
             }
         }
     }

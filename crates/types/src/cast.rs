@@ -200,7 +200,16 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             _ => (SqlState::InvalidTextRepresentation, "invalid input syntax for type"),
         };
         let shown: String = text.chars().take(80).collect();
-        Error::new(state, format!("{what} {}: \"{shown}\"", to.sql_name().to_lowercase()))
+        let error = Error::new(state, format!("{what} {}: \"{shown}\"", to.sql_name().to_lowercase()));
+        let other_order = matches!(to, Type::Date | Type::Timestamp | Type::TimestampTz)
+            && trimmed.starts_with(|c: char| c.is_ascii_digit())
+            && trimmed.contains(['/', '.']);
+        match other_order {
+            true => {
+                error.with_hint("dates are written year-month-day; strptime(text, '%d/%m/%Y') reads others")
+            }
+            false => error,
+        }
     };
     match to {
         Type::Null => Err(invalid()),

@@ -16,7 +16,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             let given: Vec<char> = c.to_lowercase().chars().take(64).collect();
             (edits(&wanted, &given), std::cmp::Reverse(shared(&wanted, &given)), c)
         })
-        .filter(|(distance, ..)| *distance <= allowed)
+        // One letter for another says nothing.
+        .filter(|(distance, _, c)| *distance <= allowed && *distance < wanted.len().max(c.chars().count()))
         .min_by_key(|(distance, shared, candidate)| (*distance, *shared, candidate.len()))
         .map(|(.., candidate)| candidate)
 }

@@ -108,7 +108,7 @@ pub(crate) fn open_for(
         }
         let Some(column) = block.owned_column(section.owner, section.column as usize) else { continue };
         let (stripe, rows) = (pinned.bare_column(column), block.rows());
-        let index = super::open(bytes, section, stripe, rows, check)
+        let index = super::open(bytes, 0, section, stripe, rows, check)
             .map_err(|e| format!("an index of column {column}: {e}"))?;
         out.push((column, index));
     }

@@ -57,7 +57,19 @@ impl Index {
 
 /// Whether sections of the kind hold indices.
 pub(crate) fn is_index(section_kind: u32) -> bool {
-    (layout::SECTION_TREE..=layout::SECTION_BLOOM).contains(&section_kind)
+    kind_of(section_kind).is_some()
+}
+
+/// The kind of index that a section holds.
+pub(crate) fn kind_of(section_kind: u32) -> Option<IndexKind> {
+    Some(match section_kind {
+        layout::SECTION_TREE => IndexKind::Tree,
+        layout::SECTION_WEAVING_VERTICAL => IndexKind::WeavingVertical,
+        layout::SECTION_WEAVING_HORIZONTAL => IndexKind::WeavingHorizontal,
+        layout::SECTION_AGGREGATES => IndexKind::Aggregates,
+        layout::SECTION_BLOOM => IndexKind::Bloom,
+        _ => return None,
+    })
 }
 
 /// A section's `parameter`: the index's own number, and how keys are made above it, so that an index is not read with
@@ -133,10 +145,12 @@ pub(crate) fn build(
     Some((section, bytes))
 }
 
-/// Reads the index of a section whose place was checked. `column` is what the section says its column is: everything
-/// of it but, in a row store, its values. `check` says that the bytes come from elsewhere.
+/// Reads the index of a section whose place was checked; `bytes` begins with the byte `first` of what the section is a
+/// part of. `column` is what the section says its column is: its values are not looked at. `check` says that the bytes
+/// come from elsewhere.
 pub(crate) fn open(
     bytes: &Buffer,
+    first: usize,
     section: &Section,
     column: &Stripe,
     rows: usize,
@@ -149,9 +163,11 @@ pub(crate) fn open(
     }
     let count = usize::try_from(section.count).ok().filter(|count| *count <= rows);
     let count = count.ok_or_else(|| format!("{} keys for {rows} rows", section.count))?;
-    let (from, length) = (section.extent.offset as usize, section.extent.length as usize);
-    let extent =
-        if length == 0 { Buffer::from_vec(Vec::<u64>::new()) } else { bytes.slice_with_length(from, length) };
+    let length = section.extent.length as usize;
+    let extent = match length {
+        0 => Buffer::from_vec(Vec::<u64>::new()),
+        _ => bytes.slice_with_length(section.extent.offset as usize - first, length),
+    };
     let present = rows - (column.statistics.null_count as usize).min(rows);
     let body = match section.kind {
         layout::SECTION_TREE if count == present => {

@@ -193,7 +193,8 @@ impl<K: Key> Levels<K> {
         if low > K::LAST.wide() || self.keys.is_empty() {
             return 0..0;
         }
-        let from = self.lower_bound(K::narrowed(low));
+        // The first key needs no way down.
+        let from = if low == 0 { 0 } else { self.lower_bound(K::narrowed(low)) };
         let to = match high.checked_add(1) {
             Some(next) if next <= K::LAST.wide() => self.lower_bound(K::narrowed(next)),
             _ => self.keys.len(),

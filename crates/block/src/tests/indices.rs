@@ -20,6 +20,10 @@ fn check_ways(block: &Block, values: &[Value], random: &mut Random, seen: &mut B
     for predicate in predicates(block.ty(0), values, random) {
         let expected = Bitmap::from_fn(values.len(), |row| predicate.accepts(&values[row]));
         let prepared = block.prepare(0, &predicate);
+        if let Some(rows) = block.rows_found(&prepared) {
+            assert_eq!(rows, expected.to_indices(), "{predicate:?}, listed");
+            *seen.entry(AccessPath::Tree).or_default() += 1;
+        }
         let mut ways = vec![prepared.clone(), prepared.clone().without_indices()];
         ways.extend(
             prepared.offered().collect::<Vec<_>>().into_iter().filter_map(|p| prepared.clone().by(p)),
@@ -50,6 +54,35 @@ fn check_ways(block: &Block, values: &[Value], random: &mut Random, seen: &mut B
                 }
             }
         }
+    }
+}
+
+#[test]
+fn few_rows_are_listed_in_their_order() {
+    let mut random = Random::new(5);
+    // Listed as they are, compared, and sorted by digits; of more rows than digits, too.
+    for (rows, spread) in [(300u64, 9u64), (40_000, 1 << 20), (40_000, 700), (1_200_000, 1 << 30)] {
+        let numbers: Vec<i64> = (0..rows).map(|_| (random.next() % spread) as i64).collect();
+        let batch = [Batch::new(vec![Vector::from_i64(Type::BigInt, numbers.clone())], numbers.len())];
+        let indices = vec![IndexSpecification { kind: IndexKind::Tree, column: 0 }];
+        let options = EncodeOptions { indices, ..LayoutKind::CompressedColumnStore.into() };
+        let block = Block::open(encoded(&[(Type::BigInt, false)], &batch, options)).unwrap();
+        let mut listed = 0;
+        for share in [2000, 500, 100, 2] {
+            let high = Bound { value: Value::I64((spread / share) as i64), inclusive: true };
+            let predicate = ColumnPredicate::Range { low: None, high: Some(high) };
+            let expected: Vec<u32> = (0..rows as u32)
+                .filter(|row| predicate.accepts(&Value::I64(numbers[*row as usize])))
+                .collect();
+            match block.rows_found(&block.prepare(0, &predicate)) {
+                Some(found) => {
+                    assert_eq!(found, expected, "{share} of {rows}");
+                    listed += 1;
+                }
+                None => assert!(expected.len() > rows as usize / 200, "{share} of {rows}"),
+            }
+        }
+        assert!(listed > 0 || spread < 10, "{rows} rows");
     }
 }
 

@@ -8,10 +8,11 @@
 //! metadata are as they are in both, so that opening a database unpacks nothing.
 //!
 //! Where each part lies is told by who refers to it: a checkpoint or a record of the log. The bytes check themselves: a
-//! part is a block of its own (`block::layout`), with checksums.
+//! part is a block of its own (`block::layout`), with checksums. A checkpoint also has a copy of its metadata, so that a
+//! database of thousands of blocks is opened without thousands of reads.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_buffer::Buffer;
 use block::{Block, Part};
@@ -20,6 +21,7 @@ use files::{FileManager, FileReader};
 use pool::Pool;
 use types::{Error, Result, SqlState};
 
+use super::catalog_file::KnownPart;
 use super::changes::Place;
 use super::log_format::{DatabaseId, damaged};
 use super::names::{BLOCKS, FORMAT, block_file_name};
@@ -164,22 +166,78 @@ impl BlockFiles {
 
     /// Where a part's unpacked bytes are read: a reader, the first byte in it, and how many.
     pub(crate) fn part(&self, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
-        let reader = self.whole(place)?;
-        let packed = PackedReader::open(&reader, place.offset, place.length);
-        Ok(match packed.map_err(|error| located(place, error))? {
-            Some(packed) => {
-                let bytes = packed.bytes();
-                (Arc::new(packed), 0, bytes)
-            }
-            None => (reader, place.offset, place.length),
-        })
+        unpacked(self.whole(place)?, place)
     }
 
-    /// Opens a part in place: its metadata is read and checked, its columns when somebody wants them. All reading of stored
-    /// blocks goes through here.
-    pub(crate) fn open(&self, pool: &Pool, place: Place) -> Result<Arc<Block>> {
+    /// Opens a part in place: its metadata is checked, and read where it is not known, its columns when somebody wants
+    /// them. All reading of stored blocks goes through here.
+    pub(crate) fn open(&self, pool: &Pool, place: Place, known: Option<KnownPart<'_>>) -> Result<Arc<Block>> {
+        if let Some(KnownPart { length, metadata }) = known {
+            let file = self.whole(place)?;
+            let part = PlacedPart { file, place, length, opened: OnceLock::new(), opening: Mutex::default() };
+            let opened = pool.open_known(Arc::new(part), place.offset, length, metadata);
+            if let Some(block) = opened.map_err(|error| located(place, error))? {
+                return Ok(block);
+            }
+        }
         let (reader, at, length) = self.part(place)?;
         pool.open_stored(reader, at, length).map_err(|error| located(place, error))
+    }
+}
+
+/// Who unpacks a part, if it is packed: a reader, the first byte in it, and how many.
+fn unpacked(file: Arc<dyn FileReader>, place: Place) -> Result<(Arc<dyn FileReader>, u64, u64)> {
+    let packed = PackedReader::open(&file, place.offset, place.length);
+    Ok(match packed.map_err(|error| located(place, error))? {
+        Some(packed) => {
+            let bytes = packed.bytes();
+            (Arc::new(packed), 0, bytes)
+        }
+        None => (file, place.offset, place.length),
+    })
+}
+
+/// A part whose metadata is known: whether its bytes are packed is looked up when they are wanted. Its bytes begin at the
+/// place's offset, as they would if they lay in the file as they are.
+#[derive(Debug)]
+struct PlacedPart {
+    file: Arc<dyn FileReader>,
+    place: Place,
+    /// When it is not packed.
+    length: u64,
+    opened: OnceLock<(Arc<dyn FileReader>, u64)>,
+    /// Taken by the one who opens: columns are read side by side, and a read of another machine's file is dear.
+    opening: Mutex<()>,
+}
+
+impl PlacedPart {
+    fn opened(&self) -> Result<&(Arc<dyn FileReader>, u64)> {
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let _turn = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = self.opened.get() {
+            return Ok(opened);
+        }
+        let (reader, first, length) = unpacked(self.file.clone(), self.place)?;
+        if length < self.length {
+            let error = Error::new(SqlState::DataCorrupted, "it is shorter than the catalog says");
+            return Err(at_place(self.place, &error));
+        }
+        Ok(self.opened.get_or_init(|| (reader, first)))
+    }
+}
+
+impl FileReader for PlacedPart {
+    fn bytes(&self) -> u64 {
+        self.place.offset + self.length
+    }
+    fn read_at(&self, at: u64, into: &mut [u8]) -> Result<()> {
+        let (reader, first) = self.opened()?;
+        reader.read_at(at - self.place.offset + first, into)
+    }
+    fn describe(&self) -> String {
+        self.file.describe()
     }
 }
 

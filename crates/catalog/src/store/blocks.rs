@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use block::{Bitmap, Block, Part, Sketch, sketch::REGISTERS};
+use block::{Bitmap, Block, Part};
 use types::Result;
 
 use super::bytes::{ByteReader, ByteWriter, malformed};
-use crate::{BlockId, Deleted, PartId, StoredBlock, TableId};
+use crate::sketches::Aside;
+use crate::{BlockId, Deleted, PartId, Sketches, StoredBlock, TableId};
 
 /// Finds the bytes of parts, as blocks of their own.
 pub(crate) trait PartSource {
@@ -22,7 +23,7 @@ pub(crate) fn parts_of<'a>(blocks: impl Iterator<Item = &'a Arc<Block>>) -> Vec<
     parts.filter(|(id, _)| seen.insert(*id)).collect()
 }
 
-fn write_stored(w: &mut ByteWriter, stored: &StoredBlock) {
+fn write_stored(w: &mut ByteWriter, stored: &StoredBlock, aside: Option<&mut Vec<u8>>) {
     let StoredBlock { id, block, sketches, deleted, merged_of: _ } = stored;
     w.u64(id.0);
     w.list(block.parts().iter(), |w, part| w.u64(PartId::of(part).0));
@@ -30,28 +31,37 @@ fn write_stored(w: &mut ByteWriter, stored: &StoredBlock) {
         w.u32(*part);
         w.u32(*column);
     });
-    w.list(sketches.iter(), write_sketch);
+    match aside {
+        None => sketches.write(w),
+        Some(aside) => sketches.write_aside(w, aside),
+    }
     w.option(deleted.as_deref(), |w, deleted| write_bitmap(w, &deleted.live));
 }
 
 pub(crate) fn write_blocks(w: &mut ByteWriter, blocks: &[StoredBlock]) {
-    w.list(blocks.iter(), write_stored);
+    w.list(blocks.iter(), |w, stored| write_stored(w, stored, None));
 }
 
-/// The blocks of a table; none when the source does not want them.
+/// As `write_blocks`, sketches aside.
+pub(crate) fn write_blocks_aside(w: &mut ByteWriter, blocks: &[StoredBlock], aside: &mut Vec<u8>) {
+    w.list(blocks.iter(), |w, stored| write_stored(w, stored, Some(aside)));
+}
+
+/// The blocks of a table; none when the source does not want them. Sketches are `aside`, or with the blocks.
 pub(crate) fn read_blocks(
     r: &mut ByteReader<'_>,
     table: TableId,
     parts: &mut dyn PartSource,
+    aside: Option<&Aside<'_>>,
 ) -> Result<Vec<StoredBlock>> {
     let wanted = parts.wants(table);
-    let blocks = r.list(|r| read_stored(r, wanted.then_some(&mut *parts)))?;
+    let blocks = r.list(|r| read_stored(r, wanted.then_some(&mut *parts), aside))?;
     Ok(blocks.into_iter().flatten().collect())
 }
 
 /// Blocks, without opening them.
-pub(crate) fn read_descriptions(r: &mut ByteReader<'_>) -> Result<Vec<Described>> {
-    r.list(Described::read)
+pub(crate) fn read_descriptions(r: &mut ByteReader<'_>, aside: Option<&Aside<'_>>) -> Result<Vec<Described>> {
+    r.list(|r| Described::read(r, aside))
 }
 
 /// A stored block, its parts not opened.
@@ -59,24 +69,31 @@ pub(crate) struct Described {
     id: BlockId,
     pub(crate) parts: Vec<PartId>,
     pub(crate) places: Vec<(u32, u32)>,
-    sketches: Vec<Sketch>,
+    pub(crate) sketches: Sketches,
     live: Option<Bitmap>,
 }
 
 impl Described {
-    fn read(r: &mut ByteReader<'_>) -> Result<Self> {
+    fn read(r: &mut ByteReader<'_>, aside: Option<&Aside<'_>>) -> Result<Self> {
         Ok(Described {
             id: BlockId(r.u64()?),
             parts: r.list(|r| Ok(PartId(r.u64()?)))?,
             places: r.list(|r| Ok((r.u32()?, r.u32()?)))?,
-            sketches: r.list(read_sketch)?,
+            sketches: match aside {
+                None => Sketches::read(r)?,
+                Some(aside) => Sketches::read_aside(r, aside)?,
+            },
             live: r.option(read_bitmap)?,
         })
     }
 }
 
-fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> Result<Option<StoredBlock>> {
-    let Described { id, parts, places, sketches, live } = Described::read(r)?;
+fn read_stored(
+    r: &mut ByteReader<'_>,
+    source: Option<&mut dyn PartSource>,
+    aside: Option<&Aside<'_>>,
+) -> Result<Option<StoredBlock>> {
+    let Described { id, parts, places, sketches, live } = Described::read(r, aside)?;
     let Some(source) = source else { return Ok(None) };
     let whole = parts.into_iter().map(|id| source.part(id)).collect::<Result<Vec<_>>>()?;
     let all_in_order = |block: &Block| block.places() == places;
@@ -87,7 +104,7 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
             Arc::new(assembled.ok_or_else(|| malformed("a block of unlike parts"))?)
         }
     };
-    if sketches.len() != places.len() {
+    if sketches.columns() != places.len() {
         return Err(malformed("a block with other sketches than columns"));
     }
     if live.as_ref().is_some_and(|live| live.len() != block.rows()) {
@@ -95,39 +112,7 @@ fn read_stored(r: &mut ByteReader<'_>, source: Option<&mut dyn PartSource>) -> R
     }
     let deleted = live.and_then(Deleted::from_live).map(Arc::new);
     id.keep_clear_of();
-    Ok(Some(StoredBlock { id, block, sketches: sketches.into(), deleted, merged_of: None }))
-}
-
-/// Few rows have few registers set: those are listed. Many have most: all are written.
-fn write_sketch(w: &mut ByteWriter, sketch: &Sketch) {
-    let registers = sketch.registers();
-    let set = registers.iter().filter(|r| **r != 0).count();
-    if set * 3 >= REGISTERS {
-        w.u8(1);
-        w.raw(registers);
-        return;
-    }
-    w.u8(0);
-    let set = registers.iter().enumerate().filter(|(_, r)| **r != 0);
-    w.list(set.collect::<Vec<_>>().into_iter(), |w, (at, rank)| {
-        w.raw(&(at as u16).to_le_bytes());
-        w.u8(*rank);
-    });
-}
-
-fn read_sketch(r: &mut ByteReader<'_>) -> Result<Sketch> {
-    let mut registers = [0; REGISTERS];
-    match r.u8()? {
-        0 => {
-            for (at, rank) in r.list(|r| Ok((u16::from_le_bytes(r.array()?), r.u8()?)))? {
-                let register = registers.get_mut(usize::from(at));
-                *register.ok_or_else(|| malformed("a sketch has no such register"))? = rank;
-            }
-        }
-        1 => registers = r.array()?,
-        other => return Err(malformed(&format!("a sketch of kind {other}"))),
-    }
-    Ok(Sketch::from_registers(registers))
+    Ok(Some(StoredBlock { id, block, sketches, deleted, merged_of: None }))
 }
 
 /// Rows that are rarely set or rarely not are listed; others are words.

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //!  0    "QSCATLOG"  u32 version  u32 sections  16 bytes database id  u64 number of the file  u64 last record of the log
-//!       that is in it  u64 0  u64 checksum of these 56
+//!       that is in it  u64 bytes up to what lies aside  u64 checksum of these 56
 //!  64   per section: u64 length  u64 checksum;   u64 checksum of all of these
 //!       sections: the first has names (schemas, views, sequences, macros, and every table's), each other one a table
+//!     aside: the sketches of every block, their checksums where the blocks are; not read when a database is opened
 //! ```
 //! A table whose section is damaged is lost, and named; the others are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use block::Sketch;
+use files::{FileManager, FileReader, read_first};
 use types::{Result, Type};
 
-use super::blocks::{Described, PartSource, parts_of, read_blocks, read_descriptions, write_blocks};
+use super::blocks::{Described, PartSource, parts_of, read_blocks, read_descriptions, write_blocks_aside};
 use super::bytes::{ByteReader, ByteWriter, malformed};
 use super::changes::{Place, read_place, write_place};
 use super::definitions::{
@@ -22,10 +25,13 @@ use super::definitions::{
 use super::log_format::{DatabaseId, damaged, newer_version};
 use super::names::FORMAT;
 use crate::apply::fits;
+use crate::sketches::{Aside, read_sketches, write_sketches};
 use crate::{PartId, SchemaEntry, Snapshot, TEMPORARY_SCHEMA, Table, TableData, TableId};
 
 const MAGIC: [u8; 8] = *b"QSCATLOG";
 const HEADER_BYTES: usize = 64;
+/// Read at first: all that is wanted of a small database's.
+const FIRST_READ_BYTES: u64 = 64 << 10;
 
 /// Tables that outlive the process.
 pub(crate) fn permanent_tables(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Table>> {
@@ -41,9 +47,11 @@ pub(crate) fn write(
     place: impl Fn(PartId) -> Result<Place>,
 ) -> Result<Vec<u8>> {
     let mut sections = vec![write_names(snapshot)];
+    let mut aside = Vec::new();
     for table in permanent_tables(snapshot) {
-        sections.push(write_section(table, &place)?);
+        sections.push(write_section(table, &place, &mut aside)?);
     }
+    let bytes_before = HEADER_BYTES + sections.len() * 16 + 8 + sections.iter().map(Vec::len).sum::<usize>();
     let mut header = ByteWriter::default();
     header.raw(&MAGIC);
     header.u32(FORMAT);
@@ -51,7 +59,7 @@ pub(crate) fn write(
     header.raw(id);
     header.u64(number);
     header.u64(last_record);
-    header.u64(0);
+    header.u64(bytes_before as u64);
     let mut bytes = header.into_bytes();
     bytes.extend(simd::checksum(&bytes).to_le_bytes());
     let mut directory = ByteWriter::default();
@@ -63,6 +71,8 @@ pub(crate) fn write(
     bytes.extend_from_slice(&directory);
     bytes.extend(simd::checksum(&directory).to_le_bytes());
     sections.iter().for_each(|section| bytes.extend_from_slice(section));
+    debug_assert_eq!(bytes.len(), bytes_before);
+    bytes.extend(aside);
     Ok(bytes)
 }
 
@@ -100,7 +110,11 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
     w.into_bytes()
 }
 
-fn write_section(table: &Table, place: &impl Fn(PartId) -> Result<Place>) -> Result<Vec<u8>> {
+fn write_section(
+    table: &Table,
+    place: &impl Fn(PartId) -> Result<Place>,
+    aside: &mut Vec<u8>,
+) -> Result<Vec<u8>> {
     let parts = parts_of(table.data.blocks().iter());
     let places = parts.iter().map(|(id, _)| Ok((*id, place(*id)?))).collect::<Result<Vec<_>>>()?;
     let mut w = ByteWriter::default();
@@ -113,7 +127,16 @@ fn write_section(table: &Table, place: &impl Fn(PartId) -> Result<Place>) -> Res
             write_place(w, place);
         });
     });
-    w.field(5, |w| write_blocks(w, table.data.stored()));
+    w.field(8, |w| write_blocks_aside(w, table.data.stored(), aside));
+    w.field(6, |w| {
+        let known = parts.iter().filter_map(|(id, part)| Some((*id, part.length(), part.metadata_bytes()?)));
+        w.list(known.collect::<Vec<_>>().into_iter(), |w, (id, length, metadata)| {
+            w.u64(id.0);
+            w.u64(length as u64);
+            w.bytes(metadata);
+        });
+    });
+    w.field(7, |w| write_sketches(w, table.data.sketches()));
     w.end_of_fields();
     Ok(w.into_bytes())
 }
@@ -135,6 +158,9 @@ pub(crate) struct CatalogFile {
     pub(crate) snapshot: Snapshot,
     pub(crate) tables: Vec<NamedTable>,
     bytes: Vec<u8>,
+    reader: Arc<dyn FileReader>,
+    /// Where it has what lies aside.
+    aside: u64,
     /// From, to and checksum of each table's section.
     sections: Vec<(usize, usize, u64)>,
 }
@@ -150,10 +176,38 @@ pub(crate) struct TableSection<'a> {
     table: Table,
     proven: Vec<Vec<usize>>,
     pub(crate) places: Vec<(PartId, Place)>,
+    /// What parts' metadata say, so that opening them reads no block file. Catalogs of format version 1 have none.
+    pub(crate) known: Vec<(PartId, KnownPart<'a>)>,
     blocks: ByteReader<'a>,
+    /// The sketches of all blocks, merged.
+    sketches: Option<Vec<Sketch>>,
+    /// Sketches of blocks lie there; otherwise with the blocks, as earlier programs wrote them.
+    aside: Option<Aside<'a>>,
 }
 
-pub(crate) fn read(bytes: Vec<u8>, file: &str, id: &DatabaseId, number: u64) -> Result<CatalogFile> {
+/// A part's metadata, and its bytes when it is not packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownPart<'a> {
+    pub(crate) length: u64,
+    pub(crate) metadata: &'a [u8],
+}
+
+/// Reads a checkpoint but for what lies aside.
+pub(crate) fn read(files: &dyn FileManager, file: &str, id: &DatabaseId, number: u64) -> Result<CatalogFile> {
+    let reader = files.open(file)?;
+    let mut bytes = read_first(&*reader, reader.bytes().min(FIRST_READ_BYTES) as usize)?;
+    let mut aside = reader.bytes();
+    if let Some(head) = bytes.get(..HEADER_BYTES) {
+        let mut h = ByteReader::new(&head[48..]);
+        let (stated, checksum) = (h.u64()?, h.u64()?);
+        if stated > 0 && checksum == simd::checksum(&head[..56]) {
+            aside = aside.min(stated);
+        }
+    }
+    if aside > bytes.len() as u64 {
+        bytes = read_first(&*reader, aside as usize)?;
+    }
+    bytes.truncate(aside as usize);
     let mut r = ByteReader::new(&bytes);
     let broken = |what: &str| damaged(file, 0, what);
     let header = r.raw(HEADER_BYTES).map_err(|_| broken("it has no header"))?;
@@ -197,7 +251,7 @@ pub(crate) fn read(bytes: Vec<u8>, file: &str, id: &DatabaseId, number: u64) -> 
     if tables.len() != sections.len() {
         return Err(broken("its names are others than its tables"));
     }
-    Ok(CatalogFile { file: file.to_owned(), last_record, snapshot, tables, bytes, sections })
+    Ok(CatalogFile { file: file.to_owned(), last_record, snapshot, tables, bytes, reader, aside, sections })
 }
 
 fn read_names(bytes: &[u8]) -> Result<(Snapshot, Vec<NamedTable>)> {
@@ -250,7 +304,10 @@ impl CatalogFile {
             table: Table { name: String::new(), ..empty_table() },
             proven: Vec::new(),
             places: Vec::new(),
+            known: Vec::new(),
             blocks: ByteReader::new(&[]),
+            sketches: None,
+            aside: None,
         };
         let mut version = 1;
         let mut r = ByteReader::new(bytes);
@@ -261,6 +318,16 @@ impl CatalogFile {
                 3 => section.proven = r.list(ByteReader::positions)?,
                 4 => section.places = r.list(|r| Ok((PartId(r.u64()?), read_place(r)?)))?,
                 5 => section.blocks = r.rest(),
+                8 => {
+                    section.blocks = r.rest();
+                    section.aside = Some(Aside { file: &self.reader, at: self.aside });
+                }
+                7 => section.sketches = Some(read_sketches(r)?),
+                6 => {
+                    section.known = r.list(|r| {
+                        Ok((PartId(r.u64()?), KnownPart { length: r.u64()?, metadata: r.bytes()? }))
+                    })?;
+                }
                 other => return Err(super::bytes::unknown_field("table's section", other)),
             }
             Ok(())
@@ -307,7 +374,7 @@ impl TableSection<'_> {
     /// The parts of each block, with the names of the columns that lie in them, without opening any.
     pub(crate) fn parts_of_blocks(&self) -> Result<Vec<Vec<NamedPart>>> {
         let fields = self.table.columns.fields();
-        let blocks = read_descriptions(&mut self.blocks.clone())?;
+        let blocks = read_descriptions(&mut self.blocks.clone(), self.aside.as_ref())?;
         let of_block = |block: Described| {
             let columns = |part: usize| {
                 let there = block.places.iter().zip(fields).filter(|((at, _), _)| *at as usize == part);
@@ -319,15 +386,24 @@ impl TableSection<'_> {
         Ok(blocks.into_iter().map(of_block).collect())
     }
 
+    /// An error where what lies aside cannot be read.
+    pub(crate) fn check_aside(&self) -> Result<()> {
+        let blocks = read_descriptions(&mut self.blocks.clone(), self.aside.as_ref())?;
+        blocks.iter().try_for_each(|block| block.sketches.check())
+    }
+
     /// The table with its rows.
     pub(crate) fn open(mut self, parts: &mut dyn PartSource) -> Result<Table> {
-        let blocks = read_blocks(&mut self.blocks, self.table.id, parts)?;
+        let blocks = read_blocks(&mut self.blocks, self.table.id, parts, self.aside.as_ref())?;
         self.blocks.end()?;
         if blocks.iter().any(|block| !fits(&self.table, block)) {
             return Err(malformed(&format!("blocks of other columns than table \"{}\"", self.table.name)));
         }
         let types: Vec<Type> = self.table.columns.fields().iter().map(|f| f.ty).collect();
-        let mut data = TableData::empty(&types).append_stored(blocks);
+        if self.sketches.as_ref().is_some_and(|merged| merged.len() != types.len()) {
+            return Err(malformed("a table with other sketches than columns"));
+        }
+        let mut data = TableData::of_stored(&types, blocks, self.sketches);
         self.proven.into_iter().for_each(|columns| data.add_unique(columns));
         self.table.data = Arc::new(data);
         Ok(self.table)

@@ -164,7 +164,7 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
         5 => Change::DefineTable(Arc::new(read_table(r)?)),
         6 => {
             let table = table(r)?;
-            Change::Append { table, blocks: read_blocks(r, table, parts)? }
+            Change::Append { table, blocks: read_blocks(r, table, parts, None)? }
         }
         7 => Change::Delete {
             table: table(r)?,
@@ -172,11 +172,11 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
         },
         8 => {
             let (table, onto, into) = (table(r)?, BlockId(r.u64()?), BlockId(r.u64()?));
-            Change::Merge { table, onto, into, blocks: read_blocks(r, table, parts)? }
+            Change::Merge { table, onto, into, blocks: read_blocks(r, table, parts, None)? }
         }
         9 => {
             let table = table(r)?;
-            Change::Replace { table, blocks: read_blocks(r, table, parts)? }
+            Change::Replace { table, blocks: read_blocks(r, table, parts, None)? }
         }
         10 => Change::Unique { table: table(r)?, columns: r.list(ByteReader::positions)? },
         11 => Change::View { schema: r.text()?, name: r.text()?, view: shared(r.option(read_view)?) },

@@ -95,14 +95,13 @@ impl Store {
         found: &mut Vec<Damage>,
     ) -> Result<()> {
         let name = catalog_name(number);
-        let Some(bytes) = self.bytes_of(&name, found) else { return Ok(()) };
-        let length = bytes.len() as u64;
+        let length = self.files.open(&name).map_or(0, |file| file.bytes());
         let mut next_record = None;
-        match catalog_file::read(bytes, &name, &self.id, number) {
+        match catalog_file::read(&*self.files, &name, &self.id, number) {
             Ok(catalog) => {
                 next_record = Some(catalog.last_record + 1);
                 for (position, named) in catalog.tables.iter().enumerate() {
-                    if let Err(error) = catalog.section(position) {
+                    if let Err(error) = catalog.section(position).and_then(|section| section.check_aside()) {
                         let table = Some((named.schema.clone(), named.name.clone()));
                         let what = error.message().to_owned();
                         found.push(Damage { table, ..Damage::of_file(name.clone(), length, what) });
@@ -215,8 +214,7 @@ impl Store {
             return Ok(());
         }
         let name = catalog_name(number);
-        let bytes = self.bytes_of(&name, found).unwrap_or_default();
-        let catalog = catalog_file::read(bytes, &name, &self.id, number).ok();
+        let catalog = catalog_file::read(&*self.files, &name, &self.id, number).ok();
         for damaged in snapshot.damaged() {
             let before = found.len();
             if let Some(catalog) = &catalog {

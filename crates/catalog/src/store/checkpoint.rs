@@ -46,7 +46,9 @@ impl Store {
     /// before, and can be written on.
     pub fn checkpoint(&self) -> Result<Checkpointed> {
         let _turn = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        self.checkpoint_in_turn()
+        let outcome = self.checkpoint_in_turn();
+        self.choose_reads();
+        outcome
     }
 
     pub(super) fn checkpoint_in_turn(&self) -> Result<Checkpointed> {

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use block::{Block, Part};
 use files::packed::Packing;
-use files::{FileLock, FileManager};
+use files::{DirectReads, FileLock, FileManager};
 use files::{bytes, log, log_format};
 use pool::Pool;
 use types::{Error, Result, SqlState};
@@ -69,6 +69,7 @@ pub struct Store {
     blocks: BlockFiles,
     /// Of block files to come.
     packing: Mutex<Packing>,
+    direct_reads: Mutex<DirectReads>,
     /// `names::FORMAT`, or less until the next checkpoint raises it: nothing is written that its version has not.
     format: AtomicU32,
     /// `INLINE_BYTES_MAX`; tests set it lower.
@@ -181,6 +182,21 @@ impl Store {
     }
     pub fn packing(&self) -> Packing {
         *self.packing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether long reads of block files go past the system's cache, from now on.
+    pub fn set_direct_reads(&self, reads: DirectReads) {
+        *self.direct_reads.lock().unwrap_or_else(PoisonError::into_inner) = reads;
+        self.choose_reads();
+    }
+    pub fn direct_reads(&self) -> DirectReads {
+        *self.direct_reads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Chooses anew by what the block files hold now.
+    fn choose_reads(&self) {
+        let bytes = self.state().places.values().map(|(place, _)| place.length).sum();
+        self.files.read_directly(self.direct_reads().holds(bytes, memory::machine_limit_bytes()));
     }
 
     /// Bytes of the log since the last checkpoint.

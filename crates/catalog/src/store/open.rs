@@ -128,6 +128,7 @@ impl Store {
             files,
             blocks,
             packing: Mutex::default(),
+            direct_reads: Mutex::default(),
             format: format.into(),
             inline_bytes_max: super::INLINE_BYTES_MAX.into(),
             id,
@@ -138,6 +139,7 @@ impl Store {
             checkpoints: Mutex::new(()),
             _lock: lock,
         });
+        store.choose_reads();
         let catalog = Catalog::starting_with(recovered.snapshot, Some(store.clone()));
         Ok(Opened { catalog, store, report })
     }

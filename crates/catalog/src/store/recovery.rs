@@ -17,7 +17,7 @@ use types::{Error, Result, SqlState};
 use super::block_files::BlockFiles;
 use super::blocks::{PartSource, parts_of};
 use super::bytes::{ByteReader, malformed};
-use super::catalog_file::{self, CatalogFile, NamedTable};
+use super::catalog_file::{self, CatalogFile, KnownPart, NamedTable};
 use super::changes::{NewPart, Place, read_changes, read_parts};
 use super::log_format::{DatabaseId, check_header, damaged, refuse_damage, scan};
 use super::names::{Listing, catalog_name, log_name};
@@ -71,7 +71,7 @@ pub(crate) fn recover(
     let mut unreadable = Vec::new();
     for number in listing.catalogs.iter().rev() {
         let name = catalog_name(*number);
-        let catalog = read_all(files, &name).and_then(|bytes| catalog_file::read(bytes, &name, id, *number));
+        let catalog = catalog_file::read(files, &name, id, *number);
         match catalog {
             Ok(catalog) => {
                 return from_catalog(files, blocks, pool, id, listing, &catalog, *number, unreadable);
@@ -189,7 +189,7 @@ fn read_logs(
     Ok((logs, payloads))
 }
 
-fn load(catalog: &CatalogFile, source: &mut Source<'_>) -> Result<Snapshot> {
+fn load<'a>(catalog: &'a CatalogFile, source: &mut Source<'a>) -> Result<Snapshot> {
     let mut snapshot = catalog.snapshot.clone();
     for (position, named) in catalog.tables.iter().enumerate() {
         source.named.insert(named.id, named.clone());
@@ -197,9 +197,10 @@ fn load(catalog: &CatalogFile, source: &mut Source<'_>) -> Result<Snapshot> {
             continue;
         }
         let section = catalog.section(position).map_err(|error| source.blame(named.id, error))?;
+        let known: HashMap<PartId, KnownPart<'_>> = section.known.iter().copied().collect();
         for (id, place) in &section.places {
             id.keep_clear_of();
-            source.parts.insert(*id, (Stored::Placed(*place), Weak::new()));
+            source.parts.insert(*id, (Stored::Placed(*place, known.get(id).copied()), Weak::new()));
             source.catalog_files.insert(place.file);
         }
         let table = section.open(source).map_err(|error| source.blame(named.id, error))?;
@@ -231,7 +232,7 @@ fn replay_all<'a>(
         for (id, part) in read_parts(&mut r)? {
             let stored = match part {
                 NewPart::Inline(bytes) => Stored::Inline(bytes),
-                NewPart::Placed(place) => Stored::Placed(place),
+                NewPart::Placed(place) => Stored::Placed(place, None),
             };
             source.parts.insert(id, (stored, Weak::new()));
         }
@@ -282,7 +283,7 @@ fn check_references(snapshot: &Snapshot) -> Result<()> {
 #[derive(Clone, Copy)]
 enum Stored<'a> {
     Inline(&'a [u8]),
-    Placed(Place),
+    Placed(Place, Option<KnownPart<'a>>),
 }
 
 struct Source<'a> {
@@ -375,7 +376,7 @@ impl<'a> Source<'a> {
         }
         let block = match stored {
             Stored::Inline(bytes) => self.pool.open(bytes)?,
-            Stored::Placed(place) => self.blocks.open(self.pool, *place)?,
+            Stored::Placed(place, known) => self.blocks.open(self.pool, *place, *known)?,
         };
         let [part] = block.parts() else { return Err(malformed("a part of several parts")) };
         part.identity(|| id.0);
@@ -387,7 +388,7 @@ impl<'a> Source<'a> {
     fn places(&self, snapshot: &Snapshot) -> HashMap<PartId, (Place, Weak<Part>)> {
         let parts = parts_of(snapshot.tables().flat_map(|table| table.data.blocks()));
         let placed = parts.into_iter().filter_map(|(id, part)| match self.parts.get(&id) {
-            Some((Stored::Placed(place), _)) => Some((id, (*place, Arc::downgrade(&part)))),
+            Some((Stored::Placed(place, _), _)) => Some((id, (*place, Arc::downgrade(&part)))),
             _ => None,
         });
         placed.collect()

@@ -32,6 +32,9 @@ pub enum Command {
         path: String,
     },
     Run(String),
+    Echo(String),
+    /// A statement that answers what a command of other shells asks.
+    Sql(String),
 }
 
 struct Description {
@@ -44,7 +47,7 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
     Description { name, arguments, meaning }
 }
 
-const COMMANDS: [Description; 13] = [
+const COMMANDS: [Description; 14] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
     described("\\dt", "", "the tables and views: rows, memory, blocks"),
@@ -74,6 +77,7 @@ const COMMANDS: [Description; 13] = [
         "files in and out; the name's end says the format: csv, tsv, json, ndjson, arrow, parquet",
     ),
     described("\\i", "FILE", "run the statements and commands of a file"),
+    described("\\echo", "TEXT", "print it"),
 ];
 
 pub fn names() -> Vec<String> {
@@ -107,26 +111,50 @@ pub fn help(about: Option<&str>) -> Result<String> {
     }
 }
 
-/// Commands of psql, DuckDB and SQLite, and what does the same here.
-const ELSEWHERE: [(&str, &str); 18] = [
+/// Commands of psql, DuckDB and SQLite that mean one of ours, which is obeyed.
+fn translated(name: &str, rest: &str) -> Option<String> {
+    let named = |statement: &str| {
+        let pattern = rest.trim_matches('\'').replace('*', "%").replace('\'', "''");
+        if rest.is_empty() { format!("{statement};") } else { format!("{statement} LIKE '{pattern}';") }
+    };
+    Some(match name {
+        ".tables" => "\\dt".to_owned(),
+        ".timer" | ".timing" => format!("\\timing {rest}"),
+        ".read" => format!("\\i {rest}"),
+        ".print" => format!("\\echo {rest}"),
+        ".exit" | ".quit" => "\\q".to_owned(),
+        ".help" => "\\help".to_owned(),
+        ".schema" | ".describe" if !rest.is_empty() => format!("\\d {rest}"),
+        ".mode" => match rest {
+            "" => "\\format".to_owned(),
+            "line" | "lines" => "\\x on".to_owned(),
+            "box" | "duckbox" | "column" | "columns" => "\\format table".to_owned(),
+            "jsonlines" => "\\format ndjson".to_owned(),
+            "tabs" => "\\format tsv".to_owned(),
+            other => format!("\\format {other}"),
+        },
+        "\\df" => named("SHOW FUNCTIONS"),
+        "\\dn" | ".schemas" => "SHOW SCHEMAS;".to_owned(),
+        "\\dv" => "SHOW VIEWS;".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Commands of psql, DuckDB and SQLite that have none of the same meaning here, and what to do instead.
+const ELSEWHERE: [(&str, &str); 13] = [
     ("\\l", "there is one database; \\dt lists its tables"),
     ("\\c", "there is one database; \\dt lists its tables"),
-    ("\\df", "SHOW FUNCTIONS; or SHOW FUNCTIONS LIKE 'date%';"),
-    ("\\dn", "SHOW SCHEMAS;"),
-    ("\\dv", "SHOW VIEWS;"),
-    ("\\di", "there are no indices; \\d NAME shows a table's keys"),
+    ("\\di", "\\d NAME shows a table's keys"),
     ("\\set", "SET name = value; for settings; SHOW ALL; lists them"),
     ("\\g", "a statement ends with ;"),
-    ("\\echo", "SELECT 'text';"),
-    (".tables", "\\dt"),
+    ("\\gx", "\\x, then the statement"),
+    ("\\o", "\\copy (QUERY) TO 'FILE'"),
+    ("\\e", "edit a file and run it with \\i FILE"),
     (".schema", "\\d NAME"),
-    (".mode", "\\format"),
-    (".timer", "\\timing"),
-    (".read", "\\i FILE"),
-    (".import", "\\copy TABLE FROM 'FILE'"),
-    (".exit", "\\q"),
-    (".quit", "\\q"),
-    (".help", "\\help"),
+    (".import", "CREATE TABLE name AS SELECT * FROM 'FILE'; or \\copy TABLE FROM 'FILE'"),
+    (".open", "start quickstep with the database's folder: quickstep my.db"),
+    (".output", "\\copy (QUERY) TO 'FILE'"),
+    (".once", "\\copy (QUERY) TO 'FILE'"),
 ];
 
 fn unknown(name: &str) -> Error {
@@ -177,8 +205,13 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\explain" => Command::Explain { text: argument, analyze: true },
         "\\plan" => Command::Explain { text: argument, analyze: false },
         "\\copy" => copy(rest)?,
+        "\\echo" => Command::Echo(unquoted(rest)),
         "\\i" => Command::Run(argument.map(|a| unquoted(&a)).ok_or_else(|| missing("\\i", "a file"))?),
-        other => return Err(unknown(other)),
+        other => match translated(other, rest) {
+            Some(line) if line.starts_with('\\') => parse(&line)?,
+            Some(statement) => Command::Sql(statement),
+            None => return Err(unknown(other)),
+        },
     })
 }
 
@@ -264,14 +297,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_of_other_shells_are_obeyed() {
+        assert_eq!(parse(".tables").unwrap(), Command::ListTables);
+        assert_eq!(parse(".timer on").unwrap(), Command::Timing(Some(true)));
+        assert_eq!(parse(".mode duckbox").unwrap(), Command::Format(Some("table".into())));
+        assert_eq!(parse(".mode csv").unwrap(), Command::Format(Some("csv".into())));
+        assert_eq!(parse(".mode line").unwrap(), Command::Expanded(Some(true)));
+        assert_eq!(parse("\\df date*").unwrap(), Command::Sql("SHOW FUNCTIONS LIKE 'date%';".into()));
+        assert_eq!(parse("\\echo 'a; b'").unwrap(), Command::Echo("a; b".into()));
+    }
+
+    #[test]
     fn a_mistake_is_named_with_its_remedy() {
         let error = parse("\\timin").unwrap_err();
         assert!(error.render("").contains("did you mean \\timing"), "{}", error.render(""));
         assert!(parse("\\progress maybe").unwrap_err().message().contains("bar, tree or off"));
         assert!(parse("\\set x 1").unwrap_err().render("").contains("SET name = value"));
         assert!(parse("\\timing maybe").unwrap_err().message().contains("on or off"));
-        assert!(parse(".tables").unwrap_err().render("").contains("\\dt"));
-        assert!(parse("\\df").unwrap_err().render("").contains("SHOW FUNCTIONS"));
+        assert!(parse(".import x").unwrap_err().render("").contains("\\copy"));
         assert_eq!(parse("\\dt+").unwrap(), Command::ListTables);
         assert_eq!(parse("help;").unwrap(), Command::Help(None));
         for text in ["\\copy", "\\copy t", "\\copy FROM 'x'", "\\copy t TO", "\\i"] {

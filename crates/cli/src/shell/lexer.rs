@@ -136,28 +136,34 @@ pub fn is_keyword(word: &str) -> bool {
 pub fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        let rest = &text[at..];
-        let (kind, length) = match first {
-            c if c.is_whitespace() => (Kind::Blank, while_true(rest, char::is_whitespace)),
-            '\'' => (Kind::Text, quoted(rest, '\'')),
-            '"' => (Kind::QuotedName, quoted(rest, '"')),
-            '-' if rest.starts_with("--") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => (Kind::Comment, block_comment(rest)),
-            '$' if dollar_tag(rest).is_some() => (Kind::Text, dollar_quoted(rest)),
-            c if c.is_ascii_digit() => {
-                (Kind::Number, while_true(rest, |c| c.is_ascii_alphanumeric() || c == '.' || c == '_'))
-            }
-            c if c.is_alphabetic() || c == '_' => {
-                let length = while_true(rest, |c| c.is_alphanumeric() || c == '_' || c == '$');
-                (if is_keyword(&rest[..length]) { Kind::Keyword } else { Kind::Word }, length)
-            }
-            c => (Kind::Symbol, c.len_utf8()),
-        };
+    while at < text.len() {
+        let (kind, length) = first(&text[at..]);
         tokens.push(Token { kind, range: at..at + length });
         at += length;
     }
     tokens
+}
+
+/// The kind and the length of the piece that `text` begins with; of no length if there is no text.
+pub fn first(text: &str) -> (Kind, usize) {
+    let Some(first) = text.chars().next() else { return (Kind::Blank, 0) };
+    match first {
+        c if c.is_whitespace() => (Kind::Blank, while_true(text, char::is_whitespace)),
+        '\'' => (Kind::Text, quoted(text, '\'')),
+        'e' | 'E' if text[1..].starts_with('\'') => (Kind::Text, 1 + escaped(&text[1..])),
+        '"' => (Kind::QuotedName, quoted(text, '"')),
+        '-' if text.starts_with("--") => (Kind::Comment, text.find('\n').unwrap_or(text.len())),
+        '/' if text.starts_with("/*") => (Kind::Comment, block_comment(text)),
+        '$' if dollar_tag(text).is_some() => (Kind::Text, dollar_quoted(text)),
+        c if c.is_ascii_digit() => {
+            (Kind::Number, while_true(text, |c| c.is_ascii_alphanumeric() || c == '.' || c == '_'))
+        }
+        c if c.is_alphabetic() || c == '_' => {
+            let length = while_true(text, |c| c.is_alphanumeric() || c == '_' || c == '$');
+            (if is_keyword(&text[..length]) { Kind::Keyword } else { Kind::Word }, length)
+        }
+        c => (Kind::Symbol, c.len_utf8()),
+    }
 }
 
 fn while_true(text: &str, wanted: impl Fn(char) -> bool) -> usize {
@@ -173,6 +179,22 @@ fn quoted(text: &str, quote: char) -> usize {
             return at;
         }
         at += 1;
+    }
+    text.len()
+}
+
+/// As `quoted`, of a text in which a backslash takes the next character with it.
+fn escaped(text: &str) -> usize {
+    let mut at = 1;
+    while let Some(found) = text[at..].find(['\\', '\'']) {
+        let doubled = text[at + found..].starts_with("\'\'");
+        let backslash = text[at + found..].starts_with('\\');
+        at += found + 1;
+        if backslash || doubled {
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+        } else {
+            return at;
+        }
     }
     text.len()
 }
@@ -247,6 +269,8 @@ mod tests {
     fn whatever_is_typed_is_covered_without_gaps() {
         for text in [
             "'open",
+            "E'open\\",
+            "E'it\\'s' e'a''b' E'é\\é'",
             "\"open",
             "/* open /* */",
             "$tag$ open",

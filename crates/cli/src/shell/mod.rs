@@ -5,7 +5,11 @@
 //!  (editor.rs, lexer.rs)                                               result --Screen--> terminal or pager
 //!                                                                      progress.rs draws while one runs
 //! ```
-//! At its start it runs `$QUICKSTEP_STARTUP`, or `quickstep/startup.sql` in the user's folder of configuration: one
+//! Scripts (`-c`, `-f`, standard input, `\i`) are cut into the same commands and statements by script.rs; results stand
+//! alone on standard output there, what the shell says of itself goes to standard error, and the first error ends the
+//! script.
+//!
+//! At its start the interactive shell runs `$QUICKSTEP_STARTUP`, or `quickstep/startup.sql` in the user's folder of configuration: one
 //! command a line, and statements. What was typed is kept in `quickstep/history` in the user's folder of state.
 
 mod commands;
@@ -14,13 +18,14 @@ mod editor;
 mod lexer;
 mod pager;
 mod progress;
+mod script;
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use engine::{Error, ResultSet, Session, SqlState};
+use engine::{Error, Position, ResultSet, Session, SqlState};
 use formats::write::{WriteFormat, write_all};
 use rustyline::config::BellStyle;
 use rustyline::error::ReadlineError;
@@ -48,7 +53,7 @@ fn leaves(text: &str) -> bool {
     matches!(text.trim().trim_end_matches(';').trim_end(), "quit" | "exit")
 }
 
-struct Shell<'a> {
+pub struct Shell<'a> {
     session: &'a Session,
     format: Format,
     expanded: bool,
@@ -58,6 +63,10 @@ struct Shell<'a> {
     last: Option<String>,
     /// Files that are being run, so that none runs itself.
     running: Vec<PathBuf>,
+    /// Nobody types: no pager, and one error is enough.
+    scripted: bool,
+    /// Of a script with several lines, the one in which what runs now begins; errors count from there.
+    line: Option<u32>,
 }
 
 enum Next {
@@ -65,16 +74,9 @@ enum Next {
     Leave,
 }
 
+/// The shell for a person at a terminal.
 pub fn run(session: &Session, arguments: &Arguments) -> Result<(), Failed> {
-    let mut shell = Shell {
-        session,
-        format: arguments.format,
-        expanded: false,
-        timing: arguments.timing,
-        paging: true,
-        last: None,
-        running: vec![],
-    };
+    let mut shell = Shell { paging: true, scripted: false, ..Shell::for_scripts(session, arguments) };
     progress::attach(session);
     println!(
         "Quickstep {} · {} workers · \\help for help, \\q to leave",
@@ -124,7 +126,21 @@ fn user_file(variable: &str, under_home: &str, name: &str) -> Option<PathBuf> {
     Some(folder.join("quickstep").join(name))
 }
 
-impl Shell<'_> {
+impl<'a> Shell<'a> {
+    pub fn for_scripts(session: &'a Session, arguments: &Arguments) -> Shell<'a> {
+        Shell {
+            session,
+            format: arguments.format,
+            expanded: false,
+            timing: arguments.timing,
+            paging: false,
+            last: None,
+            running: vec![],
+            scripted: true,
+            line: None,
+        }
+    }
+
     fn read(&mut self, editor: &mut Editor<SqlHelper, FileHistory>) -> Result<(), Failed> {
         loop {
             match editor.readline("quickstep> ") {
@@ -158,106 +174,103 @@ impl Shell<'_> {
         }
         if is_command(text) {
             return match commands::parse(text) {
-                Ok(command) => self.obey(command),
-                Err(error) => Err(reported(&error, "")),
+                Ok(command) => self.obey(command, text),
+                Err(error) => Err(self.reported(&error, text)),
             };
         }
-        self.last = Some(text.to_owned());
         self.execute(text)?;
         Ok(Next::GoOn)
     }
 
-    fn obey(&mut self, command: Command) -> Result<Next, Failed> {
-        let state = |name: &str, on: bool| println!("{name} is {}", if on { "on" } else { "off" });
+    /// `text` is the command as it was written, for its errors.
+    fn obey(&mut self, command: Command, text: &str) -> Result<Next, Failed> {
+        let told = |shell: &Self, answer: engine::Result<String>| {
+            shell.print(&answer.map_err(|error| shell.reported(&error, text))?)
+        };
         match command {
             Command::Quit => return Ok(Next::Leave),
-            Command::Help(about) => {
-                print!("{}", commands::help(about.as_deref()).map_err(|e| reported(&e, ""))?);
-            }
-            Command::ListTables => {
-                print!("{}", describe::list_tables(self.session).map_err(|e| reported(&e, ""))?);
-            }
-            Command::Describe(name) => {
-                print!("{}", describe::describe(self.session, &name).map_err(|e| reported(&e, ""))?);
-            }
+            Command::Help(about) => told(self, commands::help(about.as_deref()))?,
+            Command::ListTables => told(self, describe::list_tables(self.session))?,
+            Command::Describe(name) => told(self, describe::describe(self.session, &name))?,
             Command::Timing(on) => {
                 self.timing = on.unwrap_or(!self.timing);
-                state("timing", self.timing);
+                self.say(&format!("timing is {}", on_or_off(self.timing)));
             }
             Command::Expanded(on) => {
                 self.expanded = on.unwrap_or(!self.expanded);
-                state("expanded display", self.expanded);
+                self.say(&format!("expanded display is {}", on_or_off(self.expanded)));
             }
             Command::Pager(on) => {
-                self.paging = on.unwrap_or(!self.paging);
-                state("the pager", self.paging);
+                self.paging = !self.scripted && on.unwrap_or(!self.paging);
+                self.say(&format!("the pager is {}", on_or_off(self.paging)));
             }
-            Command::Progress(wanted) => println!("progress is {}", progress::display(wanted).name()),
-            Command::Format(name) => self.set_format(name.as_deref())?,
-            Command::Explain { text, analyze } => {
-                let Some(text) = text.or_else(|| self.last.clone()) else {
-                    return Err(reported(
-                        &Error::new(SqlState::SyntaxError, "there is no statement to explain yet"),
-                        "",
-                    ));
+            Command::Progress(wanted) => {
+                self.say(&format!("progress is {}", progress::display(wanted).name()));
+            }
+            Command::Format(name) => {
+                self.set_format(name.as_deref()).map_err(|error| self.reported(&error, text))?;
+            }
+            Command::Echo(text) => self.print(&format!("{text}\n"))?,
+            Command::Sql(statement) => self.execute(&statement)?,
+            Command::Explain { text: None, analyze } => {
+                let Some(last) = self.last.clone() else {
+                    let error = Error::new(SqlState::SyntaxError, "there is no statement to explain yet");
+                    return Err(self.reported(&error, text));
                 };
-                self.execute(&format!("EXPLAIN {}{text}", if analyze { "ANALYZE " } else { "" }))?;
+                self.execute(&explained(&last, analyze))?;
+            }
+            Command::Explain { text: Some(statement), analyze } => {
+                self.execute(&explained(&statement, analyze))?;
             }
             Command::CopyIn { table, path } => {
                 self.execute(&format!("COPY {table} FROM '{}'", path.replace('\'', "''")))?;
             }
-            Command::CopyOut { query, path } => self.copy_out(&query, &path)?,
+            Command::CopyOut { query, path } => self.copy_out(&query, &path, text)?,
             Command::Run(path) => self.run_file(PathBuf::from(path))?,
         }
         Ok(Next::GoOn)
     }
 
-    fn set_format(&mut self, name: Option<&str>) -> Result<(), Failed> {
+    fn set_format(&mut self, name: Option<&str>) -> engine::Result<()> {
         use clap::ValueEnum;
         if let Some(name) = name {
             self.format = match Format::from_str(name, true) {
-                Ok(Format::Arrow | Format::Parquet) => {
+                Ok(Format::Arrow | Format::Parquet) if !self.scripted => {
                     let error = Error::new(
                         SqlState::InvalidParameterValue,
                         format!("{name} is nothing for a screen"),
-                    )
-                    .with_hint("\\copy (QUERY) TO 'FILE' writes it to a file");
-                    return Err(reported(&error, ""));
+                    );
+                    return Err(error.with_hint("\\copy (QUERY) TO 'FILE' writes it to a file"));
                 }
                 Ok(format) => format,
                 Err(_) => {
                     let error =
-                        Error::new(SqlState::InvalidParameterValue, format!("there is no format \"{name}\""))
-                            .with_hint("table, csv, tsv, json, ndjson, markdown, html");
-                    return Err(reported(&error, ""));
+                        Error::new(SqlState::InvalidParameterValue, format!("there is no format \"{name}\""));
+                    return Err(error.with_hint("table, csv, tsv, json, ndjson, markdown, html"));
                 }
             };
         }
-        println!(
-            "format is {}",
-            self.format.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
-        );
+        let name = self.format.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
+        self.say(&format!("format is {name}"));
         Ok(())
     }
 
-    /// Writes a query's result to a file that appears when it is complete.
-    fn copy_out(&self, query: &str, path: &str) -> Result<(), Failed> {
+    /// Writes a query's result to a file that appears when it is complete; `command` is what asked for it.
+    fn copy_out(&self, query: &str, path: &str, command: &str) -> Result<(), Failed> {
         let Some(format) = WriteFormat::of_path(path) else {
             let error =
                 Error::new(SqlState::InvalidParameterValue, format!("cannot tell the format of \"{path}\""))
                     .with_hint("end its name with .csv, .tsv, .json, .ndjson, .arrow or .parquet");
-            return Err(reported(&error, ""));
+            return Err(self.reported(&error, command));
         };
         let started = Instant::now();
         progress::begin();
         let result = self.session.query(query);
         progress::end();
-        let result = result.map_err(|e| reported(&e, query))?;
+        let result = result.map_err(|e| self.reported(&e, query))?;
         if !result.has_rows() {
-            return Err(reported(
-                &Error::new(SqlState::SyntaxError, "the statement returns no rows to write"),
-                query,
-            ));
+            let error = Error::new(SqlState::SyntaxError, "the statement returns no rows to write");
+            return Err(self.reported(&error, command));
         }
         let unfinished = format!("{path}.unfinished");
         let written = std::fs::File::create(&unfinished)
@@ -272,12 +285,13 @@ impl Shell<'_> {
             .and_then(|()| std::fs::rename(&unfinished, path));
         if let Err(error) = written {
             let _ = std::fs::remove_file(&unfinished);
-            return Err(reported(
-                &Error::new(SqlState::IoError, format!("cannot write \"{path}\": {error}")),
-                "",
-            ));
+            let error = Error::new(SqlState::IoError, format!("cannot write \"{path}\": {error}"));
+            return Err(self.reported(&error, command));
         }
-        println!("COPY {}", result.rows());
+        // As other statements that return no rows say what they did.
+        if self.format == Format::Table {
+            self.print(&format!("COPY {}\n", result.rows()))?;
+        }
         self.say_time(started.elapsed());
         Ok(())
     }
@@ -291,50 +305,64 @@ impl Shell<'_> {
         }
     }
 
-    /// Statements and commands; a command has a line of its own. The first error ends it.
-    fn run_file(&mut self, path: PathBuf) -> Result<(), Failed> {
+    /// The first error ends it.
+    pub fn run_file(&mut self, path: PathBuf) -> Result<(), Failed> {
         if self.running.contains(&path) {
             eprintln!("quickstep: {} runs itself", path.display());
             return Err(Failed::Reported);
         }
-        let text = std::fs::read_to_string(&path).map_err(|e| {
+        let bytes = std::fs::read(&path).map_err(|e| {
             eprintln!("quickstep: cannot read {}: {e}", path.display());
             Failed::Reported
         })?;
         self.running.push(path.clone());
-        let outcome = self.run_lines(&text);
+        let outcome = self.run_bytes(bytes, &path.display().to_string());
         self.running.pop();
-        if outcome.is_err() {
+        if matches!(outcome, Err(Failed::Reported)) {
             eprintln!("quickstep: {} ends here", path.display());
         }
         outcome
     }
 
-    fn run_lines(&mut self, text: &str) -> Result<(), Failed> {
-        let mut pending = String::new();
-        for line in text.lines() {
-            let between = pending.trim().is_empty();
-            if between && is_command(line) {
-                pending.clear();
-                if let Next::Leave = self.take(line.trim())? {
-                    return Ok(());
+    /// A script that comes from somewhere with a name.
+    pub fn run_bytes(&mut self, bytes: Vec<u8>, name: &str) -> Result<(), Failed> {
+        let text = String::from_utf8(bytes).map_err(|e| {
+            eprintln!("quickstep: {name} is not UTF-8 (byte {})", e.utf8_error().valid_up_to());
+            Failed::Reported
+        })?;
+        // What editors of other systems put before the text.
+        self.run_script(text.strip_prefix('\u{feff}').unwrap_or(&text))
+    }
+
+    /// Statements and commands; a command has a line of its own. Leaving ends this script alone.
+    pub fn run_script(&mut self, text: &str) -> Result<(), Failed> {
+        let outer = self.line;
+        let several = text.trim_end().contains('\n');
+        let mut outcome = Ok(());
+        for piece in script::pieces(text) {
+            self.line = several.then_some(piece.line);
+            match if piece.command {
+                self.take(piece.text)
+            } else {
+                self.execute(piece.text).map(|()| Next::GoOn)
+            } {
+                Ok(Next::GoOn) => {}
+                Ok(Next::Leave) => break,
+                Err(failed) => {
+                    outcome = Err(failed);
+                    break;
                 }
-                continue;
-            }
-            pending.push_str(line);
-            pending.push('\n');
-            if !pending.trim().is_empty() && engine::is_complete(&pending) {
-                let statements = std::mem::take(&mut pending);
-                self.execute(statements.trim())?;
             }
         }
-        if pending.trim().is_empty() { Ok(()) } else { self.execute(pending.trim()) }
+        self.line = outer;
+        outcome
     }
 
     /// Runs statements and shows each result.
-    fn execute(&self, text: &str) -> Result<(), Failed> {
+    fn execute(&mut self, text: &str) -> Result<(), Failed> {
         let mut started = Instant::now();
         let mut broken = None;
+        let mut shown = 0;
         progress::begin();
         let outcome = self.session.execute_each(text, |result| {
             progress::end();
@@ -343,44 +371,103 @@ impl Shell<'_> {
                 broken = Some(error);
                 return Err(Error::new(SqlState::IoError, "the output was closed"));
             }
+            shown += 1;
             self.say_time(elapsed);
             started = Instant::now();
             progress::begin();
+            // An interrupt between two statements would be forgotten when the next one begins.
             if INTERRUPTED.load(Ordering::SeqCst) {
                 return Err(Error::new(SqlState::QueryCanceled, "canceling the statements that follow"));
             }
             Ok(())
         });
         progress::end();
-        match (outcome, broken) {
+        let outcome = match (outcome, broken) {
             (_, Some(error)) => Err(error.into()),
             (Ok(()), None) => Ok(()),
-            (Err(error), None) => Err(reported(&error, text)),
+            (Err(error), None) => Err(self.reported_of(&error, text, shown)),
+        };
+        if !is_explain(text) {
+            self.last = script::last_statement(text).map(str::to_owned).or(self.last.take());
         }
+        outcome
     }
 
     fn show(&self, result: &ResultSet) -> std::io::Result<()> {
-        let width = pager::terminal().map(|(width, _)| width);
+        let width = pager::terminal().filter(|_| std::io::stdout().is_terminal()).map(|(width, _)| width);
         let lines = if self.expanded { result.rows() * (result.schema().len() + 1) } else { result.rows() };
-        let mut screen = Screen::open(lines, self.paging);
-        let style = Style { format: self.format, layout: Layout { width, expanded: self.expanded } };
+        let mut screen = BufWriter::new(Screen::open(lines, self.paging));
+        // A plan is a drawing of lines, not of values.
+        let plan = matches!(result.schema().fields(), [only] if only.name == "QUERY PLAN");
+        let layout = Layout { width, expanded: self.expanded && !plan };
+        let style = Style { format: self.format, layout };
         let written = output::print(&mut screen, result, style).and_then(|()| screen.flush());
-        screen.close()?;
+        let (screen, _) = screen.into_parts();
+        let paged = screen.close()?;
         match written {
             // The pager was left before the end.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if paged && error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             other => other,
         }
     }
 
+    /// What was asked for.
+    fn print(&self, text: &str) -> Result<(), Failed> {
+        let mut out = std::io::stdout();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failed::from)
+    }
+
+    /// What the shell says of itself: scripts keep it apart from results.
+    fn say(&self, text: &str) {
+        if self.scripted { eprintln!("{text}") } else { println!("{text}") }
+    }
+
     fn say_time(&self, elapsed: Duration) {
         if self.timing {
-            println!("Time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
+            self.say(&format!("Time: {:.3} ms", elapsed.as_secs_f64() * 1e3));
+        }
+    }
+
+    fn reported(&self, error: &Error, text: &str) -> Failed {
+        self.reported_of(error, text, 0)
+    }
+
+    /// Prints the error of a text's statement with this number. In a script it has a place, its own or the statement's,
+    /// and lines are the script's.
+    fn reported_of(&self, error: &Error, text: &str, statement: usize) -> Failed {
+        let text = engine::masked(text);
+        let mut error = error.clone();
+        if error.message().starts_with("syntax error at or near \"\\\"") {
+            error =
+                error.with_hint("a command of the shell has a line of its own, after the ; of a statement");
+        }
+        let told = match self.line {
+            None => error.render(&text),
+            Some(line) => {
+                let place = error.position().unwrap_or_else(|| script::beginning(&text, statement));
+                let before = line.saturating_sub(1);
+                let place = Position { line: place.line + before, ..place };
+                error.at(place).render(&format!("{}{text}", "\n".repeat(before as usize)))
+            }
+        };
+        eprintln!("{told}");
+        if self.scripted && INTERRUPTED.load(Ordering::SeqCst) {
+            Failed::Interrupted
+        } else {
+            Failed::Reported
         }
     }
 }
 
-fn reported(error: &Error, text: &str) -> Failed {
-    eprintln!("{}", error.render(&engine::masked(text)));
-    Failed::Reported
+fn on_or_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn explained(statement: &str, analyze: bool) -> String {
+    format!("EXPLAIN {}{statement}", if analyze { "ANALYZE " } else { "" })
+}
+
+/// Whether a text asks for a plan: `\explain` alone means the statement before it.
+fn is_explain(text: &str) -> bool {
+    text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("explain"))
 }

@@ -25,13 +25,12 @@ impl Screen {
         Screen { pager }
     }
 
-    /// Waits until the pager is left. Its going away early is how one leaves it.
-    pub fn close(mut self) -> io::Result<()> {
-        if let Some(mut pager) = self.pager.take() {
-            drop(pager.stdin.take());
-            pager.wait()?;
-        }
-        Ok(())
+    /// Waits until the pager is left, and says whether there was one. Its going away early is how one leaves it.
+    pub fn close(mut self) -> io::Result<bool> {
+        let Some(mut pager) = self.pager.take() else { return Ok(false) };
+        drop(pager.stdin.take());
+        pager.wait()?;
+        Ok(true)
     }
 }
 

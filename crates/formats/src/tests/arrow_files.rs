@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UnionArray};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{DataType, Field as ArrowField, Schema, UnionFields};
 use types::Value;
 
 use super::parquet_files::{TYPES, sample};
@@ -60,4 +61,38 @@ fn dictionaries_that_change_within_a_stream() {
     assert_eq!(found, ["a", "b", "a", "c", "longer than a view", "d"].map(Value::text));
     let one = Scratch::new("words.arrow", &file_of(&parts[..1]));
     assert_eq!(read_all(one.path()).unwrap().len(), 3);
+}
+
+/// A field may say that it has no NULLs where only its children, or its dictionary's values, have them.
+#[test]
+fn nulls_that_a_field_does_not_tell_of() {
+    let members = UnionFields::try_new(
+        [0, 1],
+        [("i", DataType::Int32), ("s", DataType::Utf8)].map(|(name, ty)| ArrowField::new(name, ty, true)),
+    );
+    let union = UnionArray::try_new(
+        members.unwrap(),
+        vec![0i8, 1, 0].into(),
+        None,
+        vec![
+            Arc::new(Int32Array::from(vec![Some(7), None, None])) as ArrayRef,
+            Arc::new(StringArray::from(vec![None, Some("b"), None])),
+        ],
+    );
+    let words = StringArray::from(vec![Some("a"), None]);
+    let codes = DictionaryArray::<Int32Type>::try_new(Int32Array::from(vec![1, 0, 1]), Arc::new(words));
+    let arrays: [ArrayRef; 3] =
+        [Arc::new(union.unwrap()), Arc::new(codes.unwrap()), Arc::new(Int32Array::from(vec![1, 2, 3]))];
+    let fields: Vec<ArrowField> = arrays
+        .iter()
+        .zip(["u", "w", "n"])
+        .map(|(a, name)| ArrowField::new(name, a.data_type().clone(), false))
+        .collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays.to_vec()).unwrap();
+    let file = Scratch::new("hidden.arrow", &file_of(&[batch]));
+    let source = describe(file.path(), &[]).unwrap();
+    assert_eq!(source.schema.fields().iter().map(|f| f.nullable).collect::<Vec<_>>(), [true, true, false]);
+    let nulls: Vec<Vec<bool>> =
+        read_all(file.path()).unwrap().iter().map(|row| row.iter().map(Value::is_null).collect()).collect();
+    assert_eq!(nulls, [[false, true, false], [false, false, false], [true, true, false]]);
 }

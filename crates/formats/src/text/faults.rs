@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plan::{Reject, Rejects};
-use types::{Error, Field, SqlState};
+use types::{Error, Field, SqlState, Type};
 
 use super::dialect::Dialect;
 use super::split::Fault;
@@ -117,6 +117,13 @@ pub fn bad_value(place: &Place<'_>, at: u64, text: &[u8], field: &Field, error: 
     let mut out = place.error(error.state(), at, Some(&field.name), &cause);
     if let Some(detail) = error.detail() {
         out = out.with_detail(detail);
+    }
+    let dated = matches!(field.ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+    if csv && dated && text.iter().any(u8::is_ascii_digit) {
+        return out.with_hint(
+            "say how the file writes dates, as in dateformat => '%d.%m.%Y' in read_csv, read the column as TEXT, or \
+             leave such records out: ignore_errors, store_rejects",
+        );
     }
     if let Some(hint) = error.hint() {
         return out.with_hint(hint);

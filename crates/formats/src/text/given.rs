@@ -39,7 +39,7 @@ pub struct Given {
 }
 
 /// Names of options, and whether they are for CSV alone.
-const OPTIONS: [(&str, bool); 33] = [
+const OPTIONS: [(&str, bool); 38] = [
     ("delimiter", true),
     ("delim", true),
     ("sep", true),
@@ -73,6 +73,12 @@ const OPTIONS: [(&str, bool); 33] = [
     ("names", true),
     ("column_names", true),
     ("compression", false),
+    // How much others read at a time and look at, which is no question here.
+    ("parallel", false),
+    ("buffer_size", false),
+    ("max_line_size", false),
+    ("maximum_line_size", false),
+    ("files_to_sniff", false),
 ];
 
 pub fn invalid(name: &str, value: &str, wanted: &str) -> Error {
@@ -134,6 +140,7 @@ fn unknown(name: &str) -> Error {
             name_plain.starts_with(&known) || (name_plain.len() > 3 && known.starts_with(&name_plain))
         })
     });
+    let near = near.or_else(|| types::names::nearest(name, names()));
     Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
         .with_hint(match near {
         Some(near) => format!("did you mean \"{near}\"?"),
@@ -210,6 +217,7 @@ impl Given {
                     "auto" | "auto_detect" | "none" | "gzip" | "zstd" | "uncompressed" => {}
                     _ => return Err(invalid(name, value, "auto, none, gzip or zstd")),
                 },
+                "parallel" | "buffer_size" | "max_line_size" | "maximum_line_size" | "files_to_sniff" => {}
                 _ if matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8") => {}
                 _ => {
                     return Err(Error::unsupported(format!(

@@ -25,9 +25,9 @@ const CHOICES: [(u8, Type); 7] = [
 ];
 
 /// Forms of dates that are not ISO's, those with the month first at odd places.
-const DATES: [&str; 14] = [
+const DATES: [&str; 15] = [
     "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y", "%m.%d.%Y", "%d/%m/%y", "%m/%d/%y",
-    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%m.%d.%y", "%d-%b-%Y", "%d %b %Y",
+    "%d-%m-%y", "%m-%d-%y", "%d.%m.%y", "%m.%d.%y", "%d-%b-%Y", "%d %b %Y", "%Y.%m.%d",
 ];
 /// What may follow them.
 const TIMES: [&str; 4] = [" %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p"];
@@ -85,6 +85,12 @@ fn date_forms(text: &str) -> u16 {
     let (Some(a), Some(b), Some(c), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
         return 0;
     };
+    if separator == '.' && a.len() == 4 {
+        // The year comes first, so there is nothing to be unsure about.
+        let digits = |part: &str| matches!(part.len(), 1..=2) && part.bytes().all(|b| b.is_ascii_digit());
+        let iso = format!("{a}-{b:0>2}-{c:0>2}");
+        return u16::from(digits(b) && digits(c) && datetime::parse_date(&iso).is_some()) << 14;
+    }
     let number = |part: &str, lengths: std::ops::RangeInclusive<usize>| {
         let digits = lengths.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         digits.then(|| part.parse::<u32>().ok()).flatten()
@@ -288,6 +294,8 @@ mod tests {
         assert_eq!(form(&["01/02/2024"], Order::MonthFirst), "DATE %m/%d/%Y");
         assert_eq!(form(&["13/02/2024", "02/13/2024"], Order::Unknown), "TEXT ");
         assert_eq!(form(&["31.12.99", "1.1.00"], Order::Unknown), "DATE %d.%m.%y");
+        assert_eq!(form(&["2000.01.31", "1999.1.2"], Order::Unknown), "DATE %Y.%m.%d");
+        assert_eq!(form(&["2000.13.01"], Order::Unknown), "TEXT ");
         assert_eq!(form(&["3-Feb-2024"], Order::Unknown), "DATE %d-%b-%Y");
         assert_eq!(form(&["3 Feb 2024"], Order::Unknown), "DATE %d %b %Y");
         assert_eq!(form(&["3 Feb 2024 10:30:00"], Order::Unknown), "TIMESTAMP %d %b %Y %H:%M:%S%.f");

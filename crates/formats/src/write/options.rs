@@ -36,6 +36,16 @@ pub struct WriteOptions {
 /// Rows of a row group unless the user says otherwise: some megabytes, and enough groups for all workers.
 const GROUP_ROWS: usize = 122_880;
 
+/// The option that a name is likely to be meant for.
+fn near(name: &str) -> Option<&'static str> {
+    const NAMES: [&str; 7] =
+        ["format", "compression", "partition_by", "overwrite", "header", "delimiter", "row_group_size"];
+    match name {
+        "overwrite_or_ignore" => Some("overwrite"),
+        name => types::names::nearest(name, NAMES),
+    }
+}
+
 impl WriteOptions {
     /// As `format` is written when nothing else is said.
     pub fn of(format: WriteFormat) -> Self {
@@ -104,10 +114,14 @@ impl WriteOptions {
                         SqlState::InvalidParameterValue,
                         format!("option \"{name}\" is not known for this format"),
                     )
-                    .with_hint(
-                        "the options are format, compression, partition_by, overwrite; for text header, delimiter, \
-                         null; for Parquet row_group_size",
-                    ));
+                    .with_hint(match near(name) {
+                        Some(near) => format!("did you mean \"{near}\"?"),
+                        None => {
+                            "the options are format, compression, partition_by, overwrite; for text header, \
+                                 delimiter, null; for Parquet row_group_size"
+                                .to_owned()
+                        }
+                    }));
                 }
             }
         }

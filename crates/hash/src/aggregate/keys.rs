@@ -194,14 +194,14 @@ impl KeyStore {
         self.len += values.len();
         self.words.extend(values.map(|value| value as u64));
     }
-    /// Replaces the first word of every key, given its row and the word.
-    pub fn renumber(&mut self, mut number: impl FnMut(usize, u64) -> u64) {
+    /// Replaces the number of every key of a numbered layout, given its row and its number.
+    pub fn renumber(&mut self, mut number: impl FnMut(usize, u32) -> u32) {
         let width = self.layout.width.max(1);
         for (row, word) in self.words.iter_mut().step_by(width).enumerate() {
-            *word = number(row, *word);
+            *word = *word >> 32 << 32 | u64::from(number(row, *word as u32));
         }
     }
-    /// The first word of every key, as a number.
+    /// The number of every key of a numbered layout.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.words.iter().step_by(self.layout.width.max(1)).map(|word| *word as u32)
     }
@@ -244,16 +244,23 @@ impl KeyStore {
 }
 
 /// Appends to `whole`, whose layout is that of `groups` with further columns, a key for each of `numbered`: the key of
-/// the group that its first word names, then its other words. Texts of the further columns come along.
+/// the group that its number names, then its value. Texts of the further columns come along.
 pub fn extend_numbered(whole: &mut KeyStore, groups: &KeyStore, numbered: &KeyStore) {
-    let (width, more) = (groups.layout.width, numbered.layout.width - 1);
-    assert_eq!(whole.layout.width, width + more, "the group's words and the value's");
+    let (width, of_pair) = (groups.layout.width, numbered.layout.width);
+    let more = whole.layout.width - width;
+    // A value beside its group's number, in one word, or in words of its own.
+    let shares = of_pair == more;
+    assert!(shares && more == 1 || of_pair == more + 1, "the group's words and the value's");
     let mut words = vec![0u64; width + more];
     for row in 0..numbered.len() {
-        let pair = &numbered.words[row * (more + 1)..][..more + 1];
-        let group = pair[0] as usize;
+        let pair = &numbered.words[row * of_pair..][..of_pair];
+        let group = pair[0] as u32 as usize;
         words[..width].copy_from_slice(&groups.words[group * width..][..width]);
-        words[width..].copy_from_slice(&pair[1..]);
+        if shares {
+            words[width] = pair[0] >> 32;
+        } else {
+            words[width..].copy_from_slice(&pair[1..]);
+        }
         let (texts, values) = whole.texts.split_at_mut(groups.texts.len());
         for (target, source) in texts.iter_mut().zip(&groups.texts) {
             target.push(source.get(group));

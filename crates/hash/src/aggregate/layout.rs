@@ -66,6 +66,17 @@ impl KeyLayout {
         layout.place(&[column]);
         layout
     }
+    /// A layout of a number of 32 bits and a value without NULLs: in one word where the value has 32 bits at most. The
+    /// number is the lower half of the first word.
+    pub fn numbered(value: KeyColumn) -> Self {
+        let number = |ty| KeyColumn { ty, nullable: false };
+        match value.ty.physical() {
+            Physical::I32 | Physical::I16 | Physical::Bool | Physical::F32 => {
+                KeyLayout::new(&[number(Type::Integer), value])
+            }
+            _ => KeyLayout::new(&[number(Type::Integer)]).extended(value),
+        }
+    }
     /// Words of a key.
     pub fn width(&self) -> usize {
         self.width

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use vector::{Data, Vector};
+
 /// Adjacent rows of one group, found before any table is asked: one look-up a run instead of one a row.
 #[derive(Debug, Default)]
 pub struct Runs {
@@ -11,6 +13,8 @@ pub struct Runs {
     pub groups: Vec<u32>,
     rows: usize,
     each: OnceLock<Vec<u32>>,
+    /// Room for `find_identical`.
+    begins: Vec<bool>,
 }
 
 impl Runs {
@@ -28,6 +32,40 @@ impl Runs {
             _ => starts_of(starts, words, |a, b| a[..width] != b[..width], width),
         };
         self.starts.truncate(count);
+    }
+    /// The runs of rows whose values are the same as they lie in memory, if they are half as many as the rows at most.
+    /// Equal keys may be in several runs, one behind the other: texts that lie at several places are not compared.
+    /// False: the keys have no such runs, or NULLs, and the runs are undefined.
+    pub fn find_identical(&mut self, keys: &[Vector], rows: usize) -> bool {
+        if rows == 0 || keys.iter().any(Vector::has_nulls) {
+            return false;
+        }
+        self.begins.clear();
+        self.begins.resize(rows, false);
+        self.begins[0] = true;
+        for key in keys {
+            let begins = &mut self.begins[1..];
+            match key.data() {
+                Data::I16(v) => mark_changes(v, begins),
+                Data::I32(v) => mark_changes(v, begins),
+                Data::I64(v) => mark_changes(v, begins),
+                Data::I128(v) => mark_changes(v, begins),
+                Data::Bytes(strings) => mark_changes(strings.views(), begins),
+                Data::Dictionary { codes, .. } => mark_changes(codes, begins),
+                Data::Constant(_) => {}
+                _ => return false,
+            }
+            if self.begins.iter().map(|begins| usize::from(*begins)).sum::<usize>() * 2 > rows {
+                return false;
+            }
+        }
+        self.rows = rows;
+        self.each.take();
+        self.groups.clear();
+        self.starts.clear();
+        let begins = self.begins.iter().enumerate().filter(|(_, begins)| **begins);
+        self.starts.extend(begins.map(|(row, _)| row as u32));
+        true
     }
     /// The runs of keys that ascend from `before` on: whether the first run has that key. `None` when they do not
     /// ascend; the runs are undefined then. `words` is room for a bit a row.
@@ -73,6 +111,13 @@ impl Runs {
             }
             each
         })
+    }
+}
+
+/// Marks the values, from the second on, that differ from the one before.
+fn mark_changes<T: PartialEq>(values: &[T], marks: &mut [bool]) {
+    for (mark, pair) in marks.iter_mut().zip(values.windows(2)) {
+        *mark |= pair[0] != pair[1];
     }
 }
 
@@ -132,5 +177,37 @@ impl RowGroups<'_> {
             RowGroups::Each(groups) => groups.len(),
             RowGroups::Runs(runs) => runs.rows(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Type, Value};
+    use vector::StringBuilder;
+
+    use super::*;
+
+    #[test]
+    fn identical_neighbours_are_runs() {
+        let texts = |texts: &[&str]| {
+            let mut builder = StringBuilder::with_capacity(texts.len());
+            texts.iter().for_each(|text| builder.push(text.as_bytes()));
+            Vector::new(Type::Text, Data::Bytes(builder.finish()), None)
+        };
+        let distinct = texts(&["short", "a text that is longer", "another long text of these"]);
+        let column = distinct.gather(&[0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
+        let numbers = Vector::from_i64(Type::BigInt, vec![1, 1, 1, 1, 2, 2, 2, 2, 2, 2]);
+        let one = Vector::constant(Type::BigInt, Value::I64(1), 10);
+        let mut runs = Runs::default();
+        assert!(runs.find_identical(&[column.clone(), numbers.clone(), one], 10));
+        assert_eq!((runs.starts.as_slice(), runs.rows()), ([0, 2, 4, 6].as_slice(), 10));
+        runs.groups.extend([7, 8, 9, 7]);
+        assert_eq!(runs.each(), [7, 7, 8, 8, 9, 9, 7, 7, 7, 7]);
+        // More runs than half the rows, and values that may be NULL.
+        let ascending = Vector::from_i64(Type::BigInt, (0..10).collect());
+        assert!(!runs.find_identical(&[column.clone(), ascending], 10));
+        let some = Vector::from_i64(Type::BigInt, vec![1; 10])
+            .with_validity(Some((0..10).map(|row| row != 4).collect()));
+        assert!(!runs.find_identical(&[column, some], 10));
     }
 }

@@ -129,7 +129,7 @@ pub struct JoinWants {
     pub existence_only: bool,
     /// Tables addressed by code are allowed.
     pub dense: bool,
-    /// Partitions at most.
+    /// Partitions that go through all keys, at most.
     pub partitions_max: u64,
     /// Slots are one table that all workers fill, instead of partitions.
     pub shared: bool,
@@ -192,8 +192,10 @@ impl JoinShape {
             (false, false) => PARTITION_ROWS,
         };
         let wanted = (rows / partition_rows) as u64;
+        // What goes through a part of the keys only may be cut finer, so that no worker waits long for the last part.
+        let most = if clustered { wants.partitions_max.saturating_mul(4) } else { wants.partitions_max };
         // A power of two, because slots are partitioned by leading bits of the hash.
-        let partitions = wanted.clamp(1, wants.partitions_max.clamp(1, PARTITIONS_MAX)).next_power_of_two();
+        let partitions = wanted.clamp(1, most.clamp(1, PARTITIONS_MAX)).next_power_of_two();
         let partitions = if kind == JoinTableKind::RowNumbers { 1 } else { partitions };
         let shared = wants.shared && kind == JoinTableKind::Slots;
         JoinShape { kind, keys, rows, partitions: if shared { 1 } else { partitions }, shared, payload }

@@ -25,6 +25,8 @@ use super::partition::{PARTITIONS, by_partition};
 
 /// From this many groups on, pairs are partitioned by group.
 const MANY_GROUPS: usize = 1024;
+/// Pairs after which a table is judged.
+const SEEN_MIN: usize = if cfg!(test) { 50 } else { 4096 };
 
 /// A DISTINCT argument: its number, and the layouts of its pairs.
 pub(super) struct PairLayout {
@@ -38,9 +40,7 @@ pub(super) struct PairLayout {
 impl PairLayout {
     pub fn new(argument: usize, groups: &KeyLayout, ty: Type) -> Self {
         let value = KeyColumn { ty, nullable: false };
-        let number = KeyColumn { ty: Type::BigInt, nullable: false };
-        let numbered = KeyLayout::new(&[number]).extended(value);
-        PairLayout { argument, whole: groups.extended(value), numbered }
+        PairLayout { argument, whole: groups.extended(value), numbered: KeyLayout::numbered(value) }
     }
 }
 
@@ -55,6 +55,10 @@ pub(super) struct Pairs {
     pub partitions: Vec<KeyStore>,
     keys: KeyBatch,
     found: Vec<u32>,
+    /// Pairs seen since the table was empty.
+    seen: usize,
+    /// Numbered pairs are collected, not looked up: nearly all were different. Until the table is emptied.
+    collects: bool,
     partition_bytes: usize,
 }
 
@@ -76,6 +80,8 @@ impl Pairs {
             partitions: vec![],
             keys: KeyBatch::default(),
             found: vec![],
+            seen: 0,
+            collects: false,
             partition_bytes: 0,
         }
     }
@@ -114,15 +120,32 @@ impl Pairs {
         }
         let layout = if self.numbered { &layout.numbered } else { &layout.whole };
         layout.encode(&columns, count, &mut self.keys)?;
+        if self.collects {
+            self.found.clear();
+            self.found.extend(0..count as u32);
+            self.table.keys.append(&self.keys.view(), &self.found);
+            return Ok(());
+        }
         self.table.find_or_insert(&self.keys.view(), None, &mut self.found);
+        self.seen += count;
+        // Few are dropped: the merge, which looks them up in small tables, does it all.
+        self.collects = self.numbered
+            && aggregate.strategies.collects_pairs
+            && self.seen >= SEEN_MIN
+            && self.table.len() * 4 > self.seen * 3;
         Ok(())
+    }
+    /// A table of pairs for what comes next; returns the pairs there were.
+    fn empty(&mut self, layout: &KeyLayout) -> KeyStore {
+        (self.seen, self.collects) = (0, false);
+        std::mem::replace(&mut self.table, GroupTable::new(layout)).keys
     }
     /// Takes the table's pairs out.
     pub fn take(&mut self, aggregate: &Aggregate) -> KeyStore {
         let layout = &aggregate.pairs[self.at];
         let layout = if self.numbered { &layout.numbered } else { &layout.whole };
         self.partition_bytes = 0;
-        std::mem::replace(&mut self.table, GroupTable::new(layout)).keys
+        self.empty(layout)
     }
     /// Numbered pairs become whole ones: `groups` are the keys of their groups.
     pub fn make_whole(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
@@ -130,16 +153,20 @@ impl Pairs {
             return;
         }
         let layout = &aggregate.pairs[self.at];
-        let numbered = std::mem::replace(&mut self.table, GroupTable::new(&layout.whole)).keys;
+        let collected = self.collects;
+        let numbered = self.empty(&layout.whole);
         let mut whole = KeyStore::new(&layout.whole);
         extend_numbered(&mut whole, groups, &numbered);
-        self.table = GroupTable::from_keys(whole);
+        self.table = match collected {
+            false => GroupTable::from_keys(whole),
+            true => table_of(vec![whole], &layout.whole),
+        };
         self.numbered = false;
     }
     /// Moves whole pairs into partitions, told by the hash of the pair.
     pub fn flush_whole(&mut self, aggregate: &Aggregate) {
         let layout = &aggregate.pairs[self.at].whole;
-        let keys = std::mem::replace(&mut self.table, GroupTable::new(layout)).keys;
+        let keys = self.empty(layout);
         if self.partitions.is_empty() {
             self.partitions.extend((0..PARTITIONS).map(|_| KeyStore::new(layout)));
         }
@@ -152,7 +179,7 @@ impl Pairs {
     /// place there.
     pub fn flush_numbered(&mut self, aggregate: &Aggregate, places: &[(u32, u32)]) {
         let layout = &aggregate.pairs[self.at].numbered;
-        let mut keys = std::mem::replace(&mut self.table, GroupTable::new(layout)).keys;
+        let mut keys = self.empty(layout);
         if self.partitions.is_empty() {
             self.partitions.extend((0..PARTITIONS).map(|_| KeyStore::new(layout)));
         }
@@ -160,7 +187,7 @@ impl Pairs {
         keys.renumber(|row, group| {
             let (partition, place) = places[group as usize];
             rows[partition as usize].push(row as u32);
-            u64::from(place)
+            place
         });
         for (partition, rows) in self.partitions.iter_mut().zip(rows) {
             partition.append(&keys.view(&[]), &rows);
@@ -171,25 +198,28 @@ impl Pairs {
 
 /// Group numbers as a column of keys.
 fn number_vector(numbers: RowGroups<'_>) -> Vector {
-    let each: Vec<i64> = match numbers {
+    let each: Vec<i32> = match numbers {
         RowGroups::Single(rows) => vec![0; rows],
-        RowGroups::Each(each) => each.iter().map(|g| i64::from(*g)).collect(),
-        RowGroups::Runs(runs) => runs.each().iter().map(|g| i64::from(*g)).collect(),
+        RowGroups::Each(each) => each.iter().map(|g| *g as i32).collect(),
+        RowGroups::Runs(runs) => runs.each().iter().map(|g| *g as i32).collect(),
     };
-    Vector::from_i64(Type::BigInt, each)
+    Vector::new(Type::Integer, Data::I32(each.into()), None)
 }
 
 /// The pairs of several stores, each once.
-pub(super) fn deduplicated(mut stores: Vec<KeyStore>) -> Option<KeyStore> {
-    let first = stores.first()?;
-    let pairs = stores.iter().map(KeyStore::len).sum();
-    let mut table = GroupTable::with_capacity(first.layout(), pairs);
+pub(super) fn deduplicated(stores: Vec<KeyStore>) -> Option<KeyStore> {
+    let layout = stores.first()?.layout().clone();
+    Some(table_of(stores, &layout).keys)
+}
+
+fn table_of(stores: Vec<KeyStore>, layout: &KeyLayout) -> GroupTable {
+    let mut table = GroupTable::with_capacity(layout, stores.iter().map(KeyStore::len).sum());
     let mut found = vec![];
-    for store in stores.drain(..) {
+    for store in stores {
         let hashes = store.hashes();
         table.find_or_insert(&store.view(&hashes), None, &mut found);
     }
-    Some(table.keys)
+    table
 }
 
 /// Adds the values of whole `pairs`, each of which occurs once, to the states of their groups; `table` numbers those.

@@ -1,5 +1,7 @@
 //! A worker's part of an aggregation: numbering the groups of each batch and updating their states.
 
+use std::sync::Arc;
+
 use hash::aggregate::{DirectMap, GroupTable, KeyBatch, KeyStore, RowGroups, Runs, SmallCodes, States};
 use plan::NodeId;
 use types::{Error, Result};
@@ -10,7 +12,7 @@ use super::cells::CellGroups;
 use super::distinct::Pairs;
 use super::masked::Masked;
 use super::ordered::{Ordered, Segment, key_column};
-use super::partition::{Groups, scatter};
+use super::partition::{Groups, SharedGroups, by_partition, scatter};
 use crate::context::{QueryContext, out_of_memory};
 use crate::pipeline::{Flow, Local, Sink, Work, local_state};
 
@@ -229,6 +231,15 @@ impl LocalGroups {
             }
             return Ok(false);
         }
+        // Neighbours from one row of a join's build side: the rest of their keys is neither packed nor hashed.
+        let searched =
+            aggregate.strategies.identical_runs && self.runless == 0 && aggregate.layout.width() > 1;
+        if searched && self.runs.find_identical(keys, rows) {
+            let first: Vec<Vector> = keys.iter().map(|k| k.gather(&self.runs.starts)).collect();
+            aggregate.layout.encode(&first, self.runs.len(), &mut self.keys)?;
+            self.table.find_or_insert(&self.keys.view(), None, &mut self.runs.groups);
+            return Ok(true);
+        }
         aggregate.layout.encode(keys, rows, &mut self.keys)?;
         if self.find_runs(rows) {
             let Runs { starts, groups, .. } = &mut self.runs;
@@ -326,11 +337,7 @@ impl LocalGroups {
     pub fn flush(&mut self, aggregate: &Aggregate) {
         let table = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout));
         let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
-        if self.pairs.iter().any(Pairs::is_numbered) && !aggregate.pairs_by_group(table.len()) {
-            for pairs in &mut self.pairs {
-                pairs.make_whole(aggregate, &table.keys);
-            }
-        }
+        self.settle_pairs(aggregate, &table.keys);
         let numbered = self.pairs.iter().any(Pairs::is_numbered);
         let places = numbered.then_some(&mut self.places);
         scatter(&table.keys, &states, &aggregate.layout, &aggregate.spec, &mut self.partitions, places);
@@ -342,6 +349,41 @@ impl LocalGroups {
         self.cells.forget();
         self.rows = 0;
         self.partition_bytes = self.partitions.iter().map(Groups::bytes).sum();
+    }
+
+    /// Pairs of few groups become whole ones before these leave the table.
+    fn settle_pairs(&mut self, aggregate: &Aggregate, groups: &KeyStore) {
+        if self.pairs.iter().any(Pairs::is_numbered) && !aggregate.pairs_by_group(groups.len()) {
+            for pairs in &mut self.pairs {
+                pairs.make_whole(aggregate, groups);
+            }
+        }
+    }
+
+    /// The table's groups as they lie there, with the rows of each partition; the pairs that bear their numbers go
+    /// into partitions. For a worker's end. `None`: some groups are in partitions already, `flush` puts the rest there.
+    pub fn shared(&mut self, aggregate: &Aggregate) -> Option<(Arc<SharedGroups>, Vec<Vec<u32>>)> {
+        if self.is_flushed() {
+            return None;
+        }
+        let keys = std::mem::replace(&mut self.table, GroupTable::new(&aggregate.layout)).keys;
+        let states = std::mem::replace(&mut self.states, States::new(&aggregate.spec));
+        self.settle_pairs(aggregate, &keys);
+        let hashes = keys.hashes();
+        let rows = by_partition(&hashes);
+        if self.pairs.iter().any(Pairs::is_numbered) {
+            self.places.clear();
+            self.places.resize(keys.len(), (0, 0));
+            for (partition, rows) in rows.iter().enumerate() {
+                for (place, row) in rows.iter().enumerate() {
+                    self.places[*row as usize] = (partition as u32, place as u32);
+                }
+            }
+            for pairs in self.pairs.iter_mut().filter(|p| p.is_numbered()) {
+                pairs.flush_numbered(aggregate, &self.places);
+            }
+        }
+        Some((Arc::new(SharedGroups { groups: Groups { keys, states }, hashes }), rows))
     }
 
     /// Takes the table's groups out, which are on their way to a file. What comes later is numbered by a table: maps

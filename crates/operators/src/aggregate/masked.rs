@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use expr::Program;
 use hash::aggregate::{MaskedGroups, MaskedPart, States};
 use plan::{ExprKind, PhysicalNode, PhysicalPlan};
 use types::Result;
@@ -19,6 +20,7 @@ use vector::{Batch, Codes, Data, Meaning, Vector};
 
 use super::Aggregate;
 use super::local::{Index, LocalGroups};
+use super::products::Factors;
 use crate::context::{ExecutionSettings, QueryContext};
 
 /// More groups in one block than this are numbered row by row.
@@ -74,8 +76,9 @@ pub(super) struct Masked {
     index: Vec<u8>,
     remaining: Vec<u64>,
     masks: MaskedGroups,
-    /// Batches that came this way.
+    /// Batches that came this way, and those of them whose products were summed without being written.
     pub batches: u64,
+    pub with_products: u64,
 }
 
 impl Masked {
@@ -171,26 +174,49 @@ impl LocalGroups {
             }
             return Ok(false);
         }
-        // An error may be of a row that was not selected: the gathered rows will tell.
-        let Ok(vectors) = evaluate(aggregate, batch) else { return Ok(false) };
-        let arguments = aggregate.arguments.iter().filter_map(|a| a.value);
-        if !arguments.clone().all(|at| States::takes_masked(&vectors[at])) {
-            return Ok(false);
-        }
         let mut masked = std::mem::take(&mut self.masked);
-        let done = self.add_masked(aggregate, batch, &vectors, &mut masked, tag);
+        let done = self.consume_masked(aggregate, batch, &mut masked, tag);
         self.masked = masked;
         done
+    }
+
+    /// By masks, products in passes of their own where their codes suit.
+    fn consume_masked(
+        &mut self,
+        aggregate: &Aggregate,
+        batch: &Batch,
+        masked: &mut Masked,
+        tag: u64,
+    ) -> Result<bool> {
+        if let Some(products) = &aggregate.products
+            && let Some(vectors) = products.evaluate(batch, &aggregate.groups)
+            && let Some(factors) = products.factors(&vectors, batch.rows)
+        {
+            return self.add_masked(aggregate, batch, Values { vectors: &vectors, factors }, masked, tag);
+        }
+        // An error may be of a row that was not selected: the gathered rows will tell.
+        let Ok(vectors) = evaluate(&aggregate.program, batch, &aggregate.groups) else { return Ok(false) };
+        self.add_masked(aggregate, batch, Values { vectors: &vectors, factors: vec![] }, masked, tag)
     }
 
     fn add_masked(
         &mut self,
         aggregate: &Aggregate,
         batch: &Batch,
-        vectors: &[Vector],
+        values: Values<'_>,
         masked: &mut Masked,
         tag: u64,
     ) -> Result<bool> {
+        let Values { vectors, factors } = values;
+        let in_factors = |argument: &usize| {
+            let products = aggregate.products.as_ref().filter(|_| !factors.is_empty());
+            products.is_some_and(|products| products.sums[*argument])
+        };
+        let others = (0..aggregate.arguments.len()).filter(|argument| !in_factors(argument));
+        let others = others.filter_map(|argument| Some((argument, aggregate.arguments[argument].value?)));
+        if !others.clone().all(|(_, at)| States::takes_masked(&vectors[at])) {
+            return Ok(false);
+        }
         let keys: Vec<&Vector> = aggregate.groups.iter().map(|at| &vectors[*at]).collect();
         if keys.is_empty() {
             masked.index.clear();
@@ -215,29 +241,38 @@ impl LocalGroups {
             masked.groups.push(group);
         }
         masked.batches += 1;
+        masked.with_products += u64::from(!factors.is_empty());
         if !keys.is_empty() {
             self.states.resize(self.table.len());
         }
         self.states.count_masked(&masked.masks);
-        for (argument, input) in aggregate.arguments.iter().enumerate() {
-            if let Some(at) = input.value {
-                self.states.update_masked(argument, &masked.masks, &vectors[at])?;
-            }
+        for factors in &factors {
+            factors.add(&masked.masks, batch.rows, &mut self.states)?;
+        }
+        for (argument, at) in others {
+            self.states.update_masked(argument, &masked.masks, &vectors[at])?;
         }
         Ok(true)
     }
 }
 
-/// The program's results; arguments that are constants, or numbers in a dictionary, one value a row.
-fn evaluate(aggregate: &Aggregate, batch: &Batch) -> Result<Vec<Vector>> {
-    let mut vectors = aggregate.program.evaluate_coded(batch)?;
+/// What a batch's arguments are.
+struct Values<'a> {
+    vectors: &'a [Vector],
+    /// Of the arguments that are summed as products; empty when none is.
+    factors: Vec<Factors<'a>>,
+}
+
+/// A program's results; those that are constants, or numbers in a dictionary, and no groups, one value a row.
+pub(super) fn evaluate(program: &Program, batch: &Batch, groups: &[usize]) -> Result<Vec<Vector>> {
+    let mut vectors = program.evaluate_coded(batch)?;
     for (at, vector) in vectors.iter_mut().enumerate() {
         let repeats = match vector.data() {
             Data::Constant(_) => true,
             Data::Coded(coded) => matches!(coded.meaning, Meaning::Values(_)),
             _ => false,
         };
-        if repeats && !aggregate.groups.contains(&at) {
+        if repeats && !groups.contains(&at) {
             *vector = vector.flatten();
         }
     }

@@ -21,7 +21,7 @@ use super::Aggregate;
 use super::distinct::{add_numbered, add_whole, deduplicated};
 use super::local::{Index, LocalGroups};
 use super::ordered::chain;
-use super::partition::{Groups, PARTITIONS};
+use super::partition::{Groups, PARTITIONS, Share};
 use super::source::{Finished, Part, parts_between, parts_of};
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
@@ -199,6 +199,17 @@ impl<'a> Merged<'a> {
         self.states.resize(self.table.len());
         self.states.merge(states, None, &self.found);
     }
+    fn add_share(&mut self, share: &Share) {
+        match share {
+            Share::Own(groups) => self.add(&groups.keys, &groups.states),
+            Share::Rows { of, rows } => {
+                let keys = of.groups.keys.view(&of.hashes);
+                self.table.find_or_insert(&keys, Some(rows), &mut self.found);
+                self.states.resize(self.table.len());
+                self.states.merge(&of.groups.states, Some(rows), &self.found);
+            }
+        }
+    }
     /// Adds whole workers, none of which has partitions.
     fn add_locals(&mut self, locals: Vec<LocalGroups>) -> Result<()> {
         let mut whole: Vec<Vec<KeyStore>> = self.aggregate.pairs.iter().map(|_| vec![]).collect();
@@ -213,7 +224,7 @@ impl<'a> Merged<'a> {
                 let is_numbered = pairs.is_numbered();
                 let mut keys = pairs.table.keys;
                 if is_numbered {
-                    keys.renumber(|_, group| u64::from(self.found[group as usize]));
+                    keys.renumber(|_, group| self.found[group as usize]);
                     numbered[at].push(keys);
                 } else {
                     whole[at].push(keys);
@@ -321,7 +332,7 @@ pub(super) struct Partitions {
 
 /// A worker's share of a partition.
 struct GroupsAndPairs {
-    groups: Groups,
+    groups: Share,
     pairs: Vec<KeyStore>,
 }
 
@@ -376,7 +387,7 @@ impl Partitions {
             if matches!(local.index, Index::Single) {
                 let mut groups = Groups::new(&aggregate.layout, &aggregate.spec);
                 std::mem::swap(&mut groups.states, &mut local.states);
-                lock(&self.groups[0]).push(GroupsAndPairs { groups, pairs: vec![] });
+                lock(&self.groups[0]).push(GroupsAndPairs { groups: Share::Own(groups), pairs: vec![] });
             }
             return Ok(());
         }
@@ -387,17 +398,26 @@ impl Partitions {
             // The one group is merged at the end, as if it were a partition's.
             let mut groups = Groups::new(&aggregate.layout, &aggregate.spec);
             std::mem::swap(&mut groups.states, &mut local.states);
-            lock(&self.groups[0]).push(GroupsAndPairs { groups, pairs: vec![] });
+            lock(&self.groups[0]).push(GroupsAndPairs { groups: Share::Own(groups), pairs: vec![] });
         } else {
-            local.flush(aggregate);
+            let shared = local.shared(aggregate);
+            if shared.is_none() {
+                local.flush(aggregate);
+            }
             let mut numbered: Vec<_> = local
                 .pairs
                 .iter_mut()
                 .map(|p| if p.is_numbered() { p.partitions.drain(..) } else { p.partitions.drain(..0) })
                 .collect();
-            for (slot, groups) in self.groups.iter().zip(local.partitions.drain(..)) {
+            let shares: Vec<Share> = match shared {
+                Some((of, rows)) => {
+                    rows.into_iter().map(|rows| Share::Rows { of: of.clone(), rows }).collect()
+                }
+                None => local.partitions.drain(..).map(Share::Own).collect(),
+            };
+            for (slot, groups) in self.groups.iter().zip(shares) {
                 let pairs = numbered.iter_mut().filter_map(Iterator::next).collect();
-                if !groups.keys.is_empty() {
+                if groups.len() > 0 {
                     lock(slot).push(GroupsAndPairs { groups, pairs });
                 }
             }
@@ -422,21 +442,22 @@ impl Partitions {
             return Ok(());
         }
         let groups = std::mem::take(&mut *lock(&self.groups[partition]));
-        let count: usize = groups.iter().map(|g| g.groups.keys.len()).sum();
+        let count: usize = groups.iter().map(|g| g.groups.len()).sum();
         let bytes: usize = groups.iter().map(|g| g.groups.bytes()).sum();
         let _room = if bytes > 1 << 20 { Some(work.query.reserve(bytes)?) } else { None };
         let mut merged = Merged::new(aggregate, count.min(expected_groups(aggregate, count)));
         let mut numbered: Vec<Vec<KeyStore>> = aggregate.pairs.iter().map(|_| vec![]).collect();
         for GroupsAndPairs { groups: part, pairs } in groups {
             work.check()?;
-            if aggregate.groups.is_empty() {
-                merged.states.resize(1);
-                merged.states.merge(&part.states, None, &[0]);
-            } else {
-                merged.add(&part.keys, &part.states);
+            match &part {
+                Share::Own(only) if aggregate.groups.is_empty() => {
+                    merged.states.resize(1);
+                    merged.states.merge(&only.states, None, &[0]);
+                }
+                share => merged.add_share(share),
             }
             for (stores, mut pairs) in numbered.iter_mut().zip(pairs) {
-                pairs.renumber(|_, place| u64::from(merged.found[place as usize]));
+                pairs.renumber(|_, place| merged.found[place as usize]);
                 stores.push(pairs);
             }
         }

@@ -29,6 +29,7 @@ mod masked;
 mod merge;
 mod ordered;
 mod partition;
+mod products;
 mod source;
 mod spilled;
 #[cfg(test)]
@@ -61,6 +62,10 @@ pub(super) struct Strategies {
     pub codes: bool,
     pub direct: bool,
     pub ordered: bool,
+    /// Neighbours with the same values in memory are looked up once.
+    pub identical_runs: bool,
+    /// DISTINCT pairs that are nearly all different are collected, and looked up by the merge only.
+    pub collects_pairs: bool,
     /// Groups of a worker's table before it empties itself into partitions.
     pub groups_max: usize,
     /// Groups that are merged in one go, without partitions.
@@ -75,6 +80,8 @@ impl Strategies {
             codes: dense,
             direct: dense,
             ordered: dense,
+            identical_runs: dense,
+            collects_pairs: dense,
             groups_max: 1 << 16,
             merged_at_once: 1 << 14,
         }
@@ -106,6 +113,8 @@ pub struct Aggregate {
     codes_wanted: OnceLock<Arc<CodesWanted>>,
     /// What can be summed by cells, if all of it can.
     cells: Option<cells::CellArguments>,
+    /// What masks sum without writing it, if there is such.
+    products: Option<products::Products>,
 }
 
 impl Aggregate {
@@ -134,6 +143,7 @@ impl Aggregate {
             _ => None,
         };
         let cells = cells::CellArguments::of(&calls, input);
+        let products = products::Products::of(&calls);
         Ok(Arc::new(Aggregate {
             node: plan.id,
             program: Program::compile(&calls.expressions)?,
@@ -152,6 +162,7 @@ impl Aggregate {
             spilled: OnceLock::new(),
             codes_wanted: OnceLock::new(),
             cells,
+            products,
         }))
     }
     pub fn sink(self: &Arc<Self>) -> Arc<dyn Sink> {

@@ -1,5 +1,7 @@
 //! Groups without an index: what tables empty themselves into, and what merging takes from.
 
+use std::sync::Arc;
+
 use hash::aggregate::{KeyLayout, KeyStore, StateSpec, States};
 
 /// Enough that 16 workers merge in parallel and a partition of some millions of groups fits a core's cache.
@@ -25,6 +27,37 @@ impl Groups {
         self.states.resize(self.keys.len());
         let groups: Vec<u32> = (base..self.keys.len() as u32).collect();
         self.states.merge(states, Some(rows), &groups);
+    }
+}
+
+/// A worker's groups that several partitions take from.
+pub(super) struct SharedGroups {
+    pub groups: Groups,
+    pub hashes: Vec<u64>,
+}
+
+/// A worker's share of a partition.
+pub(super) enum Share {
+    Own(Groups),
+    /// Rows of groups that stay where they are: keys with long texts are not copied once more.
+    Rows {
+        of: Arc<SharedGroups>,
+        rows: Vec<u32>,
+    },
+}
+
+impl Share {
+    pub fn len(&self) -> usize {
+        match self {
+            Share::Own(groups) => groups.keys.len(),
+            Share::Rows { rows, .. } => rows.len(),
+        }
+    }
+    pub fn bytes(&self) -> usize {
+        match self {
+            Share::Own(groups) => groups.bytes(),
+            Share::Rows { of, rows } => of.groups.bytes() / of.hashes.len().max(1) * rows.len(),
+        }
     }
 }
 

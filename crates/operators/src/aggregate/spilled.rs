@@ -134,7 +134,7 @@ impl Aggregate {
             pairs.renumber(|row, group| {
                 let (at, place) = places[group as usize];
                 of[at as usize].push(row as u32);
-                u64::from(place)
+                place
             });
             for (into, rows) in parted.iter_mut().zip(of) {
                 let mut part = KeyStore::new(pairs.layout());
@@ -217,7 +217,7 @@ impl Aggregate {
             let chunk = Chunk::read(self, stream, piece)?;
             merged.add(&chunk.groups.keys, &chunk.groups.states);
             for (all, mut own) in pairs.iter_mut().zip(chunk.pairs) {
-                own.renumber(|_, place| u64::from(merged.found[place as usize]));
+                own.renumber(|_, place| merged.found[place as usize]);
                 all.push(own);
             }
             let of_pairs: usize = pairs.iter().flatten().map(KeyStore::bytes).sum();

@@ -14,8 +14,15 @@ use crate::context::ExecutionSettings;
 use crate::hash_join::tests::{Random, Row, Side, query};
 use crate::pipeline::{Flow, Local, Work};
 
-const EVERYTHING: Strategies =
-    Strategies { codes: true, direct: true, ordered: true, groups_max: 1 << 16, merged_at_once: 1 << 14 };
+const EVERYTHING: Strategies = Strategies {
+    codes: true,
+    direct: true,
+    ordered: true,
+    identical_runs: true,
+    collects_pairs: true,
+    groups_max: 1 << 16,
+    merged_at_once: 1 << 14,
+};
 /// Tables of a few groups, everything partitioned.
 const TIGHT: Strategies = Strategies { groups_max: 8, merged_at_once: 0, ..EVERYTHING };
 
@@ -26,6 +33,7 @@ fn strategies() -> Vec<Strategies> {
         all.push(Strategies { ordered: false, ..base });
         all.push(Strategies { ordered: false, direct: false, ..base });
         all.push(Strategies { ordered: false, direct: false, codes: false, ..base });
+        all.push(Strategies { identical_runs: false, collects_pairs: false, ..base });
     }
     all
 }

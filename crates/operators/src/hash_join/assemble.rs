@@ -386,9 +386,11 @@ impl HashJoin {
     }
 }
 
-/// Everything that is to be done, as work orders.
+/// Everything that is to be done, as work orders: those that cannot be cut first and the shortest last, so that workers
+/// end together.
 fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: &[FilterSlot]) -> Vec<Task> {
-    let mut tasks = Vec::new();
+    let whole = columns.iter().enumerate().filter(|(_, slot)| slot.filling.is_none());
+    let mut tasks: Vec<Task> = whole.map(|(column, _)| Task::Column(column)).collect();
     if filling.shape().shared {
         tasks.extend(input.runs().into_iter().map(|(first, end)| Task::FillShared { first, end }));
     } else if !filling.is_done() {
@@ -399,12 +401,9 @@ fn tasks(input: &Input, filling: &JoinFilling, columns: &[ColumnSlot], filters: 
         tasks.extend((0..slot.parts).map(|part| Task::Filter { filter, part }));
     }
     for (column, slot) in columns.iter().enumerate() {
-        match slot.filling {
-            Some(_) => {
-                let runs = input.runs().into_iter();
-                tasks.extend(runs.map(|(first, end)| Task::Copy { column, first, end }));
-            }
-            None => tasks.push(Task::Column(column)),
+        if slot.filling.is_some() {
+            let runs = input.runs().into_iter();
+            tasks.extend(runs.map(|(first, end)| Task::Copy { column, first, end }));
         }
     }
     tasks

@@ -7,8 +7,9 @@ use types::Result;
 
 use crate::pipeline::Flow;
 
-/// Rows of a unit of `in_unit`; a multiple of 64, the rows of a word.
-const UNIT_ROWS: usize = 1 << 16;
+/// Rows of a unit of `in_unit`: few enough that workers end together where rows are few. A multiple of 64, the rows of a
+/// word.
+const UNIT_ROWS: usize = 1 << 14;
 
 /// One bit a row, set by any worker.
 pub(crate) struct RowMarks {

@@ -98,7 +98,7 @@ pub fn sort_long<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8]) {
 fn sort_from<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8], known: usize, level: usize) {
     let rest = |row: u32, from: usize| -> &'a [u8] { key(row).get(from..).unwrap_or(&[]) };
     if rows.len() < RADIX_ROWS_MIN || level >= LEVELS_MAX {
-        rows.sort_unstable_by(|a, b| rest(*a, known).cmp(rest(*b, known)).then(a.cmp(b)));
+        sort_few(rows, |row| rest(row, known));
         return;
     }
     let known = known + common_prefix(rows.iter().map(|row| rest(*row, known)));
@@ -116,6 +116,18 @@ fn sort_from<'a>(rows: &mut [u32], key: &dyn Fn(u32) -> &'a [u8], known: usize, 
         if tied.iter().any(|row| key(*row).len() > known) {
             sort_from(tied, key, known, level + 1);
         }
+    }
+}
+
+/// Sorts by comparison. Sixteen bytes of each key, read once, decide most of them.
+fn sort_few<'a>(rows: &mut [u32], key: impl Fn(u32) -> &'a [u8]) {
+    let behind = |row: u32| key(row).get(PREFIX_BYTES..).unwrap_or(&[]);
+    let mut prefixed: Vec<(u128, u32)> = rows.iter().map(|row| (prefix(key(*row)), *row)).collect();
+    prefixed.sort_unstable_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| behind(a.1).cmp(behind(b.1))).then(a.1.cmp(&b.1))
+    });
+    for (row, (_, sorted)) in rows.iter_mut().zip(prefixed) {
+        *row = sorted;
     }
 }
 

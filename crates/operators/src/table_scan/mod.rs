@@ -16,6 +16,7 @@ mod lookahead;
 mod rows;
 mod unit;
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use expr::Predicate;
@@ -49,6 +50,27 @@ pub struct TableScan {
     bounds: Vec<(usize, Arc<TopBound>)>,
     /// What the aggregation above wants instead of gathered rows.
     codes: Option<Arc<CodesWanted>>,
+    wanted: Wanted,
+}
+
+/// In how many of the blocks whose rows were tested other columns were wanted as well.
+#[derive(Default)]
+struct Wanted {
+    tested: AtomicU32,
+    further: AtomicU32,
+}
+
+impl Wanted {
+    fn count(&self, further: bool) {
+        self.tested.fetch_add(1, Relaxed);
+        self.further.fetch_add(u32::from(further), Relaxed);
+    }
+
+    /// Whether the next block's other columns will be wanted, by those before it. Nothing is guessed of the first.
+    fn is_likely(&self) -> bool {
+        let further = self.further.load(Relaxed);
+        further > 0 && further * 2 >= self.tested.load(Relaxed)
+    }
 }
 
 /// A block, and the ordinal by which references to its rows name it.
@@ -112,6 +134,7 @@ impl TableScan {
             blocks: OnceLock::new(),
             bounds,
             codes: None,
+            wanted: Wanted::default(),
         };
         if query.settings.block_skipping
             && let Some(left) = scan.partitions_left()
@@ -127,11 +150,20 @@ impl TableScan {
         self
     }
 
-    /// Says that a unit will be scanned soon. Where rows are tested first, most other columns may never be wanted.
+    /// Says that a unit will be scanned soon. Where rows are tested first, its other columns may never be wanted; whether
+    /// they will be is seen from the blocks before it.
     fn announce(&self, unit: usize) {
         if let Some(ordinal) = self.blocks.get().and_then(|blocks| blocks.get(unit)) {
-            let columns = if self.tested.is_empty() { &self.read } else { &self.tested };
-            self.table.data.block(*ordinal as usize).announce(columns);
+            let block = self.table.data.block(*ordinal as usize);
+            match self.tested.is_empty() {
+                true => block.announce(&self.read),
+                false => {
+                    block.announce_tested(&self.tested);
+                    if self.wanted.is_likely() {
+                        block.announce(&self.read);
+                    }
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use block::{Block, Pinned, PreparedPredicate, Rows};
+use block::{AccessPath, Block, IndexKind, Pinned, PreparedPredicate, Rows};
 use catalog::Partitioning;
 use expr::Selected;
 use plan::{FilterId, ROW_REFERENCE, row_reference};
@@ -53,6 +53,9 @@ impl TableScan {
             work.query.metrics.count(self.node, "blocks skipped", 1);
             return Ok(Flow::More);
         }
+        if let Some(flow) = self.scan_listed(place, work, push)? {
+            return Ok(flow);
+        }
         local.selection.reset_full(rows);
         if let Some(deleted) = self.table.data.deleted(place.ordinal as usize) {
             local.selection.and(&deleted.live);
@@ -67,9 +70,10 @@ impl TableScan {
         }
         // What rows are tested by first, and the rest only where some are left.
         let begun = Instant::now();
-        let tested = block.pin(&self.tested)?;
+        let tested = block.pin_tested(&self.tested)?;
         self.count_read(&tested, begun, work);
         let evaluated = self.select(&tested, &mut local.selection, work)?;
+        self.wanted.count(!local.selection.none());
         if local.selection.none() {
             return Ok(Flow::More);
         }
@@ -128,6 +132,44 @@ impl TableScan {
         self.deliver(place, Survivors::list(list), &evaluated, work, push)
     }
 
+    /// Scans a block whose index lists the few rows that pass, where nothing else decides about rows: what a bitmap of all
+    /// rows costs would be most of it. `None` for all other blocks.
+    fn scan_listed(&self, place: Place<'_>, work: &Work<'_>, push: &mut Push<'_>) -> Result<Option<Flow>> {
+        let (block, settings) = (place.block, &work.query.settings);
+        let PredicateTree::And(parts) = &self.tree else { return Ok(None) };
+        let [PredicateTree::Leaf(column, predicate)] = parts.as_slice() else { return Ok(None) };
+        let has_tree = block.indices().any(|(i, _)| i.column == *column && i.kind == IndexKind::Tree);
+        let others = self.sample.is_some()
+            || self.table.data.deleted(place.ordinal as usize).is_some()
+            || !self.active_filters(work.query).is_empty();
+        if !has_tree || others || !settings.predicates_on_codes || !settings.like_search {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let tested = block.pin_tested(&self.tested)?;
+        self.count_read(&tested, begun, work);
+        let Some(rows) = tested.rows_found(&tested.prepare(*column, predicate)) else { return Ok(None) };
+        if settings.analyze {
+            work.query.metrics.tally(self.node, ACCESS_PATHS, [AccessPath::Tree.name()].into_iter());
+        }
+        if rows.is_empty() {
+            return Ok(Some(Flow::More));
+        }
+        let begun = Instant::now();
+        let pinned = tested.pin(&self.read)?;
+        self.count_read(&pinned, begun, work);
+        let block: &Block = &pinned;
+        self.count_bytes(block, work);
+        let evaluated = vec![false; self.filters.len()];
+        for rows in rows.chunks(settings.batch_rows) {
+            let survivors = Survivors::list(rows.to_vec());
+            if self.deliver(Place { block, ..place }, survivors, &evaluated, work, push)? == Flow::Enough {
+                return Ok(Some(Flow::Enough));
+            }
+        }
+        Ok(Some(Flow::More))
+    }
+
     /// Whether the block's rows may leave as codes: they are wanted, the keys are bytes, and nothing is left to test.
     fn hands_out_codes(&self, block: &Block, evaluated: &[bool]) -> bool {
         let Some(wanted) = &self.codes else { return false };
@@ -181,6 +223,18 @@ impl TableScan {
             let column = self.columns[active.column];
             if let Some(predicate) = within(low, high, data.types()[column]) {
                 self.skip_partitions(&PredicateTree::Leaf(column, predicate), &mut blocks);
+            }
+            // Packed bounds where there are some: a block's own statistics are a few cache misses away, and all other
+            // workers wait.
+            if let Some((min, max)) = data.zones().bounds(column) {
+                let end = |v: i128| v.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                let (low, high) = (end(low), end(high));
+                blocks.retain(|block| {
+                    let (min, max) = (min[*block as usize], max[*block as usize]);
+                    // Of a block of NULLs nothing is known.
+                    min > max || (max >= low && min <= high)
+                });
+                continue;
             }
             blocks.retain(|block| {
                 let s = data.block(*block as usize).statistics(column);

@@ -16,9 +16,11 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
 
 use arrow_buffer::Buffer;
 use block::{Loaded, Metadata, Piece, Source};
+use memory::SlotRange;
 use types::{Error, Result};
 
 use super::Residency;
@@ -42,6 +44,26 @@ struct PortionState {
     uses: Uses,
 }
 
+/// What a portion is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Somebody pins it, who reads it if nobody has.
+    Pinned,
+    /// Somebody pins it among several that are absent; it is read for him.
+    Helped,
+    /// As `Helped`, by him who pins it: he finds it or reads it.
+    Awaited,
+    /// It was announced.
+    Ahead,
+}
+
+impl Reading {
+    /// By the pool's threads, for those who pin it later.
+    fn is_for_others(self) -> bool {
+        matches!(self, Reading::Helped | Reading::Ahead)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Holding {
     residency: Arc<Residency>,
@@ -61,6 +83,11 @@ pub(crate) struct Candidate {
     pub(crate) holding: u32,
     pub(crate) portion: Option<u32>,
 }
+
+/// How long a pin waits for memory that reads under way hold.
+const READS_AWAITED: Duration = Duration::from_secs(2);
+/// Several absent portions of fewer bytes are read one after another: waking a thread would take as long.
+const TOGETHER_BYTES_MIN: u64 = 128 << 10;
 
 /// The guarded values are replaced in one step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -119,29 +146,52 @@ impl Holding {
     }
 
     /// The portion's piece, and what was read for it.
-    fn portion(&self, portion: usize, ahead: bool) -> Result<(Piece, u64)> {
+    fn portion(&self, portion: usize, why: Reading) -> Result<(Piece, u64)> {
         let state = &self.portions[portion];
         let counters = &self.residency.counters;
         let mut slot = lock(&state.piece);
         state.uses.touch(self.residency.now());
         if let Some(piece) = &*slot {
-            counters.hits.fetch_add(u64::from(!ahead), Relaxed);
+            counters.hits.fetch_add(u64::from(why == Reading::Pinned), Relaxed);
             return Ok((piece.clone(), 0));
         }
         let place = self.place()?;
-        let piece = self.read(place, portion).map_err(|e| self.located(&e, place))?;
+        let for_others = usize::from(why.is_for_others());
+        self.residency.reads_for_others.fetch_add(for_others, Relaxed);
+        let read = self.read(place, portion, why).map_err(|e| self.located(&e, place));
+        self.residency.reads_for_others.fetch_sub(for_others, Relaxed);
+        let piece = read?;
         let bytes = piece.bytes().len() as u64;
         counters.reads.fetch_add(1, Relaxed);
         counters.read_bytes.fetch_add(bytes, Relaxed);
-        counters.read_ahead.fetch_add(u64::from(ahead), Relaxed);
+        counters.read_ahead.fetch_add(u64::from(why == Reading::Ahead), Relaxed);
         *slot = Some(piece.clone());
         Ok((piece, bytes))
     }
 
-    fn read(&self, place: &Stored, portion: usize) -> Result<Piece> {
+    /// Memory to read into. What the pool's own threads read at the moment is evictable as soon as it is there, so who
+    /// needs memory for a pin waits for it before he is refused.
+    fn slots(&self, length: usize, why: Reading) -> Result<SlotRange> {
+        let begun = Instant::now();
+        // Once more after the last of them: it lets go of what it has read a moment later than it says so.
+        let mut once_more = true;
+        loop {
+            let reads = self.residency.reads_for_others.load(Relaxed);
+            match self.residency.pages.allocate(length) {
+                Ok(slots) => return Ok(slots),
+                Err(_) if !why.is_for_others() && once_more && begun.elapsed() < READS_AWAITED => {
+                    once_more = reads > 0;
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Err(error) => return Err(self.residency.refused(error)),
+            }
+        }
+    }
+
+    fn read(&self, place: &Stored, portion: usize, why: Reading) -> Result<Piece> {
         let range = self.metadata.portions()[portion].bytes.clone();
         let length = (range.end - range.start) as usize;
-        let mut slots = self.residency.pages.allocate(length).map_err(|e| self.residency.refused(e))?;
+        let mut slots = self.slots(length, why)?;
         place.reader.read_at(place.at + range.start, &mut slots[..length])?;
         let bytes = shared(slots).slice_with_length(0, length);
         self.metadata.open_portion(portion, bytes, place.range.is_some())
@@ -162,8 +212,32 @@ impl Holding {
     }
 
     /// Reads a portion that was announced; whoever pins it hears of errors.
-    pub(crate) fn read_ahead(&self, portion: usize) {
-        let _ = self.portion(portion, true);
+    pub(crate) fn read_ahead(&self, portion: usize, why: Reading) {
+        let _ = self.portion(portion, why);
+    }
+
+    fn is_absent(&self, portion: usize) -> bool {
+        try_lock(&self.portions[portion].piece).is_some_and(|piece| piece.is_none())
+    }
+
+    /// Has several absent portions that are wanted now read at once, by the pool's threads but for the first, which is left
+    /// to the caller. Returns all of them: what is read for this pin, whoever reads it.
+    fn read_together(&self, wanted: &[usize]) -> Vec<usize> {
+        let mut absent: Vec<usize> =
+            wanted.iter().copied().filter(|portion| self.is_absent(*portion)).collect();
+        absent.dedup();
+        let bytes = |portion: &usize| {
+            let range = &self.metadata.portions()[*portion].bytes;
+            range.end - range.start
+        };
+        if absent.len() < 2 || absent.iter().map(bytes).sum::<u64>() < TOGETHER_BYTES_MIN {
+            return Vec::new();
+        }
+        // The last announced is the first one read.
+        for portion in absent[1..].iter().rev() {
+            self.residency.announce(self.own.clone(), *portion, bytes(portion), Reading::Helped);
+        }
+        absent
     }
 
     /// What of the block may go; where it is in no file, only if it may be written.
@@ -239,13 +313,28 @@ impl Source for Holding {
         self
     }
 
-    fn pin(&self, columns: &[usize]) -> Result<Loaded> {
+    fn metadata_bytes(&self) -> &[u8] {
+        self.metadata.bytes()
+    }
+
+    fn pin(&self, columns: &[usize], indices: &[usize]) -> Result<Loaded> {
         if let Some(piece) = &*lock(&self.sealed) {
             self.uses.touch(self.residency.now());
             self.residency.counters.hits.fetch_add(1, Relaxed);
             let pieces = columns.iter().map(|column| piece.column(*column)).collect();
-            return Ok(Loaded { pieces, bytes_read: 0 });
+            return Ok(Loaded { pieces, indices: vec![piece.clone(); indices.len()], bytes_read: 0 });
         }
+        let of_columns = columns.iter().map(|column| self.metadata.portion_of(*column));
+        let of_indices = indices.iter().map(|section| self.metadata.portion_of_index(*section));
+        let together = self.read_together(&of_columns.chain(of_indices).collect::<Vec<_>>());
+        let pin = |portion: usize| -> Result<(Piece, u64)> {
+            if !together.contains(&portion) {
+                return self.portion(portion, Reading::Pinned);
+            }
+            let (piece, _) = self.portion(portion, Reading::Awaited)?;
+            let bytes = piece.bytes().len() as u64;
+            Ok((piece, bytes))
+        };
         let mut pieces: Vec<Piece> = Vec::with_capacity(columns.len());
         let (mut last, mut bytes_read) = (usize::MAX, 0);
         for column in columns {
@@ -254,7 +343,7 @@ impl Source for Holding {
             let piece = match pieces.last().filter(|_| portion == last) {
                 Some(piece) => piece.column(in_portion),
                 None => {
-                    let (piece, bytes) = self.portion(portion, false)?;
+                    let (piece, bytes) = pin(portion)?;
                     bytes_read += bytes;
                     piece.column(in_portion)
                 }
@@ -262,20 +351,25 @@ impl Source for Holding {
             last = portion;
             pieces.push(piece);
         }
-        Ok(Loaded { pieces, bytes_read })
+        let mut of_indices = Vec::with_capacity(indices.len());
+        for section in indices {
+            let (piece, bytes) = pin(self.metadata.portion_of_index(*section))?;
+            bytes_read += bytes;
+            of_indices.push(piece);
+        }
+        Ok(Loaded { pieces, indices: of_indices, bytes_read })
     }
 
-    fn announce(&self, columns: &[usize]) {
+    fn announce(&self, columns: &[usize], indices: &[usize]) {
         if self.stored.get().is_none() || lock(&self.sealed).is_some() {
             return;
         }
         let mut last = usize::MAX;
-        for column in columns {
-            let portion = self.metadata.portion_of(*column);
-            let absent = || try_lock(&self.portions[portion].piece).is_some_and(|piece| piece.is_none());
-            if std::mem::replace(&mut last, portion) != portion && absent() {
+        let of_columns = columns.iter().map(|column| self.metadata.portion_of(*column));
+        for portion in of_columns.chain(indices.iter().map(|s| self.metadata.portion_of_index(*s))) {
+            if std::mem::replace(&mut last, portion) != portion && self.is_absent(portion) {
                 let range = &self.metadata.portions()[portion].bytes;
-                self.residency.announce(self.own.clone(), portion, range.end - range.start);
+                self.residency.announce(self.own.clone(), portion, range.end - range.start, Reading::Ahead);
             }
         }
     }

@@ -16,7 +16,7 @@ mod temporary;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ use types::{Error, Result};
 
 use files::FileReader;
 pub(crate) use holding::Holding;
-use holding::{Candidate, Counters};
+use holding::{Candidate, Counters, Reading};
 use read_ahead::ReadAhead;
 pub use replacement::{HISTORY, LeastRecentlyUsed, Random, Rank, Replacement, replacement};
 pub use temporary::TemporaryFile;
@@ -74,6 +74,8 @@ pub(crate) struct Residency {
     started: Instant,
     counters: Counters,
     read_ahead: ReadAhead,
+    /// Reads by the pool's own threads that are under way: what they bring can be evicted when it is there.
+    reads_for_others: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -95,6 +97,7 @@ impl Residency {
             started: Instant::now(),
             counters: Counters::default(),
             read_ahead: ReadAhead::default(),
+            reads_for_others: AtomicUsize::new(0),
         });
         let weak: Weak<Residency> = Arc::downgrade(&residency);
         budget.add_reclaimer(weak);
@@ -121,10 +124,10 @@ impl Residency {
         holdings.push(Arc::downgrade(holding));
     }
 
-    fn announce(&self, holding: Weak<Holding>, portion: usize, bytes: u64) {
+    fn announce(&self, holding: Weak<Holding>, portion: usize, bytes: u64, why: Reading) {
         // What is read ahead must not drive out what is being read.
         if bytes < self.budget().limit() / 64 {
-            self.read_ahead.announce(holding, portion);
+            self.read_ahead.announce(holding, portion, why);
         }
     }
 

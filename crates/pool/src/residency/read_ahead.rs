@@ -1,12 +1,13 @@
 //! Threads of the pool's own that read what was announced.
 //!
 //! They start with the first announcement and end with the pool. The queue is short: an announcement that finds it full
-//! is dropped, since it is a hint, and whoever pins the portion reads it then.
+//! is dropped, since it is a hint, and whoever pins the portion reads it then. What somebody waits for goes before what is
+//! announced for later.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::holding::Holding;
+use super::holding::{Holding, Reading};
 
 /// Reads under way at once. Disks want several; each is some hundred kilobytes, so few are enough.
 const THREADS: usize = 4;
@@ -18,9 +19,16 @@ struct Queue {
     changed: Condvar,
 }
 
+#[derive(Debug)]
+struct Announced {
+    holding: Weak<Holding>,
+    portion: usize,
+    why: Reading,
+}
+
 #[derive(Debug, Default)]
 struct Waiting {
-    portions: VecDeque<(Weak<Holding>, usize)>,
+    portions: VecDeque<Announced>,
     threads: usize,
     closed: bool,
 }
@@ -30,7 +38,7 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<(Weak<Holding>, usize)> {
+    fn next(&self) -> Option<Announced> {
         let mut waiting = self.lock();
         loop {
             if waiting.closed {
@@ -49,19 +57,27 @@ impl Queue {
 pub(crate) struct ReadAhead(Arc<Queue>);
 
 impl ReadAhead {
-    pub(crate) fn announce(&self, holding: Weak<Holding>, portion: usize) {
+    pub(crate) fn announce(&self, holding: Weak<Holding>, portion: usize, why: Reading) {
         let mut waiting = self.0.lock();
-        let known = waiting.portions.iter().any(|(other, at)| *at == portion && other.ptr_eq(&holding));
-        if waiting.portions.len() >= QUEUE_MAX || known {
-            return;
+        let is_same = |other: &Announced| other.portion == portion && other.holding.ptr_eq(&holding);
+        let known = waiting.portions.iter().position(is_same);
+        match (known, why) {
+            (Some(at), Reading::Helped) => drop(waiting.portions.remove(at)),
+            (Some(_), _) => return,
+            (None, _) if waiting.portions.len() >= QUEUE_MAX => return,
+            (None, _) => {}
         }
-        waiting.portions.push_back((holding, portion));
+        let announced = Announced { holding, portion, why };
+        match why {
+            Reading::Helped => waiting.portions.push_front(announced),
+            _ => waiting.portions.push_back(announced),
+        }
         if waiting.threads < THREADS && waiting.portions.len() > waiting.threads {
             let queue = self.0.clone();
             let thread = std::thread::Builder::new().name("read ahead".into()).spawn(move || {
-                while let Some((holding, portion)) = queue.next() {
+                while let Some(Announced { holding, portion, why }) = queue.next() {
                     if let Some(holding) = holding.upgrade() {
-                        holding.read_ahead(portion);
+                        holding.read_ahead(portion, why);
                     }
                 }
             });

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use block::{AccessPath, Bitmap, Block, IndexKind, IndexSpecification, LayoutKind, Rows};
+use block::{AccessPath, Bitmap, Block, EncodeOptions, IndexKind, IndexSpecification, LayoutKind, Rows};
 use memory::Budget;
 use types::{Bound, ColumnPredicate, Error, Result, SqlState, Type, Value};
 use vector::{Batch, Vector};
@@ -411,6 +411,61 @@ fn a_block_with_indices_beside_it_comes_and_goes() {
     check_column(&indexed.pin(&[1]).unwrap(), 6, 1, 7);
     evict_all(&pool);
     assert!(pool.statistics().resident_bytes * 2 < before);
+}
+
+#[test]
+fn indices_in_a_block_are_read_by_those_who_test_their_column() {
+    let tree = IndexSpecification { kind: IndexKind::Tree, column: 0 };
+    let options = EncodeOptions { indices: vec![tree], ..LayoutKind::CompressedColumnStore.into() };
+    let parts = [batch(3, 20_000)];
+    let bound = Some(Bound { value: expected(3, 77, 0), inclusive: true });
+    let predicate = ColumnPredicate::Range { low: bound.clone(), high: bound };
+    let whole = Pool::new(Budget::unlimited());
+    let whole = whole.seal(block::encode(&COLUMNS, &parts, &options).unwrap()).unwrap().block;
+    let file = TestFile::of(whole.to_bytes().unwrap().to_vec());
+    let pool = Pool::new(Budget::unlimited());
+    let metadata = whole.parts()[0].metadata_bytes().unwrap().to_vec();
+    let length = whole.bytes() as u64;
+    let block = pool.open_known(file.clone(), 0, length, &metadata).unwrap().unwrap();
+    assert_eq!(pool.statistics().read_bytes, 0, "what is known is not read");
+    assert_eq!(block.indices().collect::<Vec<_>>(), whole.indices().collect::<Vec<_>>());
+    let bytes_of = |block: &Block| block.indices().map(|(_, bytes)| bytes as u64).sum::<u64>();
+    let pinned = block.pin(&[0]).unwrap();
+    assert!(pinned.bytes_read() > 0 && pinned.bytes_read() < bytes_of(&block), "the column alone");
+    let mut selection = Bitmap::full(20_000);
+    assert_ne!(pinned.select(0, &predicate, &mut selection), AccessPath::Tree);
+    let tested = block.pin_tested(&[0]).unwrap();
+    assert_eq!(tested.bytes_read(), bytes_of(&block));
+    let mut selection = Bitmap::full(20_000);
+    assert_eq!(tested.select(0, &predicate, &mut selection), AccessPath::Tree);
+    assert_eq!(selection.to_indices(), [77]);
+    assert_eq!(tested.rows_found(&tested.prepare(0, &predicate)), Some(vec![77]));
+    drop((pinned, tested));
+    evict_all(&pool);
+    assert_eq!(pool.statistics().resident_bytes, 0);
+    assert_eq!(block.pin_tested(&[0]).unwrap().bytes_read(), bytes_of(&block) + 160_000);
+    // A sealed block that is evicted and comes back.
+    let pool = Pool::evicting(Budget::unlimited());
+    pool.set_temporary_file(TestFile::of(vec![]));
+    let sealed = pool.seal(block::encode(&COLUMNS, &parts, &options).unwrap()).unwrap().block;
+    for _ in 0..2 {
+        let tested = sealed.pin_tested(&[0]).unwrap();
+        let mut selection = Bitmap::full(20_000);
+        assert_eq!(tested.select(0, &predicate, &mut selection), AccessPath::Tree);
+        assert_eq!(selection.to_indices(), [77]);
+        drop(tested);
+        evict_all(&pool);
+    }
+    // Damage of the index is found when it is wanted, and the column stays readable.
+    let mut bytes = whole.to_bytes().unwrap().to_vec();
+    let at = bytes.len() - 200;
+    bytes[at] ^= 1;
+    let pool = Pool::new(Budget::unlimited());
+    let block = pool.open_known(TestFile::of(bytes), 0, length, &metadata).unwrap().unwrap();
+    let error = block.pin_tested(&[0]).unwrap_err();
+    assert_eq!(error.state(), SqlState::DataCorrupted);
+    assert!(error.message().contains("an index of column 0"), "{error}");
+    check_column(&block.pin(&[0]).unwrap(), 3, 0, 7);
 }
 
 #[test]

@@ -262,10 +262,13 @@ impl<'a> ExprBinder<'_, 'a> {
             || (quantile && !matches!(name, "median" | "approx_median"));
         let wanted = if two { 2 } else { 1 };
         if arguments.len() != wanted && !(concatenates && arguments.len() == 1) {
-            return Err(refuse(Error::new(
-                SqlState::UndefinedFunction,
-                format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" }),
-            )));
+            let message =
+                format!("function {name} takes {wanted} argument{}", if wanted == 1 { "" } else { "s" });
+            let error = Error::new(SqlState::UndefinedFunction, message);
+            return Err(refuse(match distinct && name == "count" {
+                true => error.with_hint("several columns are counted as a row: count(DISTINCT (a, b))"),
+                false => error,
+            }));
         }
         let mut bound = self.bind(arguments[0])?;
         super::check_depth(&bound.expr)?;
@@ -422,7 +425,13 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             SqlState::UndefinedFunction,
             format!("function {}({shown}) does not exist", function.name()),
         )
-        .with_hint("an explicit cast may help");
+        .with_hint(match from {
+            Type::Boolean => "count_if(condition) counts the rows for which it is true",
+            Type::Text | Type::Varchar(_) => {
+                "try_cast(value AS DOUBLE PRECISION) reads the numbers in a text"
+            }
+            _ => "an explicit cast may help",
+        });
         place::at(error, text, span)
     };
     match function {

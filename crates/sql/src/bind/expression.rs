@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plan::{Arithmetic, Expr, ExprKind};
 use sqlparser::ast::{
-    BinaryOperator, CastKind, Expr as Ast, Ident, UnaryOperator, Value as AstValue, ValueWithSpan,
+    BinaryOperator, CastKind, Expr as Ast, Ident, SelectItem, UnaryOperator, Value as AstValue, ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
@@ -19,6 +19,11 @@ use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator, own};
 use crate::place::Placed;
 use crate::{place, stack};
+
+/// Uses of the select list's aliases in one statement: an alias of aliases is written out at each.
+const ALIAS_USES_MAX: usize = 10_000;
+/// Functions that give something else each time they are called.
+const VOLATILE: [&str; 5] = ["random(", "uuid(", "nextval(", "setval(", "clock_timestamp("];
 
 /// Where an expression stands, for rules and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +78,8 @@ pub(crate) struct ExprBinder<'b, 'a> {
     pub in_window: bool,
     /// Names of the select list, which QUALIFY may use.
     pub aliases: Vec<(Rc<str>, Bound)>,
+    /// The select list as it was written, as far as expressions here may use its aliases.
+    pub listed: &'a [SelectItem],
     /// Subqueries found, to be joined to the plan that the expression is evaluated over.
     pub pending: Vec<Pending>,
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
@@ -91,6 +98,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             unnests: None,
             in_window: false,
             aliases: Vec::new(),
+            listed: &[],
             pending: Vec::new(),
             positive: false,
             depth: 0,
@@ -168,6 +176,26 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             Ast::ILike { negated, any: false, expr, pattern, escape_char } => {
                 self.like(expr, pattern, escape_char.as_ref(), *negated, true)
             }
+            Ast::Like { negated, any: true, expr, pattern, escape_char }
+            | Ast::ILike { negated, any: true, expr, pattern, escape_char } => {
+                let case_insensitive = matches!(ast, Ast::ILike { .. });
+                let patterns = match strip(pattern) {
+                    Ast::Tuple(list) => list.as_slice(),
+                    Ast::Array(list) => list.elem.as_slice(),
+                    other => std::slice::from_ref(other),
+                };
+                let mut found = Vec::with_capacity(patterns.len());
+                let mut span = Span::empty();
+                for pattern in patterns {
+                    let one = self.like(expr, pattern, escape_char.as_ref(), *negated, case_insensitive)?;
+                    span = one.span;
+                    found.push(one.expr);
+                }
+                Ok(Bound::typed(fold::or(found), span))
+            }
+            Ast::RLike { negated, expr, pattern, .. } => {
+                self.regular_expression(expr, pattern, *negated, false)
+            }
             Ast::SimilarTo { negated, expr, pattern, escape_char } => {
                 self.similar_to(expr, pattern, escape_char.as_ref(), *negated)
             }
@@ -244,11 +272,48 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         if let Some(bound) = self.column(idents)? {
             return Ok(bound);
         }
+        if let [ident] = idents
+            && let Some(bound) = self.listed_alias(ident)?
+        {
+            return Ok(bound);
+        }
         if idents.len() > 1 {
             // A struct's column, and names of fields.
             return self.named_value(&idents.iter().collect::<Vec<_>>());
         }
         Err(self.unknown_column(idents))
+    }
+
+    /// What an alias further left in the select list stands for, where no column has the name: bound anew, as if its
+    /// expression were written here.
+    fn listed_alias(&mut self, ident: &'a Ident) -> Result<Option<Bound>> {
+        let name = folded(ident);
+        let written = self.listed.iter().enumerate().rev().find_map(|(at, item)| match item {
+            SelectItem::ExprWithAlias { expr, alias } if folded(alias) == name => Some((at, expr)),
+            _ => None,
+        });
+        let Some((at, expr)) = written else { return Ok(None) };
+        self.binder.alias_uses += 1;
+        if self.binder.alias_uses > ALIAS_USES_MAX {
+            let message = "aliases of the select list are used too often";
+            return Err(place::at(
+                Error::new(SqlState::StatementTooComplex, message),
+                self.text(),
+                ident.span,
+            ));
+        }
+        let text = expr.to_string().to_lowercase();
+        if VOLATILE.iter().any(|name| text.contains(name)) {
+            let message = format!("\"{name}\" would be computed anew where it is used");
+            let error = Error::unsupported(message).with_hint("compute it in a subquery in FROM");
+            return Err(place::at(error, self.text(), ident.span));
+        }
+        // It sees what stands further left of it, so that none sees itself.
+        let around = self.listed;
+        self.listed = &around[..at];
+        let bound = self.bind(expr);
+        self.listed = around;
+        Ok(Some(Bound { span: ident.span, ..bound? }))
     }
 
     /// The error for names that are no column.

@@ -57,6 +57,8 @@ impl<'a> ExprBinder<'_, 'a> {
         let ty = function.returns;
         // Inside a view or macro the place would be one of another text.
         let place = if self.binder.is_inside() { None } else { place::position(self.binder.text, span) };
+        // Whoever reports it has the script that the statement is from.
+        let place = place.map(|at| self.binder.begins.map_or(at, |statement| statement.in_its_script(at)));
         Expr::new(ExprKind::External { function, arguments, place }, ty)
     }
 

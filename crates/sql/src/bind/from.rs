@@ -108,7 +108,7 @@ impl<'a> Binder<'a> {
                 scope.entries = entries.clone();
                 scope.entries.extend(right_entries.iter().cloned());
                 let scope = Rc::new(scope);
-                let conjuncts = self.conjuncts(condition, &scope, Clause::On, &mut None)?;
+                let conjuncts = self.conjuncts(condition, &scope, Clause::On, &mut None, &[])?;
                 if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
                     if kind != JoinKind::Inner || asof {
                         return Err(Error::unsupported(

@@ -85,6 +85,47 @@ fn shown(argument: &Bound) -> String {
     }
 }
 
+/// Functions of other systems that go by another name here, or are no function.
+const ELSEWHERE: [(&str, &str); 37] = [
+    ("explode", "unnest(list)"),
+    ("posexplode", "FROM t, unnest(list) WITH ORDINALITY AS u(value, place)"),
+    ("flatten_outer", "LEFT JOIN unnest(list) ON true"),
+    ("from_unixtime", "to_timestamp(seconds)"),
+    ("unix_timestamp", "epoch(moment)"),
+    ("getdate", "now()"),
+    ("sysdate", "now()"),
+    ("iff", "if(condition, a, b), or CASE"),
+    ("iif", "if(condition, a, b), or CASE"),
+    ("isnull", "value IS NULL, or coalesce(value, other)"),
+    ("size", "len(list)"),
+    ("date", "value::DATE"),
+    ("to_varchar", "value::TEXT, or to_char(value, 'format')"),
+    ("tostring", "value::TEXT"),
+    ("todate", "value::DATE"),
+    ("toint32", "value::INTEGER"),
+    ("tofloat64", "value::DOUBLE PRECISION"),
+    ("safe_divide", "a / nullif(b, 0)"),
+    ("try_divide", "a / nullif(b, 0)"),
+    ("charindex", "strpos(text, part)"),
+    ("locate", "strpos(text, part)"),
+    ("to_json_string", "to_json(value)::TEXT"),
+    ("date_format", "to_char(moment, 'YYYY-MM'), or strftime(moment, '%Y-%m')"),
+    ("format_date", "to_char(moment, 'YYYY-MM'), or strftime(moment, '%Y-%m')"),
+    ("dateadd", "moment + INTERVAL '1 day'"),
+    ("timestampadd", "moment + INTERVAL '1 day'"),
+    ("collect_list", "list(value)"),
+    ("collect_set", "list(DISTINCT value)"),
+    ("std", "stddev(value)"),
+    ("percentile", "quantile_cont(value, fraction)"),
+    ("approx_percentile", "approx_quantile(value, fraction)"),
+    ("rlike", "text ~ 'regular expression'"),
+    ("string", "value::TEXT"),
+    ("timestamp", "value::TIMESTAMP"),
+    ("monotonically_increasing_id", "row_number() OVER ()"),
+    ("nvl2", "if(value IS NULL, b, a)"),
+    ("last_insert_id", "INSERT ... RETURNING id"),
+];
+
 /// `name(a, b)` as the library's function of that name, arguments cast as its signature asks.
 pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) -> Result<Expr> {
     if let Some(expr) = own::call(name, &arguments, text)? {
@@ -100,8 +141,16 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     let Some(function) = registry().get(name).filter(|_| !HIDDEN.contains(&name)) else {
         let error = undefined();
         if plan::functions::signatures(name).next().is_some() {
-            let hint = "no function of that name takes these types; a cast may help";
+            let bare = matches!(name, "date_diff" | "date_sub")
+                && matches!(arguments.as_slice(), [unit, _, _] if !unit.untyped && !unit.ty().is_text());
+            let hint = match bare {
+                true => "the unit is a text: date_diff('day', from, to)",
+                false => "no function of that name takes these types; a cast may help",
+            };
             return Err(place::at(error.with_hint(hint), text, span));
+        }
+        if let Some((_, here)) = ELSEWHERE.iter().find(|(theirs, _)| *theirs == name) {
+            return Err(place::at(error.with_hint(format!("write {here}")), text, span));
         }
         let known = listing::function_names();
         let known = known.iter().filter(|(_, kind)| *kind != "table").map(|(name, _)| name.as_str());
@@ -111,8 +160,13 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
         };
         return Err(place::at(error, text, span));
     };
-    let no_match =
-        || place::at(undefined().with_hint("no function takes these types; a cast may help"), text, span);
+    let swapped = matches!(name, "date_trunc" | "date_part" | "datetrunc")
+        && matches!(arguments.as_slice(), [moment, _] if !moment.untyped && !moment.ty().is_text());
+    let hint = match swapped {
+        true => "the unit comes first: date_trunc('month', moment)",
+        false => "no function takes these types; a cast may help",
+    };
+    let no_match = || place::at(undefined().with_hint(hint), text, span);
     let fields: Vec<FieldRef> =
         arguments.iter().map(|a| Arc::new(Field::new("argument", arrow_type(a.ty()), true))).collect();
     let fields = fields_with_udf(&fields, function.as_ref()).map_err(|_| no_match())?;

@@ -84,7 +84,7 @@ impl<'a> Binder<'a> {
         let mut both = Scope::new(None);
         both.entries = source.entries.iter().chain(&own).cloned().collect();
         let both = Rc::new(both);
-        let conjuncts = self.conjuncts(parts.on, &both, Clause::On, &mut None)?;
+        let conjuncts = self.conjuncts(parts.on, &both, Clause::On, &mut None, &[])?;
         if !conjuncts.pending.is_empty() || !conjuncts.memberships.is_empty() {
             return Err(Error::unsupported("a subquery in MERGE's ON is not supported")
                 .with_hint("compute it in a subquery in USING"));

@@ -72,6 +72,7 @@ use types::{Error, Result, Schema, Type, Value};
 
 use crate::parse::Parsed;
 use crate::samples::SampleClause;
+use crate::script::StatementText;
 use crate::texts::Texts;
 use crate::{Relations, place, stack};
 use scope::Scope;
@@ -116,7 +117,11 @@ pub(crate) struct Binder<'a> {
     keys: Vec<Key>,
     /// Columns that are quoted literals whose context may still give them a type.
     untyped: HashSet<ColumnId>,
+    /// The statement's place in its script.
+    begins: Option<&'a StatementText>,
     instances: usize,
+    /// How often an alias of a select list was used in another expression.
+    alias_uses: usize,
     /// EXCLUDE clauses of frames, by the place of the function or window name they belong to.
     exclusions: &'a [(Location, Exclusion)],
     /// USING SAMPLE, by the place of the SELECT.
@@ -152,7 +157,9 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             keys: Vec::new(),
             untyped: HashSet::new(),
+            begins: None,
             instances: 0,
+            alias_uses: 0,
             exclusions: &[],
             samples: &[],
             seed: sample::random_seed(),
@@ -171,6 +178,7 @@ impl<'a> Binder<'a> {
     pub fn with_asides(mut self, parsed: &'a Parsed) -> Self {
         self.exclusions = &parsed.exclusions;
         self.samples = &parsed.samples;
+        self.begins = parsed.begins.as_ref();
         self
     }
 

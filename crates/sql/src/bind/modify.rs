@@ -148,7 +148,7 @@ impl<'a> Binder<'a> {
         let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
         let scope = Rc::new(scope);
         if let Some(condition) = parts.selection {
-            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None, &[])?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
         let mut binder = ExprBinder::new(&mut self, scope.clone(), Clause::Update);
@@ -182,7 +182,7 @@ impl<'a> Binder<'a> {
         let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
         if let Some(condition) = parts.selection {
             let scope = Rc::new(scope.clone());
-            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None, &[])?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
         let action = self.action_column();

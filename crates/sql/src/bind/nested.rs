@@ -291,12 +291,45 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// A text's slice whose bounds may be negative: from the character `low` on, as many as there are up to `high`.
+    fn slice_from_end(&mut self, of: Bound, low: Option<Bound>, high: Option<Bound>) -> Result<Bound> {
+        use plan::Arithmetic::{Add, Subtract};
+        let (span, text) = (of.span, self.binder.text);
+        let number = |value: i64| Bound::typed(literal::integer(value), span);
+        let count = self.apply("length", vec![of.clone()], span)?;
+        let sum =
+            |op, a: Bound, b: Bound| Ok(Bound::typed(super::operator::arithmetic(op, a, b, text)?, span));
+        let mut place = |bound: Bound| -> Result<Bound> {
+            let back = sum(Add, sum(Add, count.clone(), bound.clone())?, number(1))?;
+            let negative =
+                super::operator::comparison(types::Comparison::Less, bound.clone(), number(0), text)?;
+            let back = self.apply("greatest", vec![back, number(0)], span)?;
+            let (back, forth) = (back.settled(), super::coerce::cast(bound.settled(), Type::BigInt));
+            let kind = plan::ExprKind::Case {
+                branches: vec![(negative, super::coerce::cast(back, Type::BigInt))],
+                otherwise: Some(Box::new(forth)),
+            };
+            Ok(Bound::typed(Expr::new(kind, Type::BigInt), span))
+        };
+        let low = place(low.unwrap_or_else(|| number(1)))?;
+        let Some(high) = high else { return self.apply("substring", vec![of, low], span) };
+        let length = sum(Add, sum(Subtract, place(high)?, low.clone())?, number(1))?;
+        let length = self.apply("greatest", vec![length, number(0)], span)?;
+        self.apply("substring", vec![of, low, length], span)
+    }
+
     fn slice(&mut self, of: Bound, bounds: Vec<Option<Bound>>) -> Result<Bound> {
         let span = of.span;
         let ty = of.ty();
         let mut given = bounds.into_iter();
         let (low, high, step) = (given.next().flatten(), given.next().flatten(), given.next().flatten());
         if ty.is_text() && step.is_none() {
+            // From the end: what counts there are the characters of the text itself.
+            let from_end =
+                |bound: &Bound| !bound.expr.as_literal().is_some_and(|v| v.as_i64().is_some_and(|v| v >= 0));
+            if low.as_ref().is_some_and(from_end) || high.as_ref().is_some_and(from_end) {
+                return self.slice_from_end(of, low, high);
+            }
             // Characters from the first to the last, both included.
             let low = low.unwrap_or_else(|| Bound::typed(literal::integer(1), span));
             let mut arguments = vec![of, low.clone()];
@@ -315,7 +348,10 @@ impl<'a> ExprBinder<'_, 'a> {
                     ),
                     self.binder.text,
                 )?;
-                arguments.push(Bound::typed(length, span));
+                // Nothing where the end stands before the beginning.
+                let length = Bound::typed(length, span);
+                let none = Bound::typed(literal::integer(0), span);
+                arguments.push(self.apply("greatest", vec![length, none], span)?);
             }
             return self.apply("substring", arguments, span);
         }

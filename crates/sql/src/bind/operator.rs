@@ -16,12 +16,28 @@ use crate::place;
 const QUOTIENT_SCALE_MIN: u8 = 16;
 
 fn undefined(operator: &str, left: Type, right: Type, text: &str, span: Span) -> Error {
+    let moment = |ty: Type| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+    let hint = match operator {
+        // `day > 2024-01-31` is a comparison with 1992.
+        "=" | "<>" | "<" | "<=" | ">" | ">="
+            if (moment(left) && right.is_integer()) || (left.is_integer() && moment(right)) =>
+        {
+            "a date stands in quotes: DATE '2024-01-31'"
+        }
+        "+" if left.is_text() && right.is_text() => "texts are joined by ||",
+        "=" | "<>" | "<" | "<=" | ">" | ">=" | "+" | "-" | "*" | "/"
+            if (left.is_text() && right.is_numeric()) || (left.is_numeric() && right.is_text()) =>
+        {
+            "a text is made a number by a cast, or by try_cast, which gives NULL where it is none"
+        }
+        _ => "no operator takes these types; an explicit cast may help",
+    };
     place::at(
         Error::new(
             SqlState::UndefinedFunction,
             format!("operator does not exist: {left} {operator} {right}"),
         )
-        .with_hint("no operator takes these types; an explicit cast may help"),
+        .with_hint(hint),
         text,
         span,
     )

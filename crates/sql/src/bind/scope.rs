@@ -97,10 +97,23 @@ impl Scope {
                 SqlState::UndefinedTable,
                 format!("missing FROM-clause entry for table \"{table}\""),
             );
-            let tables = self.all().filter_map(|e| e.table.as_deref());
-            return match nearest(table, tables) {
+            if matches!(
+                name,
+                "csv" | "tsv" | "json" | "ndjson" | "jsonl" | "parquet" | "arrow" | "gz" | "zst"
+            ) {
+                return error.with_hint("a file's path stands in single quotes");
+            }
+            let tables = || self.all().filter_map(|e| e.table.as_deref());
+            return match nearest(table, tables()) {
                 Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
-                None => error,
+                None => {
+                    let mut known: Vec<&str> = tables().collect();
+                    known.dedup();
+                    match known.as_slice() {
+                        [only] => error.with_hint(format!("the table in FROM is called \"{only}\"")),
+                        _ => error,
+                    }
+                }
             };
         }
         let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{t}.{name}"));

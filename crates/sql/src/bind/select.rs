@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey, WindowCall};
 use sqlparser::ast::{
-    Distinct, Expr as Ast, GroupByExpr, OrderByExpr, OrderByOptions, Select, SelectItem,
+    AccessExpr, Distinct, Expr as Ast, GroupByExpr, OrderByExpr, OrderByOptions, Select, SelectItem,
     SelectItemQualifiedWildcardKind,
 };
 use sqlparser::tokenizer::Span;
@@ -64,7 +64,8 @@ impl<'a> Binder<'a> {
         let mut plan = self.using_sample(plan, select.select_token.0.span.start)?;
         let scope = Rc::new(scope);
         if let Some(condition) = &select.selection {
-            let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None)?;
+            let conjuncts =
+                self.conjuncts(condition, &scope, Clause::Where, &mut None, &select.projection)?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
         let mut grouped = Vec::new();
@@ -75,7 +76,9 @@ impl<'a> Binder<'a> {
         let mut aggregates =
             Some(Aggregates { grouped, groups: Rc::new(groups.clone()), ..Aggregates::default() });
         let having = match &select.having {
-            Some(condition) => self.conjuncts(condition, &scope, Clause::Having, &mut aggregates)?,
+            Some(condition) => {
+                self.conjuncts(condition, &scope, Clause::Having, &mut aggregates, &select.projection)?
+            }
             None => Conjuncts::default(),
         };
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
@@ -83,9 +86,11 @@ impl<'a> Binder<'a> {
         binder.windows = Some(Windows { named: &select.named_window, calls: vec![] });
         binder.unnests = Some(vec![]);
         let mut items = Vec::with_capacity(select.projection.len());
-        for item in &select.projection {
+        for (at, item) in select.projection.iter().enumerate() {
+            binder.listed = &select.projection[..at];
             binder.bind_item(item, &mut items)?;
         }
+        binder.listed = &select.projection;
         binder.clause = Clause::OrderBy;
         let mut keys = Vec::new();
         match order {
@@ -178,13 +183,15 @@ impl<'a> Binder<'a> {
             self.error_at(Error::unsupported(format!("{what} is not supported")), select.select_token.0.span)
         };
         if select.top.is_some() {
-            return Err(refuse("TOP"));
+            return Err(refuse("TOP").with_hint("write LIMIT n at the end of the query"));
         }
         if select.into.is_some() {
             return Err(refuse("SELECT INTO").with_hint("use CREATE TABLE AS"));
         }
-        let odd = !select.lateral_views.is_empty()
-            || select.prewhere.is_some()
+        if !select.lateral_views.is_empty() {
+            return Err(refuse("LATERAL VIEW").with_hint("write FROM t, unnest(list) AS name(column)"));
+        }
+        let odd = select.prewhere.is_some()
             || !select.connect_by.is_empty()
             || !select.cluster_by.is_empty()
             || !select.distribute_by.is_empty()
@@ -194,18 +201,21 @@ impl<'a> Binder<'a> {
         if odd { Err(refuse("this form of SELECT")) } else { Ok(()) }
     }
 
-    /// Binds a condition conjunct by conjunct. `aggregates` is there for HAVING.
+    /// Binds a condition conjunct by conjunct. `aggregates` is there for HAVING; `listed` is the select list whose
+    /// aliases it may use.
     pub(super) fn conjuncts(
         &mut self,
         condition: &'a Ast,
         scope: &Rc<Scope>,
         clause: Clause,
         aggregates: &mut Option<Aggregates<'a>>,
+        listed: &'a [SelectItem],
     ) -> Result<Conjuncts> {
         let mut parts = Vec::new();
         operands(condition, true, &mut parts);
         let mut binder = ExprBinder::new(self, scope.clone(), clause);
         binder.aggregates = aggregates.take();
+        binder.listed = listed;
         let mut out = Conjuncts::default();
         for part in parts {
             let around = binder.binder.chosen.replace(Chosen::default());
@@ -286,6 +296,7 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let ast = self.group_target(ast, select, scope)?;
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
+        binder.listed = &select.projection;
         let expr = binder.value(ast)?;
         let pending = std::mem::take(&mut binder.pending);
         let subqueries = !pending.is_empty();
@@ -730,6 +741,11 @@ pub(super) fn heading(ast: &Ast) -> String {
         Ast::Identifier(ident) => folded(ident),
         Ast::CompoundIdentifier(idents) => idents.last().map_or_else(String::new, folded),
         Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => heading(inner),
+        // A field by its name, an element by its list.
+        Ast::CompoundFieldAccess { root, access_chain } => match access_chain.last() {
+            Some(AccessExpr::Dot(Ast::Identifier(field))) => folded(field),
+            _ => heading(root),
+        },
         Ast::Function(call) => {
             call.name.0.last().and_then(|p| p.as_ident()).map_or_else(|| "?column?".into(), folded)
         }

@@ -24,6 +24,8 @@ const COPIES_BASE: i64 = 1024;
 struct Step<'a> {
     operator: SetOperator,
     all: bool,
+    /// Columns of the same name belong together, whatever their places are.
+    by_name: bool,
     right: &'a SetExpr,
 }
 
@@ -32,13 +34,14 @@ impl<'a> Binder<'a> {
         let mut steps = Vec::new();
         let mut first = body;
         while let SetExpr::SetOperation { op, set_quantifier, left, right } = first {
-            let all = match set_quantifier {
-                SetQuantifier::All => true,
-                SetQuantifier::Distinct | SetQuantifier::None => false,
-                _ => return Err(Error::unsupported("set operations BY NAME are not supported")),
-            };
+            use SetQuantifier as Q;
+            let all = matches!(set_quantifier, Q::All | Q::AllByName);
+            let by_name = matches!(set_quantifier, Q::ByName | Q::AllByName | Q::DistinctByName);
             let operator = if *op == SetOperator::Minus { SetOperator::Except } else { *op };
-            steps.push(Step { operator, all, right });
+            if by_name && operator != SetOperator::Union {
+                return Err(Error::unsupported("BY NAME belongs to UNION only"));
+            }
+            steps.push(Step { operator, all, by_name, right });
             first = left;
         }
         let mut left = self.bind_branch(first, outer.clone())?;
@@ -54,12 +57,16 @@ impl<'a> Binder<'a> {
             let mut inputs = vec![left, right];
             let mut bodies = vec![first, step.right];
             let mut distinct = !step.all;
-            while let Some(next) =
-                steps.next_if(|n| n.operator == SetOperator::Union && (!n.all || !distinct))
-            {
+            while let Some(next) = steps.next_if(|n| {
+                let alike = n.operator == SetOperator::Union && n.by_name == step.by_name;
+                alike && (!n.all || !distinct)
+            }) {
                 inputs.push(self.bind_branch(next.right, outer.clone())?);
                 bodies.push(next.right);
                 distinct = !next.all;
+            }
+            if step.by_name {
+                self.name_columns_alike(&mut inputs, &bodies)?;
             }
             left = self.union(inputs, &bodies)?;
             if distinct {
@@ -83,6 +90,43 @@ impl<'a> Binder<'a> {
             }
             _ => Err(Error::unsupported("data-modifying statements inside a query are not supported")),
         }
+    }
+
+    /// UNION BY NAME: every input gets the columns of all, in the order in which their names are met; NULL where it
+    /// has none of the name.
+    fn name_columns_alike(&mut self, inputs: &mut [Relation], bodies: &[&SetExpr]) -> Result<()> {
+        let mut names: Vec<Rc<str>> = Vec::new();
+        for (input, body) in inputs.iter().zip(bodies) {
+            for (at, (name, _)) in input.columns.iter().enumerate() {
+                if input.columns[..at].iter().any(|(other, _)| other == name) {
+                    let message = format!("UNION BY NAME: there are several columns called \"{name}\"");
+                    let error = Error::new(SqlState::AmbiguousColumn, message);
+                    return Err(self.error_at(error.with_hint("give them aliases"), body.span()));
+                }
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        for input in inputs {
+            let mut columns = Vec::with_capacity(names.len());
+            let mut missing = Vec::new();
+            for name in &names {
+                let known = input.columns.iter().find(|(own, _)| own == name).map(|(_, id)| *id);
+                let id = known.unwrap_or_else(|| {
+                    let id = self.columns.add(&**name, Type::Null, true);
+                    missing.push((id, super::null_of(Type::Null)));
+                    id
+                });
+                columns.push((name.clone(), id));
+            }
+            input.columns = columns;
+            if !missing.is_empty() {
+                let plan = std::mem::replace(&mut input.plan, LogicalPlan::placeholder());
+                input.plan = self.beside(plan, missing);
+            }
+        }
+        Ok(())
     }
 
     fn union(&mut self, mut inputs: Vec<Relation>, bodies: &[&SetExpr]) -> Result<Relation> {

@@ -275,6 +275,12 @@ impl<'a> ExprBinder<'_, 'a> {
             Ast::InSubquery { expr, subquery, negated } => {
                 self.semi(expr, Comparison::Equal, subquery, anti != *negated).map(Some)
             }
+            // A list's elements are compared where they stand.
+            Ast::AnyOp { right, .. } | Ast::AllOp { right, .. }
+                if !matches!(strip(right), Ast::Subquery(_)) =>
+            {
+                Ok(None)
+            }
             Ast::AnyOp { left, compare_op, right, .. } => {
                 let (query, op) = self.quantified_parts(compare_op, right)?;
                 self.semi(left, op, query, anti).map(Some)

@@ -2,18 +2,22 @@
 
 use plan::statement::Statement;
 use sqlparser::ast::{
-    CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax,
-    TableObject, With,
+    CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax, Query,
+    SqliteOnConflict, TableObject, With,
 };
 use types::{Error, Result, Schema, SqlState};
 
 use super::Context;
+use crate::bind::modify::unknown_column;
 use crate::bind::{Binder, folded};
-use crate::place;
+use crate::idioms::InsertBy;
+use crate::{RelationInfo, place};
 
 impl Context<'_> {
     pub(super) fn insert_with(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
-        let odd = insert.or.is_some()
+        let known = matches!(insert.or, None | Some(SqliteOnConflict::Ignore | SqliteOnConflict::Replace));
+        let odd = !known
+            || (insert.or.is_some() && insert.on.is_some())
             || insert.ignore
             || insert.overwrite
             || insert.partitioned.is_some()
@@ -31,8 +35,13 @@ impl Context<'_> {
         if idents.len() != insert.columns.len() {
             return Err(Error::new(SqlState::SyntaxError, "INSERT columns are plain names"));
         }
-        let mut targets = self.columns(&info, &idents)?;
-        if idents.is_empty() {
+        let mut targets = match &insert.source {
+            Some(query) if self.parsed.insert_by == InsertBy::Name => {
+                self.columns_by_name(&info, query, with, insert)?
+            }
+            _ => self.columns(&info, &idents)?,
+        };
+        if idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
             // Fewer values than columns fill the first ones.
             use sqlparser::ast::SetExpr;
             if let Some(query) = &insert.source
@@ -44,7 +53,8 @@ impl Context<'_> {
             }
         }
         let targets = self.given(insert, &info, targets)?;
-        let plain = with.is_none() && insert.on.is_none() && insert.returning.is_none();
+        let plain =
+            with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
         match &insert.source {
             Some(query) if plain => {
                 let query = self.binder().query_into(query, &info.columns, &targets, &info.defaults)?;
@@ -52,6 +62,33 @@ impl Context<'_> {
             }
             _ => self.insert_and_more(insert, with, (name, info), targets),
         }
+    }
+
+    /// The columns that a query's columns are called after.
+    fn columns_by_name(
+        &self,
+        info: &RelationInfo,
+        query: &Query,
+        with: Option<&With>,
+        insert: &Insert,
+    ) -> Result<Vec<usize>> {
+        if !insert.columns.is_empty() {
+            let error = Error::new(SqlState::SyntaxError, "INSERT BY NAME takes no list of columns");
+            return Err(error.at(place::START));
+        }
+        let named = self.binder().with_queries(with)?.query(query)?;
+        let mut targets = Vec::with_capacity(named.output.len());
+        for (_, name) in &named.output {
+            let Some(at) = info.columns.position(name) else {
+                return Err(unknown_column(info, name).at(place::START));
+            };
+            if targets.contains(&at) {
+                let message = format!("column \"{name}\" specified more than once");
+                return Err(Error::new(SqlState::DuplicateColumn, message).at(place::START));
+            }
+            targets.push(at);
+        }
+        Ok(targets)
     }
 
     pub(super) fn copy(

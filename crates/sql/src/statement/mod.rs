@@ -18,6 +18,7 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
+use crate::bind::modify::unknown_column;
 use crate::bind::{Binder, folded};
 use crate::parse::Parsed;
 use crate::texts::Texts;
@@ -171,11 +172,7 @@ impl Context<'_> {
         for ident in names {
             let name = folded(ident);
             let Some(position) = info.columns.position(&name) else {
-                let error = Error::new(
-                    SqlState::UndefinedColumn,
-                    format!("column \"{name}\" of relation \"{}\" does not exist", info.name),
-                );
-                return Err(self.at(error, ident.span));
+                return Err(self.at(unknown_column(info, &name), ident.span));
             };
             if positions.contains(&position) {
                 let error = Error::new(

@@ -3,9 +3,10 @@
 use plan::Statement;
 use plan::statement::ObjectName;
 use sqlparser::ast::{
-    CascadeOption, Delete, FromTable, Insert, Merge, ObjectName as NameSyntax, OnInsert, OutputClause, Query,
-    SelectItem, SetExpr, Statement as Syntax, TableAlias, TableFactor, TableWithJoins, Truncate,
-    TruncateIdentityOption, Update, UpdateTableFromKind, With,
+    Assignment, AssignmentTarget, CascadeOption, ConflictTarget, Delete, DoUpdate, Expr as Ast, FromTable,
+    Ident, Insert, Merge, ObjectName as NameSyntax, OnConflict, OnConflictAction, OnInsert, OutputClause,
+    Query, SelectItem, SetExpr, SqliteOnConflict, Statement as Syntax, TableAlias, TableFactor,
+    TableWithJoins, Truncate, TruncateIdentityOption, Update, UpdateTableFromKind, With,
 };
 use types::{Error, Result, SqlState};
 
@@ -138,8 +139,9 @@ impl Context<'_> {
         (name, info): (ObjectName, RelationInfo),
         targets: Vec<usize>,
     ) -> Result<Statement> {
+        let shorthand = self.on_conflict(insert, &info)?;
         let conflict = match &insert.on {
-            None => None,
+            None => shorthand.as_ref(),
             Some(OnInsert::OnConflict(conflict)) => Some(conflict),
             Some(_) => {
                 return Err(odd_form("INSERT").with_hint("write ON CONFLICT (column) DO UPDATE SET ..."));
@@ -155,6 +157,38 @@ impl Context<'_> {
         let named = Named { name, info: &info, alias };
         let modification = self.binder().with_queries(with)?.insert(named, parts)?;
         Ok(Statement::Modify(Box::new(modification)))
+    }
+
+    /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them.
+    fn on_conflict(&self, insert: &Insert, info: &RelationInfo) -> Result<Option<OnConflict>> {
+        let nothing = |conflict_target| OnConflict { conflict_target, action: OnConflictAction::DoNothing };
+        match insert.or {
+            None => return Ok(None),
+            Some(SqliteOnConflict::Ignore) => return Ok(Some(nothing(None))),
+            _ => {}
+        }
+        let mut keys = info.primary_key.iter().chain(&info.unique);
+        let (Some(key), None) = (keys.next(), keys.next()) else {
+            let message = "INSERT OR REPLACE is for tables with one primary key or unique constraint";
+            let error = Error::new(SqlState::InvalidColumnReference, message).at(place::START);
+            return Err(error.with_hint("write ON CONFLICT (column) DO UPDATE SET ..."));
+        };
+        let names: Vec<Ident> =
+            info.columns.fields().iter().map(|field| Ident::with_quote('"', &field.name)).collect();
+        let target = Some(ConflictTarget::Columns(key.iter().map(|at| names[*at].clone()).collect()));
+        let excluded = |name: &Ident| Ast::CompoundIdentifier(vec![Ident::new("excluded"), name.clone()]);
+        let assignments: Vec<Assignment> = (0..names.len())
+            .filter(|at| !key.contains(at))
+            .map(|at| Assignment {
+                target: AssignmentTarget::ColumnName(vec![names[at].clone()].into()),
+                value: excluded(&names[at]),
+            })
+            .collect();
+        if assignments.is_empty() {
+            return Ok(Some(nothing(target)));
+        }
+        let action = OnConflictAction::DoUpdate(DoUpdate { assignments, selection: None });
+        Ok(Some(OnConflict { conflict_target: target, action }))
     }
 
     /// The columns that an INSERT gives values for: none that is GENERATED ALWAYS, unless the statement overrides that.

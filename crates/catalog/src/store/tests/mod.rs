@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod kill;
 mod model;
+mod nulls;
 mod packed;
 mod simulation;
 mod watched;

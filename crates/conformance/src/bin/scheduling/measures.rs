@@ -1,10 +1,10 @@
 //! The measures, each with the bar that it is for.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::{Database, Session};
+use engine::{Database, ResultSet, Session};
 use serde_json::{Value, json};
 
 use crate::{Choices, Outcome, database, queries, with_priority};
@@ -291,21 +291,21 @@ fn elastic(choices: &Choices) -> Outcome<Value> {
     };
     with(2)?;
     let (mut one, mut two, mut mixed) = (vec![], vec![], vec![]);
-    for _ in 0..3 {
-        one.push(with(1)?);
-        two.push(with(2)?);
-    }
-    let (one, two) = (percentile(&mut one, 50), percentile(&mut two, 50));
-    for _ in 0..3 {
+    // In turns, since machines change while one measures.
+    for _ in 0..5 {
+        let alone = with(1)?;
+        one.push(alone);
         other.query("SET workers = 1")?;
         let took = thread::scope(|scope| -> Outcome<Duration> {
             let runner = scope.spawn(|| timed(&session, text).map_err(|error| error.to_string()));
-            thread::sleep(one / 2);
+            thread::sleep(alone / 2);
             other.query("SET workers = 2")?;
             Ok(runner.join().map_err(|_| "the runner failed")??)
         })?;
         mixed.push(took);
+        two.push(with(2)?);
     }
+    let (one, two) = (percentile(&mut one, 50), percentile(&mut two, 50));
     let ideal = (one + two) / 2;
     let mixed = percentile(&mut mixed, 50);
     Ok(json!({
@@ -321,15 +321,19 @@ fn elastic(choices: &Choices) -> Outcome<Value> {
 fn streams(choices: &Choices) -> Outcome<Value> {
     let database = database("tpch", &choices.scale, Some(4 << 30))?;
     let all = queries("tpch", &choices.scale)?;
-    let stream = |session: &Session, number: usize| -> Outcome<u64> {
-        let mut rows = 0;
-        for at in 0..all.len() {
-            rows += session.query(&all[(at + number * 7) % all.len()].1)?.rows() as u64;
-        }
-        Ok(rows)
+    let order = |at: usize, number: usize| (at + number * 7) % all.len();
+    let stream = |session: &Session, number: usize| -> Outcome<Vec<ResultSet>> {
+        (0..all.len()).map(|at| Ok(session.query(&all[order(at, number)].1)?)).collect()
     };
     let session = database.session();
+    // Each is the reference of its query in all streams; the benchmark's tests compare these with other engines'.
     let expected = stream(&session, 0)?;
+    let is_same = |found: &ResultSet, expected: &ResultSet| {
+        let columns = 0..expected.schema().fields().len();
+        let same_row =
+            |row| columns.clone().all(|column| found.value(row, column) == expected.value(row, column));
+        found.rows() == expected.rows() && (0..expected.rows()).all(same_row)
+    };
     let begun = Instant::now();
     // One after the other is as long as it is short for all of them.
     let samples = choices.streams.min(4);
@@ -337,31 +341,37 @@ fn streams(choices: &Choices) -> Outcome<Value> {
         stream(&session, number)?;
     }
     let serial = begun.elapsed() * choices.streams as u32 / samples as u32;
-    let (wrong, failed) = (AtomicU64::new(0), AtomicU64::new(0));
     let begun = Instant::now();
-    let mut ends: Vec<Duration> = thread::scope(|scope| {
+    let streams: Vec<(Option<Vec<ResultSet>>, Duration)> = thread::scope(|scope| {
         let runners: Vec<_> = (0..choices.streams)
             .map(|number| {
-                let (session, wrong, failed) = (database.session(), &wrong, &failed);
+                let (session, stream) = (database.session(), &stream);
                 scope.spawn(move || {
-                    match stream(&session, number) {
-                        Ok(rows) => _ = wrong.fetch_add(u64::from(rows != expected), SeqCst),
-                        Err(error) => {
-                            eprintln!("stream {number}: {error}");
-                            failed.fetch_add(1, SeqCst);
-                        }
-                    }
-                    begun.elapsed()
+                    let told = |error| eprintln!("stream {number}: {error}");
+                    (stream(&session, number).map_err(told).ok(), begun.elapsed())
                 })
             })
             .collect();
         runners.into_iter().filter_map(|runner| runner.join().ok()).collect()
     });
     let total = begun.elapsed();
+    // After the clock has stopped.
+    let (mut failed, mut wrong) = (choices.streams - streams.len(), 0);
+    for (number, (found, _)) in streams.iter().enumerate() {
+        match found {
+            Some(found) => {
+                let differs =
+                    |(at, found): (usize, &ResultSet)| !is_same(found, &expected[order(at, number)]);
+                wrong += found.iter().enumerate().filter(|found| differs(*found)).count();
+            }
+            None => failed += 1,
+        }
+    }
+    let mut ends: Vec<Duration> = streams.into_iter().map(|(_, end)| end).collect();
     Ok(json!({
         "streams": choices.streams,
-        "failed": failed.load(SeqCst),
-        "wrong": wrong.load(SeqCst),
+        "failed": failed,
+        "wrong": wrong,
         "serial_ms": milliseconds(serial),
         "total_ms": milliseconds(total),
         "ratio": total.as_secs_f64() / serial.as_secs_f64(),

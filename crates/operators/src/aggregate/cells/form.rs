@@ -32,13 +32,13 @@ pub(super) enum Form {
 }
 
 /// A type whose values are integers of at most 64 bits, scaled or not.
-pub(super) fn is_exact(ty: Type) -> bool {
+pub(in crate::aggregate) fn is_exact(ty: Type) -> bool {
     let narrow = matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
     (ty.is_integer() || ty.is_decimal()) && narrow
 }
 
 /// Whether a value of this magnitude is one of the type.
-pub(super) fn fits(ty: Type, magnitude: u128) -> bool {
+pub(in crate::aggregate) fn fits(ty: Type, magnitude: u128) -> bool {
     let Ok(magnitude) = i128::try_from(magnitude) else { return false };
     match ty {
         Type::Decimal { precision, .. } => {

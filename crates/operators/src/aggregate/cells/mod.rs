@@ -29,6 +29,7 @@ use super::calls::Calls;
 use super::local::{Index, LocalGroups};
 use coefficients::{Cells, Coefficients, ColumnLine};
 use form::{Form, Split, dimensions};
+pub(super) use form::{fits, is_exact};
 
 /// A key that no row had so far.
 const UNKNOWN: u32 = u32::MAX;

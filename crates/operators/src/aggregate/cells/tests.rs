@@ -127,11 +127,20 @@ fn plan(columns: &[Column], keys: &[usize], arguments: &[Expr]) -> PhysicalPlan 
     PhysicalPlan::new(PhysicalNode::Aggregate { input: input.into(), groups, aggregates }, output, 10.0)
 }
 
-/// The groups, and how many batches were summed by cells.
-fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeSet<Row>, u64)> {
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Rows,
+    Cells,
+    /// With products in passes of their own.
+    Products,
+}
+
+/// The groups, and how many batches were summed the wanted way.
+fn run(plan: &PhysicalPlan, batches: &[Batch], way: Way) -> Result<(BTreeSet<Row>, u64)> {
     let query = query(ExecutionSettings::default(), plan);
     let aggregate = Aggregate::with_strategies(plan, Strategies::of(&query))?;
-    let wanted = CodesWanted { keys: vec![], cells: by_cells, masks: false, refused: Default::default() };
+    let (cells, masks) = (way == Way::Cells, way == Way::Products);
+    let wanted = CodesWanted { keys: vec![], cells, masks, refused: Default::default() };
     let _ = aggregate.codes_wanted.set(Arc::new(wanted));
     let context = WorkContext::detached();
     let work = Work { query: &query, context: &context };
@@ -140,7 +149,11 @@ fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeS
     for (at, batch) in batches.iter().enumerate() {
         sink.consume(batch.clone(), at as u64, &mut locals[at % 2], &work)?;
     }
-    let taken: u64 = locals.iter_mut().map(|l| local_state::<LocalGroups>(l).cells.batches).sum();
+    let taken = |local: &mut Local| {
+        let groups = local_state::<LocalGroups>(local);
+        groups.cells.batches + groups.masked.with_products
+    };
+    let taken: u64 = locals.iter_mut().map(taken).sum();
     sink.finish(locals, &query)?;
     let step = aggregate.merge_step();
     for partition in 0..step.start(&query)? {
@@ -162,40 +175,115 @@ fn run(plan: &PhysicalPlan, batches: &[Batch], by_cells: bool) -> Result<(BTreeS
     Ok((groups, taken))
 }
 
-/// Both ways alike, errors included; how many batches cells took.
+/// Cells and rows alike, errors included; how many batches cells took.
 fn compare(keys: &[usize], arguments: &[Expr], random: &mut Random) -> u64 {
+    compare_with(Way::Cells, keys, arguments, random)
+}
+
+fn compare_with(way: Way, keys: &[usize], arguments: &[Expr], random: &mut Random) -> u64 {
     let blocks: Vec<Vec<Column>> = (0..3).map(|_| columns(random)).collect();
     let plan = plan(&blocks[0], keys, arguments);
     let batches: Vec<Batch> =
         (0..6).map(|at| batch(&blocks[at / 2], [2000, 3000, 600][at % 3], random)).collect();
-    let rows = run(&plan, &batches, false);
-    let cells = run(&plan, &batches, true);
-    match (rows, cells) {
-        (Ok((rows, none)), Ok((cells, taken))) => {
+    let rows = run(&plan, &batches, Way::Rows);
+    let others = run(&plan, &batches, way);
+    match (rows, others) {
+        (Ok((rows, none)), Ok((others, taken))) => {
             assert_eq!(none, 0);
-            assert_eq!(cells, rows, "{keys:?} {arguments:?}");
+            assert_eq!(others, rows, "{way:?} {keys:?} {arguments:?}");
             taken
         }
-        (Err(rows), Err(cells)) => {
-            assert_eq!(cells.state(), rows.state(), "{keys:?} {arguments:?}");
+        (Err(rows), Err(others)) => {
+            assert_eq!(others.state(), rows.state(), "{way:?} {keys:?} {arguments:?}");
             0
         }
-        (rows, cells) => panic!("{keys:?} {arguments:?}: rows {rows:?}, cells {cells:?}"),
+        (rows, others) => panic!("{keys:?} {arguments:?}: rows {rows:?}, {way:?} {others:?}"),
     }
 }
 
-#[test]
-fn products_of_prices_as_in_reports() {
-    let mut random = Random(5);
+/// A sum of prices less a discount, the same with a tax, and two sums of columns.
+fn report() -> [Expr; 4] {
     let one = || Expr::literal(Value::I64(100), MONEY);
     let narrow = |scale| Type::Decimal { precision: 18, scale };
     let rest = arithmetic(Arithmetic::Subtract, one(), Expr::input(2, MONEY), MONEY);
     let price = arithmetic(Arithmetic::Multiply, Expr::input(4, MONEY), rest, narrow(4));
     let more = arithmetic(Arithmetic::Add, one(), Expr::input(2, MONEY), MONEY);
     let charge = arithmetic(Arithmetic::Multiply, price.clone(), more, narrow(6));
-    let arguments = [price, charge, Expr::input(5, Type::BigInt), Expr::input(2, MONEY)];
+    [price, charge, Expr::input(5, Type::BigInt), Expr::input(2, MONEY)]
+}
+
+#[test]
+fn products_of_prices_as_in_reports() {
+    let mut random = Random(5);
+    let arguments = report();
     for keys in [vec![], vec![0], vec![0, 1], vec![1]] {
         assert_eq!(compare(&keys, &arguments, &mut random), 6, "every batch by cells");
+    }
+}
+
+/// Masks need a processor that has them.
+#[test]
+fn products_are_summed_under_masks() {
+    if !simd::masks_pay() {
+        return;
+    }
+    let mut random = Random(5);
+    let [price, charge, ..] = report();
+    let big = Type::BigInt;
+    let week = || Expr::input(1, Type::SmallInt).cast(big);
+    // The order in which factors are written does not matter, nor whether their product is summed as well.
+    let reversed = arithmetic(
+        Arithmetic::Multiply,
+        Expr::input(2, MONEY),
+        Expr::input(4, MONEY),
+        Type::Decimal { precision: 18, scale: 4 },
+    );
+    // In one block of three, about, some prices are negative.
+    let mut suitable = 0;
+    for arguments in
+        [vec![price.clone(), charge.clone()], vec![charge, reversed.clone(), price], vec![reversed]]
+    {
+        for keys in [vec![], vec![0], vec![0, 1]] {
+            suitable += compare_with(Way::Products, &keys, &arguments, &mut random);
+        }
+    }
+    assert!((20..54).contains(&suitable), "{suitable} of 54 batches");
+    // Negative values, steps other than one, and two wide columns do not suit.
+    let wide = || Expr::input(5, big);
+    for product in [
+        arithmetic(Arithmetic::Multiply, week(), wide(), big),
+        arithmetic(Arithmetic::Multiply, wide(), wide(), big),
+    ] {
+        assert_eq!(compare_with(Way::Products, &[0], &[product], &mut random), 0);
+    }
+    let (mut taken, mut others) = (0, 0);
+    for _ in 0..100 {
+        let arguments: Vec<Expr> = (0..1 + random.below(3)).map(|_| product(&mut random)).collect();
+        let by_products = compare_with(Way::Products, &[0], &arguments, &mut random);
+        taken += by_products;
+        others += 6 - by_products;
+    }
+    assert!(taken > 60 && others > 60, "{taken} batches by products, {others} otherwise");
+}
+
+/// Two or three factors of which some are wide, some negative, and some leave their product's type.
+fn product(random: &mut Random) -> Expr {
+    let factor = |random: &mut Random| {
+        let column = Expr::input([2, 2, 4][random.below(3) as usize], MONEY);
+        let constant = [100, 7, -3, 1 << 40][random.below(16).saturating_sub(12) as usize];
+        let constant = Expr::literal(Value::I64(constant), MONEY);
+        match random.below(3) {
+            0 => column,
+            1 => arithmetic(Arithmetic::Add, column, constant, MONEY),
+            _ => arithmetic(Arithmetic::Subtract, constant, column, MONEY),
+        }
+    };
+    let scaled = |scale| Type::Decimal { precision: 18, scale };
+    let first = factor(random);
+    let two = arithmetic(Arithmetic::Multiply, first, factor(random), scaled(4));
+    match random.below(2) {
+        0 => two,
+        _ => arithmetic(Arithmetic::Multiply, two, factor(random), scaled(6)),
     }
 }
 

@@ -1,0 +1,180 @@
+//! Scripts: commands, a line each, and the statements between them.
+//!
+//! A line is a command where a statement could begin: neither inside one, nor inside quotes or a comment. The line editor
+//! asks the engine whether a statement is complete; here the shell's own lexer goes over the text once, so that a script
+//! of any length is cut in time that grows with it.
+
+use std::ops::Range;
+
+use engine::Position;
+
+use super::lexer::{self, Kind};
+
+/// A command, or statements that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    pub text: &'a str,
+    /// Where it begins, counted from one.
+    pub line: u32,
+    pub command: bool,
+}
+
+/// A script's pieces in their order; blank ones are left out.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut lines = LineCounter { text, at: 0, line: 1 };
+    let mut statements = |pieces: &mut Vec<_>, from: usize, to: usize| {
+        let (part, statements) = (&text[from..to], text[from..to].trim());
+        if !statements.is_empty() {
+            let blank = part.len() - part.trim_start().len();
+            pieces.push(Piece { text: statements, line: lines.line_of(from + blank), command: false });
+        }
+        lines.line_of(to)
+    };
+    let (mut at, mut from) = (0, 0);
+    let (mut between, mut line_begins) = (true, true);
+    while at < text.len() {
+        let rest = &text[at..];
+        if between && line_begins {
+            let line = rest.split('\n').next().unwrap_or(rest);
+            if super::is_command(line) || super::leaves(line) {
+                let number = statements(&mut pieces, from, at);
+                pieces.push(Piece { text: line.trim(), line: number, command: true });
+                at += line.len();
+                from = at;
+                line_begins = false;
+                continue;
+            }
+        }
+        let (kind, mut length) = lexer::first(rest);
+        line_begins = false;
+        match kind {
+            Kind::Blank => {
+                // Each line is looked at.
+                if let Some(end) = rest[..length].find('\n') {
+                    length = end + 1;
+                    line_begins = true;
+                }
+            }
+            Kind::Comment => {}
+            _ => between = &rest[..length] == ";",
+        }
+        at += length;
+    }
+    statements(&mut pieces, from, text.len());
+    pieces
+}
+
+/// Where a text's statement with this number, counted from zero, begins; the text's end if there are fewer.
+pub fn beginning(text: &str, number: usize) -> Position {
+    let at = statements(text).nth(number).map_or(text.len(), |range| range.start);
+    let before = &text[..at];
+    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() as u32 + 1;
+    Position { line: before.matches('\n').count() as u32 + 1, column, offset: at as u32 }
+}
+
+/// A text's last statement.
+pub fn last_statement(text: &str) -> Option<&str> {
+    statements(text).last().map(|range| &text[range])
+}
+
+/// The statements of a text, without what is blank or a comment before them.
+fn statements(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let mut begun = None;
+        while at < text.len() {
+            let (kind, length) = lexer::first(&text[at..]);
+            let from = at;
+            at += length;
+            match (kind, begun) {
+                (Kind::Blank | Kind::Comment, _) => {}
+                (Kind::Symbol, begun) if text[from..].starts_with(';') => {
+                    if let Some(begun) = begun {
+                        return Some(begun..from);
+                    }
+                }
+                (_, None) => begun = Some(from),
+                (_, Some(_)) => {}
+            }
+        }
+        begun.map(|begun| begun..text.len())
+    })
+}
+
+/// Counts lines from one place to the next, never from the start again.
+struct LineCounter<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+}
+
+impl LineCounter<'_> {
+    /// `at` is not before the last one.
+    fn line_of(&mut self, at: usize) -> u32 {
+        self.line += self.text[self.at..at].matches('\n').count() as u32;
+        self.at = at;
+        self.line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<(u32, bool, &str)> {
+        pieces(text).into_iter().map(|p| (p.line, p.command, p.text)).collect()
+    }
+
+    #[test]
+    fn commands_stand_where_a_statement_could_begin() {
+        assert_eq!(
+            cut("\\timing on\n\nSELECT 1;\nSELECT\n  2;\n  \\x\n\\d t\n-- why\nSELECT 3"),
+            [
+                (1, true, "\\timing on"),
+                (3, false, "SELECT 1;\nSELECT\n  2;"),
+                (6, true, "\\x"),
+                (7, true, "\\d t"),
+                (8, false, "-- why\nSELECT 3"),
+            ]
+        );
+        // Neither inside a statement, nor inside what is quoted.
+        for text in [
+            "SELECT 1\n\\x",
+            "SELECT '\n\\x\n';",
+            "/* ;\n\\x\n*/ SELECT 1;",
+            "SELECT $$;\n\\x\n$$;",
+            "SELECT E'\\';\n\\x\n';",
+            "SELECT 1; \\x",
+        ] {
+            assert_eq!(cut(text), [(1, false, text)], "{text}");
+        }
+        assert_eq!(cut("SELECT E'\\'';\n\\x"), [(1, false, "SELECT E'\\'';"), (2, true, "\\x")]);
+        // A command's quotes are its own.
+        assert_eq!(
+            cut("\\i it's\r\nSELECT 1;\r\nquit\n"),
+            [(1, true, "\\i it's"), (2, false, "SELECT 1;"), (3, true, "quit")]
+        );
+        assert_eq!(cut(" \n\n"), []);
+        assert_eq!(cut("-- nothing"), [(1, false, "-- nothing")]);
+    }
+
+    #[test]
+    fn statements_are_found_by_their_number() {
+        let text = "-- first\nSELECT ';';;\n  SELECT 2;\nSELECT 3";
+        let at = |number| (beginning(text, number).line, beginning(text, number).column);
+        assert_eq!([at(0), at(1), at(2)], [(2, 1), (3, 3), (4, 1)]);
+        // None more: the end, and no panic.
+        assert_eq!(at(7), (4, 9));
+        assert_eq!(last_statement("SELECT 1; SELECT 2 -- two\n; -- end"), Some("SELECT 2 -- two\n"));
+        assert_eq!(last_statement(" ; -- none"), None);
+    }
+
+    #[test]
+    fn a_long_script_is_cut_in_one_go() {
+        let text = "INSERT INTO t VALUES ('\n\\x');\n".repeat(200_000);
+        let started = std::time::Instant::now();
+        assert_eq!(pieces(&text).len(), 1);
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    }
+}
