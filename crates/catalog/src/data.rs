@@ -305,7 +305,7 @@ impl TableData {
     pub fn with_block_remade(
         &self,
         before: &StoredBlock,
-        remade: SealedBlock,
+        remade: StoredBlock,
         places: Option<Arc<[u32]>>,
     ) -> Option<TableData> {
         let ordinal = self.stored.iter().position(|s| s.id == before.id)?;
@@ -318,7 +318,6 @@ impl TableData {
         if !same || !Arc::ptr_eq(&there.block, &before.block) {
             return None;
         }
-        let remade = StoredBlock::new(remade);
         let moved = Move {
             from: before.id,
             deleted: before.deleted.clone(),

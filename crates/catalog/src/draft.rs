@@ -492,7 +492,7 @@ impl Draft {
         &mut self,
         id: TableId,
         before: &StoredBlock,
-        remade: SealedBlock,
+        remade: StoredBlock,
         places: Option<Arc<[u32]>>,
     ) -> Result<bool> {
         let table = self.newest(id)?;

@@ -65,6 +65,45 @@ fn blocks_are_made_anew_while_rows_change() {
     assert!(sorted > 10 && others <= 1, "{found:?}");
 }
 
+/// How many blocks of the table `t` have an index of a column.
+fn indexed(session: &Session, column: usize) -> (usize, usize) {
+    let snapshot = session.database().catalog().snapshot();
+    let table = snapshot.table(None, "t").expect("is there");
+    let has = table.data.stored().iter().filter(|s| s.block.indices().any(|(i, _)| i.column == column));
+    (has.count(), table.data.stored().len())
+}
+
+#[test]
+fn an_index_created_while_blocks_are_made_anew_is_in_all_of_them() {
+    let session = session();
+    session.query("CREATE TABLE t (a INTEGER, s TEXT) WITH (block_size = '64KB')").expect("creates");
+    session.query("INSERT INTO t SELECT i, 'text ' || i % 100 FROM range(300000) AS r(i)").expect("inserts");
+    for (round, layout) in
+        ["row", "compressed_row", "column", "compressed_column"].iter().cycle().take(12).enumerate()
+    {
+        session.query(&format!("ALTER TABLE t SET (layout = {layout})")).expect("begins");
+        std::thread::sleep(Duration::from_millis(round as u64 * 3));
+        session.query("CREATE INDEX i ON t USING csbtree (a)").expect("creates");
+        wait(&session);
+        let (has, of) = indexed(&session, 0);
+        assert!(has == of && of > 4, "{has} of {of} blocks, {layout}");
+        assert_eq!(number(&session, "SELECT count(*) FROM t WHERE a = 1234"), 1);
+        session.query("DROP INDEX i").expect("drops");
+    }
+}
+
+#[test]
+fn the_work_ends_when_an_index_cannot_be_built() {
+    let session = session();
+    session.query("CREATE TABLE t (s TEXT) WITH (block_size = '64KB')").expect("creates");
+    session.query("INSERT INTO t SELECT 'text ' || i * 7919 FROM range(50000) AS r(i)").expect("inserts");
+    session.query("ALTER TABLE t SET (layout = column, index = 'bitweaving(s)')").expect("begins");
+    wait(&session);
+    session.query("ALTER TABLE t SET (layout = row)").expect("begins");
+    wait(&session);
+    assert_eq!(number(&session, "SELECT count(*) FROM t WHERE s = 'text 7919'"), 1);
+}
+
 #[test]
 fn a_condition_chooses_blocks() {
     let session = session();

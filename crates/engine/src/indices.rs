@@ -81,8 +81,7 @@ impl Session {
             // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
             let snapshot = self.newest_seen();
             if let Some(table) = snapshot.table_by_id(id) {
-                let wanted = table.writer_options().encoding;
-                let mut job = Job::new(id, wanted, table.columns.len());
+                let mut job = Job::new(id, table.columns.len());
                 job.indices_only = true;
                 while job.step(&self.database.shared) {
                     self.go_on()?;

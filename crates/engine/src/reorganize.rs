@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use block::EncodeOptions;
-use catalog::{BlockId, StoredBlock, TableId};
+use catalog::{BlockId, StoredBlock, Table, TableId};
 use plan::Modification;
 use plan::statement::ObjectName;
 use types::{Error, Result, SqlState};
@@ -55,8 +55,8 @@ impl Session {
                 })
             })?;
         }
-        let wanted = catalog::writer_options(&own, &indices).encoding;
-        let mut job = Job { only, ..Job::new(id, wanted, fields.len()) };
+        let chosen = only.map(|blocks| (blocks, catalog::writer_options(&own, &indices).encoding));
+        let mut job = Job { chosen, ..Job::new(id, fields.len()) };
         let shared = &self.database.shared;
         shared.background.spawn(shared, "reorganize", move |database| match job.step(database) {
             true => Next::Now,
@@ -84,26 +84,32 @@ impl Session {
     }
 }
 
-/// A table's blocks, on their way to another form.
+/// A table's blocks, on their way to another form: the one that the table's definition asks for when a block's turn
+/// comes, which other statements may have changed since the work began.
 pub(crate) struct Job {
     table: TableId,
-    wanted: EncodeOptions,
     /// Blocks keep their layout and order, and get indices.
     pub indices_only: bool,
-    only: Option<HashSet<BlockId>>,
+    /// These blocks alone, in a form of their own.
+    chosen: Option<(HashSet<BlockId>, EncodeOptions)>,
     /// Blocks that were made, or cannot be made otherwise.
     done: HashSet<BlockId>,
     columns: usize,
 }
 
 impl Job {
-    pub fn new(table: TableId, wanted: EncodeOptions, columns: usize) -> Self {
-        Job { table, wanted, indices_only: false, only: None, done: HashSet::new(), columns }
+    pub fn new(table: TableId, columns: usize) -> Self {
+        Job { table, indices_only: false, chosen: None, done: HashSet::new(), columns }
     }
 
     /// How a block is to be.
-    fn form(&self, stored: &StoredBlock) -> EncodeOptions {
-        let mut form = self.wanted.clone();
+    fn form(&self, table: &Table, stored: &StoredBlock) -> EncodeOptions {
+        let mut form = table.writer_options().encoding;
+        if let Some((_, own)) = &self.chosen {
+            let declared = std::mem::take(&mut form.indices);
+            form = own.clone();
+            form.indices.extend(declared.into_iter().filter(|index| !own.indices.contains(index)));
+        }
         if self.indices_only {
             (form.layout, form.sorted_by) = (stored.block.layout(), stored.block.sorted_by());
         }
@@ -120,17 +126,25 @@ impl Job {
         }
         let chosen = |stored: &&StoredBlock| {
             !self.done.contains(&stored.id)
-                && self.only.as_ref().is_none_or(|only| only.contains(&stored.id))
-                && !self.is_as_wanted(stored)
+                && self.chosen.as_ref().is_none_or(|(only, _)| only.contains(&stored.id))
+                && !is_as_wanted(&stored.block, &self.form(table, stored))
         };
         let Some(stored) = table.data.stored().iter().find(chosen).cloned() else { return false };
         self.done.insert(stored.id);
-        let Ok((remade, places)) = self.remake(&stored, &table.declarations(), database) else {
+        let form = self.form(table, &stored);
+        let Ok((remade, places)) = remake(&stored, &table.declarations(), &form, database) else {
             // Memory is short, or the block cannot be read: it stays as it is.
             return true;
         };
-        let id = self.table;
-        match database.catalog.commit(|draft| draft.remake_block(id, &stored, remade, places)) {
+        let (id, remade) = (self.table, StoredBlock::new(remade));
+        // An index that cannot be built on its data is not tried again.
+        self.done.insert(remade.id);
+        let committed = database.catalog.commit(|draft| {
+            // An index that was created meanwhile has passed this block by.
+            let now = draft.snapshot().table_by_id(id).map(|now| self.form(now, &stored));
+            Ok(now == Some(form) && draft.remake_block(id, &stored, remade, places)?)
+        });
+        match committed {
             Ok(true) => {}
             // It changed meanwhile: once more.
             Ok(false) => {
@@ -140,44 +154,41 @@ impl Job {
         }
         true
     }
+}
 
-    fn is_as_wanted(&self, stored: &StoredBlock) -> bool {
-        let (block, form) = (&stored.block, self.form(stored));
-        block.layout() == form.layout
-            && block.sorted_by() == form.sorted_by
-            && form.indices.iter().all(|wanted| block.indices().any(|(there, _)| there == *wanted))
-    }
+fn is_as_wanted(block: &catalog::Block, form: &EncodeOptions) -> bool {
+    block.layout() == form.layout
+        && block.sorted_by() == form.sorted_by
+        && form.indices.iter().all(|wanted| block.indices().any(|(there, _)| there == *wanted))
+}
 
-    /// The block's rows in the wanted form, and where each of them is now, if not where it was.
-    fn remake(
-        &self,
-        stored: &StoredBlock,
-        columns: &[(types::Type, bool)],
-        database: &Shared,
-    ) -> Result<(catalog::SealedBlock, Option<Arc<[u32]>>)> {
-        let form = self.form(stored);
-        let mut parts = vec![stored.batch()?];
-        let mut places = None;
-        if let Some(column) = form.sorted_by {
-            let rows = parts[0].rows;
-            let numbers = vector::Vector::from_i64(types::Type::BigInt, (0..rows as i64).collect());
-            let numbered = Batch::new([parts[0].columns.clone(), vec![numbers]].concat(), rows);
-            if let Some(sorted) = block::sort_parts(&[numbered], column) {
-                let mut now = vec![0; rows];
-                let mut next = 0;
-                for part in sorted {
-                    let (numbers, kept) =
-                        part.columns.split_last().ok_or_else(|| Error::internal("no rows"))?;
-                    let before = (0..part.rows).filter_map(|row| numbers.value(row).as_i64());
-                    for row in before {
-                        now[row as usize] = next;
-                        next += 1;
-                    }
-                    parts = vec![Batch::new(kept.to_vec(), part.rows)];
+/// The block's rows in another form, and where each of them is now, if not where it was.
+fn remake(
+    stored: &StoredBlock,
+    columns: &[(types::Type, bool)],
+    form: &EncodeOptions,
+    database: &Shared,
+) -> Result<(catalog::SealedBlock, Option<Arc<[u32]>>)> {
+    let mut parts = vec![stored.batch()?];
+    let mut places = None;
+    if let Some(column) = form.sorted_by {
+        let rows = parts[0].rows;
+        let numbers = vector::Vector::from_i64(types::Type::BigInt, (0..rows as i64).collect());
+        let numbered = Batch::new([parts[0].columns.clone(), vec![numbers]].concat(), rows);
+        if let Some(sorted) = block::sort_parts(&[numbered], column) {
+            let mut now = vec![0; rows];
+            let mut next = 0;
+            for part in sorted {
+                let (numbers, kept) = part.columns.split_last().ok_or_else(|| Error::internal("no rows"))?;
+                let before = (0..part.rows).filter_map(|row| numbers.value(row).as_i64());
+                for row in before {
+                    now[row as usize] = next;
+                    next += 1;
                 }
-                places = Some(now.into());
+                parts = vec![Batch::new(kept.to_vec(), part.rows)];
             }
+            places = Some(now.into());
         }
-        Ok((database.pool.seal(block::encode(columns, &parts, &form)?)?, places))
     }
+    Ok((database.pool.seal(block::encode(columns, &parts, form)?)?, places))
 }

@@ -246,11 +246,12 @@ fn rows_are_found_in_a_block_that_was_sorted_anew() {
     ours.change(|d| delete(&seen, d, table, &[3, 7])).unwrap();
     // 5, 3, 1, 7 sorted: 1, 3, 5, 7.
     let stored = catalog.snapshot().table_by_id(table).unwrap().data.stored()[0].clone();
-    let remade = blocks(&[1, 3, 5, 7]).remove(0);
+    let remade = StoredBlock::new(blocks(&[1, 3, 5, 7]).remove(0));
     let done = catalog.commit(|d| d.remake_block(table, &stored, remade, Some([2, 1, 0, 3].into())));
     assert!(done.unwrap());
     assert_eq!(rows(&catalog.snapshot(), table), [1, 3, 5, 7]);
-    let again = catalog.commit(|d| d.remake_block(table, &stored, blocks(&[1]).remove(0), None));
+    let other = StoredBlock::new(blocks(&[1]).remove(0));
+    let again = catalog.commit(|d| d.remake_block(table, &stored, other, None));
     assert!(!again.unwrap(), "the block is another one now");
     commit(&catalog, ours).unwrap();
     assert_eq!(rows(&catalog.snapshot(), table), [1, 5]);

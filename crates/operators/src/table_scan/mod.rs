@@ -229,3 +229,23 @@ impl Source for TableScan {
         self.scan_block(Place { block, ordinal: *ordinal }, local_state::<ScanLocal>(local), work, push)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Wanted;
+
+    #[test]
+    fn further_columns_are_likely_where_half_the_blocks_wanted_them() {
+        let wanted = Wanted::default();
+        assert!(!wanted.is_likely(), "nothing is known of the first block");
+        wanted.count(false);
+        assert!(!wanted.is_likely());
+        wanted.count(true);
+        assert!(wanted.is_likely());
+        wanted.count(false);
+        assert!(!wanted.is_likely());
+        wanted.count(true);
+        wanted.count(true);
+        assert!(wanted.is_likely());
+    }
+}

@@ -221,10 +221,11 @@ impl Holding {
     }
 
     /// Has several absent portions that are wanted now read at once, by the pool's threads but for the first, which is left
-    /// to the caller. Returns all of them: what is read for this pin, whoever reads it.
+    /// to the caller. Returns all of them in order: what is read for this pin, whoever reads it.
     fn read_together(&self, wanted: &[usize]) -> Vec<usize> {
         let mut absent: Vec<usize> =
             wanted.iter().copied().filter(|portion| self.is_absent(*portion)).collect();
+        absent.sort_unstable();
         absent.dedup();
         let bytes = |portion: &usize| {
             let range = &self.metadata.portions()[*portion].bytes;
@@ -328,7 +329,7 @@ impl Source for Holding {
         let of_indices = indices.iter().map(|section| self.metadata.portion_of_index(*section));
         let together = self.read_together(&of_columns.chain(of_indices).collect::<Vec<_>>());
         let pin = |portion: usize| -> Result<(Piece, u64)> {
-            if !together.contains(&portion) {
+            if together.binary_search(&portion).is_err() {
                 return self.portion(portion, Reading::Pinned);
             }
             let (piece, _) = self.portion(portion, Reading::Awaited)?;

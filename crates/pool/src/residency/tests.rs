@@ -483,6 +483,26 @@ fn what_is_announced_is_there_when_it_is_pinned() {
     check_column(&pinned, 1, 1, 11);
 }
 
+#[test]
+fn columns_wanted_together_are_counted_as_read_by_the_pin() {
+    const ROWS: usize = 60_000;
+    let pool = Pool::new(Budget::unlimited());
+    let block = pool.open_stored(TestFile::of(encoded(2, ROWS)), 0, u64::MAX).unwrap();
+    let before = pool.statistics();
+    let columns = [0, 1, 4];
+    let large = columns.iter().map(|column| block.column_bytes(*column) as u64).sum::<u64>();
+    let pinned = block.pin(&columns).unwrap();
+    let after = pool.statistics();
+    assert!(pinned.bytes_read() >= large, "{} of {large}", pinned.bytes_read());
+    assert_eq!(pinned.bytes_read(), after.read_bytes - before.read_bytes);
+    assert_eq!((after.reads - before.reads, after.hits - before.hits), (3, 0));
+    // They were wanted now, whoever of the pool's threads read them.
+    assert_eq!(after.read_ahead, 0);
+    columns.iter().for_each(|column| check_column(&pinned, 2, *column, 13));
+    let again = block.pin(&columns).unwrap();
+    assert_eq!((again.bytes_read(), pool.statistics().hits - after.hits), (0, 3));
+}
+
 /// What pins and reads cost: `cargo test --release -p pool -- --ignored --nocapture cost`.
 #[test]
 #[ignore = "a measurement"]
