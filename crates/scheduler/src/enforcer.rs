@@ -25,6 +25,10 @@
 //! * A query that could run and has not been served for [`STARVED_AFTER`], most of all one of a lower tier, gets one order, so
 //!   that what it holds (a snapshot, memory) is given back some time.
 //!
+//! A worker that is another query's caller may not serve every query (`roster.rs`). Such a query is *barred* for it. When a
+//! barred query's turn is clearly before that of what the worker may serve (a higher tier, or an account that is more than
+//! [`YIELD_LAG`] behind), the worker is told so, and gives its place to who may serve it.
+//!
 //! Pure: no clock, threads or chance. What is read of a query comes in a [`Candidate`].
 
 use crate::policy::{Policy, Standing};
@@ -35,14 +39,19 @@ pub(crate) const LAG_MAX: u64 = 100_000_000;
 pub(crate) const CREDIT: u64 = 20_000_000;
 /// Nanoseconds after which a query gets an order, whatever its tier and share.
 pub(crate) const STARVED_AFTER: u64 = 1_000_000_000;
+/// Nanoseconds of CPU time by which a worker may serve its own account before one that it may not serve. Less would be
+/// nearer to equal shares at every moment, and change threads more often.
+pub(crate) const YIELD_LAG: u64 = 10_000_000;
 /// Virtual times are fractions of nanoseconds: weights divide them.
 const SCALE: u128 = 1 << 10;
 
 /// What the enforcer sees of a query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Candidate {
-    /// A claim might succeed, for the worker that asks.
+    /// A claim might succeed.
     pub claimable: bool,
+    /// The worker that asks may not serve it.
+    pub barred: bool,
     pub priority: u32,
     /// Nanoseconds charged to it so far.
     pub charged: u64,
@@ -50,6 +59,15 @@ pub(crate) struct Candidate {
     pub running: u64,
     /// What the learning agent expects its next order to take, in nanoseconds.
     pub order_nanoseconds: u64,
+}
+
+/// Whose turn it is, by position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// The one that the worker serves.
+    pub serve: Option<usize>,
+    /// One that comes before it and that the worker may not serve.
+    pub barred: Option<usize>,
 }
 
 /// A query's place here.
@@ -71,6 +89,24 @@ struct Lane {
     weight: u32,
     virtual_time: u128,
     members: usize,
+}
+
+/// What is compared of two queries that have something to claim.
+#[derive(Clone, Copy)]
+struct Claimant {
+    tier: u32,
+    key: u128,
+    own: u64,
+    weight: u32,
+    at: usize,
+}
+
+impl Claimant {
+    /// So clearly that a worker gives its place away for it.
+    fn comes_before(&self, other: &Claimant) -> bool {
+        let lag = u128::from(YIELD_LAG) * SCALE / u128::from(self.weight);
+        self.tier > other.tier || (self.tier == other.tier && self.key + lag < other.key)
+    }
 }
 
 /// The state.
@@ -116,11 +152,11 @@ impl Enforcer {
         member.seen
     }
 
-    /// The position of the query that the next order is to come from; `None` when nothing is claimable. `candidates` gives
-    /// the members' present state, by position.
-    pub(crate) fn choose(&mut self, now: u64, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
-        let mut best: Option<(u32, u128, u64, usize)> = None;
-        let mut starved: Option<(u64, usize)> = None;
+    /// Whose turn it is. `candidates` gives the members' present state, by position.
+    pub(crate) fn choose(&mut self, now: u64, candidate: impl Fn(usize) -> Candidate) -> Turn {
+        // What may be served, and what is barred.
+        let mut best: [Option<Claimant>; 2] = [None; 2];
+        let mut starved: Option<(u64, bool, usize)> = None;
         for at in 0..self.members.len() {
             let seen = candidate(at);
             if !seen.claimable {
@@ -135,25 +171,36 @@ impl Enforcer {
             let expected = u128::from(seen.running) * u128::from(seen.order_nanoseconds) * SCALE;
             let key = lane.virtual_time + expected / u128::from(lane.weight);
             let own = seen.charged.saturating_add(seen.running.saturating_mul(seen.order_nanoseconds));
-            let better = best.is_none_or(|(tier, least, own_least, _)| {
+            let best = &mut best[usize::from(seen.barred)];
+            let better = best.is_none_or(|best| {
                 // Two queries of one account have one key but for their own running orders; the account's is the same.
-                standing.tier > tier || (standing.tier == tier && (key, own) < (least, own_least))
+                standing.tier > best.tier || (standing.tier == best.tier && (key, own) < (best.key, best.own))
             });
             if better {
-                best = Some((standing.tier, key, own, at));
+                *best = Some(Claimant { tier: standing.tier, key, own, weight: standing.weight, at });
             }
             let waited = now.saturating_sub(self.members[at].fed);
-            if waited > STARVED_AFTER && starved.is_none_or(|(longest, _)| waited > longest) {
-                starved = Some((waited, at));
+            if waited > STARVED_AFTER && starved.is_none_or(|(longest, ..)| waited > longest) {
+                starved = Some((waited, seen.barred, at));
             }
         }
-        let (_, _, _, best) = best?;
-        let chosen = starved.map_or(best, |(_, at)| at);
-        self.members[chosen].fed = now;
-        let Lane { tier, virtual_time, .. } = self.lanes[self.members[chosen].lane];
-        let clock = self.clock_mut(tier);
-        *clock = (*clock).max(virtual_time);
-        Some(chosen)
+        let [serve, barred] = best;
+        let turn = match (serve, starved) {
+            (None, _) => Turn { serve: None, barred: barred.map(|barred| barred.at) },
+            (Some(_), Some((_, false, at))) => Turn { serve: Some(at), barred: None },
+            (Some(serve), Some((_, true, at))) => Turn { serve: Some(serve.at), barred: Some(at) },
+            (Some(serve), None) => {
+                let before = barred.filter(|barred| barred.comes_before(&serve));
+                Turn { serve: Some(serve.at), barred: before.map(|barred| barred.at) }
+            }
+        };
+        if let Some(chosen) = turn.serve {
+            self.members[chosen].fed = now;
+            let Lane { tier, virtual_time, .. } = self.lanes[self.members[chosen].lane];
+            let clock = self.clock_mut(tier);
+            *clock = (*clock).max(virtual_time);
+        }
+        turn
     }
 
     /// Where a query of that priority stands.
@@ -280,7 +327,7 @@ mod tests {
         let before: Vec<u64> = candidates.iter().map(|c| c.charged).collect();
         let mut now = 0;
         while now < until {
-            let at = enforcer.choose(now, |at| candidates[at]).expect("something is claimable");
+            let at = enforcer.choose(now, |at| candidates[at]).serve.expect("something is claimable");
             candidates[at].charged += candidates[at].order_nanoseconds;
             now += candidates[at].order_nanoseconds;
         }
@@ -320,7 +367,33 @@ mod tests {
         let got = served(&mut enforcer, &mut queries, 10_000_000_000);
         assert!((1..=10 * 300_000).contains(&got[0]), "{got:?}");
         queries[1].claimable = false;
-        assert_eq!(enforcer.choose(0, |at| queries[at]), Some(0));
+        assert_eq!(enforcer.choose(0, |at| queries[at]).serve, Some(0));
+    }
+
+    #[test]
+    fn a_barred_query_is_named_when_it_clearly_comes_first() {
+        let mut enforcer = Enforcer::new(Box::new(HighestPriorityFirst));
+        let mut queries = [ready(1, 300_000), ready(2, 300_000)];
+        (0..2).for_each(|account| enforcer.add(account, 0, 0));
+        queries[1].barred = true;
+        assert_eq!(enforcer.choose(0, |at| queries[at]), Turn { serve: Some(0), barred: Some(1) });
+        queries[0].barred = true;
+        assert_eq!(enforcer.choose(0, |at| queries[at]), Turn { serve: None, barred: Some(1) });
+        // Of one tier: not before it is some way behind.
+        queries = [ready(1, 300_000), ready(1, 300_000)];
+        queries[1].barred = true;
+        for _ in 0..YIELD_LAG / 300_000 {
+            assert_eq!(enforcer.choose(0, |at| queries[at]), Turn { serve: Some(0), barred: None });
+            queries[0].charged += 300_000;
+        }
+        queries[0].charged += 600_000;
+        assert_eq!(enforcer.choose(0, |at| queries[at]), Turn { serve: Some(0), barred: Some(1) });
+        // One that starves is named whatever its tier.
+        queries = [ready(5, 300_000), ready(1, 300_000)];
+        queries[1].barred = true;
+        enforcer.choose(STARVED_AFTER, |at| queries[at]);
+        let turn = enforcer.choose(STARVED_AFTER + 1, |at| queries[at]);
+        assert_eq!(turn, Turn { serve: Some(0), barred: Some(1) });
     }
 
     #[test]
@@ -352,7 +425,7 @@ mod tests {
         enforcer.add(1, 0, 0);
         let (mut looping, mut steady, mut now) = (0, 0, 0);
         while now < 1_000_000_000 {
-            let at = enforcer.choose(now, |at| queries[at]).expect("something is claimable");
+            let at = enforcer.choose(now, |at| queries[at]).serve.expect("something is claimable");
             queries[at].charged += 200_000;
             now += 200_000;
             *if at == 1 { &mut looping } else { &mut steady } += 200_000;
@@ -372,11 +445,11 @@ mod tests {
         let mut enforcer = Enforcer::new(Box::new(Fair));
         let mut queries = [ready(1, 5_000_000), ready(1, 200_000)];
         (0..2).for_each(|account| enforcer.add(account, 0, 0));
-        assert_eq!(enforcer.choose(0, |at| queries[at]), Some(0));
+        assert_eq!(enforcer.choose(0, |at| queries[at]).serve, Some(0));
         queries[0].running = 1;
         // Until that long order is done, all is the other's.
         for _ in 0..20 {
-            assert_eq!(enforcer.choose(0, |at| queries[at]), Some(1));
+            assert_eq!(enforcer.choose(0, |at| queries[at]).serve, Some(1));
             queries[1].charged += 200_000;
         }
     }

@@ -327,6 +327,13 @@ impl Foreman {
                     self.leave(place);
                     self.hand_over(run);
                 }
+                Break::Yield(to) => {
+                    self.want_place(run, true);
+                    // Only what comes after this is worth waking for.
+                    let key = run.counters.gate.key();
+                    self.give_place(place, to);
+                    run.counters.gate.sleep(key, Some(ticker.patience()));
+                }
                 Break::Nothing => {
                     self.leave(place);
                     self.put_away(run, ticker);
@@ -348,6 +355,9 @@ impl Foreman {
             }
         }
         self.want_place(run, false);
+        if let Some(place) = run.counters.granted_place() {
+            self.leave(place);
+        }
     }
 
     /// A query run from inside a work order: it shares that order's place, and works for itself
@@ -381,14 +391,39 @@ impl Foreman {
 
     /// A place for a caller; if there is none, whoever leaves one will wake it.
     fn take_place(&self, run: &QueryRun) -> Option<WorkerId> {
-        let place = self.places.take().or_else(|| {
+        let granted = || run.counters.granted_place();
+        let place = granted().or_else(|| self.places.take()).or_else(|| {
             self.want_place(run, true);
-            self.places.take()
+            self.places.take().or_else(granted)
         });
         if place.is_some() {
             self.want_place(run, false);
+            // Somebody gave it one while it took another.
+            if let Some(second) = granted() {
+                self.leave(second);
+            }
         }
         place
+    }
+
+    /// Gives a place to who may serve a query: to its caller if that waits for one, else to a pool thread. The visit ends.
+    pub(crate) fn give_place(self: &Arc<Self>, place: WorkerId, to: Arc<QueryRun>) {
+        let counters = &to.counters;
+        // Granted first: a caller that finds itself called finds the place.
+        let granted = counters.grant_place(place);
+        if granted && counters.wants_place.swap(false, SeqCst) {
+            self.wanting.fetch_sub(1, SeqCst);
+            counters.gate.notify(1);
+        } else if !granted || counters.granted_place().is_some() {
+            self.places.leave(place);
+            self.wake(1);
+        }
+        self.dismiss(to);
+    }
+
+    /// Whether a pool thread may be woken or spawned.
+    pub(crate) fn has_idle_thread(&self) -> bool {
+        !self.threadless && (self.idle.waiters() > 0 || self.spawned.load(SeqCst) < self.pool_threads_max())
     }
 
     fn want_place(&self, run: &QueryRun, wants: bool) {
@@ -412,7 +447,11 @@ impl Foreman {
     /// A caller that waits for a place tries again.
     fn offer_place(&self) {
         if self.wanting.load(SeqCst) > 0 {
-            for query in self.lock_roster().runs() {
+            let roster = self.lock_roster();
+            let mut wanting: Vec<_> =
+                roster.runs().iter().filter(|query| query.counters.wants_place.load(SeqCst)).collect();
+            wanting.sort_by_key(|query| std::cmp::Reverse(roster.enforcer.tier(query.query.priority())));
+            for query in wanting {
                 if query.counters.wants_place.swap(false, SeqCst) {
                     self.wanting.fetch_sub(1, SeqCst);
                     query.counters.gate.notify(1);

@@ -50,6 +50,8 @@ pub(crate) struct Counters {
     pub(crate) gate: Gate,
     /// The caller sleeps because no place was free.
     pub(crate) wants_place: AtomicBool,
+    /// A place that was given to the caller, plus one; 0: none.
+    granted: AtomicU32,
     /// The query is off the list, and its caller waits for the last visitor.
     pub(crate) closing: AtomicBool,
     /// What can be put away since the query is held was, or is being so.
@@ -79,6 +81,16 @@ pub(crate) struct SegmentCounters {
 }
 
 impl Counters {
+    /// Gives the caller a place; false when it has been given one already.
+    pub(crate) fn grant_place(&self, place: WorkerId) -> bool {
+        self.granted.compare_exchange(0, place.0 + 1, SeqCst, SeqCst).is_ok()
+    }
+
+    /// Takes the place that was given to the caller.
+    pub(crate) fn granted_place(&self) -> Option<WorkerId> {
+        self.granted.swap(0, SeqCst).checked_sub(1).map(WorkerId)
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         let mut progress = Progress {
             segments: self.segments.len() as u64,
@@ -214,6 +226,7 @@ impl QueryRun {
             visitors: AtomicUsize::new(0),
             gate: Gate::new(),
             wants_place: AtomicBool::new(false),
+            granted: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             put_away: AtomicBool::new(false),
             admitted: AtomicBool::new(false),

@@ -47,12 +47,21 @@ fn candidate(run: &QueryRun, allowed: bool) -> Candidate {
     let query = &run.query;
     let running = query.running.load(Relaxed);
     Candidate {
-        claimable: allowed && running < query.workers_max() && run.maybe_claimable(),
+        claimable: running < query.workers_max() && run.maybe_claimable(),
+        barred: !allowed,
         priority: query.priority(),
         charged: query.charged(),
         running: running as u64,
         order_nanoseconds: query.order_nanoseconds.load(Relaxed),
     }
+}
+
+/// What a worker is to do, with the query's visitor counted.
+pub(crate) enum Choice {
+    /// Claim from this query.
+    Serve(Arc<QueryRun>),
+    /// Give the place to who may serve this query, whose turn it is.
+    Yield(Arc<QueryRun>),
 }
 
 impl Foreman {
@@ -61,13 +70,12 @@ impl Foreman {
         self.active.load(SeqCst)
     }
 
-    /// The query that the next order should come from, with its visitor counted, but for those that `refused` says it is
-    /// not; for a caller, `own` is its query.
+    /// Whose turn it is, but for those queries that `refused` says have nothing to claim; for a caller, `own` is its query.
     pub(crate) fn choose(
         &self,
         own: Option<&Arc<QueryRun>>,
         refused: impl Fn(&QueryRun) -> bool,
-    ) -> Option<Arc<QueryRun>> {
+    ) -> Option<Choice> {
         let now = self.now();
         let mut roster = self.lock_roster();
         let Roster { runs, enforcer } = &mut *roster;
@@ -76,10 +84,18 @@ impl Foreman {
             let foreign = own.is_some_and(|own| !Arc::ptr_eq(own, run));
             // A caller whose own query is done must not wait for the reader of another one, nor for a long order.
             let theirs = foreign && (run.pausable || run.longest_open_order() > FOREIGN_ORDER_MAX);
-            candidate(run, !theirs && !refused(run))
+            let seen = candidate(run, !theirs);
+            Candidate { claimable: seen.claimable && !refused(run), ..seen }
         };
-        let at = enforcer.choose(now, view)?;
-        Some(self.visit(&runs[at]))
+        let turn = enforcer.choose(now, view);
+        let at = turn.serve?;
+        match turn.barred.map(|barred| &runs[barred]) {
+            // Somebody is there who may serve it.
+            Some(other) if other.counters.wants_place.load(SeqCst) || self.has_idle_thread() => {
+                Some(Choice::Yield(self.visit(other)))
+            }
+            _ => Some(Choice::Serve(self.visit(&runs[at]))),
+        }
     }
 
     /// A query of a higher tier than `chosen` whose orders run and which will have more in a moment, with its visitor

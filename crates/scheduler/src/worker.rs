@@ -21,6 +21,7 @@ use crate::foreman::Foreman;
 use crate::query::QueryRun;
 use crate::recorder::Records;
 use crate::report::MemoryExceeded;
+use crate::roster::Choice;
 
 /// Every so many checks of a running order look at the clock: a check comes with each batch, which
 /// takes microseconds, and a look costs 25 to 50 ns.
@@ -34,7 +35,6 @@ const PUT_AWAY_GRACE: u64 = 5_000_000;
 const AWAIT_MAX: u64 = 300_000;
 
 /// Why a worker stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Break {
     /// The caller's own query has ended. The place is still held.
     Ended,
@@ -42,6 +42,8 @@ pub(crate) enum Break {
     Nothing,
     /// There are fewer places now; this one was given back.
     Surplus,
+    /// It is the turn of a query, a visitor of which the worker is, that it may not serve. The place is still held.
+    Yield(Arc<QueryRun>),
 }
 
 /// A thread in a place.
@@ -83,6 +85,7 @@ pub(crate) fn pool_thread(foreman: &Arc<Foreman>, number: usize) {
             match worker.work() {
                 Break::Surplus => continue,
                 Break::Ended | Break::Nothing => foreman.leave(place),
+                Break::Yield(to) => foreman.give_place(place, to),
             }
         }
         foreman.idle.wait(key, None);
@@ -99,25 +102,30 @@ impl Worker<'_> {
             if !self.alone && self.foreman.places.leave_if_over(self.place) {
                 return Break::Surplus;
             }
-            let worked = match self.own {
+            match self.own {
                 Some(own) if self.alone || (self.foreman.active() == 1 && !own.query.is_held()) => {
-                    self.serve(own)
+                    if !self.serve(own) {
+                        return Break::Nothing;
+                    }
                 }
-                Some(_) => self.round(),
-                None => self.round(),
-            };
-            if !worked {
-                return Break::Nothing;
+                _ => match self.round() {
+                    None => {}
+                    Some(reason) => return reason,
+                },
             }
         }
     }
 
     /// Serves the query that is to be served, and if it has no work after all, the next one.
-    fn round(&self) -> bool {
+    fn round(&self) -> Option<Break> {
         // Those that looked as if they had work.
         let mut in_vain: Vec<QueryId> = Vec::new();
         let mut awaited = false;
-        while let Some(query) = self.foreman.choose(self.own, |query| in_vain.contains(&query.id)) {
+        while let Some(choice) = self.foreman.choose(self.own, |query| in_vain.contains(&query.id)) {
+            let query = match choice {
+                Choice::Serve(query) => query,
+                Choice::Yield(to) => return Some(Break::Yield(to)),
+            };
             if !awaited && self.awaits_higher(&query) {
                 // It has work now, and has become another choice.
                 awaited = true;
@@ -130,11 +138,11 @@ impl Worker<'_> {
             self.foreman.dismiss(query);
             if worked {
                 self.foreman.door.look(self.foreman.now());
-                return true;
+                return None;
             }
             in_vain.push(id);
         }
-        false
+        Some(Break::Nothing)
     }
 
     /// Between two segments of a query of a higher tier there is nothing to claim for some microseconds. Who took an order

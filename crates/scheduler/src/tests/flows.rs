@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sync::CancelToken;
 use workorder::EdgeKind::{Blocking, Streaming};
 use workorder::{Dag, Outcome, WorkOrder};
 
 use super::toy::{Input, Toy, burn, plan};
-use crate::{QueryControl, Scheduler};
+use crate::{QueryControl, QuerySpec, Scheduler};
 
 #[test]
 fn an_empty_plan_and_segments_without_orders_end_at_once() {
@@ -346,6 +347,71 @@ fn orders_that_step_aside_leave_their_places_to_others() {
         });
         assert_eq!((toy.units.load(SeqCst), scheduler.active_queries()), (4, 0));
     }
+}
+
+/// A query of a priority, on a thread of its own, whose orders take a tenth of a millisecond.
+fn of_priority(scheduler: &Scheduler, priority: u32, cancel: &CancelToken) -> QueryControl {
+    let query = scheduler.begin(QuerySpec { priority, ..QuerySpec::default() });
+    // Its results are streamed: callers of others may not serve it.
+    QueryControl::with_cancel(cancel.clone()).pausable().of(query)
+}
+
+#[test]
+fn callers_give_their_places_to_streams_of_higher_priority() {
+    let scheduler = Scheduler::new(2);
+    let over = CancelToken::new();
+    let brief = |name: &str, units: u64| {
+        Toy::new(name, Input::Units(units), |_, _| {
+            burn(100);
+            Ok(Outcome::Done)
+        })
+    };
+    let low = [brief("low", 1 << 30), brief("low", 1 << 30)];
+    std::thread::scope(|scope| {
+        for toy in &low {
+            let (scheduler, control) = (&scheduler, of_priority(&scheduler, 1, &over));
+            scope.spawn(move || _ = scheduler.run(plan(&[toy.clone()], &[]), &control));
+        }
+        let executed = || low.iter().map(|toy| toy.executions.load(SeqCst)).sum::<u64>();
+        while low.iter().any(|toy| toy.executions.load(SeqCst) < 20) {
+            std::thread::yield_now();
+        }
+        let high = brief("high", 2_000);
+        let control = of_priority(&scheduler, 2, &CancelToken::new());
+        let before = executed();
+        scheduler.run(plan(&[high.clone()], &[]), &control).unwrap();
+        let meanwhile = executed() - before;
+        over.cancel();
+        assert_eq!(high.completed_units.load(SeqCst), 2_000);
+        // While threads change places, some.
+        assert!(meanwhile < 400, "{meanwhile} orders of lower priority beside 2,000");
+    });
+    assert_eq!(scheduler.active_queries(), 0);
+}
+
+#[test]
+fn streams_of_one_priority_share_equally() {
+    let scheduler = Scheduler::new(2);
+    let over = CancelToken::new();
+    let toys: Vec<_> = (0..5)
+        .map(|_| {
+            Toy::new("stream", Input::Units(1 << 30), |_, _| {
+                burn(100);
+                Ok(Outcome::Done)
+            })
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for toy in &toys {
+            let (scheduler, control) = (&scheduler, of_priority(&scheduler, 1, &over));
+            scope.spawn(move || _ = scheduler.run(plan(&[toy.clone()], &[]), &control));
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        over.cancel();
+    });
+    let executed: Vec<u64> = toys.iter().map(|toy| toy.executions.load(SeqCst)).collect();
+    let (least, most) = (executed.iter().min().unwrap(), executed.iter().max().unwrap());
+    assert!(*least * 10 > *most * 7, "{executed:?}");
 }
 
 /// Orders of a limited segment that run at once: never more than the limit, and all are executed, those included that

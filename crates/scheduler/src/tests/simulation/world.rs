@@ -16,6 +16,7 @@ use crate::foreman::Foreman;
 use crate::handle::{Account, Query, QuerySpec};
 use crate::policy::{POLICIES, policy};
 use crate::query::{Measured, QueryRun};
+use crate::roster::Choice;
 use crate::{QueryControl, Stopped};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -506,7 +507,7 @@ impl World {
                         query.fed = self.now;
                     }
                 }
-                let Some(run) = self.foreman.choose(None, refused) else { break None };
+                let Some(Choice::Serve(run)) = self.foreman.choose(None, refused) else { break None };
                 let Some(at) =
                     self.queries.iter().position(|q| q.run.as_ref().is_some_and(|r| r.id == run.id))
                 else {
