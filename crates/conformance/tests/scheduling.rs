@@ -454,3 +454,57 @@ fn an_idle_transaction_is_rolled_back() {
     session.execute("BEGIN; INSERT INTO t VALUES (3); COMMIT").expect("commits");
     assert_eq!(number(&session, "SELECT count(*) FROM t"), Some(1));
 }
+
+/// A statement's own comes before its session's, that before its role's, and that before the default.
+#[test]
+fn roles_give_their_sessions_settings() {
+    let _alone = ALONE.lock();
+    let database = database(1 << 30);
+    let (first, second, own, admin) =
+        (session(&database), session(&database), session(&database), session(&database));
+    let shown = |session: &Session, name: &str| {
+        let result = session.query(&format!("SHOW {name}")).expect("shows");
+        result.batches()[0].columns[0].value(0).as_text().map(str::to_owned).expect("is text")
+    };
+    first.query("SET ROLE nightly").expect("sets");
+    second.query("SET SESSION AUTHORIZATION 'nightly'").expect("sets");
+    own.query("SET role = nightly").expect("sets");
+    own.query("SET priority = 9").expect("sets");
+    for session in [&first, &second, &own] {
+        assert_eq!(number(session, "SELECT CAST(current_user = 'nightly' AS INTEGER)"), Some(1));
+    }
+    assert_eq!(number(&admin, "SELECT CAST(current_user = 'quickstep' AS INTEGER)"), Some(1));
+    admin.query("ALTER ROLE nightly SET priority = 0").expect("alters");
+    admin.query("ALTER USER nightly SET query_workers TO 1").expect("alters");
+    let seen = "SELECT priority FROM quickstep_queries WHERE role = 'nightly'";
+    // Sessions that are open have it from their next statement on.
+    assert_eq!(number(&first, seen), Some(0));
+    assert_eq!(number(&second, seen), Some(0));
+    assert_eq!(number(&own, seen), Some(9));
+    assert_eq!((shown(&own, "query_workers"), shown(&admin, "query_workers")), ("1".into(), "all".into()));
+    // RESET gives the role's back, and what the role no longer says is the default.
+    own.query("RESET priority").expect("resets");
+    assert_eq!(shown(&own, "priority"), "0");
+    admin.query("ALTER ROLE nightly SET priority = 4").expect("alters");
+    assert_eq!((shown(&first, "priority"), shown(&own, "priority")), ("4".into(), "4".into()));
+    let listed = "SELECT count(*) FROM quickstep_roles WHERE role = 'nightly' AND (name, setting) IN
+                  (('priority', '4'), ('query_workers', '1'))";
+    assert_eq!(number(&admin, listed), Some(2));
+    admin.query("ALTER ROLE nightly RESET priority").expect("resets");
+    assert_eq!((shown(&first, "priority"), shown(&first, "query_workers")), ("1".into(), "1".into()));
+    first.query("RESET role").expect("resets");
+    assert_eq!((shown(&first, "role"), shown(&first, "query_workers")), ("quickstep".into(), "all".into()));
+    admin.query("ALTER ROLE nightly RESET ALL").expect("resets");
+    assert_eq!(shown(&second, "query_workers"), "all");
+    assert_eq!(number(&admin, "SELECT count(*) FROM quickstep_roles"), Some(0));
+    for (statement, message, hint) in [
+        ("ALTER ROLE r SET priorty = 1", "unrecognized configuration parameter \"priorty\"", "\"priority\""),
+        ("ALTER ROLE r SET priority = 1001", "invalid value for setting \"priority\": \"1001\"", "0 to 1000"),
+        ("ALTER ROLE r SET memory_limit = '1GB'", "a setting of the whole database", "SET memory_limit"),
+        ("ALTER ROLE r SET role = 'x'", "cannot have the setting \"role\"", "a session's own"),
+    ] {
+        let error = admin.query(statement).expect_err("is refused");
+        assert!(error.message().contains(message), "{statement}: {error}");
+        assert!(error.hint().is_some_and(|found| found.contains(hint)), "{statement}: {error:?}");
+    }
+}

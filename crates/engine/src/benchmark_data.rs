@@ -34,6 +34,9 @@ impl Session {
         if let Some(done) = self.call_query_control(&procedure, arguments) {
             return done;
         }
+        if let Some(done) = self.call_alter_role(&procedure, arguments) {
+            return done;
+        }
         let Some(suite) = Suite::named(&procedure) else {
             return Err(Error::new(
                 SqlState::UndefinedFunction,

@@ -39,6 +39,7 @@ pub struct Database {
 pub(crate) struct Shared {
     pub definitions: crate::definitions::Definitions,
     pub workload: crate::workload::Workload,
+    pub roles: crate::roles::Roles,
     /// Traces and counts of statements that have ended.
     pub seen: Arc<crate::traces::Seen>,
     pub catalog: Catalog,
@@ -94,6 +95,7 @@ impl Database {
         let shared = Shared {
             definitions: Default::default(),
             workload: Default::default(),
+            roles: Default::default(),
             seen: Default::default(),
             catalog,
             pool,

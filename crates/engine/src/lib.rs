@@ -69,6 +69,7 @@ mod referential;
 mod relations;
 mod reorganize;
 mod result;
+mod roles;
 mod run;
 mod search_path;
 mod secrets;

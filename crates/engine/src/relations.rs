@@ -272,6 +272,9 @@ impl sql::Relations for SessionRelations {
     fn current_schema(&self) -> String {
         search_path::current(&self.path()).to_owned()
     }
+    fn current_user(&self) -> String {
+        self.settings.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE).to_owned()
+    }
     fn search_in(&self, schemas: Vec<String>) -> Vec<String> {
         std::mem::replace(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner), schemas)
     }

@@ -20,6 +20,7 @@ use crate::progress::ProgressWatch;
 use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
+use crate::roles::{self, RoleView};
 use crate::secrets;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
@@ -57,6 +58,7 @@ pub struct Session {
     pub(crate) number: u64,
     /// What its statements' time is charged to.
     pub(crate) account: Arc<scheduler::Account>,
+    role: Mutex<RoleView>,
 }
 
 impl Session {
@@ -80,6 +82,7 @@ impl Session {
             scanned: Mutex::default(),
             number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             account: scheduler::Account::new(),
+            role: Mutex::default(),
         }
     }
 
@@ -164,6 +167,10 @@ impl Session {
 
     pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn role_view(&self) -> MutexGuard<'_, RoleView> {
+        self.role.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs every statement of `text`, up to the first error. Results come in order, one a statement; statements
@@ -256,6 +263,7 @@ impl Session {
 
     /// Runs a statement's work under the session's signal and deadline.
     pub(crate) fn guarded<T: Send>(&self, text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        self.follow_role();
         self.cancel.reset();
         self.cancel.set_timeout(self.settings().statement_timeout);
         let tick = self.tick_or_cancel();
@@ -488,7 +496,8 @@ impl Session {
             }
             "search_path" => self.set_search_path(value)?,
             _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
-            _ => self.settings().set(name, value)?,
+            "role" => self.set_role(value),
+            _ => self.set_own(name, value)?,
         }
         Ok(ResultSet::done("SET"))
     }
@@ -556,7 +565,9 @@ fn changing(statement: &Statement) -> Option<&'static str> {
             return None;
         }
         Statement::Call { procedure, .. }
-            if !query_control::is_control(procedure) && !secrets::is_about_secrets(procedure) =>
+            if !query_control::is_control(procedure)
+                && !roles::is_role_procedure(procedure)
+                && !secrets::is_about_secrets(procedure) =>
         {
             "CALL"
         }

@@ -2,6 +2,7 @@
 //!
 //! One table lists every setting with its meaning, so that SHOW ALL, error hints and the documentation agree.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use operators::transfer::setting::{Consumer, TransferSetting};
@@ -70,6 +71,8 @@ pub struct Settings {
     pub trace: TraceLevel,
     /// Statements that take as long are logged and kept as slow; `None`: none is slow.
     pub slow_query_threshold: Option<Duration>,
+    /// Whom the session goes by, if it said so.
+    pub role: Option<Arc<str>>,
     /// 0 to `scheduler::PRIORITY_MAX`.
     pub priority: u32,
     /// Workers of one query at a time; `None`: all.
@@ -110,6 +113,7 @@ impl Default for Settings {
             search_path: vec![],
             trace: TraceLevel::On,
             slow_query_threshold: None,
+            role: None,
             priority: scheduler::PRIORITY_DEFAULT,
             query_workers: None,
             query_bytes: None,
@@ -154,7 +158,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 30] = [
+pub const SESSION_SETTINGS: [(&str, &str); 31] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -207,6 +211,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 30] = [
         "slow_query_threshold",
         "milliseconds from which on a statement is logged and kept in quickstep_slow_queries; 0 for never",
     ),
+    ("role", "whom the session goes by: current_user, and the settings that ALTER ROLE gave"),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
     (
@@ -353,6 +358,7 @@ impl Settings {
             "slow_query_threshold" => {
                 self.slow_query_threshold.map_or("0".into(), |d| format!("{}ms", d.as_secs_f64() * 1e3))
             }
+            "role" => self.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE).to_owned(),
             "priority" => self.priority.to_string(),
             "query_workers" => self.query_workers.map_or("all".into(), |workers| workers.to_string()),
             "query_memory" => self.query_bytes.map_or("none".into(), |bytes| bytes.to_string()),

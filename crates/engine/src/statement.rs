@@ -89,6 +89,7 @@ impl Session {
             text: Arc::from(shortened(
                 sql::secret_syntax::masked(text).trim().trim_end_matches(';').trim_end(),
             )),
+            role: settings.role.clone(),
             priority: settings.priority,
             workers_max: settings.query_workers.unwrap_or(workorder::WORKERS_MAX),
             memory_max: settings.query_bytes.unwrap_or(u64::MAX),

@@ -73,6 +73,8 @@ pub struct QuerySpec {
     pub account: Option<Arc<Account>>,
     /// The session's number, for the views.
     pub session: u64,
+    /// Whom the session goes by, for the views; `None` where nobody said so.
+    pub role: Option<Arc<str>>,
     /// The statement, for the views.
     pub text: Arc<str>,
     /// 0 to [`PRIORITY_MAX`].
@@ -90,6 +92,7 @@ impl Default for QuerySpec {
         QuerySpec {
             account: None,
             session: 0,
+            role: None,
             text: Arc::from(""),
             priority: PRIORITY_DEFAULT,
             workers_max: WORKERS_MAX,
@@ -132,6 +135,7 @@ pub struct Query {
     id: QueryId,
     account: Arc<Account>,
     session: u64,
+    role: Option<Arc<str>>,
     text: Arc<str>,
     begun: u64,
     cancel: Mutex<CancelToken>,
@@ -175,6 +179,7 @@ impl Query {
             id,
             account: spec.account.unwrap_or_default(),
             session: spec.session,
+            role: spec.role,
             text: spec.text,
             begun,
             cancel: Mutex::new(spec.cancel),
@@ -211,6 +216,11 @@ impl Query {
     /// The session's number.
     pub fn session(&self) -> u64 {
         self.session
+    }
+
+    /// Whom the session goes by, if it said so.
+    pub fn role(&self) -> Option<&Arc<str>> {
+        self.role.as_ref()
     }
 
     /// The statement.

@@ -20,6 +20,8 @@ pub struct QueryStatus {
     pub id: QueryId,
     /// The session's number.
     pub session: u64,
+    /// Whom the session goes by, if it said so.
+    pub role: Option<Arc<str>>,
     /// The statement.
     pub text: Arc<str>,
     /// What it is about.
@@ -119,6 +121,7 @@ impl Scheduler {
             QueryStatus {
                 id: query.id(),
                 session: query.session(),
+                role: query.role().cloned(),
                 text: Arc::clone(query.text()),
                 state: query.state(),
                 priority: query.priority(),

@@ -110,6 +110,10 @@ pub trait Relations: Sync {
     fn current_schema(&self) -> String {
         "main".to_owned()
     }
+    /// Whom the session goes by.
+    fn current_user(&self) -> String {
+        "quickstep".to_owned()
+    }
     /// From now on names without a schema are looked for here and then in the default schema. Returns where they were
     /// looked for before, to be handed back: texts of views and defaults do not mean what the session's names mean.
     fn search_in(&self, _schemas: Vec<String>) -> Vec<String> {

@@ -12,6 +12,8 @@
 //! | `REFRESH WIDE TABLE w` | `refresh_wide_table('', 'w')` |
 //! | `PAUSE QUERY 7`, `RESUME QUERY 7`, `CANCEL QUERY 7` | `pause_query(7)` and so on |
 //! | `ALTER QUERY 7 SET priority = 5` | `alter_query(7, 'priority', 5)` |
+//! | `ALTER ROLE r SET priority = 5` | `alter_role('r', 'priority', '5')` |
+//! | `ALTER ROLE r RESET priority`, `ALTER ROLE r RESET ALL` | `reset_role('r', 'priority')`, `reset_role('r')` |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -84,7 +86,45 @@ fn recognized(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpa
         let directory = solid[2].clone();
         return Some(("export_database", std::iter::once(directory).chain(format).collect()));
     }
-    about_query(solid)
+    about_query(solid).or_else(|| about_role(solid))
+}
+
+/// Of ALTER ROLE and its other name, ALTER USER.
+fn about_role(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpan>)> {
+    let [alter, role, name, verb, setting, rest @ ..] = solid else { return None };
+    let is_role = is_word(role, "role") || is_word(role, "user");
+    if !is_word(alter, "alter") || !is_role || !matches!(setting.token, Token::Word(_)) {
+        return None;
+    }
+    let name = match &name.token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            let folded = Token::SingleQuotedString(word.value.to_lowercase());
+            TokenWithSpan { token: folded, span: name.span }
+        }
+        _ => quoted(name),
+    };
+    let resets = match rest {
+        [] => is_word(verb, "reset"),
+        [equals, value] if is_word(verb, "set") && (equals.token == Token::Eq || is_word(equals, "to")) => {
+            if !is_word(value, "default") {
+                return Some(("alter_role", vec![name, quoted(setting), quoted(value)]));
+            }
+            true
+        }
+        _ => false,
+    };
+    let all = rest.is_empty() && is_word(setting, "all");
+    resets.then(|| ("reset_role", std::iter::once(name).chain((!all).then(|| quoted(setting))).collect()))
+}
+
+/// A word or number as text.
+fn quoted(token: &TokenWithSpan) -> TokenWithSpan {
+    let text = match &token.token {
+        Token::Word(word) => word.value.clone(),
+        Token::Number(number, _) => number.clone(),
+        _ => return token.clone(),
+    };
+    TokenWithSpan { token: Token::SingleQuotedString(text), span: token.span }
 }
 
 /// Of PAUSE, RESUME, CANCEL and ALTER QUERY.
@@ -93,15 +133,6 @@ fn about_query(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSp
     if !is_word(query, "query") || !matches!(id.token, Token::Number(..)) {
         return None;
     }
-    let quoted = |token: &TokenWithSpan| match &token.token {
-        Token::Word(word) => {
-            TokenWithSpan { token: Token::SingleQuotedString(word.value.clone()), span: token.span }
-        }
-        Token::Number(number, _) => {
-            TokenWithSpan { token: Token::SingleQuotedString(number.clone()), span: token.span }
-        }
-        _ => token.clone(),
-    };
     match rest {
         [] => {
             let verbs = [("pause", "pause_query"), ("resume", "resume_query"), ("cancel", "cancel_query")];
@@ -143,7 +174,23 @@ mod tests {
         ] {
             assert_eq!(taken(text), call);
         }
+        for (text, call) in [
+            ("ALTER ROLE Nightly SET priority = 0", "CALL alter_role ( 'nightly' , 'priority' , '0' )"),
+            (
+                "alter user \"A b\" set query_memory to '1GB';",
+                "CALL alter_role ( 'A b' , 'query_memory' , '1GB' )",
+            ),
+            ("ALTER ROLE r SET priority TO DEFAULT", "CALL reset_role ( 'r' , 'priority' )"),
+            ("ALTER ROLE r RESET priority", "CALL reset_role ( 'r' , 'priority' )"),
+            ("ALTER USER r RESET ALL", "CALL reset_role ( 'r' )"),
+        ] {
+            assert_eq!(taken(text), call);
+        }
         for text in [
+            "ALTER ROLE r",
+            "ALTER ROLE r SET priority",
+            "ALTER ROLE r priority = 5",
+            "ALTER TABLE r SET x = 5",
             "PAUSE QUERY",
             "PAUSE QUERY x",
             "PAUSE QUERY 7 8",

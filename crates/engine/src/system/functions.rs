@@ -8,7 +8,7 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 22] = [
+const MEANINGS: [(&str, &str); 23] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
@@ -27,6 +27,7 @@ const MEANINGS: [(&str, &str); 22] = [
         "The operators of the queries that have ended, with estimates and what they did.",
     ),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
+    ("quickstep_roles", "The settings that ALTER ROLE gave to roles."),
     ("quickstep_schemas", "The schemas."),
     ("quickstep_secrets", "The secrets by which object stores are reached, without their values."),
     ("quickstep_settings", "The settings, with their values and meanings."),

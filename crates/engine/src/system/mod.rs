@@ -24,7 +24,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 22] = [
+pub(crate) const FUNCTIONS: [&str; 23] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -37,6 +37,7 @@ pub(crate) const FUNCTIONS: [&str; 22] = [
     "quickstep_query_history",
     "quickstep_query_plans",
     "quickstep_rejects",
+    "quickstep_roles",
     "quickstep_schemas",
     "quickstep_secrets",
     "quickstep_settings",
@@ -83,6 +84,9 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
         "quickstep_workers" => (queries::workers_fields(), running(relations, queries::workers)),
         "quickstep_memory" => (queries::memory_fields(), running(relations, queries::memory)),
+        "quickstep_roles" => {
+            (crate::roles::fields(), running(relations, |database| database.shared.roles.rows()))
+        }
         "quickstep_query_history" => (history::history_fields(), running(relations, history::history)),
         "quickstep_slow_queries" => (history::history_fields(), running(relations, history::slow)),
         "quickstep_query_plans" => (history::plans_fields(), running(relations, history::plans)),

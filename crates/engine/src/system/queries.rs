@@ -23,6 +23,7 @@ pub(super) fn queries_fields() -> Vec<Field> {
     vec![
         number("id"),
         number("session"),
+        text("role"),
         text("state"),
         number("priority"),
         real("share"),
@@ -50,6 +51,7 @@ pub(super) fn queries(database: &Database) -> Vec<Vec<Value>> {
         vec![
             count(q.id.0),
             count(q.session),
+            Value::text(q.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE)),
             Value::text(q.state.name()),
             count(q.priority.into()),
             Value::F64(q.share),

@@ -201,7 +201,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         Ok(Ok(match (name, arguments.len()) {
             ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
-            ("current_user" | "user", 0) => constant("quickstep"),
+            ("current_user" | "user", 0) => constant(&self.binder.relations.current_user()),
             ("current_database" | "current_catalog", 0) => constant("memory"),
             ("current_schema", 0) => constant(&self.binder.relations.current_schema()),
             ("pg_typeof" | "typeof", 1) => {

@@ -2,7 +2,8 @@
 
 use plan::statement::Statement;
 use sqlparser::ast::{
-    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement, Set,
+    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement,
+    Set, SetSessionAuthorizationParamKind,
 };
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -10,8 +11,23 @@ use super::{Context, word};
 use crate::bind::folded;
 use crate::{place, search_path_syntax};
 
+/// What SET ROLE and SET SESSION AUTHORIZATION make the session's role: `Some(None)`, the default.
+fn role_of(set: &Set) -> Option<Option<String>> {
+    match set {
+        Set::SetRole { role_name, .. } => Some(role_name.as_ref().map(folded)),
+        Set::SetSessionAuthorization(authorization) => match &authorization.kind {
+            SetSessionAuthorizationParamKind::Default => Some(None),
+            SetSessionAuthorizationParamKind::User(role) => Some(Some(folded(role))),
+        },
+        _ => None,
+    }
+}
+
 impl Context<'_> {
     pub(super) fn set(&self, set: &Set) -> Result<Statement> {
+        if let Some(role) = role_of(set) {
+            return Ok(Statement::Set { name: "role".into(), value: role });
+        }
         let Set::SingleAssignment { variable, values, .. } = set else {
             return Err(Error::unsupported(format!("{set} is not supported")).at(place::START));
         };

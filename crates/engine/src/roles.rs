@@ -1,0 +1,188 @@
+//! Roles: names that sessions go by, and the settings that each of them begins with.
+//!
+//! A role is a name and nothing else: it needs no declaration, owns nothing and forbids nothing, for whoever can open the
+//! database can read all of it. `ALTER ROLE dashboards SET priority = 500` says what holds for the sessions of that role
+//! from their next statement on, those that are open included, but for settings that a session has set itself: a query's
+//! own (ALTER QUERY) comes before the session's, the session's before the role's, the role's before the default. Roles
+//! live as long as the process, as all settings do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use types::{Error, Field, Result, SqlState, Type, Value};
+
+use crate::Session;
+use crate::result::ResultSet;
+use crate::settings::{self, Settings};
+
+/// Whom a session goes by that names no role.
+pub(crate) const DEFAULT_ROLE: &str = "quickstep";
+
+type RoleSettings = BTreeMap<String, String>;
+
+/// The settings of all roles of a database.
+#[derive(Default)]
+pub(crate) struct Roles {
+    settings: RwLock<BTreeMap<String, RoleSettings>>,
+    /// Grows with each change.
+    version: AtomicU64,
+}
+
+impl Roles {
+    fn of(&self, role: &str) -> RoleSettings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).get(role).cloned().unwrap_or_default()
+    }
+
+    fn change(&self, role: &str, work: impl FnOnce(&mut RoleSettings)) {
+        let mut roles = self.settings.write().unwrap_or_else(PoisonError::into_inner);
+        work(roles.entry(role.to_owned()).or_default());
+        roles.retain(|_, settings| !settings.is_empty());
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Rows of `quickstep_roles`.
+    pub fn rows(&self) -> Vec<Vec<Value>> {
+        let roles = self.settings.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = roles.iter().flat_map(|(role, settings)| {
+            settings
+                .iter()
+                .map(move |(name, value)| [role, name, value].map(|text| Value::text(text)).to_vec())
+        });
+        rows.collect()
+    }
+}
+
+pub(crate) fn fields() -> Vec<Field> {
+    ["role", "name", "setting"].map(|name| Field::new(name, Type::Text, false)).to_vec()
+}
+
+/// What a session has of its role.
+#[derive(Default)]
+pub(crate) struct RoleView {
+    /// Of the roles' changes, the last that the settings follow; `None` before the first look.
+    seen: Option<u64>,
+    /// Settings that the session has set itself.
+    own: BTreeSet<String>,
+    /// Settings that are as the role has them.
+    followed: BTreeSet<String>,
+}
+
+impl Session {
+    /// Takes over what the session's role says since the last statement.
+    pub(crate) fn follow_role(&self) {
+        let version = self.database.shared.roles.version.load(Ordering::Acquire);
+        let mut view = self.role_view();
+        if view.seen == Some(version) {
+            return;
+        }
+        let mut settings = self.settings();
+        let wanted = self.database.shared.roles.of(settings.role.as_deref().unwrap_or(DEFAULT_ROLE));
+        let view = &mut *view;
+        for name in std::mem::take(&mut view.followed) {
+            if !view.own.contains(&name) && !wanted.contains_key(&name) {
+                // A default is a value that its setting takes.
+                _ = settings.set(&name, None);
+            }
+        }
+        for (name, value) in wanted {
+            // Checked when the role was given it.
+            if !view.own.contains(&name) && settings.set(&name, Some(&value)).is_ok() {
+                view.followed.insert(name);
+            }
+        }
+        view.seen = Some(version);
+    }
+
+    /// A setting of the session's own, or, without a value, what its role or the default has.
+    pub(crate) fn set_own(&self, name: &str, value: Option<&str>) -> Result<()> {
+        self.settings().set(name, value)?;
+        let mut view = self.role_view();
+        match value {
+            Some(_) => _ = view.own.insert(name.to_owned()),
+            None => {
+                view.own.remove(name);
+                view.seen = None;
+            }
+        }
+        drop(view);
+        self.follow_role();
+        Ok(())
+    }
+
+    /// SET ROLE: from now on the session goes by this name.
+    pub(crate) fn set_role(&self, role: Option<&str>) {
+        let role = role.filter(|role| *role != DEFAULT_ROLE && *role != "none").map(Arc::from);
+        self.settings().role = role;
+        self.role_view().seen = None;
+        self.follow_role();
+    }
+
+    /// ALTER ROLE; `None`: it is another procedure.
+    pub(crate) fn call_alter_role(
+        &self,
+        procedure: &str,
+        arguments: &[(Option<String>, Value, Type)],
+    ) -> Option<Result<ResultSet>> {
+        if !is_role_procedure(procedure) {
+            return None;
+        }
+        let texts: Option<Vec<&str>> = arguments.iter().map(|(_, value, _)| value.as_text()).collect();
+        Some(self.alter_role(procedure, &texts.unwrap_or_default()))
+    }
+
+    fn alter_role(&self, procedure: &str, arguments: &[&str]) -> Result<ResultSet> {
+        let roles = &self.database.shared.roles;
+        match (procedure, arguments) {
+            ("alter_role", [role, name, value]) => {
+                let name = name.to_ascii_lowercase();
+                checked(&name, value)?;
+                roles.change(role, |settings| _ = settings.insert(name, (*value).to_owned()));
+            }
+            ("reset_role", [role]) => roles.change(role, RoleSettings::clear),
+            ("reset_role", [role, name]) => {
+                let name = name.to_ascii_lowercase();
+                settable(&name)?;
+                roles.change(role, |settings| _ = settings.remove(&name));
+            }
+            _ => {
+                return Err(Error::new(
+                    SqlState::InvalidParameterValue,
+                    "a role and its setting are expected",
+                )
+                .with_hint("write ALTER ROLE name SET setting = value, or ALTER ROLE name RESET setting"));
+            }
+        }
+        self.follow_role();
+        Ok(ResultSet::done("ALTER ROLE"))
+    }
+}
+
+/// Whether a procedure is what ALTER ROLE is parsed as; it changes no data.
+pub(crate) fn is_role_procedure(procedure: &str) -> bool {
+    ["alter_role", "reset_role"].contains(&procedure)
+}
+
+/// Whether roles have a setting of this name: all but those of the database and where names are looked for.
+fn settable(name: &str) -> Result<()> {
+    if settings::shared().any(|(shared, _)| shared == name) {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("\"{name}\" is a setting of the whole database, which a role cannot have"),
+        )
+        .with_hint(format!("write SET {name} = ...")));
+    }
+    if name == "search_path" || name == "role" {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("a role cannot have the setting \"{name}\""),
+        )
+        .with_hint("it is a session's own"));
+    }
+    Settings::default().get(name).map(drop).ok_or_else(|| settings::unknown(name))
+}
+
+fn checked(name: &str, value: &str) -> Result<()> {
+    settable(name)?;
+    Settings::default().set(name, Some(value))
+}
