@@ -39,6 +39,7 @@ use crate::door::Door;
 use crate::handle::{Query, QuerySpec, lock};
 use crate::load::Limits;
 use crate::messages::{Control, Mailbox};
+use crate::open::OpenQueries;
 use crate::places::Places;
 use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
 use crate::query::{Counters, QueryRun};
@@ -72,6 +73,7 @@ pub(crate) struct Foreman {
     pub(crate) roster: Mutex<Roster>,
     /// Queries of the roster that are not held, to be looked at without the lock.
     pub(crate) active: AtomicUsize,
+    pub(crate) open: Arc<OpenQueries>,
     /// Who is let in.
     pub(crate) door: Door,
     /// What sessions tell.
@@ -138,7 +140,7 @@ impl Scheduler {
     pub fn set_policy(&self, policy: Box<dyn Policy>) {
         match POLICIES.iter().position(|name| *name == policy.name()) {
             Some(at) => self.foreman.tell(Control::Policy(at as u64)),
-            None => self.foreman.lock_roster().enforcer.set_policy(policy),
+            None => self.foreman.apply_policy(policy),
         }
     }
 
@@ -256,6 +258,7 @@ impl Foreman {
             clock,
             roster: Mutex::new(Roster::new(Box::new(HighestPriorityFirst))),
             active: AtomicUsize::new(0),
+            open: Arc::default(),
             door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
             mailbox: Mailbox::new(),
             slots: WorkerSlots::new(),
@@ -279,6 +282,11 @@ impl Foreman {
     /// See [`ThreadBytes`].
     pub(crate) fn thread_bytes(&self) -> i64 {
         (self.thread_bytes)()
+    }
+
+    pub(crate) fn apply_policy(&self, policy: Box<dyn Policy>) {
+        self.open.follow(&*policy);
+        self.lock_roster().enforcer.set_policy(policy);
     }
 
     pub(crate) fn new_query(self: &Arc<Self>, spec: QuerySpec) -> Arc<Query> {

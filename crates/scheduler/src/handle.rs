@@ -25,6 +25,7 @@ use workorder::{QueryId, WORKERS_MAX};
 use crate::foreman::Foreman;
 use crate::learning::ORDER_NANOSECONDS_UNKNOWN;
 use crate::messages::Control;
+use crate::open::OpenQueries;
 use crate::policy::{PRIORITY_DEFAULT, PRIORITY_MAX};
 use crate::query::{Counters, MANY};
 
@@ -165,6 +166,14 @@ pub struct Query {
     /// Of the run that is with the scheduler.
     run: Mutex<Option<Arc<Counters>>>,
     foreman: Weak<Foreman>,
+    /// The foreman's.
+    open: Arc<OpenQueries>,
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        self.open.remove(&self.priority);
+    }
 }
 
 impl fmt::Debug for Query {
@@ -175,6 +184,8 @@ impl fmt::Debug for Query {
 
 impl Query {
     pub(crate) fn new(id: QueryId, spec: QuerySpec, foreman: &Arc<Foreman>, begun: u64) -> Self {
+        let priority = spec.priority.min(PRIORITY_MAX);
+        foreman.open.add(priority);
         Query {
             id,
             account: spec.account.unwrap_or_default(),
@@ -183,7 +194,7 @@ impl Query {
             text: spec.text,
             begun,
             cancel: Mutex::new(spec.cancel),
-            priority: AtomicU32::new(spec.priority.min(PRIORITY_MAX)),
+            priority: AtomicU32::new(priority),
             held: Arc::default(),
             workers_max: AtomicUsize::new(spec.workers_max.max(1)),
             memory_max: AtomicU64::new(spec.memory_max),
@@ -200,6 +211,7 @@ impl Query {
             queued: AtomicBool::new(false),
             run: Mutex::new(None),
             foreman: Arc::downgrade(foreman),
+            open: Arc::clone(&foreman.open),
         }
     }
 
@@ -264,7 +276,7 @@ impl Query {
                 self.tell_pause(paused);
             }
             Control::Priority(_, priority) => {
-                self.priority.store(priority, SeqCst);
+                self.open.change(&self.priority, priority);
                 if let Some(foreman) = self.foreman.upgrade() {
                     foreman.priority_changed(self.id, priority);
                 }

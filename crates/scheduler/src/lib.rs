@@ -8,6 +8,7 @@
 //!  handle.rs    a query from outside: priority, limits, holds, what it is charged
 //!  door.rs      where queries are known, admitted and set aside      load.rs      what decides that
 //!  roster.rs    queries whose orders may be claimed                  enforcer.rs  whose order is next
+//!  open.rs      who else wants a core
 //!  policy.rs    what share a query has a right to                    learning.rs  what coming orders will take
 //!  foreman.rs   the scheduler: worker threads, waking, places
 //!  worker.rs    what a thread does in a place: have a query chosen, claim, execute, tick
@@ -42,6 +43,7 @@ mod learning;
 mod lifecycle;
 mod load;
 mod messages;
+mod open;
 mod places;
 mod policy;
 mod query;

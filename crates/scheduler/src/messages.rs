@@ -172,7 +172,7 @@ impl Foreman {
             Control::Policy(at) => {
                 let named = usize::try_from(at).ok().and_then(|at| POLICIES.get(at));
                 if let Some(policy) = named.and_then(|name| policy(name)) {
-                    self.lock_roster().enforcer.set_policy(policy);
+                    self.apply_policy(policy);
                 }
             }
             Control::Workers(workers) => self.set_workers(workers as usize),

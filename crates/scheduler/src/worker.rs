@@ -181,6 +181,10 @@ impl Worker<'_> {
             }
             // A deadline is also the business of those who are not the caller.
             query.cancel.check_clock();
+            if self.foreman.open.has_rivals(query.query.priority()) {
+                // Their callers may be waiting for a core.
+                std::thread::yield_now();
+            }
             let others = !self.alone && self.foreman.active() > 1;
             if others || self.surplus() || self.own.is_some_and(|own| own.ended()) {
                 break;

@@ -1,5 +1,6 @@
 //! The measures, each with the bar that it is for.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -334,13 +335,17 @@ fn streams(choices: &Choices) -> Outcome<Value> {
             |row| columns.clone().all(|column| found.value(row, column) == expected.value(row, column));
         found.rows() == expected.rows() && (0..expected.rows()).all(same_row)
     };
-    let begun = Instant::now();
-    // One after the other is as long as it is short for all of them.
-    let samples = choices.streams.min(4);
-    for number in 0..samples {
-        stream(&session, number)?;
-    }
-    let serial = begun.elapsed() * choices.streams as u32 / samples as u32;
+    // One after the other is as long as it is for some of them. The machine's speed drifts by a tenth within a minute: half
+    // of these are before and half after those at once.
+    let samples = choices.streams.min(16);
+    let some = |numbers: Range<usize>| -> Outcome<Duration> {
+        let begun = Instant::now();
+        for number in numbers {
+            stream(&session, number)?;
+        }
+        Ok(begun.elapsed())
+    };
+    let before = some(0..samples / 2)?;
     let begun = Instant::now();
     let streams: Vec<(Option<Vec<ResultSet>>, Duration)> = thread::scope(|scope| {
         let runners: Vec<_> = (0..choices.streams)
@@ -355,6 +360,7 @@ fn streams(choices: &Choices) -> Outcome<Value> {
         runners.into_iter().filter_map(|runner| runner.join().ok()).collect()
     });
     let total = begun.elapsed();
+    let serial = (before + some(samples / 2..samples)?) * choices.streams as u32 / samples as u32;
     // After the clock has stopped.
     let (mut failed, mut wrong) = (choices.streams - streams.len(), 0);
     for (number, (found, _)) in streams.iter().enumerate() {

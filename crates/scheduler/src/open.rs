@@ -1,0 +1,109 @@
+//! The queries that have begun and not ended, counted by priority, so that workers know when to let others have the core.
+//!
+//! A statement is not only work orders: it is parsed and planned before them, and after the last one somebody puts the
+//! result together, all on its caller's thread, which has no place. While other queries' workers keep every core busy,
+//! the system lets such a thread wait until a worker's time slice is over, which is up to a clock tick, 4 ms: more than
+//! a short query takes. Workers therefore offer the core after each order (`sched_yield`), while another query is open
+//! that does not come after theirs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use crate::policy::{PRIORITY_MAX, Policy};
+
+/// What workers look at, without a lock: the highest priority and how many queries have it.
+fn packed(priority: u32, queries: u32) -> u64 {
+    u64::from(priority) << 32 | u64::from(queries)
+}
+
+/// Queries that have begun and not ended, be they planned, run or read.
+#[derive(Default)]
+pub(crate) struct OpenQueries {
+    counts: Mutex<BTreeMap<u32, u32>>,
+    /// The last of `counts`.
+    first: AtomicU64,
+    /// Queries in all.
+    queries: AtomicU32,
+    /// All priorities are in one tier.
+    level: AtomicBool,
+}
+
+impl OpenQueries {
+    pub(crate) fn add(&self, priority: u32) {
+        self.count(|counts| *counts.entry(priority).or_default() += 1);
+        self.queries.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn remove(&self, priority: &AtomicU32) {
+        self.count(|counts| take_one(counts, priority.load(Relaxed)));
+        self.queries.fetch_sub(1, Relaxed);
+    }
+
+    /// Gives an open query another priority.
+    pub(crate) fn change(&self, priority: &AtomicU32, to: u32) {
+        self.count(|counts| {
+            take_one(counts, priority.swap(to, Relaxed));
+            *counts.entry(to).or_default() += 1;
+        });
+    }
+
+    pub(crate) fn follow(&self, policy: &dyn Policy) {
+        let level = policy.standing(0).tier == policy.standing(PRIORITY_MAX).tier;
+        self.level.store(level, Relaxed);
+    }
+
+    /// Whether a query of this priority has others beside it or before it.
+    pub(crate) fn has_rivals(&self, priority: u32) -> bool {
+        if self.queries.load(Relaxed) <= 1 {
+            return false;
+        }
+        let first = self.first.load(Relaxed);
+        self.level.load(Relaxed) || first > packed(priority, 1)
+    }
+
+    fn count(&self, work: impl FnOnce(&mut BTreeMap<u32, u32>)) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut counts);
+        let first = counts.last_key_value().map_or(0, |(priority, queries)| packed(*priority, *queries));
+        self.first.store(first, Relaxed);
+    }
+}
+
+fn take_one(counts: &mut BTreeMap<u32, u32>, priority: u32) {
+    if let Some(count) = counts.get_mut(&priority) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&priority);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Fair, HighestPriorityFirst};
+
+    #[test]
+    fn a_query_has_rivals_beside_and_before_it_and_not_after_it() {
+        let open = OpenQueries::default();
+        open.add(1);
+        assert!(!open.has_rivals(1));
+        open.add(1);
+        assert!(open.has_rivals(1));
+        let urgent = AtomicU32::new(5);
+        open.add(5);
+        assert_eq!((open.has_rivals(1), open.has_rivals(5)), (true, false));
+        open.follow(&Fair);
+        assert!(open.has_rivals(5));
+        open.follow(&HighestPriorityFirst);
+        open.change(&urgent, 1);
+        assert!(open.has_rivals(1));
+        open.remove(&urgent);
+        let left = AtomicU32::new(1);
+        open.remove(&left);
+        assert!(!open.has_rivals(1));
+        open.remove(&left);
+        assert!(open.counts.lock().is_ok_and(|counts| counts.is_empty()));
+    }
+}
