@@ -303,6 +303,19 @@ impl crate::slices::Lanes for __m512i {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self) == 0 }
     }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
+        // SAFETY: see `load`; there is room for eight words and numbers.
+        unsafe {
+            let some = _mm512_test_epi64_mask(self, self);
+            _mm512_storeu_si512(words.cast(), _mm512_maskz_compress_epi64(some, self));
+            let all =
+                _mm256_add_epi32(_mm256_set1_epi32(first as i32), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+            _mm256_storeu_si256(numbers.cast(), _mm256_maskz_compress_epi32(some, all));
+            some.count_ones() as usize
+        }
+    }
 }
 
 /// # Safety
@@ -315,7 +328,8 @@ pub(crate) unsafe fn and_slices(
     range: crate::slices::CodeRange,
     first: usize,
     words: &mut [u64],
+    open: Option<&mut crate::slices::Open>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words) }
+    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, open) }
 }

@@ -44,6 +44,26 @@ pub(crate) trait Lanes: Copy {
     /// # Safety
     /// See `load`.
     unsafe fn is_zero(self) -> bool;
+    /// Writes the words that are not zero, and of each its number, that of the first being `first`; tells how many they
+    /// are.
+    ///
+    /// # Safety
+    /// See `load`; `SEGMENT_WORDS` words and numbers can be written.
+    #[inline(always)]
+    unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
+        let mut all = [0; SEGMENT_WORDS];
+        let mut count = 0;
+        // SAFETY: there is room for all words of a segment, and no more are counted.
+        unsafe {
+            self.store(all.as_mut_ptr());
+            for (i, word) in all.into_iter().enumerate() {
+                words.add(count).write(word);
+                numbers.add(count).write(first + i as u32);
+                count += usize::from(word != 0);
+            }
+        }
+        count
+    }
 }
 
 /// Without vector instructions, and what the others are held to.
@@ -108,6 +128,8 @@ const GROUP_SLICES: usize = 12;
 /// Segments that wait, undecided by their first group, until their next one has come from memory: read at once, it would
 /// be a miss that everything waits for.
 const WAITING: usize = 16;
+/// Words of a segment with open rows up to which these are listed. Uniform codes have one such word in eight segments.
+const OPEN_MAX: usize = 3;
 /// Slices between two looks at whether all rows are decided.
 const ASKED_SLICES: usize = 4;
 
@@ -135,10 +157,38 @@ pub struct CodeRange {
     pub negate: bool,
 }
 
+/// Rows that slices leave open: of each word of a selection in which there are some, its number, and their bits.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    numbers: Vec<u32>,
+    words: Vec<u64>,
+}
+
+impl Open {
+    /// Words of a selection that have open rows, ascending, and the bits of these.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.numbers.iter().map(|number| *number as usize).zip(self.words.iter().copied())
+    }
+    /// The word that comes `ahead` after the one at `at`, or the last one.
+    pub fn ahead(&self, at: usize, ahead: usize) -> Option<(usize, u64)> {
+        let at = (at + ahead).min(self.numbers.len().checked_sub(1)?);
+        Some((self.numbers[at] as usize, self.words[at]))
+    }
+}
+
 /// Keeps the bits of rows whose code is in the range. `words` holds the selection of whole segments, from segment
 /// `first` on. Returns the number of words of slices that were read.
-pub fn and_slices(slices: Slices<'_>, range: CodeRange, first: usize, words: &mut [u64]) -> usize {
-    and_slices_at(level(), slices, range, first, words)
+///
+/// With `open`, the few rows of a segment that the first group of slices leaves undecided are listed there, and their
+/// bits cleared: who has the codes at hand looks at one cache line for each of them, where the slices would be several.
+pub fn and_slices(
+    slices: Slices<'_>,
+    range: CodeRange,
+    first: usize,
+    words: &mut [u64],
+    open: Option<&mut Open>,
+) -> usize {
+    and_slices_at(level(), slices, range, first, words, open)
 }
 
 /// As `and_slices`, at a level that is lowered to what the processor has.
@@ -148,6 +198,7 @@ pub fn and_slices_at(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    open: Option<&mut Open>,
 ) -> usize {
     let segments = words.len() / SEGMENT_WORDS;
     assert_eq!(words.len(), segments * SEGMENT_WORDS, "a selection of whole segments");
@@ -157,12 +208,12 @@ pub fn and_slices_at(
     match wanted.min(level()) {
         // SAFETY: `level` is what the processor has; places were checked above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { crate::avx512::and_slices(slices, range, first, words) },
+        Level::Avx512 => unsafe { crate::avx512::and_slices(slices, range, first, words, open) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { crate::avx2::and_slices(slices, range, first, words) },
+        Level::Avx2 => unsafe { crate::avx2::and_slices(slices, range, first, words, open) },
         // SAFETY: plain code; places were checked above.
-        _ => unsafe { scan::<Words>(slices, range, first, words) },
+        _ => unsafe { scan::<Words>(slices, range, first, words, open) },
     }
 }
 
@@ -175,6 +226,7 @@ pub(crate) unsafe fn scan<L: Lanes>(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    open: Option<&mut Open>,
 ) -> usize {
     let CodeRange { low, high, negate } = range;
     let last = u64::MAX >> (64 - slices.bits);
@@ -183,10 +235,10 @@ pub(crate) unsafe fn scan<L: Lanes>(
     // SAFETY: the caller's promises are passed on.
     unsafe {
         match (low > 0, high < last) {
-            _ if low == high => plan.run::<L, false, false>(first, words),
-            (true, false) => plan.run::<L, true, false>(first, words),
-            (false, true) => plan.run::<L, false, true>(first, words),
-            _ => plan.run::<L, true, true>(first, words),
+            _ if low == high => plan.run::<L, false, false>(first, words, open),
+            (true, false) => plan.run::<L, true, false>(first, words, open),
+            (false, true) => plan.run::<L, false, true>(first, words, open),
+            _ => plan.run::<L, true, true>(first, words, open),
         }
     }
 }
@@ -227,15 +279,28 @@ impl Plan<'_> {
         &self,
         first: usize,
         words: &mut [u64],
+        open: Option<&mut Open>,
     ) -> usize {
         let mut read = 0;
+        let segments = words.len() / SEGMENT_WORDS;
+        let mut unlisted = Open::default();
+        let (open, listed_max) = match open {
+            Some(open) if self.slices.bits as usize > GROUP_SLICES => (open, OPEN_MAX),
+            _ => (&mut unlisted, 0),
+        };
+        // A segment's words are written before it is known how many of them count.
+        let room = if listed_max > 0 { segments * OPEN_MAX } else { 0 } + SEGMENT_WORDS;
+        open.words.reserve(room);
+        open.numbers.reserve(room);
+        let mut listed = open.words.len();
         // SAFETY: segments lie in the slices and in `words`, and the processor has the level (the caller's promise).
+        // There is room for what is listed: at most `OPEN_MAX` words of each segment are counted.
         unsafe {
             let zero = L::splat(0);
             let mut waiting =
                 [(0, State { at_low: zero, above_low: zero, at_high: zero, below_high: zero }); WAITING];
             let mut waits = 0;
-            for number in 0..words.len() / SEGMENT_WORDS {
+            for number in 0..segments {
                 let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
                 if selected.is_zero() {
                     continue;
@@ -243,8 +308,18 @@ impl Plan<'_> {
                 let mut state =
                     State { at_low: selected, above_low: zero, at_high: selected, below_high: zero };
                 let at = (first + number) * SEGMENT_WORDS;
-                if self.group::<L, LOW, HIGH>(&mut state, at, 0, &mut read) {
-                    self.keep::<L, LOW, HIGH>(&state, number, words);
+                let whole = self.group::<L, LOW, HIGH>(&mut state, at, 0, &mut read);
+                if whole {
+                    self.keep::<L, LOW, HIGH>(&state, zero, number, words);
+                    continue;
+                }
+                // Which of the segments have an open row cannot be foreseen; that they have few, can.
+                let left = state.open::<LOW, HIGH>();
+                let (to, numbers) = (open.words.as_mut_ptr(), open.numbers.as_mut_ptr());
+                let count = left.list((number * SEGMENT_WORDS) as u32, to.add(listed), numbers.add(listed));
+                if count <= listed_max {
+                    listed += count;
+                    self.keep::<L, LOW, HIGH>(&state, left, number, words);
                     continue;
                 }
                 self.ask_for(at, GROUP_SLICES);
@@ -256,6 +331,8 @@ impl Plan<'_> {
                 }
             }
             self.finish::<L, LOW, HIGH>(&waiting[..waits], first, words, &mut read);
+            open.words.set_len(listed);
+            open.numbers.set_len(listed);
         }
         read
     }
@@ -280,7 +357,7 @@ impl Plan<'_> {
                 while !self.group::<L, LOW, HIGH>(&mut state, (first + number) * SEGMENT_WORDS, slice, read) {
                     slice += GROUP_SLICES;
                 }
-                self.keep::<L, LOW, HIGH>(&state, *number, words);
+                self.keep::<L, LOW, HIGH>(&state, L::splat(0), *number, words);
             }
         }
     }
@@ -295,7 +372,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Writes the rows that have passed to their segment of the selection.
+    /// Writes the rows that have passed to their segment of the selection, but for those left open.
     ///
     /// # Safety
     /// The processor has the level of `L`; the segment lies in `words`.
@@ -303,6 +380,7 @@ impl Plan<'_> {
     unsafe fn keep<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
         state: &State<L>,
+        left: L,
         number: usize,
         words: &mut [u64],
     ) {
@@ -311,12 +389,12 @@ impl Plan<'_> {
             let word = words.as_mut_ptr().add(number * SEGMENT_WORDS);
             let passes = state.passed::<LOW, HIGH>();
             let kept = if self.negate { L::load(word).and_not(passes) } else { passes };
-            kept.store(word);
+            kept.and_not(left).store(word);
         }
     }
 
-    /// Goes down the slices of the group that begins with `slice`, for the segment at `at`. Returns whether all rows are
-    /// decided, be it that there are no more slices. No closures here: a closure is compiled without the vector
+    /// Goes down the slices of the group that begins with `slice`, for the segment at `at`. Returns whether that was all:
+    /// no row is open, or there are no more slices. No closures here: a closure is compiled without the vector
     /// instructions of the function that it stands in.
     ///
     /// # Safety
@@ -336,13 +414,13 @@ impl Plan<'_> {
             let from = words.as_ptr().add(slice * stride + at * together);
             let mut i = 0;
             // Whether all rows are decided is asked once in a few slices: asked at every one, the answer comes at
-            // another one in every segment, and the branch is foreseen in none.
+            // another one in every segment, and the branch is foreseen in none. The first group's end does not ask.
             while i + ASKED_SLICES <= together {
                 for k in i..i + ASKED_SLICES {
                     self.step::<L, LOW, HIGH>(state, L::load(from.add(k * SEGMENT_WORDS)), slice + k);
                 }
                 i += ASKED_SLICES;
-                if state.is_decided::<LOW, HIGH>() {
+                if i + slice != GROUP_SLICES && state.is_decided::<LOW, HIGH>() {
                     *read += i * SEGMENT_WORDS;
                     return true;
                 }
@@ -396,15 +474,20 @@ impl<L: Lanes> State<L> {
     /// # Safety
     /// The processor has the level of `L`.
     #[inline(always)]
+    unsafe fn open<const LOW: bool, const HIGH: bool>(&self) -> L {
+        match (LOW, HIGH) {
+            // SAFETY: the caller's promise.
+            (true, true) => unsafe { self.at_low.or(self.at_high) },
+            (false, true) => self.at_high,
+            _ => self.at_low,
+        }
+    }
+    /// # Safety
+    /// The processor has the level of `L`.
+    #[inline(always)]
     unsafe fn is_decided<const LOW: bool, const HIGH: bool>(&self) -> bool {
         // SAFETY: the caller's promise.
-        unsafe {
-            match (LOW, HIGH) {
-                (true, true) => self.at_low.or(self.at_high).is_zero(),
-                (false, true) => self.at_high.is_zero(),
-                _ => self.at_low.is_zero(),
-            }
-        }
+        unsafe { self.open::<LOW, HIGH>().is_zero() }
     }
     /// # Safety
     /// The processor has the level of `L`.
@@ -435,7 +518,8 @@ mod tests {
             state ^= state << 17;
             state
         };
-        for bits in [1u32, 2, 3, 7, 8, 12, 20, 31, 32, 33, 64] {
+        let mut listed = 0;
+        for bits in [1u32, 2, 3, 7, 8, 12, 13, 20, 31, 32, 33, 64] {
             let mask = u64::MAX >> (64 - bits);
             let rows = SEGMENT_ROWS * 5;
             let codes: Vec<u64> = (0..rows).map(|_| next() & mask).collect();
@@ -467,8 +551,18 @@ mod tests {
                         let mut words = before.clone();
                         let slices = Slices { words: &slices, stride, bits };
                         let range = CodeRange { low, high, negate };
-                        let read = and_slices_at(at, slices, range, 2, &mut words);
+                        let mut open = Open::default();
+                        let list = (next() % 2 == 0).then_some(&mut open);
+                        let read = and_slices_at(at, slices, range, 2, &mut words, list);
                         assert!(read <= bits as usize * 16);
+                        for (number, bits) in open.iter() {
+                            assert!(bits != 0 && words[number] & bits == 0 && bits & !before[number] == 0);
+                            for row in (0..64).filter(|row| bits >> row & 1 == 1) {
+                                let code = codes[2 * SEGMENT_ROWS + number * 64 + row];
+                                words[number] |= u64::from((low..=high).contains(&code) != negate) << row;
+                            }
+                            listed += 1;
+                        }
                         for (i, (word, before)) in words.iter().zip(&before).enumerate() {
                             for row in 0..64 {
                                 let code = codes[2 * SEGMENT_ROWS + i * 64 + row];
@@ -481,6 +575,7 @@ mod tests {
                 }
             }
         }
+        assert!(listed > 100, "rows were left open");
     }
 
     #[test]
@@ -491,7 +586,7 @@ mod tests {
         let mut words = vec![u64::MAX; SEGMENT_WORDS];
         let slices = Slices { words: &slices, stride: rows / 64, bits };
         let range = CodeRange { low: 0, high: 5, negate: false };
-        assert_eq!(and_slices(slices, range, 0, &mut words), ASKED_SLICES * SEGMENT_WORDS);
+        assert_eq!(and_slices(slices, range, 0, &mut words, None), ASKED_SLICES * SEGMENT_WORDS);
         assert!(words.iter().all(|word| *word == 0));
     }
 }

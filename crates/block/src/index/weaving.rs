@@ -19,9 +19,10 @@
 //! NULL rows hold 0; who selects takes them out.
 
 use arrow_buffer::{Buffer, ScalarBuffer};
-use simd::{Bitmap, Kernel, SEGMENT_ROWS, SEGMENT_WORDS};
+use simd::{Bitmap, Kernel, Open, SEGMENT_ROWS, SEGMENT_WORDS};
 
 use super::Checked;
+use super::keys::RowKeys;
 
 /// Wider codes are not woven: their slices would be as large as the values.
 pub(crate) const BITS_MAX: u32 = 64;
@@ -86,13 +87,23 @@ impl Vertical {
         self.bits
     }
     /// Keeps the bits of rows whose code is in one of `ranges`. `words` is the selection of whole segments, from
-    /// segment `first` on. Returns the number of words of slices that were read.
-    pub(crate) fn select(&self, ranges: &[(u64, u64)], first: usize, words: &mut [u64]) -> usize {
+    /// segment `first` on. With `keys`, the few rows that the first slices leave open are decided by these.
+    pub(crate) fn select(
+        &self,
+        ranges: &[(u64, u64)],
+        first: usize,
+        words: &mut [u64],
+        keys: Option<RowKeys<'_>>,
+    ) {
         let last = u64::MAX >> (64 - self.bits);
-        let mut read = 0;
-        let mut one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
+        let one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
             let slices = simd::Slices { words: &self.slices, stride: self.stride, bits: self.bits };
-            read += simd::and_slices(slices, simd::CodeRange { low, high, negate }, first, words);
+            let range = simd::CodeRange { low, high, negate };
+            let mut open = Open::default();
+            simd::and_slices(slices, range, first, words, keys.is_some().then_some(&mut open));
+            if let Some(keys) = keys {
+                decide(&open, range, first * SEGMENT_ROWS, keys, words);
+            }
         };
         let ranges: Vec<(u64, u64)> =
             ranges.iter().filter(|r| r.0 <= last).map(|r| (r.0, r.1.min(last))).collect();
@@ -112,7 +123,28 @@ impl Vertical {
                 words.iter_mut().zip(&left).for_each(|(word, left)| *word &= !left);
             }
         }
-        read
+    }
+}
+
+/// Words between asking for the keys of open rows and looking at them.
+const AHEAD: usize = 24;
+
+/// Sets the bits of those open rows whose key is in the range. Bit 0 of `words` is row `first`.
+fn decide(open: &Open, range: simd::CodeRange, first: usize, keys: RowKeys<'_>, words: &mut [u64]) {
+    let row_of = |number: usize, bits: u64| first + number * 64 + bits.trailing_zeros() as usize;
+    let ask = |(number, bits)| keys.ask(row_of(number, bits));
+    open.iter().take(AHEAD).for_each(ask);
+    for (at, (number, mut bits)) in open.iter().enumerate() {
+        if let Some(later) = open.ahead(at, AHEAD) {
+            ask(later);
+        }
+        while bits != 0 {
+            let passes = keys
+                .get(row_of(number, bits))
+                .is_some_and(|key| (range.low..=range.high).contains(&key) != range.negate);
+            words[number] |= u64::from(passes) << bits.trailing_zeros();
+            bits &= bits - 1;
+        }
     }
 }
 
@@ -222,6 +254,8 @@ impl Kernel for CompareFields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::keys::KeySpace;
+    use crate::stripe::Values;
     use crate::tests::Random;
 
     #[test]
@@ -231,6 +265,8 @@ mod tests {
             for rows in [0usize, 1, 63, 64, 65, 511, 512, 513, 2000] {
                 let mask = u64::MAX >> (64 - bits);
                 let codes: Vec<u64> = (0..rows).map(|_| random.next() & mask).collect();
+                let narrow: Vec<u32> = codes.iter().map(|code| *code as u32).collect();
+                let values = Values::Codes32(narrow.into());
                 let buffer = |bytes: Vec<u8>| Buffer::from_slice_ref::<u8, _>(bytes.as_slice());
                 let vertical = Vertical::open(&buffer(build_vertical(&codes, bits)), bits, rows).unwrap();
                 let horizontal = (bits <= FIELD_BITS_MAX)
@@ -259,12 +295,15 @@ mod tests {
                             assert_eq!(horizontal.select(&ranges), expected, "{ranges:?} of {bits} bits");
                         }
                         let before = Bitmap::from_fn(rows, |_| random.below(5) > 0);
-                        let mut words = before.words().to_vec();
-                        words.resize(stride(rows), 0);
-                        vertical.select(&ranges, 0, &mut words);
                         let mut wanted = expected;
                         wanted.and(&before);
-                        assert_eq!(Bitmap::from_words(words, rows), wanted, "{ranges:?} of {bits} bits");
+                        for keys in [None, Some(RowKeys::of(&KeySpace::Codes, &values, rows).unwrap())] {
+                            let keys = keys.filter(|_| bits <= 32);
+                            let mut words = before.words().to_vec();
+                            words.resize(stride(rows), 0);
+                            vertical.select(&ranges, 0, &mut words, keys);
+                            assert_eq!(Bitmap::from_words(words, rows), wanted, "{ranges:?} of {bits} bits");
+                        }
                     }
                 }
             }
