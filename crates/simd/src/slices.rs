@@ -300,6 +300,8 @@ impl Plan<'_> {
             let mut waiting =
                 [(0, State { at_low: zero, above_low: zero, at_high: zero, below_high: zero }); WAITING];
             let mut waits = 0;
+            let (to, numbers) = (open.words.as_mut_ptr(), open.numbers.as_mut_ptr());
+            let several = self.slices.bits as usize > GROUP_SLICES;
             for number in 0..segments {
                 let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
                 if selected.is_zero() {
@@ -308,15 +310,20 @@ impl Plan<'_> {
                 let mut state =
                     State { at_low: selected, above_low: zero, at_high: selected, below_high: zero };
                 let at = (first + number) * SEGMENT_WORDS;
-                let whole = self.group::<L, LOW, HIGH>(&mut state, at, 0, &mut read);
-                if whole {
+                if !several {
+                    self.group::<L, LOW, HIGH>(&mut state, at, 0, &mut read);
                     self.keep::<L, LOW, HIGH>(&state, zero, number, words);
                     continue;
                 }
+                let from = self.slices.words.as_ptr().add(at * GROUP_SLICES);
+                for slice in 0..GROUP_SLICES {
+                    self.step::<L, LOW, HIGH>(&mut state, L::load(from.add(slice * SEGMENT_WORDS)), slice);
+                }
+                read += GROUP_SLICES * SEGMENT_WORDS;
                 // Which of the segments have an open row cannot be foreseen; that they have few, can.
                 let left = state.open::<LOW, HIGH>();
-                let (to, numbers) = (open.words.as_mut_ptr(), open.numbers.as_mut_ptr());
-                let count = left.list((number * SEGMENT_WORDS) as u32, to.add(listed), numbers.add(listed));
+                let count =
+                    left.list((number * SEGMENT_WORDS) as u32, to.add(listed), numbers.add(listed));
                 if count <= listed_max {
                     listed += count;
                     self.keep::<L, LOW, HIGH>(&state, left, number, words);
