@@ -305,6 +305,18 @@ impl crate::slices::Lanes for __m512i {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn agrees(self, value: Self, literal: Self) -> Self {
+        // SAFETY: see `load`. The table's bits are those of self, value, literal from the highest to the lowest.
+        unsafe { _mm512_ternarylogic_epi64::<0b1001_0000>(self, value, literal) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn less(self, value: Self, literal: Self) -> Self {
+        // SAFETY: see `agrees`.
+        unsafe { _mm512_ternarylogic_epi64::<0b1011_0010>(self, value, literal) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
         // SAFETY: see `load`; there is room for eight words and numbers.
         unsafe {
@@ -328,8 +340,8 @@ pub(crate) unsafe fn and_slices(
     range: crate::slices::CodeRange,
     first: usize,
     words: &mut [u64],
-    open: Option<&mut crate::slices::Open>,
+    test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, open) }
+    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, test) }
 }

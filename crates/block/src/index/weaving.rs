@@ -19,7 +19,7 @@
 //! NULL rows hold 0; who selects takes them out.
 
 use arrow_buffer::{Buffer, ScalarBuffer};
-use simd::{Bitmap, Kernel, Open, SEGMENT_ROWS, SEGMENT_WORDS};
+use simd::{Bitmap, Kernel, RowTest, SEGMENT_ROWS, SEGMENT_WORDS};
 
 use super::Checked;
 use super::keys::RowKeys;
@@ -99,11 +99,8 @@ impl Vertical {
         let one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
             let slices = simd::Slices { words: &self.slices, stride: self.stride, bits: self.bits };
             let range = simd::CodeRange { low, high, negate };
-            let mut open = Open::default();
-            simd::and_slices(slices, range, first, words, keys.is_some().then_some(&mut open));
-            if let Some(keys) = keys {
-                decide(&open, range, first * SEGMENT_ROWS, keys, words);
-            }
+            let test = keys.map(|keys| KeyTest { keys, range, first: first * SEGMENT_ROWS });
+            simd::and_slices(slices, range, first, words, test.as_ref().map(|test| test as &dyn RowTest));
         };
         let ranges: Vec<(u64, u64)> =
             ranges.iter().filter(|r| r.0 <= last).map(|r| (r.0, r.1.min(last))).collect();
@@ -126,25 +123,21 @@ impl Vertical {
     }
 }
 
-/// Words between asking for the keys of open rows and looking at them.
-const AHEAD: usize = 24;
+/// Tests rows by their keys.
+struct KeyTest<'a> {
+    keys: RowKeys<'a>,
+    range: simd::CodeRange,
+    /// The row of the block that is the selection's first.
+    first: usize,
+}
 
-/// Sets the bits of those open rows whose key is in the range. Bit 0 of `words` is row `first`.
-fn decide(open: &Open, range: simd::CodeRange, first: usize, keys: RowKeys<'_>, words: &mut [u64]) {
-    let row_of = |number: usize, bits: u64| first + number * 64 + bits.trailing_zeros() as usize;
-    let ask = |(number, bits)| keys.ask(row_of(number, bits));
-    open.iter().take(AHEAD).for_each(ask);
-    for (at, (number, mut bits)) in open.iter().enumerate() {
-        if let Some(later) = open.ahead(at, AHEAD) {
-            ask(later);
-        }
-        while bits != 0 {
-            let passes = keys
-                .get(row_of(number, bits))
-                .is_some_and(|key| (range.low..=range.high).contains(&key) != range.negate);
-            words[number] |= u64::from(passes) << bits.trailing_zeros();
-            bits &= bits - 1;
-        }
+impl RowTest for KeyTest<'_> {
+    fn ask(&self, row: usize) {
+        self.keys.ask(self.first + row);
+    }
+    fn passes(&self, row: usize) -> bool {
+        let simd::CodeRange { low, high, negate } = self.range;
+        self.keys.get(self.first + row).is_some_and(|key| (low..=high).contains(&key) != negate)
     }
 }
 
