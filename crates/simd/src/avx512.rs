@@ -333,7 +333,7 @@ impl crate::slices::Lanes for __m512i {
 /// # Safety
 /// The processor has AVX-512; as `slices::scan` otherwise.
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) unsafe fn and_slices(
     slices: crate::slices::Slices<'_>,

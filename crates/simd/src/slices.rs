@@ -154,7 +154,7 @@ const GROUP_SLICES: usize = 12;
 const OPEN_MAX: usize = 3;
 /// Segments between asking for the codes of open rows and looking at them, and those that wait, with more such rows,
 /// until their next slices have come from memory.
-const STRETCH: usize = 32;
+const STRETCH: usize = 64;
 const OPEN_ROOM: usize = STRETCH * OPEN_MAX + SEGMENT_WORDS;
 /// Slices between two looks at whether all rows are decided.
 const ASKED_SLICES: usize = 4;
