@@ -1,6 +1,7 @@
 //! Which instruction set this process uses, and the ways to compile one loop for each.
 //!
-//! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ): older parts take the AVX2 path, so
+//! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ): older parts take the AVX2
+//! path, so
 //! that there is one AVX-512 code path to test. `QUICKSTEP_SIMD=scalar|avx2|avx512` lowers the level, for measurements;
 //! `set_level` (`SET simd`) does so while the process runs. Neither can raise it above what the processor has. Every level
 //! gives the same results, so a change while queries run does no harm.
