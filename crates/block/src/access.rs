@@ -23,7 +23,7 @@ use simd::{Bitmap, SEGMENT_ROWS, SEGMENT_WORDS};
 use types::{ColumnPredicate, Value};
 
 use crate::index::aggregates::{self, Verdict, ZONE_ROWS};
-use crate::index::keys::{KeyRanges, ranges_of};
+use crate::index::keys::{KeyRanges, RowKeys, ranges_of};
 use crate::index::{Body, Index};
 use crate::predicate::{PreparedPredicate, Test};
 use crate::store::TupleStore;
@@ -443,7 +443,11 @@ impl Candidate {
             }
             Answer::Keys { index, ranges } => {
                 match &index.body {
-                    Body::Vertical(slices) => select_vertical(slices, ranges, rows.clone(), selection),
+                    Body::Vertical(slices) => {
+                        let values = &store.bare(column).values;
+                        let keys = RowKeys::of(&index.space, values, store.rows());
+                        select_vertical(slices, ranges, keys, rows.clone(), selection);
+                    }
                     Body::Horizontal(fields) => {
                         selection.and_bits(fields.select(ranges).words(), rows.start);
                     }
@@ -489,6 +493,7 @@ fn keep_runs(runs: &[Range<u32>], rows: Range<usize>, selection: &mut Bitmap) {
 fn select_vertical(
     slices: &crate::index::weaving::Vertical,
     ranges: &[(u64, u64)],
+    keys: Option<RowKeys<'_>>,
     rows: Range<usize>,
     selection: &mut Bitmap,
 ) {
@@ -499,16 +504,16 @@ fn select_vertical(
         // The selection is the filter: what it has lost need not be decided. Its last words may be a part of a segment.
         let words = selection.words_mut();
         let (whole, rest) = words.split_at_mut(words.len() / SEGMENT_WORDS * SEGMENT_WORDS);
-        slices.select(ranges, first, whole);
+        slices.select(ranges, first, whole, keys);
         if !rest.is_empty() {
             let mut segment = [0; SEGMENT_WORDS];
             segment[..rest.len()].copy_from_slice(rest);
-            slices.select(ranges, first + whole.len() / SEGMENT_WORDS, &mut segment);
+            slices.select(ranges, first + whole.len() / SEGMENT_WORDS, &mut segment, keys);
             rest.copy_from_slice(&segment[..rest.len()]);
         }
     } else {
         let mut words = vec![u64::MAX; segments * SEGMENT_WORDS];
-        slices.select(ranges, first, &mut words);
+        slices.select(ranges, first, &mut words, keys);
         selection.and_bits(&words, skipped);
     }
 }

@@ -242,7 +242,8 @@ pub(crate) unsafe fn and_slices(
     range: crate::slices::CodeRange,
     first: usize,
     words: &mut [u64],
+    test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<Pair>(slices, range, first, words) }
+    unsafe { crate::slices::scan::<Pair>(slices, range, first, words, test) }
 }

@@ -303,19 +303,45 @@ impl crate::slices::Lanes for __m512i {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self) == 0 }
     }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn agrees(self, value: Self, literal: Self) -> Self {
+        // SAFETY: see `load`. The table's bits are those of self, value, literal from the highest to the lowest.
+        unsafe { _mm512_ternarylogic_epi64::<0b1001_0000>(self, value, literal) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn less(self, value: Self, literal: Self) -> Self {
+        // SAFETY: see `agrees`.
+        unsafe { _mm512_ternarylogic_epi64::<0b1011_0010>(self, value, literal) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
+        // SAFETY: see `load`; there is room for eight words and numbers.
+        unsafe {
+            let some = _mm512_test_epi64_mask(self, self);
+            _mm512_storeu_si512(words.cast(), _mm512_maskz_compress_epi64(some, self));
+            let all =
+                _mm256_add_epi32(_mm256_set1_epi32(first as i32), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+            _mm256_storeu_si256(numbers.cast(), _mm256_maskz_compress_epi32(some, all));
+            some.count_ones() as usize
+        }
+    }
 }
 
 /// # Safety
 /// The processor has AVX-512; as `slices::scan` otherwise.
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) unsafe fn and_slices(
     slices: crate::slices::Slices<'_>,
     range: crate::slices::CodeRange,
     first: usize,
     words: &mut [u64],
+    test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words) }
+    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, test) }
 }

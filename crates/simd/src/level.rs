@@ -1,6 +1,7 @@
 //! Which instruction set this process uses, and the ways to compile one loop for each.
 //!
-//! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2): older parts take the AVX2 path, so
+//! AVX-512 here means what Ice Lake and Zen 4 have (F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ): older parts take the AVX2
+//! path, so
 //! that there is one AVX-512 code path to test. `QUICKSTEP_SIMD=scalar|avx2|avx512` lowers the level, for measurements;
 //! `set_level` (`SET simd`) does so while the process runs. Neither can raise it above what the processor has. Every level
 //! gives the same results, so a change while queries run does no harm.
@@ -46,7 +47,8 @@ fn detect() -> Level {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512vbmi2");
+            && is_x86_feature_detected!("avx512vbmi2")
+            && is_x86_feature_detected!("avx512vpopcntdq");
         if avx512 {
             return Level::Avx512;
         }
@@ -111,7 +113,7 @@ pub fn run_at<K: Kernel>(wanted: Level, kernel: K) -> K::Output {
             kernel.run()
         }
         #[target_feature(
-            enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+            enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
         )]
         fn with_avx512<K: Kernel>(kernel: K) -> K::Output {
             kernel.run()
@@ -155,7 +157,7 @@ macro_rules! dispatch {
                     plain($($argument),*)
                 }
                 #[target_feature(
-                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+                    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
                 )]
                 fn with_avx512 $(<$($generic: $bound),+>)? ($($argument: $ty),*) $(-> $output)? {
                     plain($($argument),*)

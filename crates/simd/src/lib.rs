@@ -73,6 +73,8 @@ pub use masked::{
 pub use members::{Key, and_members, is_sparse, retain_listed};
 pub use prefetch::{prefetch, take};
 pub use range::{and_float_range, and_range, and_where};
-pub use slices::{CodeRange, SEGMENT_ROWS, SEGMENT_WORDS, Slices, and_slices, and_slices_at, slice_at};
+pub use slices::{
+    CodeRange, RowTest, SEGMENT_ROWS, SEGMENT_WORDS, Slices, and_slices, and_slices_at, slice_at,
+};
 pub use substring::{find_all, find_all_pays};
 pub use widen::{narrow, widen, widen_rows};

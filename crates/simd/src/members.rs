@@ -235,7 +235,7 @@ fn one_word<T: Key>(bits: &[u64], values: &[T], offset: i64, word: u64) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 fn and_members_avx512<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
     let search = Search::new::<T>(bits, offset);
@@ -251,7 +251,7 @@ fn and_members_avx512<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &m
 /// The values of the rows left, moved together, then tested.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 fn and_members_packed<T: Key>(bits: &[u64], values: &[T], offset: i64, words: &mut [u64]) {
     let search = Search::new::<T>(bits, offset);
@@ -296,7 +296,7 @@ impl<'bits> Search<'bits> {
     /// Which of 64 values are set; `None` where neither way is open to them.
     #[inline]
     #[target_feature(
-        enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+        enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
     )]
     fn contained<T: Key>(&self, values: &[T; 64]) -> Option<u64> {
         match &self.small {
@@ -370,7 +370,7 @@ fn gathered<T: Key>(narrow: &Narrow, bits: &[u64], values: &[T]) -> Option<u64> 
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 fn in_window<T: Key>(bits: &[u64], values: &[T; 64], offset: i64) -> Option<u64> {
     use std::arch::x86_64::*;

@@ -16,7 +16,7 @@ const WORDS: usize = 16;
 
 /// And-s into `words` what `test` says of the values of the rows left.
 #[target_feature(
-    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) fn and_packed<T: Key>(values: &[T], words: &mut [u64], test: impl Fn(&[T; 64]) -> u64) {
     let Some(first) = values.first() else { return };

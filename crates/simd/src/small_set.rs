@@ -67,7 +67,7 @@ impl<'bits> SmallSet<'bits> {
     /// Which of 64 values are in the set.
     #[inline]
     #[target_feature(
-        enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+        enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
     )]
     pub(crate) fn contained<T: Key>(&self, values: &[T; 64]) -> u64 {
         // SAFETY: 64 values can be read, and the features are this function's.

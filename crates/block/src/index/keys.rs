@@ -24,6 +24,54 @@ pub(crate) enum KeySpace {
     Text { shared: Vec<u8> },
 }
 
+/// The keys of a column's rows, one by one.
+#[derive(Clone, Copy)]
+pub(crate) struct RowKeys<'a> {
+    space: &'a KeySpace,
+    values: &'a Values,
+    rows: usize,
+}
+
+impl<'a> RowKeys<'a> {
+    /// `None` where values do not lie side by side, as in row stores: there a row's key is not at hand.
+    pub(crate) fn of(space: &'a KeySpace, values: &'a Values, rows: usize) -> Option<Self> {
+        let there = match values {
+            Values::Codes8(c) => c.len(),
+            Values::Codes16(c) => c.len(),
+            Values::Codes32(c) => c.len(),
+            Values::I16(v) => v.len(),
+            Values::I32(v) => v.len(),
+            Values::I64(v) => v.len(),
+            Values::I128(v) => v.len(),
+            Values::F32(v) => v.len(),
+            Values::F64(v) => v.len(),
+            Values::Bits(_) | Values::Strings(_) => 0,
+        };
+        (there >= rows).then_some(RowKeys { space, values, rows })
+    }
+    /// The key of a row, if there is such a row; that of a NULL is any.
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> Option<u64> {
+        (row < self.rows).then(|| self.space.key(self.values, row))
+    }
+    /// Asks for the memory that `get` will read.
+    #[inline]
+    pub(crate) fn ask(&self, row: usize) {
+        match self.values {
+            Values::Codes8(c) => simd::prefetch(c, row),
+            Values::Codes16(c) => simd::prefetch(c, row),
+            Values::Codes32(c) => simd::prefetch(c, row),
+            Values::I16(v) => simd::prefetch(v, row),
+            Values::I32(v) => simd::prefetch(v, row),
+            Values::I64(v) => simd::prefetch(v, row),
+            Values::I128(v) => simd::prefetch(v, row),
+            Values::F32(v) => simd::prefetch(v, row),
+            Values::F64(v) => simd::prefetch(v, row),
+            Values::Bits(_) | Values::Strings(_) => {}
+        }
+    }
+}
+
 /// Keys that pass: ranges with both ends in, ascending, without overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyRanges {

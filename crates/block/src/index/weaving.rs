@@ -19,9 +19,10 @@
 //! NULL rows hold 0; who selects takes them out.
 
 use arrow_buffer::{Buffer, ScalarBuffer};
-use simd::{Bitmap, Kernel, SEGMENT_ROWS, SEGMENT_WORDS};
+use simd::{Bitmap, Kernel, RowTest, SEGMENT_ROWS, SEGMENT_WORDS};
 
 use super::Checked;
+use super::keys::RowKeys;
 
 /// Wider codes are not woven: their slices would be as large as the values.
 pub(crate) const BITS_MAX: u32 = 64;
@@ -86,13 +87,20 @@ impl Vertical {
         self.bits
     }
     /// Keeps the bits of rows whose code is in one of `ranges`. `words` is the selection of whole segments, from
-    /// segment `first` on. Returns the number of words of slices that were read.
-    pub(crate) fn select(&self, ranges: &[(u64, u64)], first: usize, words: &mut [u64]) -> usize {
+    /// segment `first` on. With `keys`, the few rows that the first slices leave open are decided by these.
+    pub(crate) fn select(
+        &self,
+        ranges: &[(u64, u64)],
+        first: usize,
+        words: &mut [u64],
+        keys: Option<RowKeys<'_>>,
+    ) {
         let last = u64::MAX >> (64 - self.bits);
-        let mut read = 0;
-        let mut one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
+        let one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
             let slices = simd::Slices { words: &self.slices, stride: self.stride, bits: self.bits };
-            read += simd::and_slices(slices, simd::CodeRange { low, high, negate }, first, words);
+            let range = simd::CodeRange { low, high, negate };
+            let test = keys.map(|keys| KeyTest { keys, range, first: first * SEGMENT_ROWS });
+            simd::and_slices(slices, range, first, words, test.as_ref().map(|test| test as &dyn RowTest));
         };
         let ranges: Vec<(u64, u64)> =
             ranges.iter().filter(|r| r.0 <= last).map(|r| (r.0, r.1.min(last))).collect();
@@ -112,7 +120,24 @@ impl Vertical {
                 words.iter_mut().zip(&left).for_each(|(word, left)| *word &= !left);
             }
         }
-        read
+    }
+}
+
+/// Tests rows by their keys.
+struct KeyTest<'a> {
+    keys: RowKeys<'a>,
+    range: simd::CodeRange,
+    /// The row of the block that is the selection's first.
+    first: usize,
+}
+
+impl RowTest for KeyTest<'_> {
+    fn ask(&self, row: usize) {
+        self.keys.ask(self.first + row);
+    }
+    fn passes(&self, row: usize) -> bool {
+        let simd::CodeRange { low, high, negate } = self.range;
+        self.keys.get(self.first + row).is_some_and(|key| (low..=high).contains(&key) != negate)
     }
 }
 
@@ -222,6 +247,8 @@ impl Kernel for CompareFields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::keys::KeySpace;
+    use crate::stripe::Values;
     use crate::tests::Random;
 
     #[test]
@@ -231,6 +258,8 @@ mod tests {
             for rows in [0usize, 1, 63, 64, 65, 511, 512, 513, 2000] {
                 let mask = u64::MAX >> (64 - bits);
                 let codes: Vec<u64> = (0..rows).map(|_| random.next() & mask).collect();
+                let narrow: Vec<u32> = codes.iter().map(|code| *code as u32).collect();
+                let values = Values::Codes32(narrow.into());
                 let buffer = |bytes: Vec<u8>| Buffer::from_slice_ref::<u8, _>(bytes.as_slice());
                 let vertical = Vertical::open(&buffer(build_vertical(&codes, bits)), bits, rows).unwrap();
                 let horizontal = (bits <= FIELD_BITS_MAX)
@@ -259,12 +288,15 @@ mod tests {
                             assert_eq!(horizontal.select(&ranges), expected, "{ranges:?} of {bits} bits");
                         }
                         let before = Bitmap::from_fn(rows, |_| random.below(5) > 0);
-                        let mut words = before.words().to_vec();
-                        words.resize(stride(rows), 0);
-                        vertical.select(&ranges, 0, &mut words);
                         let mut wanted = expected;
                         wanted.and(&before);
-                        assert_eq!(Bitmap::from_words(words, rows), wanted, "{ranges:?} of {bits} bits");
+                        for keys in [None, Some(RowKeys::of(&KeySpace::Codes, &values, rows).unwrap())] {
+                            let keys = keys.filter(|_| bits <= 32);
+                            let mut words = before.words().to_vec();
+                            words.resize(stride(rows), 0);
+                            vertical.select(&ranges, 0, &mut words, keys);
+                            assert_eq!(Bitmap::from_words(words, rows), wanted, "{ranges:?} of {bits} bits");
+                        }
                     }
                 }
             }
