@@ -469,3 +469,34 @@ fn a_fresh_process_answers_within_30_ms() {
         .expect("ran");
     assert!(best < Duration::from_millis(30), "{best:?}");
 }
+
+#[test]
+fn paths_begin_at_home_in_both_directions() {
+    let home = std::env::temp_dir().join(format!("quickstep-home-{}", std::process::id()));
+    std::fs::create_dir_all(&home).expect("a folder");
+    let script = "COPY (SELECT 7 AS a) TO '~/kept.csv'; SELECT a + 1 AS b FROM '~/kept.csv'";
+    let output = quickstep(&["--format", "csv", "-c", script])
+        .env("HOME", &home)
+        .output()
+        .expect("the command starts");
+    let written = std::fs::read_to_string(home.join("kept.csv"));
+    std::fs::remove_dir_all(&home).expect("the folder goes");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(written.expect("the file is in the home folder"), "a\n7\n");
+    assert!(text(&output.stdout).ends_with("b\n8\n"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn reset_all_takes_back_the_sessions_settings_and_no_others() {
+    let default = succeeds(&["--format", "csv", "-c", "SHOW batch_rows"]);
+    let script = "SET batch_rows = 512; SET workers = 3; SET role = 'nightly'; RESET ALL; SHOW batch_rows; \
+                  SHOW workers; SHOW role";
+    let shown = succeeds(&["--format", "csv", "-c", script]);
+    assert!(!default.contains("512"), "{default}");
+    assert!(shown.contains(&default), "{shown}");
+    assert!(shown.contains("workers\n3\n"), "{shown}");
+    assert!(shown.contains("role\nnightly\n"), "{shown}");
+    let output = run(&["-c", "SET all = 1"]);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("unrecognized configuration parameter \"all\""));
+}

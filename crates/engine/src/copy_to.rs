@@ -18,6 +18,7 @@ impl Session {
         options: &[(String, String)],
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
+        let path = &*formats::at_home(path);
         let options = WriteOptions::parse(path, options)?;
         let result = self.run_query(query, relations)?;
         let threads = self.database.workers();

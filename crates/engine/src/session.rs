@@ -497,9 +497,20 @@ impl Session {
             "search_path" => self.set_search_path(value)?,
             _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
             "role" => self.set_role(value),
+            "all" if value.is_none() => self.reset_all()?,
             _ => self.set_own(name, value)?,
         }
         Ok(ResultSet::done("SET"))
+    }
+
+    /// RESET ALL: the session's settings go back to their defaults, or its role's. Settings of the database stay, as
+    /// other sessions live by them, and so does the role, as in PostgreSQL.
+    fn reset_all(&self) -> Result<()> {
+        let names = Settings::default().all().into_iter().map(|(name, _, _)| name);
+        for name in names.filter(|name| name != "role") {
+            self.set(&name, None)?;
+        }
+        Ok(())
     }
 
     fn show(&self, name: &str) -> Result<ResultSet> {

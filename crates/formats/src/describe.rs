@@ -124,7 +124,7 @@ fn by_name(name: &str) -> Option<FileFormat> {
 }
 
 /// `~/` at the beginning of a path is the user's own folder, as in a shell.
-fn at_home(path: &str) -> Cow<'_, str> {
+pub fn at_home(path: &str) -> Cow<'_, str> {
     match (path.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) if !home.is_empty() => format!("{}/{rest}", home.trim_end_matches('/')).into(),
         _ => path.into(),

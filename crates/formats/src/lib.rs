@@ -28,7 +28,7 @@ use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
 use vector::{Batch, Vector};
 
-pub use describe::{MORE_FILES, describe, describe_as, report};
+pub use describe::{MORE_FILES, at_home, describe, describe_as, report};
 pub use held::{Held, hold};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
