@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use types::{Result, Schema, Value};
+use types::{Result, Schema, Value, Zone, zone};
 use vector::Batch;
-use vector::arrow::{arrow_schema, to_record_batch};
+use vector::arrow::{arrow_schema_in, to_record_batch};
 
 /// Rows, or for statements without rows just a tag that says what was done.
 #[derive(Clone, Debug)]
@@ -15,12 +15,14 @@ pub struct ResultSet {
     tag: String,
     warning: Option<&'static str>,
     pub(crate) planning: Duration,
+    pub(crate) zone: Zone,
 }
 
 impl ResultSet {
     pub fn new(schema: Schema, batches: Vec<Batch>) -> Self {
         let rows: usize = batches.iter().map(|b| b.rows).sum();
-        ResultSet { schema, batches, tag: format!("SELECT {rows}"), warning: None, planning: Duration::ZERO }
+        let tag = format!("SELECT {rows}");
+        ResultSet { schema, batches, tag, warning: None, planning: Duration::ZERO, zone: Zone::Utc }
     }
     /// A statement that returns no rows.
     pub fn done(tag: impl Into<String>) -> Self {
@@ -43,9 +45,17 @@ impl ResultSet {
     pub fn batches(&self) -> &[Batch] {
         &self.batches
     }
-    /// The rows as Arrow, columns shared where the layouts agree.
+    /// The session's time zone when the statement ran: TIMESTAMPTZ is shown in it.
+    pub fn time_zone(&self) -> Zone {
+        self.zone
+    }
+    /// Does what shows the rows, so that `Value::display` shows instants in the statement's time zone.
+    pub fn within_time_zone<T>(&self, work: impl FnOnce() -> T) -> T {
+        zone::within(self.zone, work)
+    }
+    /// The rows as Arrow, columns shared where the layouts agree. Columns of instants bear the statement's time zone.
     pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
-        let schema = arrow_schema(&self.schema);
+        let schema = arrow_schema_in(&self.schema, self.zone);
         self.batches.iter().map(|batch| to_record_batch(batch, &schema)).collect()
     }
     pub fn into_batches(self) -> Vec<Batch> {

@@ -11,7 +11,7 @@ use files::packed::Packing;
 use plan::Statement;
 use plan::statement::ObjectName;
 use sync::CancelToken;
-use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
 use vector::{Batch, Vector};
 
 use crate::database::{Database, WorkerAffinity};
@@ -215,15 +215,18 @@ impl Session {
     pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
         let statements = sql::split(text)?;
         let [statement] = statements.as_slice() else { return Ok(None) };
+        let zone = self.settings().time_zone;
         caught(text, || {
-            let relations = self.relations();
-            Ok(match sql::plan(text, statement, &relations)? {
-                Statement::Query(query) => Some(crate::run::result_schema(&query)),
-                Statement::Modify(modification) => modification.returning.map(|columns| {
-                    let schema = crate::run::result_schema(&modification.query);
-                    Schema::new(schema.fields()[schema.len() - columns..].to_vec())
-                }),
-                _ => None,
+            zone::within(zone, || {
+                let relations = self.relations();
+                Ok(match sql::plan(text, statement, &relations)? {
+                    Statement::Query(query) => Some(crate::run::result_schema(&query)),
+                    Statement::Modify(modification) => modification.returning.map(|columns| {
+                        let schema = crate::run::result_schema(&modification.query);
+                        Schema::new(schema.fields()[schema.len() - columns..].to_vec())
+                    }),
+                    _ => None,
+                })
             })
         })
     }
@@ -256,6 +259,7 @@ impl Session {
                 if is_query {
                     result.planning += bound;
                 }
+                result.zone = zone::current();
                 Ok(result)
             })
         })
@@ -270,7 +274,8 @@ impl Session {
         let query = self.begin_query(text);
         let trace = self.begin_trace(&query);
         let inside = trace.clone();
-        let work = || statement::inside(query, inside, work);
+        let zone = self.settings().time_zone;
+        let work = || statement::inside(query, inside, || zone::within(zone, work));
         // Planning and COPY TO may wait for other machines on this thread.
         let outcome = caught(text, || formats::remote::stopped_by(move || tick().is_break(), work));
         self.cancel.set_timeout(None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operators::transfer::setting::{Consumer, TransferSetting};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Zone};
 
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
@@ -66,6 +66,8 @@ pub struct Settings {
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
     pub record_workload: bool,
+    /// In which instants are read and shown.
+    pub time_zone: Zone,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
     pub trace: TraceLevel,
@@ -110,6 +112,7 @@ impl Default for Settings {
             late_fetch: true,
             operator_bytes: None,
             record_workload: true,
+            time_zone: Zone::Utc,
             search_path: vec![],
             trace: TraceLevel::On,
             slow_query_threshold: None,
@@ -158,7 +161,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 31] = [
+pub const SESSION_SETTINGS: [(&str, &str); 32] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -211,6 +214,7 @@ pub const SESSION_SETTINGS: [(&str, &str); 31] = [
         "slow_query_threshold",
         "milliseconds from which on a statement is logged and kept in quickstep_slow_queries; 0 for never",
     ),
+    ("timezone", "the zone in which moments are read and shown, such as 'Europe/Berlin', 'UTC' or '+05:30'"),
     ("role", "whom the session goes by: current_user, and the settings that ALTER ROLE gave"),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
@@ -353,6 +357,7 @@ impl Settings {
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
             "record_workload" => switch_text(self.record_workload),
+            "timezone" => self.time_zone.name(),
             "search_path" => crate::search_path::shown(&self.search_path),
             "trace" => self.trace.name().into(),
             "slow_query_threshold" => {
@@ -403,6 +408,7 @@ impl Settings {
                     .ok_or_else(|| invalid(name, text, "a size up to 1GB"))?
                     as usize;
             }
+            "timezone" => self.time_zone = Zone::named(text)?,
             "statement_timeout" => {
                 self.statement_timeout = parse_timeout(name, text)?;
             }

@@ -22,8 +22,8 @@ use operators::stream::{Popped, ResultQueue};
 use plan::{LogicalQuery, PhysicalPlan, Statement};
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
-use types::{Error, Result, Schema, Type, Value};
-use vector::arrow::{arrow_schema, to_record_batch};
+use types::{Error, Result, Schema, Type, Value, Zone, zone};
+use vector::arrow::{arrow_schema_in, to_record_batch};
 use vector::{Batch, Data, Vector};
 
 use crate::Session;
@@ -51,6 +51,7 @@ pub struct ResultStream {
     schema: Schema,
     tag: String,
     rows: Rows,
+    zone: Zone,
 }
 
 enum Rows {
@@ -91,11 +92,21 @@ pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
 impl ResultStream {
     fn ready(result: ResultSet) -> Self {
         let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
-        ResultStream { schema, tag, rows: Rows::Ready(result.into_batches().into_iter()) }
+        ResultStream {
+            schema,
+            tag,
+            rows: Rows::Ready(result.into_batches().into_iter()),
+            zone: zone::current(),
+        }
     }
 
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// The session's time zone when the statement began: TIMESTAMPTZ is shown in it.
+    pub fn time_zone(&self) -> Zone {
+        self.zone
     }
 
     /// PostgreSQL's command tag; for a query that is running, `SELECT` without the number of rows.
@@ -169,7 +180,7 @@ impl ResultStream {
     /// The stream as Arrow's reader of record batches. For streams that are only read as Arrow,
     /// [`Session::stream_arrow`] leaves less to do to the reader.
     pub fn into_arrow(self) -> ArrowStream {
-        ArrowStream { schema: arrow_schema(&self.schema), stream: self }
+        ArrowStream { schema: arrow_schema_in(&self.schema, self.zone), stream: self }
     }
 }
 
@@ -378,7 +389,7 @@ impl Session {
         self.remember_stream((Arc::downgrade(&queue), cancel));
         let running = Running { queue, control, tick: self.tick(), driver: Some(driver) };
         let tag = "SELECT".to_owned();
-        Ok(ResultStream { schema, tag, rows: Rows::Running(running) })
+        Ok(ResultStream { schema, tag, rows: Rows::Running(running), zone: zone::current() })
     }
 
     fn remember_stream(&self, stream: OpenStream) {

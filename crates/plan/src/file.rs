@@ -46,6 +46,8 @@ pub struct TextOptions {
     pub thousands: u8,
     /// Records that are too short end in NULLs.
     pub null_padding: bool,
+    /// Of instants whose text names none: the session's.
+    pub time_zone: types::Zone,
     /// Quotes where none should be are read as well as can be.
     pub lenient: bool,
     /// Records that cannot be read are left out, and noted here.
@@ -67,6 +69,7 @@ impl Default for TextOptions {
             decimal: b'.',
             thousands: 0,
             null_padding: false,
+            time_zone: types::zone::current(),
             lenient: false,
             rejects: None,
         }

@@ -136,7 +136,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("scale", &[Takes::Number], Type::Integer),
     // Moments.
     is("date_trunc", &[TEXT, STAMP], Type::Timestamp),
-    is("date_trunc", &[TEXT, ZONED], Type::TimestampTz),
+    optional(is("date_trunc", &[TEXT, ZONED, TEXT], Type::TimestampTz), 1),
     is("date_trunc", &[TEXT, SPAN], Type::IntervalDayTime),
     is("date_trunc", &[TEXT, MONTHS], Type::IntervalYearMonth),
     optional(is("date_bin", &[SPAN, STAMP, STAMP], Type::Timestamp), 1),
@@ -156,20 +156,25 @@ pub const SIGNATURES: &[Signature] = &[
     is("make_timestamp", &[BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Timestamp),
     is("make_timestamp", &[BIG], Type::Timestamp),
     is("epoch_ms", &[STAMP], Type::BigInt),
+    is("epoch_ms", &[ZONED], Type::BigInt),
     is("epoch_ms", &[BIG], Type::Timestamp),
     is("epoch_us", &[STAMP], Type::BigInt),
+    is("epoch_us", &[ZONED], Type::BigInt),
     is("epoch_ns", &[STAMP], Type::BigInt),
+    is("epoch_ns", &[ZONED], Type::BigInt),
     is("julian", &[STAMP], Type::Double),
     is("to_timestamp", &[DOUBLE], Type::TimestampTz),
     is("to_timestamp", &[TEXT, TEXT], Type::TimestampTz),
     is("to_date", &[TEXT, TEXT], Type::Date),
     is("to_char", &[STAMP, TEXT], Type::Text),
-    is("to_char", &[ZONED, TEXT], Type::Text),
+    optional(is("to_char", &[ZONED, TEXT, TEXT], Type::Text), 1),
     is("to_char", &[TIME, TEXT], Type::Text),
     is("to_char", &[SPAN, TEXT], Type::Text),
     is("to_char", &[Takes::Number, TEXT], Type::Text),
     is("strftime", &[STAMP, TEXT], Type::Text),
     is("strftime", &[TEXT, STAMP], Type::Text),
+    optional(is("strftime", &[ZONED, TEXT, TEXT], Type::Text), 1),
+    optional(is("strftime", &[TEXT, ZONED, TEXT], Type::Text), 1),
     is("strptime", &[TEXT, TEXT], Type::Timestamp),
     is("try_strptime", &[TEXT, TEXT], Type::Timestamp),
     is("to_microseconds", &[BIG], Type::IntervalDayTime),
@@ -184,6 +189,14 @@ pub const SIGNATURES: &[Signature] = &[
     is("to_years", &[BIG], Type::IntervalYearMonth),
     is("isfinite", &[DATE], Type::Boolean),
     is("isfinite", &[STAMP], Type::Boolean),
+    // Time zones; those with a blank are made by binding, in the session's zone.
+    is("timezone", &[TEXT, STAMP], Type::TimestampTz),
+    is("timezone", &[TEXT, ZONED], Type::Timestamp),
+    is(OFFSET_IN_ZONE, &[TEXT, ZONED], Type::BigInt),
+    is(ADD_IN_ZONE, &[TEXT, ZONED, SPAN], Type::TimestampTz),
+    is(ADD_IN_ZONE, &[TEXT, ZONED, MONTHS], Type::TimestampTz),
+    variadic(CAST_IN_ZONE, &[TEXT], Type::Null),
+    variadic(TRY_CAST_IN_ZONE, &[TEXT], Type::Null),
     // The system.
     is("error", &[TEXT], Type::Text),
     variadic("num_nulls", &[], Type::Integer),
@@ -196,6 +209,15 @@ pub const SIGNATURES: &[Signature] = &[
 
 /// `~`, whose name is that of a match as well.
 pub const BITWISE_NOT: &str = "bitwise not";
+
+/// `offset in zone(zone, instant)`: seconds east of Greenwich.
+pub const OFFSET_IN_ZONE: &str = "offset in zone";
+/// `add in zone(zone, instant, interval)`: whole days and months by the zone's calendar, the rest exactly.
+pub const ADD_IN_ZONE: &str = "add in zone";
+/// `cast in zone(zone, value)`: the cast to the call's type, with instants read and written in that zone.
+pub const CAST_IN_ZONE: &str = "cast in zone";
+/// As `CAST_IN_ZONE`; what cannot be cast is NULL.
+pub const TRY_CAST_IN_ZONE: &str = "try cast in zone";
 
 /// `ordered row(directions, key, ..., value)`: bytes whose order is that of the keys, the value behind them.
 pub const ORDERED_ROW: &str = "ordered row";

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
 use types::nested::encoding;
+use types::{Zone, zone};
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
     match (value, ty) {
@@ -101,7 +102,23 @@ fn timestamp<'py>(py: Python<'py>, micros: i64, ty: Type, value: &Value) -> PyRe
     let utc = module.getattr("timezone")?.getattr("utc")?;
     let keywords = pyo3::types::PyDict::new(py);
     keywords.set_item("tzinfo", utc)?;
-    naive.call_method("replace", (), Some(&keywords))
+    let utc = naive.call_method("replace", (), Some(&keywords))?;
+    match zone::current() {
+        Zone::Utc => Ok(utc),
+        zone => utc.call_method1("astimezone", (zone_info(py, zone, micros)?,)),
+    }
+}
+
+/// The zone as Python has it; its offset at that instant where Python has no data of zones.
+fn zone_info(py: Python<'_>, zone: Zone, instant: i64) -> PyResult<Bound<'_, PyAny>> {
+    if let Zone::Named(_) = zone
+        && let Ok(found) = py.import("zoneinfo")?.call_method1("ZoneInfo", (zone.name(),))
+    {
+        return Ok(found);
+    }
+    let module = py.import("datetime")?;
+    let offset = module.call_method1("timedelta", (0, zone.offset_at(instant)))?;
+    module.call_method1("timezone", (offset,))
 }
 
 /// A Python object as a value of `ty`; None is NULL.

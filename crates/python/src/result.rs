@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator};
 use engine::{Batch, ResultSet, Schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
-use vector::arrow::{arrow_schema, to_record_batch};
+use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::convert::to_python;
 use crate::raise;
@@ -67,7 +67,7 @@ pub fn append_rows<'py>(
 }
 
 fn stream<'py>(py: Python<'py>, result: &ResultSet) -> PyResult<Bound<'py, PyCapsule>> {
-    let schema = arrow_schema(result.schema());
+    let schema = arrow_schema_in(result.schema(), result.time_zone());
     let batches: Vec<RecordBatch> = result
         .batches()
         .iter()
@@ -107,7 +107,8 @@ impl Rows {
             let from = start.min(batch.rows);
             start -= from;
             let to = batch.rows.min(from.saturating_add(count - rows.len()));
-            append_rows(py, &rows, self.result.schema(), batch, from..to)?;
+            let append = || append_rows(py, &rows, self.result.schema(), batch, from..to);
+            self.result.within_time_zone(append)?;
             py.check_signals()?;
             if rows.len() == count {
                 break;

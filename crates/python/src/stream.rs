@@ -12,7 +12,8 @@ use engine::{Batch, ResultStream, Schema};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyList};
-use vector::arrow::{arrow_schema, to_record_batch};
+use types::{Zone, zone};
+use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::hook::Hook;
 use crate::result::{append_rows, description, types_of};
@@ -23,6 +24,7 @@ use crate::{Error, unlocked};
 pub struct Stream {
     schema: Schema,
     tag: String,
+    zone: Zone,
     text: String,
     hook: Arc<Hook>,
     source: Arc<Mutex<Option<ResultStream>>>,
@@ -49,6 +51,7 @@ impl Stream {
         Stream {
             schema: stream.schema().clone(),
             tag: stream.tag().to_owned(),
+            zone: stream.time_zone(),
             text: text.to_owned(),
             hook,
             source: Arc::new(Mutex::new(Some(stream))),
@@ -111,7 +114,8 @@ impl Stream {
                 break;
             };
             let to = batch.rows.min(buffer.at.saturating_add(wanted - rows.len()));
-            append_rows(py, &rows, &self.schema, &batch, buffer.at..to)?;
+            let append = || append_rows(py, &rows, &self.schema, &batch, buffer.at..to);
+            zone::within(self.zone, append)?;
             buffer.rows += to - buffer.at;
             buffer.at = to;
             py.check_signals()?;
@@ -207,7 +211,8 @@ impl Stream {
         let source = &self.source;
         let source = py.detach(|| source.lock().unwrap_or_else(PoisonError::into_inner).take());
         let (hook, failure) = (self.hook.clone(), self.failure.clone());
-        let reader = Reader { schema: arrow_schema(&self.schema), first, source, hook, failure };
+        let reader =
+            Reader { schema: arrow_schema_in(&self.schema, self.zone), first, source, hook, failure };
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }

@@ -2,7 +2,7 @@
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
 
 use crate::datetime::{self, MICROS_PER_DAY};
-use crate::{Error, Physical, Result, SqlState, Type, Value, decimal, json, nested};
+use crate::{Error, Physical, Result, SqlState, Type, Value, Zone, decimal, json, nested, zone};
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
@@ -56,6 +56,16 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         }
         (f, Type::Boolean) if f.is_integer() => Ok(Value::Bool(value.as_i128() != Some(0))),
         (f, t) if f.is_numeric() && t.is_numeric() => cast_number(value, f, t),
+        (Type::TimestampTz, Type::Date | Type::Time | Type::Timestamp) if zone::current() != Zone::Utc => {
+            let local = zone::current().local(value.as_i64().unwrap_or(0));
+            let local = local.ok_or_else(|| Error::out_of_range(&to))?;
+            cast_value(&Value::I64(local), Type::Timestamp, to)
+        }
+        (Type::Date | Type::Timestamp, Type::TimestampTz) if zone::current() != Zone::Utc => {
+            let local = cast_value(value, from, Type::Timestamp)?.as_i64();
+            let instant = local.and_then(|local| zone::current().instant(local));
+            instant.map(Value::I64).ok_or_else(|| Error::out_of_range(&to))
+        }
         (Type::Date, Type::Timestamp | Type::TimestampTz) => {
             Ok(Value::I64(value.as_i64().unwrap_or(0) * MICROS_PER_DAY))
         }
@@ -413,7 +423,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
         }
         (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
         (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
-        (_, Type::TimestampTz) => format!("{}+00", datetime::format_timestamp(value.as_i64().unwrap_or(0))),
+        (_, Type::TimestampTz) => datetime::format_timestamptz(value.as_i64().unwrap_or(0), zone::current()),
         (_, Type::IntervalYearMonth) => {
             datetime::format_months(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
         }

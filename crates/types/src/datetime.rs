@@ -3,6 +3,8 @@
 //! Days are counted from 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible
 //! low-level date algorithms"); years 1 to 9999 are accepted on input.
 
+use crate::zone::{self, Zone};
+
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
@@ -178,27 +180,9 @@ fn parse_time_prefix(text: &str) -> Option<(i64, &str)> {
     (micros <= MICROS_PER_DAY).then_some((micros, rest))
 }
 
-/// A zone at the end: `Z`, `UTC`, `+hh`, `+hhmm`, `-hh:mm`; in microseconds east of Greenwich.
-fn parse_zone(text: &str) -> Option<i64> {
-    let text = text.trim();
-    if text.eq_ignore_ascii_case("z") || text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("gmt")
-    {
-        return Some(0);
-    }
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
-    let (hours, minutes) = match rest.split_once(':') {
-        Some((h, m)) => (h.parse::<u32>().ok()?, m.parse::<u32>().ok()?),
-        None if rest.len() == 4 && rest.is_ascii() => (rest[..2].parse().ok()?, rest[2..].parse().ok()?),
-        None => (rest.parse().ok()?, 0),
-    };
-    if hours > 15 || minutes > 59 {
-        return None;
-    }
-    Some(sign * i64::from(hours * 60 + minutes) * 60 * MICROS_PER_SECOND)
+/// A zone at the end: `Z`, `+hh`, `-hh:mm`, `Europe/Berlin`.
+fn parse_zone(text: &str) -> Option<Zone> {
+    Zone::parse(text)
 }
 
 pub fn parse_date(text: &str) -> Option<i32> {
@@ -224,8 +208,8 @@ pub fn parse_time(text: &str) -> Option<i64> {
     rest.is_empty().then_some(micros)
 }
 
-/// A timestamp and the zone offset it names, if any.
-fn parse_timestamp_and_zone(text: &str) -> Option<(i64, Option<i64>)> {
+/// A timestamp and the zone it names, if any.
+pub fn parse_timestamp_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
     let text = text.trim();
     let (days, rest) = parse_date_prefix(text)?;
     let midnight = i64::from(days) * MICROS_PER_DAY;
@@ -245,9 +229,25 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     parse_timestamp_and_zone(text).map(|(micros, _)| micros)
 }
 
-/// TIMESTAMPTZ; without a zone the text is UTC, the session's zone.
+/// TIMESTAMPTZ; without a zone the text is read in the current one.
 pub fn parse_timestamptz(text: &str) -> Option<i64> {
-    parse_timestamp_and_zone(text).map(|(micros, zone)| micros - zone.unwrap_or(0))
+    let (local, zone) = parse_timestamp_and_zone(text)?;
+    zone.unwrap_or_else(zone::current).instant(local)
+}
+
+/// An instant as PostgreSQL prints it in that zone: `2024-07-01 14:00:00+02`.
+pub fn format_timestamptz(instant: i64, zone: Zone) -> String {
+    let offset = zone.offset_at(instant);
+    let mut text = format_timestamp(zone.local(instant).unwrap_or(instant));
+    let before_christ = text.ends_with(" BC");
+    if before_christ {
+        text.truncate(text.len() - 3);
+    }
+    zone::push_offset(&mut text, offset, false);
+    if before_christ {
+        text.push_str(" BC");
+    }
+    text
 }
 
 /// An interval's text as (months, microseconds): `1 year 2 months`, `3 days 04:05:06.7`, `-1-2`, `90 minutes`.

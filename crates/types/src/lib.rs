@@ -19,6 +19,7 @@ pub mod referential;
 pub mod sample;
 pub mod statistics;
 pub mod value;
+pub mod zone;
 
 pub use error::{Error, Position, Result, SqlState};
 pub use like::LikePattern;
@@ -28,3 +29,4 @@ pub use referential::ReferentialAction;
 pub use sample::{Sample, SampleOf};
 pub use statistics::ColumnStatistics;
 pub use value::Value;
+pub use zone::Zone;

@@ -27,7 +27,7 @@ use arrow_array::{
 use arrow_buffer::{IntervalMonthDayNano, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
 use types::logical::DECIMAL_PRECISION_MAX;
-use types::{Error, Result, Schema, SqlState, Type, Value, cast, datetime};
+use types::{Error, Result, Schema, SqlState, Type, Value, Zone, cast, datetime};
 
 use crate::{Batch, Data, StringBuilder, Strings, Vector, VectorBuilder, nested_arrow};
 
@@ -109,9 +109,37 @@ pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     Arc::new(ArrowSchema::new(fields))
 }
 
-/// A batch as an Arrow record batch of `schema` (as made by `arrow_schema`).
+/// As `arrow_schema`; columns of instants bear the zone's name. Inside lists and structs they bear UTC.
+pub fn arrow_schema_in(schema: &Schema, zone: Zone) -> SchemaRef {
+    if zone == Zone::Utc || !schema.fields().iter().any(|f| f.ty == Type::TimestampTz) {
+        return arrow_schema(schema);
+    }
+    let field = |f: &types::Field| {
+        let ty = match f.ty {
+            Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some(zone.name().into())),
+            ty => arrow_type(ty),
+        };
+        ArrowField::new(&f.name, ty, f.nullable)
+    };
+    Arc::new(ArrowSchema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The instants with the zone that the schema says, values shared.
+fn zoned(array: ArrayRef, wanted: &DataType) -> ArrayRef {
+    match (wanted, array.as_any().downcast_ref::<PrimitiveArray<at::TimestampMicrosecondType>>()) {
+        (DataType::Timestamp(TimeUnit::Microsecond, zone @ Some(_)), Some(instants))
+            if array.data_type() != wanted =>
+        {
+            Arc::new(instants.clone().with_timezone_opt(zone.clone()))
+        }
+        _ => array,
+    }
+}
+
+/// A batch as an Arrow record batch of `schema` (as made by `arrow_schema` or `arrow_schema_in`).
 pub fn to_record_batch(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns: Vec<ArrayRef> = batch.columns.iter().map(to_array).collect();
+    let arrays = batch.columns.iter().map(to_array).zip(schema.fields());
+    let columns: Vec<ArrayRef> = arrays.map(|(array, field)| zoned(array, field.data_type())).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
         .map_err(|e| Error::internal(format!("result does not fit its schema: {e}")))

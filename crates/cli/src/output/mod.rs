@@ -28,6 +28,10 @@ pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style) ->
     if !result.has_rows() {
         return if style.format == Format::Table { writeln!(out, "{}", result.tag()) } else { Ok(()) };
     }
+    result.within_time_zone(|| print_rows(out, result, style))
+}
+
+fn print_rows(out: &mut (impl Write + Send), result: &ResultSet, style: Style) -> io::Result<()> {
     let format = match style.format {
         Format::Table => return table::print(out, result, style.layout),
         Format::Markdown => return markup::markdown(out, result),

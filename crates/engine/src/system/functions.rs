@@ -8,7 +8,7 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 23] = [
+const MEANINGS: [(&str, &str); 24] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
@@ -33,6 +33,10 @@ const MEANINGS: [(&str, &str); 23] = [
     ("quickstep_settings", "The settings, with their values and meanings."),
     ("quickstep_slow_queries", "The queries that took longer than slow_query_threshold."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
+    (
+        "quickstep_time_zones",
+        "The time zones that SET TimeZone and AT TIME ZONE know, with their offsets from UTC now.",
+    ),
     ("quickstep_views", "The views with their texts."),
     ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),
     ("quickstep_work_orders", "The work orders of the queries that have ended: worker, time, rows, waits."),

@@ -12,7 +12,7 @@ pub(crate) mod rejects;
 mod types_of;
 
 use catalog::{Snapshot, Table};
-use types::{Field, Result, Schema, Type, Value};
+use types::{Field, Result, Schema, Type, Value, Zone};
 
 use crate::relations::SessionRelations;
 use crate::settings::Settings;
@@ -24,7 +24,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 23] = [
+pub(crate) const FUNCTIONS: [&str; 24] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -43,6 +43,7 @@ pub(crate) const FUNCTIONS: [&str; 23] = [
     "quickstep_settings",
     "quickstep_slow_queries",
     "quickstep_tables",
+    "quickstep_time_zones",
     "quickstep_views",
     "quickstep_wide_tables",
     "quickstep_work_orders",
@@ -92,6 +93,9 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_query_plans" => (history::plans_fields(), running(relations, history::plans)),
         "quickstep_work_orders" => (history::orders_fields(), running(relations, history::orders)),
         "quickstep_metrics" => (history::metrics_fields(), running(relations, history::metrics)),
+        "quickstep_time_zones" => {
+            (vec![text("name"), text("abbreviation"), text("utc_offset"), truth("summer_time")], time_zones())
+        }
         _ => return Ok(None),
     };
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
@@ -135,6 +139,26 @@ fn count(value: u64) -> Value {
 }
 fn maybe(value: Option<&str>) -> Value {
     value.map_or(Value::Null, Value::text)
+}
+
+/// The time zones that there are, as they are now.
+fn time_zones() -> Vec<Vec<Value>> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
+    Zone::names()
+        .filter_map(|name| {
+            let zone = Zone::parse(name)?;
+            let mut offset = String::new();
+            types::zone::push_offset(&mut offset, zone.offset_at(now), true);
+            let summer_time = Value::Bool(zone.is_summer_time(now));
+            Some(vec![
+                Value::text(name),
+                Value::text(&zone.abbreviation(now)),
+                Value::text(&offset),
+                summer_time,
+            ])
+        })
+        .collect()
 }
 
 /// What goes on in the database; nothing where there is none.

@@ -12,6 +12,7 @@ mod text;
 mod time;
 mod time_format;
 mod time_parse;
+mod zones;
 
 use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
 use types::{Error, Result, SqlState, Type, Value};
@@ -79,6 +80,7 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
             .or_else(|| similar::named(name))
             .or_else(|| numbers::named(name))
             .or_else(|| time::named(name))
+            .or_else(|| zones::named(name))
             .or_else(|| system::named(name))?,
     })
 }

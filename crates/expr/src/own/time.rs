@@ -1,9 +1,10 @@
-//! Functions of dates, moments and intervals. Moments are microseconds since 1970; the session's zone is UTC.
+//! Functions of dates, moments and intervals. Moments are microseconds since 1970; where a zone matters, it is an
+//! argument.
 
 use types::datetime::{
     self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month,
 };
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
 
@@ -58,7 +59,8 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "to_char" => time_format::to_char,
         "strftime" => |a| {
             let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
-            Ok(Value::text(&time_format::strftime(a.integer(moment)?, a.text(format)?)?))
+            let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
+            Ok(Value::text(&time_format::strftime(a.integer(moment)?, a.text(format)?, zone)?))
         },
         "strptime" => |a| {
             time_parse::strptime(a.text(0)?, a.text(1)?)?.map(Value::I64).ok_or_else(|| {
@@ -246,6 +248,9 @@ fn date_trunc(a: &Arguments<'_>) -> Result<Value> {
             };
             Ok(Value::I64(value - value % width))
         }
+        _ if a.len() > 2 => super::zones::truncated(super::zones::zone_of(a, 2)?, &unit, value)
+            .map(Value::I64)
+            .ok_or_else(wrong),
         _ => truncated(&unit, value).map(Value::I64).ok_or_else(wrong),
     }
 }

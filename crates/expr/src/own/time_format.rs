@@ -1,7 +1,7 @@
 //! Moments, intervals and numbers as text, by PostgreSQL's templates (`to_char`) and by C's (`strftime`).
 
 use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
-use types::{Result, Type, Value};
+use types::{Result, Type, Value, Zone};
 
 use super::time::{day_of, day_of_year, iso_week, weekday};
 use super::{Arguments, invalid};
@@ -34,9 +34,16 @@ struct Parts {
     minute: i64,
     second: i64,
     micros: i64,
+    zone: Zone,
+    /// Seconds east of Greenwich.
+    offset: i32,
+    /// The moment as an instant.
+    instant: i64,
 }
 
-fn parts(moment: i64) -> Parts {
+/// What a clock in the zone shows at the instant; a moment without a zone is taken as UTC.
+fn parts(instant: i64, zone: Zone) -> Parts {
+    let moment = zone.local(instant).unwrap_or(instant);
     let day = day_of(moment);
     let date = civil_from_days(day);
     let time = moment.rem_euclid(MICROS_PER_DAY);
@@ -50,6 +57,9 @@ fn parts(moment: i64) -> Parts {
         minute: seconds / 60 % 60,
         second: seconds % 60,
         micros: time % MICROS_PER_SECOND,
+        zone,
+        offset: zone.offset_at(instant),
+        instant,
     }
 }
 
@@ -64,7 +74,10 @@ pub(super) fn to_char(a: &Arguments<'_>) -> Result<Value> {
         return Ok(Value::Null);
     }
     let text = match a.types[0] {
-        Type::Timestamp | Type::TimestampTz => by_template(&parts(a.integer(0)?), template),
+        Type::Timestamp | Type::TimestampTz => {
+            let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
+            by_template(&parts(a.integer(0)?, zone), template)
+        }
         // A time of day is as an interval.
         Type::Time | Type::IntervalDayTime => {
             let micros = a.integer(0)?;
@@ -80,6 +93,9 @@ pub(super) fn to_char(a: &Arguments<'_>) -> Result<Value> {
                 minute: seconds / 60 % 60,
                 second: seconds % 60,
                 micros: size % MICROS_PER_SECOND,
+                zone: Zone::Utc,
+                offset: 0,
+                instant: 0,
             };
             by_template(&parts, template)
         }
@@ -135,6 +151,13 @@ fn by_template(p: &Parts, template: &str) -> String {
         }
     }
     out
+}
+
+/// `+02`, `-03:30`.
+fn offset(seconds: i32) -> String {
+    let mut text = String::new();
+    types::zone::push_offset(&mut text, seconds, false);
+    text
 }
 
 fn ordinal_ending(number: i64) -> &'static str {
@@ -214,9 +237,9 @@ fn field(p: &Parts, pattern: &str, fill: bool) -> String {
             let roman = ROMAN.get(p.month.wrapping_sub(1) as usize).copied().unwrap_or_default();
             if fill { format!("{roman:<4}") } else { roman.to_owned() }
         }
-        "TZ" => "UTC".to_owned(),
-        "tz" => "utc".to_owned(),
-        "OF" => "+00".to_owned(),
+        "TZ" => p.zone.abbreviation(p.instant),
+        "tz" => p.zone.abbreviation(p.instant).to_lowercase(),
+        "OF" => offset(p.offset),
         _ => String::new(),
     }
 }
@@ -342,8 +365,8 @@ fn signed(body: String, negative: bool, fill: bool, template: &str) -> String {
 }
 
 /// C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as DuckDB has them.
-pub(super) fn strftime(moment: i64, format: &str) -> Result<String> {
-    let p = parts(moment);
+pub(super) fn strftime(instant: i64, format: &str, zone: Zone) -> Result<String> {
+    let p = parts(instant, zone);
     let mut out = String::new();
     let mut rest = format.chars();
     while let Some(c) = rest.next() {
@@ -383,11 +406,11 @@ pub(super) fn strftime(moment: i64, format: &str) -> Result<String> {
             Some('f') => number(p.micros, 6),
             Some('n') => number(p.micros * 1000, 9),
             Some('j') => number(i64::from(day_of_year(p.day)), 3),
-            Some('z') => "+00".to_owned(),
-            Some('Z') => "UTC".to_owned(),
-            Some('c') => strftime(moment, "%Y-%m-%d %H:%M:%S")?,
-            Some('x' | 'F') => strftime(moment, "%Y-%m-%d")?,
-            Some('X' | 'T') => strftime(moment, "%H:%M:%S")?,
+            Some('z') => offset(p.offset),
+            Some('Z') => zone.name(),
+            Some('c') => strftime(instant, "%Y-%m-%d %H:%M:%S", zone)?,
+            Some('x' | 'F') => strftime(instant, "%Y-%m-%d", zone)?,
+            Some('X' | 'T') => strftime(instant, "%H:%M:%S", zone)?,
             Some('%') => "%".to_owned(),
             other => {
                 let shown = other.map_or_else(String::new, String::from);

@@ -1,7 +1,7 @@
 //! Moments from text, by PostgreSQL's templates (`to_date`, `to_timestamp`) and by C's (`strptime`).
 
 use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Zone};
 
 use super::time::date_of;
 use super::time_format::{DAYS, MONTHS};
@@ -18,8 +18,7 @@ struct Read {
     second: i64,
     micros: i64,
     afternoon: Option<bool>,
-    /// Microseconds east of Greenwich.
-    zone: i64,
+    zone: Zone,
 }
 
 impl Read {
@@ -34,7 +33,7 @@ impl Read {
             second: 0,
             micros: 0,
             afternoon: None,
-            zone: 0,
+            zone: Zone::Utc,
         }
     }
     fn moment(&self) -> Result<i64> {
@@ -56,7 +55,9 @@ impl Read {
             return Err(refuse(SqlState::DatetimeFieldOverflow, "date/time field value out of range"));
         }
         let seconds = hour * 3600 + self.minute * 60 + self.second;
-        Ok(i64::from(day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + self.micros - self.zone)
+        let local = i64::from(day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + self.micros;
+        let beyond = || refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range");
+        self.zone.instant(local).ok_or_else(beyond)
     }
 }
 
@@ -294,6 +295,16 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
                 }
                 None => false,
             },
+            Some('Z') => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                match Zone::parse(&rest[..end]) {
+                    Some(zone) => {
+                        (read.zone, rest) = (zone, &rest[end..]);
+                        true
+                    }
+                    None => false,
+                }
+            }
             Some('%') => match rest.strip_prefix('%') {
                 Some(after) => {
                     rest = after;
@@ -323,10 +334,10 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
     Ok(read.moment().ok())
 }
 
-/// `+hh`, `+hhmm`, `+hh:mm` or `Z`, in microseconds.
-fn zone(text: &str) -> Option<(i64, &str)> {
+/// `+hh`, `+hhmm`, `+hh:mm` or `Z`.
+fn zone(text: &str) -> Option<(Zone, &str)> {
     if let Some(after) = text.strip_prefix(['Z', 'z']) {
-        return Some((0, after));
+        return Some((Zone::Utc, after));
     }
     let sign = if text.starts_with('-') { -1 } else { 1 };
     let (hours, _, rest) = digits(text.strip_prefix(['+', '-'])?, 2)?;
@@ -334,5 +345,5 @@ fn zone(text: &str) -> Option<(i64, &str)> {
         Some((minutes, _, rest)) => (minutes, rest),
         None => (0, rest),
     };
-    Some((sign * (hours * 60 + minutes) * 60 * MICROS_PER_SECOND, rest))
+    Some((Zone::Fixed(i32::try_from(sign * (hours * 60 + minutes) * 60).ok()?), rest))
 }

@@ -227,7 +227,7 @@ impl Fields<'_> {
         if let Some(pattern) = self.pattern_of(ty) {
             let value = match ty {
                 Type::Date => pattern.date(text).map(Value::I32),
-                _ => pattern.timestamp(text).map(Value::I64),
+                _ => pattern.timestamp(text, self.forms.zone_of(ty)).map(Value::I64),
             };
             return value.ok_or_else(|| {
                 let message = format!("it is not of the form {}", pattern.text);
@@ -241,7 +241,7 @@ impl Fields<'_> {
             let number = self.forms.number(text);
             return cast::parse_text(&number, ty).map_err(|error| BadValue { row, error });
         }
-        cast::parse_text(text, ty).map_err(|error| BadValue { row, error })
+        self.forms.parse(text, ty).map_err(|error| BadValue { row, error })
     }
 
     fn pattern_of(&self, ty: Type) -> Option<&Pattern> {

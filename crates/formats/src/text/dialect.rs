@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::format::{Item, Parsed, StrftimeItems};
 use plan::FileFormat;
 use plan::file::TextOptions;
-use types::{Error, Result, SqlState, datetime};
+use types::{Error, Result, SqlState, Type, Value, Zone, cast, datetime, zone};
 
 /// How records are cut into fields.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,7 @@ pub struct Forms {
     patterns: Vec<Option<Pattern>>,
     pub decimal: u8,
     pub thousands: u8,
+    zone: Zone,
 }
 
 impl Forms {
@@ -71,7 +72,19 @@ impl Forms {
             patterns: options.formats.iter().map(pattern).collect::<Result<_>>()?,
             decimal: options.decimal,
             thousands: options.thousands,
+            zone: options.time_zone,
         })
+    }
+    /// Reads a value whose text is as SQL has it.
+    pub fn parse(&self, text: &str, ty: Type) -> Result<Value> {
+        match ty {
+            Type::TimestampTz => zone::within(self.zone, || cast::parse_text(text, ty)),
+            _ => cast::parse_text(text, ty),
+        }
+    }
+    /// The zone of instants whose text names none; other moments have none.
+    pub fn zone_of(&self, ty: Type) -> Zone {
+        if ty == Type::TimestampTz { self.zone } else { Zone::Utc }
     }
     pub fn pattern(&self, column: usize) -> Option<&Pattern> {
         self.patterns.get(column)?.as_ref()
@@ -122,7 +135,8 @@ impl Pattern {
     }
 
     /// Microseconds since then; without a time of day, midnight's.
-    pub fn timestamp(&self, text: &str) -> Option<i64> {
+    /// A text that names no zone of its own is read in this one.
+    pub fn timestamp(&self, text: &str, zone: Zone) -> Option<i64> {
         use chrono::Timelike;
         let parsed = self.parsed(text)?;
         if let Ok(zoned) = parsed.to_datetime() {
@@ -130,9 +144,9 @@ impl Pattern {
         }
         let days = self.date(text)?;
         let midnight = i64::from(days) * datetime::MICROS_PER_DAY;
-        let Ok(time) = parsed.to_naive_time() else { return Some(midnight) };
+        let Ok(time) = parsed.to_naive_time() else { return zone.instant(midnight) };
         let seconds = i64::from(time.num_seconds_from_midnight());
-        Some(midnight + seconds * datetime::MICROS_PER_SECOND + i64::from(time.nanosecond() / 1000))
+        zone.instant(midnight + seconds * datetime::MICROS_PER_SECOND + i64::from(time.nanosecond() / 1000))
     }
 }
 
@@ -149,10 +163,10 @@ mod tests {
         assert_eq!(read("%d-%b-%Y", "3-Feb-2024"), Some(day));
         assert_eq!(read("%d/%m/%Y", "03/13/2024"), None);
         assert_eq!(read("%d/%m/%Y", "03/02/2024 x"), None);
-        let at = Pattern::new("%d.%m.%Y %H:%M").unwrap().timestamp("03.02.2024 04:05");
+        let at = Pattern::new("%d.%m.%Y %H:%M").unwrap().timestamp("03.02.2024 04:05", Zone::Utc);
         assert_eq!(at, datetime::parse_timestamp("2024-02-03 04:05:00"));
         assert_eq!(
-            Pattern::new("%d/%m/%Y").unwrap().timestamp("03/02/2024").map(|t| t % 86_400_000_000),
+            Pattern::new("%d/%m/%Y").unwrap().timestamp("03/02/2024", Zone::Utc).map(|t| t % 86_400_000_000),
             Some(0)
         );
         assert!(Pattern::new("%Q").is_err());

@@ -290,6 +290,7 @@ pub fn look(
         decimal: given.decimal.unwrap_or(b'.'),
         thousands: given.thousands.unwrap_or(0),
         null_padding: given.null_padding,
+        time_zone: types::zone::current(),
         lenient: given.lenient,
         rejects: given.ignore_errors.then(plan::Rejects::ignored),
     };
@@ -477,7 +478,7 @@ pub fn look(
             (&given.timestamp_format, ty == Type::Text && said.is_none() && !given.all_text)
         {
             if reads(&rows, header, fields.len(), |text| {
-                Pattern::new(given).is_ok_and(|p| p.timestamp(text).is_some())
+                Pattern::new(given).is_ok_and(|p| p.timestamp(text, types::Zone::Utc).is_some())
             }) {
                 ty = Type::Timestamp;
             }

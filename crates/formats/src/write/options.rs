@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState, Zone, zone};
 
 use super::WriteFormat;
 
@@ -31,6 +31,8 @@ pub struct WriteOptions {
     pub partition_by: Vec<String>,
     /// A folder that is there is replaced.
     pub overwrite: bool,
+    /// In which text shows instants: the session's.
+    pub time_zone: Zone,
 }
 
 /// Rows of a row group unless the user says otherwise: some megabytes, and enough groups for all workers.
@@ -58,6 +60,7 @@ impl WriteOptions {
             group_rows: GROUP_ROWS,
             partition_by: vec![],
             overwrite: false,
+            time_zone: zone::current(),
         }
     }
 

@@ -48,7 +48,9 @@ pub fn write_parallel(
             let encode = |at: usize| -> Result<Vec<u8>> {
                 let rows = pieces.get(at).map_or(&[][..], Vec::as_slice);
                 let mut bytes = Vec::new();
-                piece_of_text(options, schema, rows, (at == 0, at + 1 == count), &mut bytes).map_err(text)?;
+                let ends = (at == 0, at + 1 == count);
+                let write = || piece_of_text(options, schema, rows, ends, &mut bytes);
+                types::zone::within(options.time_zone, write).map_err(text)?;
                 compressed(bytes, options.compression).map_err(text)
             };
             in_order(count, threads, go_on, encode, |bytes| out.write_all(&bytes).map_err(text))?;

@@ -2,12 +2,13 @@
 
 use plan::{Expr, ExprKind, Function};
 use sqlparser::ast::{DataType as TypeSyntax, Expr as Ast};
+use sqlparser::tokenizer::Span;
 use types::datetime::parse_interval;
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::coerce::{self, Bound};
 use super::expression::ExprBinder;
-use super::{fold, literal};
+use super::{fold, literal, zones};
 use crate::data_type::{self, TypeName};
 use crate::place::{self, Placed};
 
@@ -31,23 +32,42 @@ impl<'a> ExprBinder<'_, 'a> {
         explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
     }
 
+    /// AT TIME ZONE: what the clock of a zone shows at an instant, or the instant at which it shows a reading.
     pub(super) fn at_time_zone(&mut self, timestamp: &'a Ast, zone: &'a Ast) -> Result<Bound> {
-        let bound = self.bind(timestamp)?;
+        let moment = self.bind(timestamp)?;
         let zone = self.bind(zone)?;
-        let name = zone.expr.as_literal().and_then(Value::as_text).unwrap_or_default().to_lowercase();
-        if !matches!(name.as_str(), "utc" | "gmt" | "z" | "zulu" | "etc/utc") {
-            let error = Error::unsupported("AT TIME ZONE knows the zone UTC only");
-            return Err(place::at(error, self.text(), zone.span));
+        let span = moment.span.union(&zone.span);
+        self.in_zone(zone, moment, "AT TIME ZONE", span)
+    }
+
+    /// `timezone(zone, moment)` and AT TIME ZONE; a date or a quoted moment is an instant of
+    /// the session's zone, as in PostgreSQL.
+    pub(super) fn in_zone(&mut self, zone: Bound, moment: Bound, what: &str, span: Span) -> Result<Bound> {
+        let text = self.text();
+        if !(zone.untyped || zone.is_null() || zone.ty().is_text()) {
+            let message = format!("{what} takes the name of a zone as text, not {}", zone.ty());
+            let error = Error::new(SqlState::DatatypeMismatch, message)
+                .with_hint("zones are written as 'Europe/Berlin', 'UTC' or '+05:30'");
+            return Err(place::at(error, text, zone.span));
         }
-        let span = bound.span;
-        let to = if bound.ty() == Type::TimestampTz { Type::Timestamp } else { Type::TimestampTz };
-        match coerce::implicit(bound, Type::TimestampTz, self.text())? {
-            Some(expr) => Ok(Bound::typed(coerce::cast(expr, to), span)),
-            None => {
-                let error = Error::new(SqlState::UndefinedFunction, "AT TIME ZONE takes a timestamp");
-                Err(place::at(error, self.text(), span))
-            }
+        // A constant that is no zone is told at once, with its place.
+        if let Some(name) = zone.expr.as_literal().and_then(Value::as_text) {
+            Zone::named(name).placed(text, zone.span)?;
         }
+        let place_of_moment = moment.span;
+        let wanted = match moment.ty() {
+            Type::Timestamp => Type::Timestamp,
+            _ => Type::TimestampTz,
+        };
+        let given = moment.ty();
+        let Some(moment) = coerce::implicit(moment, wanted, text)? else {
+            let message = format!("{what} takes a TIMESTAMP or TIMESTAMPTZ, not {given}");
+            let error = Error::new(SqlState::UndefinedFunction, message)
+                .with_hint("an explicit cast to TIMESTAMP or TIMESTAMPTZ may help");
+            return Err(place::at(error, text, place_of_moment));
+        };
+        let zone = coerce::cast(zone.expr, Type::Text);
+        Ok(Bound::typed(zones::at_zone(zone, moment), span))
     }
 }
 
@@ -102,6 +122,9 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
     }
     if from == ty {
         return Ok(bound.expr);
+    }
+    if let Some(zoned) = zones::cast(&bound.expr, ty, lenient) {
+        return Ok(zoned);
     }
     let kind = ExprKind::Cast { input: Box::new(bound.expr), lenient };
     Ok(fold::fold(Expr::new(kind, ty)))

@@ -10,6 +10,7 @@ use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value, decimal};
 
+use super::zones;
 use crate::place;
 
 /// An expression, and what its context still has to know about it.
@@ -133,10 +134,15 @@ pub(crate) fn cast(expr: Expr, to: Type) -> Expr {
     match &expr.kind {
         ExprKind::Literal(value) => match cast_value(value, expr.ty, to) {
             Ok(value) => Expr::literal(value, to),
-            Err(_) => expr.cast(to),
+            Err(_) => plain_cast(expr, to),
         },
-        _ => expr.cast(to),
+        _ => plain_cast(expr, to),
     }
+}
+
+/// The cast as a node, in the session's zone where that matters.
+fn plain_cast(expr: Expr, to: Type) -> Expr {
+    zones::cast(&expr, to, false).unwrap_or_else(|| expr.cast(to))
 }
 
 /// Gives an untyped literal the type `to`; an error names the literal's place.
@@ -231,7 +237,7 @@ pub(crate) fn assign(bound: Bound, to: Type, column: &str, text: &str) -> Result
         Some(value) => cast_value(value, from, to)
             .map(|v| Expr::literal(v, to))
             .map_err(|e| place::at(e, text, bound.span)),
-        None => Ok(bound.expr.cast(to)),
+        None => Ok(plain_cast(bound.expr, to)),
     }
 }
 

@@ -16,7 +16,7 @@ use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
-use super::{Binder, fold, folded, literal, operator, own};
+use super::{Binder, fold, folded, literal, operator, own, zones};
 use crate::place::Placed;
 use crate::{place, stack};
 
@@ -475,6 +475,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         };
         let (l, r) = (self.bind(left)?, self.bind(right)?);
         let span = l.span.union(&r.span);
+        let in_hours = zones::in_hours(left) || zones::in_hours(right);
+        if let Some(moved) = in_hours.then(|| operator::moved_by_hours(arithmetic, &l, &r)).flatten() {
+            return Ok(Bound::typed(moved, span));
+        }
         Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
     }
 

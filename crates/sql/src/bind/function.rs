@@ -14,7 +14,7 @@ use super::SETVAL_CALLED;
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::reserved::reserved;
-use super::{Binder, aggregate, fold, folded, library, literal, operator, own, window};
+use super::{Binder, aggregate, fold, folded, library, literal, operator, own, window, zones};
 use crate::place;
 
 /// Scalar functions that are typed here, beside those of the library.
@@ -406,6 +406,23 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(expr, span))
     }
 
+    /// What the session's zone is east of Greenwich at an instant: in seconds, or the hours or minutes of it.
+    fn offset_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let zone = zones::session().unwrap_or_else(|| zones::constant(types::Zone::Utc));
+        let arguments = vec![zone, value.expr];
+        let name = plan::functions::OFFSET_IN_ZONE;
+        let seconds = Expr::new(ExprKind::Library { name: name.into(), arguments }, Type::BigInt);
+        let by = |op: Arithmetic, value: Expr, count: i64| {
+            let count = Bound::typed(literal::integer(count), span);
+            operator::arithmetic(op, Bound::typed(value, span), count, self.binder.text)
+        };
+        match field {
+            "timezone_hour" => by(Arithmetic::Divide, seconds, 3600),
+            "timezone_minute" => by(Arithmetic::Modulo, by(Arithmetic::Divide, seconds, 60)?, 60),
+            _ => Ok(seconds),
+        }
+    }
+
     pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
         let ty = value.ty();
@@ -420,6 +437,14 @@ impl<'a> ExprBinder<'_, 'a> {
             "centuries" => "century",
             "millennia" => "millennium",
             other => other.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(other),
+        };
+        if let (true, "timezone" | "timezone_hour" | "timezone_minute") = (ty == Type::TimestampTz, field) {
+            return self.offset_field(field, value, span);
+        }
+        // Seconds since 1970 are the same in every zone.
+        let value = match field {
+            "epoch" => value,
+            _ => Bound { expr: zones::on_the_clock(value.expr), ..value },
         };
         let own_field = match field {
             "year" => Some(Function::ExtractYear),
@@ -443,7 +468,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if field == "julian" && is_day {
             return library::call("julian", vec![value], text, span);
         }
-        let known = [
+        let known: &[&str] = &[
             "year",
             "month",
             "day",
@@ -465,7 +490,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 SqlState::InvalidParameterValue,
                 format!("unit \"{field}\" not recognized for type {ty}"),
             );
-            let error = match types::names::nearest(field, known) {
+            let error = match types::names::nearest(field, known.iter().copied()) {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
                 None => error,
             };
@@ -616,9 +641,11 @@ impl Binder<'_> {
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
         });
+        let local = types::zone::current().local(micros).unwrap_or(micros);
         let value = match ty {
-            Type::Date => Value::I32((micros / MICROS_PER_DAY) as i32),
-            Type::Time => Value::I64(micros % MICROS_PER_DAY),
+            Type::Date => Value::I32(local.div_euclid(MICROS_PER_DAY) as i32),
+            Type::Time => Value::I64(local.rem_euclid(MICROS_PER_DAY)),
+            Type::Timestamp => Value::I64(local),
             _ => Value::I64(micros),
         };
         Expr::literal(value, ty)

@@ -52,6 +52,7 @@ mod unnest;
 mod unnesting;
 mod values;
 pub(crate) mod window;
+pub(crate) mod zones;
 
 pub use external::SETVAL_CALLED;
 #[cfg(test)]

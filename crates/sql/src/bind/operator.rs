@@ -9,7 +9,7 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
 
 use super::coerce::{Bound, as_decimal, cast, common_type, digits_needed, read_literal};
-use super::fold;
+use super::{fold, zones};
 use crate::place;
 
 /// Digits after the point of a decimal quotient, as PostgreSQL gives quotients between 1 and 10,000.
@@ -137,6 +137,8 @@ fn trimmed(expr: Expr, other: Type) -> Expr {
 /// `value op literal` with the literal in the value's own type, if that says exactly the same.
 fn fitted(op: Comparison, ty: Type, literal: &Expr) -> Option<(Comparison, Expr)> {
     match ty {
+        // Which instant a day begins at is the zone's to say.
+        Type::Date if literal.ty == Type::TimestampTz && zones::session().is_some() => None,
         Type::Date if matches!(literal.ty, Type::Timestamp | Type::TimestampTz) => {
             let micros = literal.as_literal()?.as_i64()?;
             let day = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
@@ -211,6 +213,17 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
         }
         undefined(op.symbol(), lt, rt, text, span)
     })
+}
+
+/// An instant and an interval that is written in hours: exactly that much later or earlier.
+pub(crate) fn moved_by_hours(op: Arithmetic, left: &Bound, right: &Bound) -> Option<Expr> {
+    let (instant, hours) = match (left.ty(), right.ty()) {
+        (Type::TimestampTz, Type::IntervalDayTime) => (left, right),
+        (Type::IntervalDayTime, Type::TimestampTz) if op == Arithmetic::Add => (right, left),
+        _ => return None,
+    };
+    let exact = matches!(op, Arithmetic::Add | Arithmetic::Subtract);
+    exact.then(|| node(op, instant.expr.clone(), hours.expr.clone(), Type::TimestampTz))
 }
 
 /// As `settle`; beside a date or time, an untyped literal is what the operator most plainly takes there.
@@ -303,6 +316,16 @@ fn datetime(op: Arithmetic, left: Expr, right: Expr) -> Option<Expr> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type as T;
     let (lt, rt) = (left.ty, right.ty);
+    let zoned = match (lt, rt) {
+        (T::TimestampTz, i) if i.is_interval() && matches!(op, Add | Subtract) => {
+            zones::moved(op, &left, &right)
+        }
+        (i, T::TimestampTz) if i.is_interval() && op == Add => zones::moved(op, &right, &left),
+        _ => None,
+    };
+    if zoned.is_some() {
+        return zoned;
+    }
     Some(match (op, lt, rt) {
         (Add, T::Date, i) if i.is_integer() => node(op, left, narrow(right), T::Date),
         (Add, i, T::Date) if i.is_integer() => node(op, right, narrow(left), T::Date),

@@ -4,12 +4,12 @@
 use plan::functions::{self, Gives, Signature, Takes};
 use plan::{Arithmetic, Expr, ExprKind};
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::coerce::{self, Bound, cast, read_literal, widens};
 use super::expression::ExprBinder;
 use super::scope::nearest;
-use super::{library, operator};
+use super::{library, operator, zones};
 use crate::place;
 
 /// Names that mean another function.
@@ -70,7 +70,7 @@ const FIELDS: [(&str, &str, bool); 24] = [
 ];
 
 /// Functions written out below.
-const WRITTEN_OUT: [&str; 12] = [
+const WRITTEN_OUT: [&str; 14] = [
     "age",
     "current_catalog",
     "current_database",
@@ -80,7 +80,9 @@ const WRITTEN_OUT: [&str; 12] = [
     "date_add",
     "div",
     "if",
+    "make_timestamptz",
     "pg_typeof",
+    "timezone",
     "typeof",
     "version",
 ];
@@ -138,7 +140,12 @@ fn matching(name: &str, arguments: &[Bound]) -> Option<&'static Signature> {
 
 /// The call, where a function of ours takes these arguments.
 pub(super) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option<Expr>> {
-    let Some(signature) = matching(name, arguments) else { return Ok(None) };
+    let Some(signature) = matching(name, arguments) else {
+        return match on_the_clock(name, arguments) {
+            Some(readings) => call(name, &readings, text),
+            None => Ok(None),
+        };
+    };
     let mut exprs = Vec::with_capacity(arguments.len());
     for (at, argument) in arguments.iter().enumerate() {
         let to = match parameter(signature, at) {
@@ -157,7 +164,55 @@ pub(super) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option
         Gives::Is(ty) => ty,
         Gives::First => exprs.first().map_or(Type::Null, |e| e.ty),
     };
-    Ok(Some(Expr::new(ExprKind::Library { name: signature.name.into(), arguments: exprs }, ty)))
+    let zone = zones::session().filter(|_| exprs.iter().any(|e| e.ty == Type::TimestampTz));
+    if let (true, Some(zone)) = (exprs.len() < signature.takes.len(), &zone)
+        && matches!(name, "date_trunc" | "to_char" | "strftime")
+    {
+        exprs.push(zone.clone());
+    }
+    let from_template = name == "to_timestamp" && exprs.len() == 2;
+    let called = Expr::new(ExprKind::Library { name: signature.name.into(), arguments: exprs }, ty);
+    if matches!(name, "strptime" | "try_strptime") && reads_zone(&arguments[1]) {
+        return Ok(Some(zones::at_zone(zones::constant(Zone::Utc), called)));
+    }
+    Ok(Some(match zones::session() {
+        // What the text says is a clock's reading; the function takes the clock to be in UTC.
+        Some(zone) if from_template => {
+            zones::at_zone(zone, zones::at_zone(zones::constant(Zone::Utc), called))
+        }
+        _ => called,
+    }))
+}
+
+/// Whether a format has a place for an offset or a zone: what it reads is an instant.
+fn reads_zone(format: &Bound) -> bool {
+    let text = format.expr.as_literal().and_then(Value::as_text).unwrap_or_default();
+    ["%z", "%Z"].iter().any(|place| text.replace("%%", "").contains(place))
+}
+
+/// The arguments with instants as the session's clock shows them, for functions that take no instants; `None` if there are
+/// none. Hours and less are counted in UTC, as a clock may skip or repeat some.
+fn on_the_clock(name: &str, arguments: &[Bound]) -> Option<Vec<Bound>> {
+    let instants = arguments.iter().any(|a| !a.untyped && a.ty() == Type::TimestampTz);
+    if !instants || functions::signatures(name).next().is_none() {
+        return None;
+    }
+    let unit =
+        arguments.first().and_then(|a| a.expr.as_literal()).and_then(Value::as_text).unwrap_or_default();
+    let unit = unit.trim().to_lowercase();
+    let short = ["hour", "min", "sec", "milli", "micro", "ms", "us"].iter().any(|s| unit.starts_with(s));
+    let exact = matches!(name, "date_diff" | "date_sub") && short && !unit.starts_with("millen");
+    let reading = |bound: &Bound| {
+        if bound.untyped || !matches!(bound.ty(), Type::TimestampTz | Type::Timestamp | Type::Date) {
+            return bound.clone();
+        }
+        let expr = match exact {
+            true => zones::at_zone(zones::constant(Zone::Utc), cast(bound.expr.clone(), Type::TimestampTz)),
+            false => cast(bound.expr.clone(), Type::Timestamp),
+        };
+        Bound::typed(expr, bound.span)
+    };
+    Some(arguments.iter().map(reading).collect())
 }
 
 /// An operator on the bits of two integers, in the wider of their types.
@@ -229,6 +284,18 @@ impl<'a> ExprBinder<'_, 'a> {
             ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric()) => {
                 let right = arguments.swap_remove(1);
                 self.whole_quotient(arguments.swap_remove(0), right, span)?
+            }
+            ("timezone", 2) => {
+                let moment = arguments.swap_remove(1);
+                self.in_zone(arguments.swap_remove(0), moment, "timezone", span)?.expr
+            }
+            ("make_timestamptz", 6 | 7) => {
+                let given = (arguments.len() == 7).then(|| arguments.remove(6));
+                let moment = Bound::typed(library::call("make_timestamp", arguments, text, span)?, span);
+                match given {
+                    Some(zone) => self.in_zone(zone, moment, name, span)?.expr,
+                    None => cast(moment.expr, Type::TimestampTz),
+                }
             }
             ("age", 1 | 2) => {
                 let error =

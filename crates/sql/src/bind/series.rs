@@ -6,7 +6,7 @@ use std::rc::Rc;
 use plan::{LogicalPlan, ScanSource, Series};
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState, Type, Value, datetime};
+use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
 use super::expression::{Clause, ExprBinder};
 use super::scope::Scope;
@@ -98,17 +98,30 @@ impl<'a> Binder<'a> {
             && is_moment(to)
             && step.is_interval()
         {
-            let micros = |at: usize| {
-                let value = given[at].0.as_i64().unwrap_or_default();
-                if types[at] == Type::Date { value.saturating_mul(MICROS_PER_DAY) } else { value }
-            };
             let has_zone = *from == Type::TimestampTz || *to == Type::TimestampTz;
             let ty = if has_zone { Type::TimestampTz } else { Type::Timestamp };
+            let micros = |at: usize| {
+                let moment = types::cast::cast_value(&given[at].0, types[at], ty);
+                moment.map(|m| m.as_i64().unwrap_or_default()).map_err(|_| wrong_arguments(function))
+            };
+            // Where a day may have 23 hours, days are counted by the clock.
+            let zone = if has_zone { zone::current() } else { Zone::Utc };
             let by = given[2].0.as_i64().unwrap_or_default();
             return match step {
-                Type::IntervalYearMonth => self.monthly(function, (micros(0), micros(1), by), exclusive, ty),
+                Type::IntervalYearMonth => {
+                    let months = i32::try_from(by).map_err(|_| wrong_arguments(function))?;
+                    let next = |moment: i64| zone.plus_months(moment, months);
+                    self.by_calendar(function, (micros(0)?, micros(1)?, by), exclusive, ty, next)
+                }
+                _ if zone != Zone::Utc && by.abs() >= MICROS_PER_DAY => {
+                    let next = |moment: i64| {
+                        let days = zone.plus_days(moment, by / MICROS_PER_DAY);
+                        days.and_then(|moved| moved.checked_add(by % MICROS_PER_DAY))
+                    };
+                    self.by_calendar(function, (micros(0)?, micros(1)?, by), exclusive, ty, next)
+                }
                 _ => {
-                    let ends = (i128::from(micros(0)), i128::from(micros(1)), i128::from(by));
+                    let ends = (i128::from(micros(0)?), i128::from(micros(1)?), i128::from(by));
                     self.linear(function, ends, exclusive, ty)
                 }
             };
@@ -138,26 +151,27 @@ impl<'a> Binder<'a> {
         Ok(Relation { plan, columns: vec![(function.into(), id)] })
     }
 
-    /// Months are of different lengths: each moment is a month after the one before, as in PostgreSQL.
-    fn monthly(
+    /// Months are of different lengths, and so are days of a zone: each moment is a step after the one before, as in
+    /// PostgreSQL.
+    fn by_calendar(
         &mut self,
         function: &str,
-        (first, end, months): (i64, i64, i64),
+        (first, end, step): (i64, i64, i64),
         exclusive: bool,
         ty: Type,
+        next: impl Fn(i64) -> Option<i64>,
     ) -> Result<Relation> {
-        let months = i32::try_from(months).map_err(|_| wrong_arguments(function))?;
-        if months == 0 {
+        if step == 0 {
             return Err(zero_step());
         }
         let (mut at, mut rows) = (Some(first), Vec::new());
         while let Some(moment) = at.filter(|_| rows.len() < MONTHS_MAX) {
-            let over = if months > 0 { moment > end } else { moment < end };
+            let over = if step > 0 { moment > end } else { moment < end };
             if over || (exclusive && moment == end) {
                 break;
             }
             rows.push(vec![Value::I64(moment)]);
-            at = datetime::timestamp_add_months(moment, months);
+            at = next(moment);
         }
         let id = self.columns.add(function, ty, false);
         Ok(Relation {

@@ -142,6 +142,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "2024-02-03 04:05:06.5",
         ),
         (
+            "make_timestamptz",
+            "make_timestamptz(year, month, day, hour, minute, second[, zone])",
+            "The instant at which a clock shows that: in the zone, or in the session's.",
+            "make_timestamptz(2024, 2, 3, 4, 5, 6.5, 'Asia/Tokyo')",
+            "2024-02-02 19:05:06.5+00",
+        ),
+        (
             "microsecond",
             "microsecond(moment)",
             "The microseconds of the minute.",
@@ -382,6 +389,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "The moment at which the statement began.",
             "statement_timestamp() IS NOT NULL",
             "true",
+        ),
+        (
+            "timezone",
+            "timezone(zone, moment)",
+            "What a clock in the zone shows at an instant (TIMESTAMPTZ), or the instant at which it shows a TIMESTAMP: AT TIME ZONE as a function.",
+            "timezone('Asia/Tokyo', TIMESTAMPTZ '2024-02-03 04:05:06+00')",
+            "2024-02-03 13:05:06",
         ),
         ("today", "today()", "The day on which the statement began.", "today() = current_date", "true"),
         (

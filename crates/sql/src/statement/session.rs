@@ -28,6 +28,13 @@ impl Context<'_> {
         if let Some(role) = role_of(set) {
             return Ok(Statement::Set { name: "role".into(), value: role });
         }
+        if let Set::SetTimeZone { value, .. } = set {
+            let value = match value {
+                Ast::Identifier(ident) if ["local", "default"].contains(&folded(ident).as_str()) => None,
+                value => Some(word(value).map_err(|e| e.at(place::START))?),
+            };
+            return Ok(Statement::Set { name: "timezone".into(), value });
+        }
         let Set::SingleAssignment { variable, values, .. } = set else {
             return Err(Error::unsupported(format!("{set} is not supported")).at(place::START));
         };
@@ -75,6 +82,9 @@ impl Context<'_> {
         let words: Vec<String> = variable.iter().map(folded).collect();
         match words.as_slice() {
             [] => Err(Error::new(SqlState::SyntaxError, "SHOW needs a name").at(place::START)),
+            [time, zone] if time == "time" && zone == "zone" => {
+                Ok(Statement::Show { name: "timezone".into() })
+            }
             words => Ok(Statement::Show { name: words.join("_") }),
         }
     }

@@ -1,0 +1,60 @@
+//! What depends on a time zone, which is always an argument: no worker has a zone of its own.
+
+use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, OFFSET_IN_ZONE, TRY_CAST_IN_ZONE};
+use types::cast::{cast_value, try_cast_value};
+use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::{Error, Result, SqlState, Type, Value, Zone, zone};
+
+use super::{Arguments, Evaluate, refuse};
+
+pub(super) fn named(name: &str) -> Option<Evaluate> {
+    Some(match name {
+        "timezone" => |a| {
+            let (zone, moment) = (zone_of(a, 0)?, a.integer(1)?);
+            let turned = if a.ty == Type::Timestamp { zone.local(moment) } else { zone.instant(moment) };
+            turned.map(Value::I64).ok_or_else(out_of_range)
+        },
+        OFFSET_IN_ZONE => |a| Ok(Value::I64(i64::from(zone_of(a, 0)?.offset_at(a.integer(1)?)))),
+        ADD_IN_ZONE => add,
+        CAST_IN_ZONE => |a| zone::within(zone_of(a, 0)?, || cast_value(&a.values[1], a.types[1], a.ty)),
+        TRY_CAST_IN_ZONE => |a| {
+            let cast = || try_cast_value(&a.values[1], a.types[1], a.ty);
+            Ok(zone::within(zone_of(a, 0)?, cast).unwrap_or(Value::Null))
+        },
+        _ => return None,
+    })
+}
+
+/// The zone that an argument names.
+pub(super) fn zone_of(a: &Arguments<'_>, at: usize) -> Result<Zone> {
+    Zone::named(a.text(at)?)
+}
+
+fn out_of_range() -> Error {
+    refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range")
+}
+
+fn add(a: &Arguments<'_>) -> Result<Value> {
+    let (zone, instant, interval) = (zone_of(a, 0)?, a.integer(1)?, a.integer(2)?);
+    let moved = match a.types[2] {
+        Type::IntervalYearMonth => {
+            i32::try_from(interval).ok().and_then(|months| zone.plus_months(instant, months))
+        }
+        _ => zone
+            .plus_days(instant, interval / MICROS_PER_DAY)
+            .and_then(|moved| moved.checked_add(interval % MICROS_PER_DAY)),
+    };
+    moved.map(Value::I64).ok_or_else(out_of_range)
+}
+
+/// The beginning of a unit by the zone's clock; hours and less keep the offset that the instant has.
+pub(super) fn truncated(zone: Zone, unit: &str, instant: i64) -> Option<i64> {
+    let local = zone.local(instant)?;
+    let cut = super::time::truncated(unit, local)?;
+    match unit {
+        "microsecond" | "millisecond" | "second" | "minute" | "hour" => {
+            cut.checked_sub(i64::from(zone.offset_at(instant)) * MICROS_PER_SECOND)
+        }
+        _ => zone.instant(cut),
+    }
+}
