@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use types::{Error, Field, Result, SqlState, Type, Value};
 
@@ -111,11 +111,11 @@ impl Session {
     }
 
     /// SET ROLE: from now on the session goes by this name.
-    pub(crate) fn set_role(&self, role: Option<&str>) {
-        let role = role.filter(|role| *role != DEFAULT_ROLE && *role != "none").map(Arc::from);
-        self.settings().role = role;
+    pub(crate) fn set_role(&self, role: Option<&str>) -> Result<()> {
+        self.settings().set("role", role)?;
         self.role_view().seen = None;
         self.follow_role();
+        Ok(())
     }
 
     /// ALTER ROLE; `None`: it is another procedure.

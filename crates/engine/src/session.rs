@@ -501,7 +501,7 @@ impl Session {
             }
             "search_path" => self.set_search_path(value)?,
             _ if formats::remote::setting(name).is_some() => formats::remote::set(name, value.unwrap_or(""))?,
-            "role" => self.set_role(value),
+            "role" => self.set_role(value)?,
             "all" if value.is_none() => self.reset_all()?,
             _ => self.set_own(name, value)?,
         }

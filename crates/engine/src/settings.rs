@@ -454,6 +454,10 @@ impl Settings {
                     ),
                 };
             }
+            "role" => {
+                let role = text.trim();
+                self.role = (role != crate::roles::DEFAULT_ROLE && role != "none").then(|| Arc::from(role));
+            }
             "priority" => self.priority = parse_priority(text)?,
             "query_workers" => self.query_workers = parse_query_workers(text)?,
             "query_memory" => self.query_bytes = parse_query_bytes(text)?,
