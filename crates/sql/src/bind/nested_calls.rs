@@ -9,6 +9,7 @@ use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::literal;
 use super::nested::{call, list_of};
+use super::zones;
 
 /// Every name that is known here, for lists of functions and "did you mean".
 pub(crate) const NAMES: &[&str] = &[
@@ -375,7 +376,7 @@ impl Call<'_, '_, '_> {
                 call("list_range", arguments, Type::list(Type::BigInt)?)
             }
             ("array_to_string" | "list_to_string", 2 | 3) if list.is_some() => {
-                let mut arguments = vec![first()];
+                let mut arguments = vec![zones::written(first())?];
                 for at in 1..count {
                     arguments.push(self.to(at, Type::Text)?);
                 }
@@ -602,11 +603,11 @@ impl Call<'_, '_, '_> {
                         "json_object takes keys and values in turn",
                     ));
                 }
-                call("json_object", self.values(), Type::Json)
+                call("json_object", self.written()?, Type::Json)
             }
-            ("json_array" | "json_build_array", _) => call("json_array", self.values(), Type::Json),
+            ("json_array" | "json_build_array", _) => call("json_array", self.written()?, Type::Json),
             ("to_json" | "to_jsonb" | "json_quote" | "row_to_json" | "array_to_json", 1) => {
-                call("to_json", self.values(), Type::Json)
+                call("to_json", self.written()?, Type::Json)
             }
             ("from_json" | "json_transform" | "from_json_strict" | "json_transform_strict", 2) => {
                 let Some(wanted) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {
@@ -638,8 +639,9 @@ impl Call<'_, '_, '_> {
     }
 
     /// The arguments as they are; a quoted literal is text.
-    fn values(&self) -> Vec<Expr> {
-        self.arguments.iter().map(|a| a.clone().settled()).collect()
+    /// The arguments as functions take them that write them out.
+    fn written(&self) -> Result<Vec<Expr>> {
+        self.arguments.iter().map(|a| zones::written(a.clone().settled())).collect()
     }
 }
 

@@ -157,6 +157,7 @@ pub(super) fn call(name: &str, arguments: &[Bound], text: &str) -> Result<Option
             Some(to) if argument.untyped && !to.is_text() => cast(read_literal(argument, to, text)?, to),
             Some(to) if argument.is_null() => Expr::literal(Value::Null, to),
             Some(to) => cast(argument.expr.clone(), to),
+            None if matches!(name, "format" | "printf") => zones::written(argument.expr.clone())?,
             None => argument.expr.clone(),
         });
     }

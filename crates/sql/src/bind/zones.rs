@@ -6,7 +6,7 @@ use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, TRY_CAST_IN_ZONE};
 use plan::{Arithmetic, Expr, ExprKind};
 use sqlparser::ast::{BinaryOperator, DateTimeField, Expr as Ast, Interval};
 use types::datetime::MICROS_PER_DAY;
-use types::{Type, Value, Zone, zone};
+use types::{Result, Type, Value, Zone, zone};
 
 /// The session's zone as a constant of the plan; `None` in UTC.
 pub(crate) fn session() -> Option<Expr> {
@@ -56,6 +56,35 @@ fn holds_instants(ty: Type) -> bool {
         || ty.element().is_some_and(holds_instants)
         || ty.entry().is_some_and(|(key, value)| holds_instants(key) || holds_instants(value))
         || ty.fields().is_some_and(|fields| fields.iter().any(|(_, ty)| holds_instants(*ty)))
+}
+
+/// The value with its instants, nested ones too, as the texts that they are in the session's zone: for functions that
+/// write values out and know no zone.
+pub(crate) fn written(expr: Expr) -> Result<Expr> {
+    if session().is_none() || !holds_instants(expr.ty) {
+        return Ok(expr);
+    }
+    let to = in_texts(expr.ty)?;
+    Ok(cast(&expr, to, false).unwrap_or(expr))
+}
+
+fn in_texts(ty: Type) -> Result<Type> {
+    if !holds_instants(ty) {
+        return Ok(ty);
+    }
+    if let Some(element) = ty.element() {
+        return Type::list(in_texts(element)?);
+    }
+    if let Some((key, value)) = ty.entry() {
+        return Type::map(in_texts(key)?, in_texts(value)?);
+    }
+    match ty.fields() {
+        Some(fields) => {
+            let named = |(name, ty): &(_, Type)| Ok((String::clone(name), in_texts(*ty)?));
+            Type::structure(fields.iter().map(named).collect::<Result<_>>()?)
+        }
+        None => Ok(Type::Text),
+    }
 }
 
 /// The cast, if the session's zone decides what it gives.
