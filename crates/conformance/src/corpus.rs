@@ -23,13 +23,16 @@ impl DB for CorpusDatabase {
             return Ok(DBOutput::StatementComplete(result.rows() as u64));
         }
         let fields = result.schema().fields();
-        let mut rows = Vec::new();
-        for batch in result.batches() {
-            for row in 0..batch.rows {
-                let cells = batch.columns.iter().zip(fields);
-                rows.push(cells.map(|(c, f)| cell(&c.value(row), f.ty)).collect());
+        let rows = result.within_time_zone(|| {
+            let mut rows = Vec::new();
+            for batch in result.batches() {
+                for row in 0..batch.rows {
+                    let cells = batch.columns.iter().zip(fields);
+                    rows.push(cells.map(|(c, f)| cell(&c.value(row), f.ty)).collect());
+                }
             }
-        }
+            rows
+        });
         let types = vec![DefaultColumnType::Any; fields.len()];
         Ok(DBOutput::Rows { types, rows })
     }

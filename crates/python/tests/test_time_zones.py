@@ -1,6 +1,7 @@
 """Moments in and out of Python, with the session's time zone and with others."""
 
 import datetime
+import json
 import zoneinfo
 
 import pytest
@@ -61,8 +62,8 @@ def test_parquet_keeps_moments(con, tmp_path):
     con.execute("SET TimeZone = 'Europe/Berlin'")
     con.execute(f"COPY (SELECT TIMESTAMPTZ '2024-07-01 12:00:00Z' AS at, TIMESTAMP '2024-07-01 12:00:00' AS clock) TO '{path}'")
     schema = pq.ParquetFile(path).schema
-    told = [schema.column(n).logical_type.to_json() for n in range(2)]
-    assert '"isAdjustedToUTC": true' in told[0] and '"isAdjustedToUTC": false' in told[1]
+    told = [json.loads(schema.column(n).logical_type.to_json()) for n in range(2)]
+    assert [one["isAdjustedToUTC"] for one in told] == [True, False]
     con.execute("SET TimeZone = 'America/New_York'")
     read = con.sql(f"SELECT * FROM '{path}'")
     assert read.types == ["TIMESTAMPTZ", "TIMESTAMP"]
