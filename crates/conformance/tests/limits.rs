@@ -89,17 +89,25 @@ fn a_statement_ends_within_100_ms_of_the_signal_and_leaves_nothing() {
     let _alone = ALONE.lock();
     let session = database();
     for (what, statement) in LONG {
-        // Slots that a first run freed are kept for the next: what is left must not grow from there.
+        // Slots that a first run freed are kept for the next: what is left must not grow from there. Where a busy machine
+        // let that run come less far than the later ones, they add slots of their own, once; what is lost grows each time.
         cancelled_after(&session, statement, Duration::from_millis(500));
-        let used_before = session.database().memory_used().0;
-        // The median of several moments: one of them may meet a machine that is busy with something else.
-        let mut late: Vec<Duration> =
-            [50, 150, 250].map(|ms| cancelled_after(&session, statement, Duration::from_millis(ms))).to_vec();
-        late.sort();
-        println!("{what}: {late:?}");
-        assert!(late[1] < Duration::from_millis(100), "{what}: {late:?}");
-        let used = session.database().memory_used().0;
-        assert!(used < used_before + (16 << 20), "{what}: {used_before} bytes in use before, {used} after");
+        let mut grown = u64::MAX;
+        for _ in 0..3 {
+            let used_before = session.database().memory_used().0;
+            // The median of several moments: one of them may meet a machine that is busy with something else.
+            let mut late: Vec<Duration> = [50, 150, 250]
+                .map(|ms| cancelled_after(&session, statement, Duration::from_millis(ms)))
+                .to_vec();
+            late.sort();
+            println!("{what}: {late:?}");
+            assert!(late[1] < Duration::from_millis(100), "{what}: {late:?}");
+            grown = session.database().memory_used().0.saturating_sub(used_before);
+            if grown < 16 << 20 {
+                break;
+            }
+        }
+        assert!(grown < 16 << 20, "{what}: {grown} bytes more in use after it, each time");
     }
     assert!(session.query("SELECT * FROM pairs").is_err(), "the table of a cancelled statement exists");
     assert_eq!(session.query("SELECT count(*) FROM orders").expect("goes on").rows(), 1);

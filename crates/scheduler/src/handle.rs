@@ -186,6 +186,7 @@ impl Query {
     pub(crate) fn new(id: QueryId, spec: QuerySpec, foreman: &Arc<Foreman>, begun: u64) -> Self {
         let priority = spec.priority.min(PRIORITY_MAX);
         foreman.open.add(priority);
+        foreman.open.wakes(begun);
         Query {
             id,
             account: spec.account.unwrap_or_default(),

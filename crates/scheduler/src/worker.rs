@@ -181,16 +181,24 @@ impl Worker<'_> {
             }
             // A deadline is also the business of those who are not the caller.
             query.cancel.check_clock();
-            if self.foreman.open.has_rivals(query.query.priority()) {
-                // Their callers may be waiting for a core.
-                std::thread::yield_now();
-            }
+            self.offer_core(query);
             let others = !self.alone && self.foreman.active() > 1;
             if others || self.surplus() || self.own.is_some_and(|own| own.ended()) {
                 break;
             }
         }
         worked
+    }
+
+    /// Callers that plan or finish may be waiting for a core.
+    fn offer_core(&self, query: &QueryRun) {
+        let (open, now) = (&self.foreman.open, self.foreman.now());
+        if query.ended() {
+            open.wakes(now);
+        }
+        if open.may_want_core(query.query.charged(), query.query.priority(), now) {
+            std::thread::yield_now();
+        }
     }
 
     fn surplus(&self) -> bool {
