@@ -110,6 +110,8 @@ def test_polars_and_pandas_read_streams(con):
 
 def interrupted(act):
     """How long after Ctrl-C the statement went on."""
+    # A shell's background job ignores Ctrl-C, and Python with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     raised = []
 
     def stop():
