@@ -43,6 +43,8 @@ pub trait Source: Debug + Send + Sync {
     /// Makes columns and indices (by their sections' numbers) resident: a piece for each, in their order. An error of
     /// reading, or of what was read, names the place.
     fn pin(&self, columns: &[usize], indices: &[usize]) -> Result<Loaded>;
+    /// What is read from now on is read into the memory of that node, where the machine has several.
+    fn lies_on(&self, _node: usize) {}
     /// They will be pinned soon.
     fn announce(&self, columns: &[usize], indices: &[usize]);
     /// The metadata as they stand in the encoding.
@@ -229,6 +231,14 @@ impl Block {
     /// As `announce`, before `pin_tested`.
     pub fn announce_tested(&self, columns: &[usize]) {
         self.announce_with(columns, true);
+    }
+
+    /// What comes from files from now on comes to the memory of a node, where the machine has several and the block's bytes
+    /// come and go at all.
+    pub fn lies_on(&self, node: usize) {
+        for source in self.parts.iter().filter_map(|part| part.source.as_ref()) {
+            source.lies_on(node);
+        }
     }
 
     fn announce_with(&self, columns: &[usize], with_indices: bool) {

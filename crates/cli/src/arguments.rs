@@ -111,7 +111,8 @@ impl EngineArguments {
                 Failed::Reported
             })?),
         };
-        Ok(engine::Options { workers: self.workers, memory_bytes, read_only: self.read_only })
+        let (workers, read_only) = (self.workers, self.read_only);
+        Ok(engine::Options { workers, memory_bytes, read_only, ..engine::Options::default() })
     }
 }
 

@@ -183,3 +183,65 @@ fn random_changes() {
         }
     }
 }
+
+/// Claims by memory node, on machines that are made up: answers are those of a machine with one node, whatever the mode and
+/// however few workers there are for the nodes, and blocks are read by who is near them.
+#[test]
+fn work_orders_go_to_their_memory_nodes() {
+    let queries = [
+        "SELECT count(*), sum(v), min(t) FROM p",
+        "SELECT k % 10, count(*), sum(v) FROM p GROUP BY k % 10",
+        "SELECT t, v FROM p ORDER BY v DESC, t LIMIT 20",
+        "SELECT count(*), sum(a.v) FROM p AS a JOIN p AS b ON a.k = b.v WHERE b.k < 3000",
+        "SELECT sum(r) FROM (SELECT row_number() OVER (PARTITION BY k % 7 ORDER BY v) AS r FROM p)",
+        "SELECT count(*) FROM (SELECT v FROM p LIMIT 1000)",
+        "SELECT v, k FROM p WHERE k = 77 ORDER BY v",
+    ];
+    let filled = |nodes: Option<usize>, workers: usize| {
+        let options = Options {
+            workers: Some(workers),
+            memory_bytes: Some(1 << 30),
+            memory_nodes: nodes,
+            ..Options::default()
+        };
+        let session = Database::in_memory(options).unwrap().session();
+        run(
+            &session,
+            "CREATE TABLE p (k INTEGER, v BIGINT, t TEXT) WITH (block_size = '128KB') PARTITION BY HASH (k) PARTITIONS 8",
+        );
+        run(
+            &session,
+            "INSERT INTO p SELECT x % 9973, x, 'text ' || (x % 1000) FROM generate_series(1, 200000) AS g(x)",
+        );
+        session
+    };
+    let plain = filled(None, 2);
+    let expected: Vec<_> = queries.iter().map(|query| answer(&plain, query)).collect();
+    for (nodes, workers) in [(1, 2), (2, 1), (2, 2), (3, 4), (8, 3)] {
+        let session = filled(Some(nodes), workers);
+        for mode in ["off", "stealing", "strict"] {
+            for affinity in ["nodes", "none"] {
+                run(&session, &format!("SET node_scheduling = '{mode}'"));
+                run(&session, &format!("SET worker_affinity = '{affinity}'"));
+                for (query, expected) in queries.iter().zip(&expected) {
+                    assert_eq!(
+                        answer(&session, query),
+                        *expected,
+                        "{nodes} nodes, {workers}, {mode}: {query}"
+                    );
+                }
+            }
+            let plan = explained(&session, "EXPLAIN ANALYZE", queries[0]);
+            let said = "blocks read near their memory ";
+            assert_eq!(plan.contains(said), nodes > 1, "{nodes} nodes, {mode}\n{plan}");
+            if nodes == 2 && mode == "strict" {
+                let (near, rest) = plan.split_once(said).unwrap().1.split_once(" of ").unwrap();
+                let all: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let (near, all): (u64, u64) = (near.parse().unwrap(), all.parse().unwrap());
+                assert!(near > 0 && all >= 8, "{plan}");
+            }
+        }
+    }
+    let error = plain.query("SET node_scheduling = 'near'").unwrap_err();
+    assert_eq!(error.hint(), Some("expected stealing, strict or off"));
+}

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use catalog::{Access, Catalog, OpenReport, Store};
 use files::{FileManager, LocalFiles};
-use memory::Budget;
+use memory::{Budget, Topology};
 use pool::Pool;
 use scheduler::Scheduler;
 use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::background::Background;
+use crate::placement::WorkerAffinity;
 
 /// What a database is opened with.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,9 @@ pub struct Options {
     pub memory_bytes: Option<u64>,
     /// A database on disk is opened as it is now, and not changed; others may write to it meanwhile.
     pub read_only: bool,
+    /// Memory nodes as if the machine had so many, all equally far from each other: what that decides can be tried on any
+    /// machine. Its own when not given.
+    pub memory_nodes: Option<usize>,
 }
 
 impl Options {
@@ -55,7 +59,7 @@ pub(crate) struct Shared {
     temporary: RwLock<Arc<dyn FileManager>>,
     /// The folder for that, and for blocks, where nobody names one: the database's own, or the machine's.
     own_temporary: PathBuf,
-    affinity: Mutex<WorkerAffinity>,
+    pub affinity: Mutex<WorkerAffinity>,
 }
 
 impl Drop for Shared {
@@ -76,7 +80,14 @@ impl Database {
 
     fn pool(options: &Options) -> Pool {
         let limit = options.memory_bytes.unwrap_or_else(memory::default_limit_bytes);
-        Pool::evicting(Budget::process_wide(limit))
+        let budget = Budget::process_wide(limit);
+        match options.memory_nodes {
+            None => Pool::evicting(budget),
+            Some(nodes) => {
+                let processors = memory::allowed_processors().last().map_or(1, |last| last + 1);
+                Pool::evicting_on(budget, Topology::emulated(nodes, processors.div_ceil(nodes.max(1))))
+            }
+        }
     }
 
     fn with(
@@ -109,7 +120,9 @@ impl Database {
             affinity: Default::default(),
         };
         shared.scheduler.set_memory(shared.budget.limit());
-        Ok(Database { shared: Arc::new(shared) })
+        let database = Database { shared: Arc::new(shared) };
+        database.tell_nodes();
+        Ok(database)
     }
 
     /// Opens what `path` names: nothing or `:memory:` is a new database in memory, anything else a directory with a
@@ -169,29 +182,6 @@ impl Database {
     pub fn set_workers(&self, workers: usize) -> Result<()> {
         self.shared.scheduler.set_workers(checked_workers(workers)?);
         Ok(())
-    }
-
-    /// Whether worker threads stay on cores.
-    pub fn worker_affinity(&self) -> WorkerAffinity {
-        *self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes hold of each worker thread before its next work order. The threads that run statements, which work too, are
-    /// the application's and stay free.
-    pub fn set_worker_affinity(&self, affinity: WorkerAffinity) {
-        let mut current = self.shared.affinity.lock().unwrap_or_else(PoisonError::into_inner);
-        *current = affinity;
-        // As this thread may: a set of processors given to the container or the process holds for workers too.
-        let allowed = memory::allowed_processors();
-        self.shared.scheduler.set_placement(Arc::new(move |number: usize| {
-            let core = [allowed[number % allowed.len()]];
-            let processors: &[usize] = match affinity {
-                WorkerAffinity::None => &allowed[..],
-                WorkerAffinity::Cores => &core,
-            };
-            // Where a core was taken from the process meanwhile, the thread runs where it may.
-            let _ = memory::keep_thread_on(processors);
-        }));
     }
 
     pub fn memory_limit(&self) -> u64 {
@@ -266,29 +256,6 @@ impl Database {
     /// Where names are looked up and tables live.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
-    }
-}
-
-/// Where worker threads run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WorkerAffinity {
-    /// Wherever the machine puts them.
-    #[default]
-    None,
-    /// Each on a core of its own, as far as there are enough.
-    Cores,
-}
-
-impl WorkerAffinity {
-    /// As `SET worker_affinity` has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            WorkerAffinity::None => "none",
-            WorkerAffinity::Cores => "cores",
-        }
-    }
-    pub fn from_name(name: &str) -> Option<Self> {
-        [WorkerAffinity::None, WorkerAffinity::Cores].into_iter().find(|affinity| affinity.name() == name)
     }
 }
 

@@ -62,6 +62,7 @@ mod idle;
 mod indices;
 mod insert;
 mod modify;
+mod placement;
 mod progress;
 mod query_control;
 mod recursion;
@@ -89,8 +90,9 @@ mod wide;
 mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
-pub use database::{Database, Options, WorkerAffinity};
+pub use database::{Database, Options};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
+pub use placement::WorkerAffinity;
 pub use pool::PoolStatistics;
 pub use progress::{OperatorProgress, ProgressWatch};
 pub use result::ResultSet;

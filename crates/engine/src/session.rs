@@ -14,8 +14,9 @@ use sync::CancelToken;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
 use vector::{Batch, Vector};
 
-use crate::database::{Database, WorkerAffinity};
+use crate::database::Database;
 use crate::indices::NewIndex;
+use crate::placement::WorkerAffinity;
 use crate::progress::ProgressWatch;
 use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
@@ -394,9 +395,20 @@ impl Session {
                         SqlState::InvalidParameterValue,
                         format!("invalid value for setting \"worker_affinity\": \"{name}\""),
                     )
-                    .with_hint("expected none or cores")
+                    .with_hint("expected none, cores or nodes")
                 })?;
                 self.database.set_worker_affinity(affinity);
+            }
+            "node_scheduling" => {
+                let name = value.unwrap_or("stealing").trim().to_ascii_lowercase();
+                let mode = scheduler::NodeScheduling::from_name(&name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::InvalidParameterValue,
+                        format!("invalid value for setting \"node_scheduling\": \"{name}\""),
+                    )
+                    .with_hint("expected stealing, strict or off")
+                })?;
+                self.database.set_node_scheduling(mode);
             }
             "memory_limit" => {
                 let bytes = match value {
@@ -599,6 +611,7 @@ pub(crate) fn database_setting(database: &Database, name: &str) -> Option<String
         "temp_directory" => Some(database.temp_directory()),
         "policy" => Some(database.shared.scheduler.policy().to_owned()),
         "worker_affinity" => Some(database.worker_affinity().name().to_owned()),
+        "node_scheduling" => Some(database.node_scheduling().name().to_owned()),
         "active_queries" => Some(database.shared.scheduler.active_queries_max().to_string()),
         "replacement" => Some(database.shared.pool.replacement().name()),
         "trace_memory" => Some(database.shared.seen.history.bytes_max().to_string()),

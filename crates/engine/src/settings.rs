@@ -126,11 +126,16 @@ impl Default for Settings {
 }
 
 /// Settings of the whole database rather than of one session.
-pub const DATABASE_SETTINGS: [(&str, &str); 11] = [
+pub const DATABASE_SETTINGS: [(&str, &str); 12] = [
     ("workers", "threads that execute work orders"),
     (
         "worker_affinity",
-        "none or cores: whether each worker thread stays on one of the cores that the process may use",
+        "none, cores or nodes: whether each worker thread stays on one of the cores that the process may use, or on the cores of one memory node",
+    ),
+    (
+        "node_scheduling",
+        "stealing, strict or off: on a machine with several memory nodes, work orders go to workers near their data and \
+         to others when these have nothing near; only to workers near; to any worker",
     ),
     ("memory_limit", "bytes that tables, hash tables, sorts and results may use together, such as '8GB'"),
     ("temp_directory", "folder for what does not fit memory: blocks of tables, and what statements hold"),

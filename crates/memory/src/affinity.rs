@@ -20,6 +20,18 @@ pub fn allowed_processors() -> Vec<usize> {
     }
 }
 
+/// The processor that the calling thread is on now; it may be on another a moment later.
+#[cfg(target_os = "linux")]
+pub fn current_processor() -> Option<usize> {
+    // SAFETY: it has no arguments and touches no memory.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn current_processor() -> Option<usize> {
+    None
+}
+
 /// Keeps the calling thread on these processors, as far as they are among those that the process may use.
 ///
 /// # Errors
@@ -66,7 +78,7 @@ mod tests {
         std::thread::spawn(move || {
             let last = all[all.len() - 1];
             keep_thread_on(&[last]).unwrap();
-            assert_eq!(allowed_processors(), [last]);
+            assert_eq!((allowed_processors(), current_processor()), (vec![last], Some(last)));
             assert!(keep_thread_on(&[PROCESSORS_MAX - 1]).is_err() || all.len() == PROCESSORS_MAX);
             assert_eq!(allowed_processors(), [last]);
             keep_thread_on(&all).unwrap();

@@ -91,8 +91,8 @@ impl Arena {
 
     /// An arena for memory that comes and goes in pieces of any length: requests are rounded up to 4 KiB, charged in
     /// 64 KiB, and can be given back to the machine in these. Its pages are small.
-    pub fn of_pages(budget: Budget) -> Self {
-        Arena::with_grain(budget, PAGES, Topology::emulated(1, 1))
+    pub fn of_pages(budget: Budget, topology: Topology) -> Self {
+        Arena::with_grain(budget, PAGES, topology)
     }
 
     fn with_grain(budget: Budget, grain: Grain, topology: Topology) -> Self {

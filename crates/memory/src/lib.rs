@@ -18,7 +18,7 @@ mod machine;
 mod slots;
 mod topology;
 
-pub use affinity::{allowed_processors, keep_thread_on};
+pub use affinity::{allowed_processors, current_processor, keep_thread_on};
 pub use arena::{AllocationError, Arena};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};

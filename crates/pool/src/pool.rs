@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use block::{Block, EncodedBlock, IndexSpecification, Metadata, Part, Sketch};
-use memory::{AllocationError, Arena, Budget};
+use memory::{AllocationError, Arena, Budget, Topology};
 use types::{Error, Result, SqlState};
 
 use crate::residency::{Holding, PoolStatistics, Replacement, Residency, TemporaryFile};
@@ -39,8 +39,17 @@ impl Pool {
     pub fn evicting(budget: Budget) -> Self {
         Pool { evicts: true, ..Pool::new(budget) }
     }
+    /// As `evicting`, on a machine with these memory nodes.
+    pub fn evicting_on(budget: Budget, topology: Topology) -> Self {
+        Pool { evicts: true, ..Pool::with_arena(Arena::with_topology(budget, topology)) }
+    }
     pub fn arena(&self) -> &Arena {
         &self.residency.blocks
+    }
+    /// Where what is read from files comes to.
+    #[cfg(test)]
+    pub(crate) fn pages(&self) -> &Arena {
+        &self.residency.pages
     }
     pub fn budget(&self) -> &Budget {
         self.arena().budget()
@@ -68,6 +77,9 @@ impl Pool {
         }
         let piece = block.into_piece().ok_or_else(|| Error::internal("an encoded block has one run"))?;
         let holding = Holding::sealed(&self.residency, metadata.clone(), piece);
+        if let Some(node) = node {
+            block::Source::lies_on(&*holding, node);
+        }
         Ok(SealedBlock { block: Arc::new(Block::absent(&metadata, holding)), sketches })
     }
 

@@ -96,8 +96,8 @@ fn connect(
             }
         }),
     };
-    let database =
-        Database::open(path, Options { workers, memory_bytes, read_only }).map_err(|e| raise(py, &e, ""))?;
+    let options = Options { workers, memory_bytes, read_only, ..Options::default() };
+    let database = Database::open(path, options).map_err(|e| raise(py, &e, ""))?;
     Ok(Connection::open(&database))
 }
 

@@ -39,6 +39,7 @@ use crate::door::Door;
 use crate::handle::{Query, QuerySpec, lock};
 use crate::load::Limits;
 use crate::messages::{Control, Mailbox};
+use crate::nodes::{NodeOfThread, NodeScheduling, Nodes};
 use crate::open::OpenQueries;
 use crate::places::Places;
 use crate::policy::{HighestPriorityFirst, POLICIES, Policy};
@@ -80,6 +81,7 @@ pub(crate) struct Foreman {
     pub(crate) mailbox: Option<Mailbox>,
     /// What each place is about.
     pub(crate) slots: WorkerSlots,
+    pub(crate) nodes: Nodes,
     thread_bytes: ThreadBytes,
     /// Callers whose `wants_place` is set.
     wanting: AtomicUsize,
@@ -123,6 +125,23 @@ impl Scheduler {
     pub fn set_placement(&self, placement: Placement) {
         *lock(&self.foreman.placement) = Some(placement);
         self.foreman.placements.fetch_add(1, SeqCst);
+        self.foreman.idle.notify(usize::MAX);
+    }
+
+    /// Tells a machine's memory nodes, once: for each, all of them by their distance, and on which the calling thread is.
+    pub fn set_nodes(&self, nearest: Vec<Vec<usize>>, node_of_thread: NodeOfThread) {
+        self.foreman.nodes.set_machine(nearest, node_of_thread);
+    }
+
+    /// Whether work goes to who is near its data.
+    pub fn node_scheduling(&self) -> NodeScheduling {
+        self.foreman.nodes.mode()
+    }
+
+    /// Applies from the next work order on.
+    pub fn set_node_scheduling(&self, mode: NodeScheduling) {
+        self.foreman.nodes.set_mode(mode);
+        // Who left work to others may take it now.
         self.foreman.idle.notify(usize::MAX);
     }
 
@@ -262,6 +281,7 @@ impl Foreman {
             door: Door::new(Limits { active_max: ACTIVE_PER_WORKER * workers, memory: u64::MAX }),
             mailbox: Mailbox::new(),
             slots: WorkerSlots::new(),
+            nodes: Nodes::new(),
             thread_bytes,
             wanting: AtomicUsize::new(0),
             aside: AtomicUsize::new(0),
@@ -493,6 +513,8 @@ impl Foreman {
     /// Moves `idle`, and wakes up to `hands` pool threads if there are places for them.
     pub(crate) fn wake(self: &Arc<Self>, hands: usize) {
         let pool = self.pool_threads_max();
+        // A single thread might be near to nothing of it.
+        let hands = if hands > 0 && self.nodes.is_strict() { pool } else { hands };
         let hands = if self.places.any_free() { hands.min(pool) } else { 0 };
         self.idle.notify(hands);
         if self.threadless {

@@ -43,6 +43,7 @@ mod learning;
 mod lifecycle;
 mod load;
 mod messages;
+mod nodes;
 mod open;
 mod places;
 mod policy;
@@ -59,6 +60,7 @@ mod worker;
 pub use control::{Progress, QueryControl};
 pub use foreman::{Placement, Scheduler, ThreadBytes};
 pub use handle::{Account, Query, QuerySpec, QueryState};
+pub use nodes::{NodeOfThread, NodeScheduling};
 pub use policy::{
     Fair, HighestPriorityFirst, POLICIES, PRIORITY_DEFAULT, PRIORITY_MAX, Policy, Proportional, Standing,
     policy,

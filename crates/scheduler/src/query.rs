@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use sync::{CancelToken, Gate, GateKey};
 use workorder::{
-    Claim, Completion, Dag, EdgeKind, Failure, Host, OrderRecord, Outcome, QueryId, Segment, SegmentId,
+    Claim, Completion, Dag, EdgeKind, Failure, Host, Near, OrderRecord, Outcome, QueryId, Segment, SegmentId,
     WorkContext, WorkOrder, WorkerId,
 };
 
@@ -34,6 +34,7 @@ use crate::foreman::Foreman;
 use crate::handle::{Query, lock};
 use crate::learning::SegmentModel;
 use crate::lifecycle::Lifecycle;
+use crate::nodes::LEFT_BEHIND;
 use crate::recorder::Recorder;
 use crate::report::{Panicked, QueryReport, RunRecord, SegmentReport, Stalled, Stopped};
 use crate::{Progress, QueryControl};
@@ -129,6 +130,14 @@ pub(crate) struct Measured {
     pub nanoseconds: u64,
     /// Bytes that the executing thread took and did not give back.
     pub grown: i64,
+    /// The memory node that it ran on, where there are several.
+    pub node: Option<usize>,
+}
+
+/// What an order left of its run.
+struct Continuation {
+    order: WorkOrder,
+    node: Option<usize>,
 }
 
 struct SegmentState {
@@ -174,12 +183,14 @@ pub(crate) struct QueryRun {
     /// Consumers before producers: what is nearest to the result, and hottest, goes first.
     scan: Vec<u32>,
     last_fed: AtomicU32,
-    continuations: Mutex<Vec<WorkOrder>>,
+    continuations: Mutex<Vec<Continuation>>,
     continuations_left: AtomicUsize,
     /// Its orders may wait for whoever reads its result: only pool threads and its own caller execute them.
     pub(crate) pausable: bool,
     /// Orders claimed so far, and claims put off.
     claims: AtomicU64,
+    /// When somebody last claimed an order, where work is left to who is near it.
+    last_claimed: AtomicU64,
     /// Where its orders are recorded, if they are.
     pub(crate) recorder: Option<Recorder>,
     failed: AtomicBool,
@@ -251,6 +262,7 @@ impl QueryRun {
             continuations: Mutex::new(Vec::new()),
             continuations_left: AtomicUsize::new(0),
             claims: AtomicU64::new(0),
+            last_claimed: AtomicU64::new(begun),
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
         })
@@ -259,6 +271,7 @@ impl QueryRun {
     /// Starts the segments that wait for nothing; returns how many orders they may have. Called
     /// once, before any other thread knows of the query.
     pub(crate) fn open_roots(&self) -> usize {
+        self.last_claimed.store(self.foreman.now(), Relaxed);
         let is_root = |id: &u32| self.segments[*id as usize].blocking_left.load(SeqCst) == 0;
         let roots = self.scan.iter().rev().copied().filter(is_root);
         roots.fold(0, |claimable: usize, id| claimable.saturating_add(self.open(id)))
@@ -283,15 +296,34 @@ impl QueryRun {
                 || self.segments.iter().any(|state| state.life.is_open()))
     }
 
-    /// Takes the next work order. `None` when there is none now, and none came up meanwhile.
-    pub(crate) fn claim(&self) -> Option<WorkOrder> {
+    /// Takes the next work order for a claimant. `None` when there is none now, and none came up meanwhile.
+    pub(crate) fn claim(&self, near: Near<'_>) -> Option<WorkOrder> {
+        let order = self.find(near);
+        if !near.strict {
+            return order;
+        }
+        let now = self.foreman.now();
+        match order {
+            Some(order) => {
+                self.last_claimed.store(now, Relaxed);
+                Some(order)
+            }
+            // What lies there is taken by whoever comes; that says nothing of those who are near it.
+            None if now.saturating_sub(self.last_claimed.load(Relaxed)) >= LEFT_BEHIND => {
+                self.find(Near { strict: false, ..near })
+            }
+            None => None,
+        }
+    }
+
+    fn find(&self, near: Near<'_>) -> Option<WorkOrder> {
         loop {
             if self.stopped() || self.query.is_held() {
                 return None;
             }
             let key = self.counters.gate.key();
             if self.continuations_left.load(SeqCst) > 0
-                && let Some(order) = lock(&self.continuations).pop()
+                && let Some(order) = self.take_continuation(near)
             {
                 self.continuations_left.fetch_sub(1, SeqCst);
                 self.claims.fetch_add(1, SeqCst);
@@ -299,11 +331,11 @@ impl QueryRun {
             }
             let fed = self.last_fed.load(Relaxed);
             if fed != NOT_FED
-                && let Some(order) = self.claim_from(fed)
+                && let Some(order) = self.claim_from(fed, near)
             {
                 return Some(order);
             }
-            if let Some(order) = self.scan.iter().find_map(|&id| self.claim_from(id)) {
+            if let Some(order) = self.scan.iter().find_map(|&id| self.claim_from(id, near)) {
                 return Some(order);
             }
             // The scan itself may have drained one segment and opened another.
@@ -313,13 +345,29 @@ impl QueryRun {
         }
     }
 
-    fn claim_from(&self, id: u32) -> Option<WorkOrder> {
+    /// What is left of an order goes on where it began, if somebody is there.
+    fn take_continuation(&self, near: Near<'_>) -> Option<WorkOrder> {
+        let mut left = lock(&self.continuations);
+        let own = near.own();
+        let mut at = left.iter().rposition(|left| left.node.is_none() || own.is_none() || left.node == own);
+        if !near.strict {
+            at = at.or(left.len().checked_sub(1));
+        }
+        let Some(at) = at else {
+            // The caller has not looked in vain: there is work for somebody.
+            self.claims.fetch_add(u64::from(!left.is_empty()), SeqCst);
+            return None;
+        };
+        Some(left.remove(at).order)
+    }
+
+    fn claim_from(&self, id: u32, near: Near<'_>) -> Option<WorkOrder> {
         let state = &self.segments[id as usize];
         if !state.life.is_open() {
             return None;
         }
         if state.life.enter() && state.may_begin() {
-            match self.guard(id, || Ok(state.segment.claim())) {
+            match self.guard(id, || Ok(state.segment.claim(near))) {
                 Some(Claim::Order(mut order)) => {
                     order.segment = SegmentId(id);
                     self.claims.fetch_add(1, SeqCst);
@@ -327,7 +375,7 @@ impl QueryRun {
                 }
                 Some(Claim::Wait) => {}
                 // As a claim does, this shows the caller that the query is not stalled.
-                Some(Claim::Paused) => _ = self.claims.fetch_add(1, SeqCst),
+                Some(Claim::Paused | Claim::Elsewhere) => _ = self.claims.fetch_add(1, SeqCst),
                 Some(Claim::Exhausted) => state.life.drain(),
                 None => {}
             }
@@ -384,7 +432,8 @@ impl QueryRun {
             Some(Outcome::Continue(rest)) => rest.units(),
             _ => 0,
         };
-        self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown });
+        let node = self.foreman.nodes.near().own();
+        self.complete(order, worker, outcome, Measured { rows, bytes, nanoseconds, grown, node });
         OrderRecord {
             segment: order.segment,
             worker,
@@ -409,7 +458,7 @@ impl QueryRun {
         outcome: Option<Outcome>,
         measured: Measured,
     ) {
-        let Measured { rows, bytes, nanoseconds, grown } = measured;
+        let Measured { rows, bytes, nanoseconds, grown, node } = measured;
         let id = order.segment.0;
         let state = &self.segments[order.segment.index()];
         self.query.charge(nanoseconds);
@@ -451,7 +500,7 @@ impl QueryRun {
             // What is left of it is still begun.
             Outcome::Continue(mut rest) => {
                 rest.segment = order.segment;
-                lock(&self.continuations).push(rest);
+                lock(&self.continuations).push(Continuation { order: rest, node });
                 self.continuations_left.fetch_add(1, SeqCst);
                 self.happened(0);
             }

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use sync::{Checkout, GateKey};
-use workorder::{Host, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
+use workorder::{Host, Near, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
 
 use crate::control::{POLL, Ticker};
 use crate::foreman::Foreman;
@@ -166,7 +166,7 @@ impl Worker<'_> {
         let mut worked = false;
         let mut records: Option<Checkout<'_, Records>> = None;
         while query.query.enter() {
-            let Some(order) = query.claim() else {
+            let Some(order) = query.claim(self.near()) else {
                 query.query.exit();
                 break;
             };
@@ -188,6 +188,12 @@ impl Worker<'_> {
             }
         }
         worked
+    }
+
+    /// What the thread is near to. Inside another order there is nobody to leave work to.
+    fn near(&self) -> Near<'_> {
+        let near = self.foreman.nodes.near();
+        Near { strict: near.strict && !self.alone, ..near }
     }
 
     /// Callers that plan or finish may be waiting for a core.

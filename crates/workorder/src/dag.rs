@@ -140,7 +140,7 @@ mod tests {
         fn start(&self) -> Result<(), Failure> {
             Ok(())
         }
-        fn claim(&self) -> Claim {
+        fn claim(&self, _: crate::Near<'_>) -> Claim {
             Claim::Exhausted
         }
         fn execute(&self, _: WorkOrder, _: &WorkContext<'_>) -> Result<Outcome, Failure> {

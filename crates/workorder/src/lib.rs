@@ -14,6 +14,7 @@
 
 mod context;
 mod dag;
+mod near;
 mod range;
 mod record;
 mod segment;
@@ -21,6 +22,7 @@ mod transfer;
 
 pub use context::{Host, WorkContext};
 pub use dag::{Dag, DagError, Edge, EdgeKind};
+pub use near::Near;
 pub use range::{OrderRange, parallelism};
 pub use record::OrderRecord;
 pub use segment::{Claim, Completion, Failure, Outcome, Segment, WorkOrder};

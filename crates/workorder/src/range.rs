@@ -9,7 +9,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{Claim, Completion, UnitOfTransfer, WorkOrder};
+use crate::near::{Found, Lanes};
+use crate::{Claim, Completion, Near, UnitOfTransfer, WorkOrder};
 
 /// The middle of the 0.2 to 0.5 ms that an order should take.
 pub const TARGET_NANOSECONDS: u64 = 350_000;
@@ -25,6 +26,8 @@ pub struct OrderRange {
     run: AtomicU64,
     run_max: u64,
     unit_of_transfer: UnitOfTransfer,
+    /// Where units lie on several memory nodes: `next` stands still then.
+    lanes: OnceLock<Lanes>,
 }
 
 impl OrderRange {
@@ -36,6 +39,7 @@ impl OrderRange {
             run: AtomicU64::new(1),
             run_max: RUN_MAX,
             unit_of_transfer,
+            lanes: OnceLock::new(),
         }
     }
 
@@ -49,6 +53,17 @@ impl OrderRange {
     pub fn with_first_run(self, run: u64) -> Self {
         self.run.store(run.clamp(1, self.run_max), Ordering::Relaxed);
         self
+    }
+
+    /// Says which memory nodes the units are near to, one entry a unit, on a machine with `nodes` of them; before
+    /// `set_total`. They are no longer claimed in their order then.
+    pub fn set_nodes(&self, nodes: usize, of_units: &[Option<usize>]) {
+        let _ = self.lanes.set(Lanes::new(nodes, of_units));
+    }
+
+    /// How many units were claimed by who is near them and by who is not, where that was said.
+    pub fn near_and_far(&self) -> Option<(u64, u64)> {
+        self.lanes.get().map(Lanes::near_and_far)
     }
 
     /// Sets the number of units; from `Segment::start`.
@@ -72,9 +87,18 @@ impl OrderRange {
         self.total.store(0, Ordering::Release);
     }
 
-    /// The next run, or `Exhausted`.
-    pub fn claim(&self) -> Claim {
+    /// The next run for a claimant; `Elsewhere` and `Exhausted` when there is none.
+    pub fn claim(&self, near: Near<'_>) -> Claim {
         let total = self.total.load(Ordering::Acquire);
+        if let Some(lanes) = self.lanes.get().filter(|_| total > 0) {
+            let share = lanes.left() / (2 * parallelism());
+            let run = self.run.load(Ordering::Relaxed).min(share.max(1));
+            return match lanes.claim(near, run) {
+                Found::Units(start, end) => Claim::Order(WorkOrder::new(start, end, self.unit_of_transfer)),
+                Found::Elsewhere => Claim::Elsewhere,
+                Found::Nothing => Claim::Exhausted,
+            };
+        }
         let seen = self.next.load(Ordering::Relaxed);
         if seen >= total {
             // Also keeps `next` from creeping towards overflow under repeated claims.
@@ -129,14 +153,14 @@ mod tests {
     #[test]
     fn every_unit_is_claimed_once() {
         let range = OrderRange::new(UnitOfTransfer::Vector);
-        assert_eq!(range.claim(), Claim::Exhausted);
+        assert_eq!(range.claim(Near::ANYWHERE), Claim::Exhausted);
         range.set_total(100_000);
         let claimed: Vec<WorkOrder> = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
                         let mut mine = Vec::new();
-                        while let Claim::Order(order) = range.claim() {
+                        while let Claim::Order(order) = range.claim(Near::ANYWHERE) {
                             range.adapt(&completion(order, 1_000 * order.units()));
                             mine.push(order);
                         }
@@ -155,7 +179,7 @@ mod tests {
             expected = end;
         }
         assert_eq!(expected, 100_000);
-        assert_eq!(range.claim(), Claim::Exhausted);
+        assert_eq!(range.claim(Near::ANYWHERE), Claim::Exhausted);
     }
 
     #[test]
@@ -163,12 +187,12 @@ mod tests {
         let range = OrderRange::new(UnitOfTransfer::Block);
         range.set_total(1_000_000);
         for _ in 0..10 {
-            let Claim::Order(order) = range.claim() else { panic!("exhausted") };
+            let Claim::Order(order) = range.claim(Near::ANYWHERE) else { panic!("exhausted") };
             range.adapt(&completion(order, 1_000 * order.units()));
         }
         assert_eq!(range.run(), 350);
         let mut last = 0;
-        while let Claim::Order(order) = range.claim() {
+        while let Claim::Order(order) = range.claim(Near::ANYWHERE) {
             last = order.units();
         }
         assert_eq!(last, 1);
@@ -181,7 +205,7 @@ mod tests {
         range.adapt(&completion(WorkOrder::new(0, 1, UnitOfTransfer::Vector), 10_000_000));
         assert_eq!(range.run(), 1);
         range.close();
-        assert_eq!(range.claim(), Claim::Exhausted);
+        assert_eq!(range.claim(Near::ANYWHERE), Claim::Exhausted);
         let partitions = OrderRange::new(UnitOfTransfer::Vector).with_run_max(1);
         partitions.set_total(64);
         partitions.adapt(&completion(WorkOrder::new(0, 1, UnitOfTransfer::Vector), 1));

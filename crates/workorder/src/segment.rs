@@ -14,7 +14,7 @@
 //! thread; `claim` and `execute` by many threads at once. When the query fails or is cancelled
 //! the calls just stop: a segment cleans up in `Drop`, never in `finish`.
 
-use crate::{QueryId, SegmentId, UnitOfTransfer, WorkContext, WorkerId};
+use crate::{Near, QueryId, SegmentId, UnitOfTransfer, WorkContext, WorkerId};
 
 /// Why a query ends without a result. The engine downcasts it to its own error type.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -65,6 +65,8 @@ pub enum Claim {
     Wait,
     /// Nothing until somebody outside the query says so, such as the reader of its result: the query is not stalled.
     Paused,
+    /// Nothing for this claimant: what there is, is near to other memory nodes than his and is left to who is near it.
+    Elsewhere,
     /// Nothing now or ever.
     Exhausted,
 }
@@ -97,8 +99,9 @@ pub trait Segment: Send + Sync {
     /// the number of work orders. Must be quick: heavy preparation is a segment of its own.
     fn start(&self) -> Result<(), Failure>;
 
-    /// Takes the next work order in one atomic step. Called by many threads at once.
-    fn claim(&self) -> Claim;
+    /// Takes the next work order in one atomic step, near to the claimant if the segment knows where its units lie. Called
+    /// by many threads at once.
+    fn claim(&self, near: Near<'_>) -> Claim;
 
     /// Runs one order. Looks at [`WorkContext::should_stop`] at every batch, and when it says so
     /// returns at once (what it returns then is ignored, unless it is a failure of its own).

@@ -316,6 +316,9 @@ struct LocalJoinGroups {
 struct JoinGroupsSink(Arc<JoinGroups>);
 
 impl Sink for JoinGroupsSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

@@ -448,6 +448,9 @@ const CHARGE_STEP: u64 = 1 << 20;
 pub(super) struct AggregateSink(pub std::sync::Arc<Aggregate>);
 
 impl Sink for AggregateSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

@@ -83,6 +83,9 @@ struct Collected {
 }
 
 impl Sink for BuildSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

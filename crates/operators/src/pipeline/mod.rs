@@ -67,6 +67,11 @@ pub trait Source: Send + Sync {
     fn node(&self) -> NodeId;
     /// Called once when everything the source waits for is there; the number of units.
     fn start(&self, query: &QueryContext) -> Result<u64>;
+    /// Which memory nodes the units lie on, one entry a unit, and how many nodes there are; `None` where that is nothing to
+    /// go by. Asked after `start`.
+    fn nodes_of_units(&self) -> Option<(usize, &[Option<usize>])> {
+        None
+    }
     fn local(&self) -> Local {
         Box::new(())
     }
@@ -142,6 +147,11 @@ pub trait Sink: Send + Sync {
     fn finish(&self, locals: Vec<Local>, query: &QueryContext) -> Result<()>;
     fn wants_full_batches(&self) -> bool {
         true
+    }
+    /// Whether it is all the same in which order units are begun: nothing is held back for those before, and none are left
+    /// out when there is enough.
+    fn takes_any_order(&self) -> bool {
+        false
     }
     /// Asked after every unit: no further unit need be claimed.
     fn has_enough(&self) -> bool {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use types::Result;
 use workorder::{
-    Claim, Completion, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
+    Claim, Completion, Failure, Near, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
 };
 
 use super::chain::{Chain, ChainLocal};
@@ -163,10 +163,15 @@ impl Segment for PipelineSegment {
             transform.start(&self.query)?;
         }
         let units = self.branch.source.start(&self.query)?;
+        if self.branch.chain.sink.takes_any_order()
+            && let Some((nodes, of_units)) = self.branch.source.nodes_of_units()
+        {
+            self.orders.set_nodes(nodes, of_units);
+        }
         self.orders.set_total(units);
         Ok(())
     }
-    fn claim(&self) -> Claim {
+    fn claim(&self, near: Near<'_>) -> Claim {
         let sink = &self.branch.chain.sink;
         if sink.is_full() {
             return Claim::Wait;
@@ -182,7 +187,7 @@ impl Segment for PipelineSegment {
         }
         match self.branch.source.transfer() {
             Some(transfer) => transfer.claim(),
-            None => self.orders.claim(),
+            None => self.orders.claim(near),
         }
     }
     fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> std::result::Result<Outcome, Failure> {
@@ -215,6 +220,10 @@ impl Segment for PipelineSegment {
         self.branch.chain.sink.branch_ended(self.branch.ordinal);
         self.branch.chain.transforms.iter().for_each(|transform| transform.finished());
         self.branch.source.finished();
+        if let Some((near, far)) = self.orders.near_and_far() {
+            let shown = format!("{near} of {}", near + far);
+            self.query.metrics.state(self.branch.source.node(), "blocks read near their memory", shown);
+        }
         Ok(self.branch.input.segment_finished(locals, &self.query)?)
     }
     fn orders_max(&self) -> usize {
@@ -262,8 +271,8 @@ impl Segment for StepSegment {
         self.orders.set_total(self.step.start(&self.query)?);
         Ok(())
     }
-    fn claim(&self) -> Claim {
-        self.orders.claim()
+    fn claim(&self, near: Near<'_>) -> Claim {
+        self.orders.claim(near)
     }
     fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> std::result::Result<Outcome, Failure> {
         let started = self.query.settings.analyze.then(Instant::now);

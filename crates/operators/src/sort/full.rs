@@ -64,6 +64,9 @@ pub struct SortRuns(pub Arc<Sort>);
 pub struct MergedRows(pub Arc<Sort>);
 
 impl Sink for SortSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

@@ -82,6 +82,9 @@ impl Sort {
 }
 
 impl Sink for TopSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

@@ -46,6 +46,8 @@ pub struct TableScan {
     read: Vec<usize>,
     /// Ordinals of the blocks that are read: the units.
     blocks: OnceLock<Vec<u32>>,
+    /// On a machine with several memory nodes: how many, and which one each unit lies on.
+    nodes: OnceLock<(usize, Vec<Option<usize>>)>,
     /// Of top-ks above: by fetched column.
     bounds: Vec<(usize, Arc<TopBound>)>,
     /// What the aggregation above wants instead of gathered rows.
@@ -132,6 +134,7 @@ impl TableScan {
             runtime_filters: runtime_filters.iter().map(|f| (f.filter, f.column)).collect(),
             projection: projection.clone(),
             blocks: OnceLock::new(),
+            nodes: OnceLock::new(),
             bounds,
             codes: None,
             wanted: Wanted::default(),
@@ -148,6 +151,23 @@ impl TableScan {
     pub fn with_codes(mut self, codes: Option<Arc<CodesWanted>>) -> Self {
         self.codes = codes;
         self
+    }
+
+    /// A partition's blocks lie on one memory node: so it was when they were written, and what comes back from files comes
+    /// there.
+    fn find_nodes(&self, blocks: &[u32], topology: &memory::Topology) {
+        let Some(partitioning) = self.table.partitioning.as_ref().filter(|_| topology.is_divided()) else {
+            return;
+        };
+        let node_of = |ordinal: &u32| {
+            let block = self.table.data.block(*ordinal as usize);
+            let node = topology.node_of_partition(partitioning.of_block(block)?);
+            block.lies_on(node);
+            Some(node)
+        };
+        let of_units = blocks.iter().map(node_of).collect();
+        // Set once, as the units are.
+        let _ = self.nodes.set((topology.nodes().len(), of_units));
     }
 
     /// Says that a unit will be scanned soon. Where rows are tested first, its other columns may never be wanted; whether
@@ -215,8 +235,12 @@ impl Source for TableScan {
     }
     fn start(&self, query: &QueryContext) -> Result<u64> {
         let blocks = self.blocks.get_or_init(|| self.blocks_to_read(query));
+        self.find_nodes(blocks, query.pool.arena().topology());
         (0..BLOCKS_AHEAD.min(blocks.len())).for_each(|unit| self.announce(unit));
         Ok(blocks.len() as u64)
+    }
+    fn nodes_of_units(&self) -> Option<(usize, &[Option<usize>])> {
+        self.nodes.get().map(|(nodes, of_units)| (*nodes, of_units.as_slice()))
     }
     fn local(&self) -> Local {
         Box::new(ScanLocal::default())

@@ -39,6 +39,9 @@ pub(super) struct Collected {
 pub(super) struct WindowSink(pub Arc<Window>);
 
 impl Sink for WindowSink {
+    fn takes_any_order(&self) -> bool {
+        true
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

@@ -14,7 +14,7 @@
 //! is read, so that it is read once; the evictor only tries it. `stored` is set once, before `sealed` is emptied.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
@@ -73,6 +73,8 @@ pub(crate) struct Holding {
     uses: Uses,
     stored: OnceLock<Stored>,
     portions: Box<[PortionState]>,
+    /// The memory node that portions are read to.
+    node: AtomicUsize,
     /// For announcements, which must not keep the block.
     own: Weak<Holding>,
 }
@@ -83,6 +85,9 @@ pub(crate) struct Candidate {
     pub(crate) holding: u32,
     pub(crate) portion: Option<u32>,
 }
+
+/// No node was named.
+const NO_NODE: usize = usize::MAX;
 
 /// How long a pin waits for memory that reads under way hold.
 const READS_AWAITED: Duration = Duration::from_secs(2);
@@ -128,6 +133,7 @@ impl Holding {
             metadata,
             sealed: Mutex::new(piece),
             uses: Uses::default(),
+            node: AtomicUsize::new(NO_NODE),
             stored,
             own: own.clone(),
         });
@@ -173,11 +179,12 @@ impl Holding {
     /// needs memory for a pin waits for it before he is refused.
     fn slots(&self, length: usize, why: Reading) -> Result<SlotRange> {
         let begun = Instant::now();
+        let node = Some(self.node.load(Relaxed)).filter(|node| *node != NO_NODE);
         // Once more after the last of them: it lets go of what it has read a moment later than it says so.
         let mut once_more = true;
         loop {
             let reads = self.residency.reads_for_others.load(Relaxed);
-            match self.residency.pages.allocate(length) {
+            match self.residency.pages.allocate_on(length, node) {
                 Ok(slots) => return Ok(slots),
                 Err(_) if !why.is_for_others() && once_more && begun.elapsed() < READS_AWAITED => {
                     once_more = reads > 0;
@@ -312,6 +319,10 @@ impl Holding {
 impl Source for Holding {
     fn as_any(&self) -> &dyn Any {
         self
+    }
+
+    fn lies_on(&self, node: usize) {
+        self.node.store(node, Relaxed);
     }
 
     fn metadata_bytes(&self) -> &[u8] {

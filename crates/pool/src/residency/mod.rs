@@ -87,7 +87,7 @@ impl Residency {
     pub(crate) fn new(blocks: Arena) -> Arc<Residency> {
         let budget = blocks.budget().clone();
         let residency = Arc::new(Residency {
-            pages: Arena::of_pages(budget.clone()),
+            pages: Arena::of_pages(budget.clone(), blocks.topology().clone()),
             blocks,
             holdings: Mutex::default(),
             replacement: RwLock::new(Arc::new(LeastRecentlyUsed::default())),

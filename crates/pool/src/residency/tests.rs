@@ -151,6 +151,35 @@ fn opening_reads_metadata_and_pins_read_their_columns_once() {
 }
 
 #[test]
+fn what_is_read_lies_on_the_blocks_node() {
+    let file = TestFile::of(encoded(1, 20_000));
+    let length = file.bytes();
+    let pool = Pool::evicting_on(Budget::unlimited(), memory::Topology::emulated(3, 1));
+    let node_of = |pinned: &Block| {
+        let values = pinned.plain_f64(4).unwrap();
+        pool.pages().node_of(values.as_ptr().cast())
+    };
+    // Of a block of which nobody knows where it belongs.
+    let block = pool.open_stored(file.clone(), 0, length).unwrap();
+    assert_eq!(node_of(&block.pin(&[4]).unwrap()), None);
+    for node in [2, 0, 1] {
+        let block = pool.open_stored(file.clone(), 0, length).unwrap();
+        block.lies_on(node);
+        assert_eq!(node_of(&block.pin(&[4]).unwrap()), Some(node));
+    }
+    // A sealed one comes back to where it was.
+    let parts = [batch(1, 20_000)];
+    let encoded = block::encode(&COLUMNS, &parts, LayoutKind::CompressedColumnStore).unwrap();
+    pool.set_temporary_file(TestFile::of(vec![]));
+    let sealed = pool.seal_on(encoded, Some(1)).unwrap();
+    pool.budget().set_limit(1 << 16);
+    let _ = pool.budget().reserve(1 << 15);
+    assert_eq!(pool.statistics().resident_bytes, 0, "evicted");
+    pool.budget().set_limit(1 << 30);
+    assert_eq!(node_of(&sealed.block.pin(&[4]).unwrap()), Some(1));
+}
+
+#[test]
 #[should_panic(expected = "is read without a pin")]
 fn access_without_a_pin_fails_loudly() {
     let bytes = encoded(1, 20_000);

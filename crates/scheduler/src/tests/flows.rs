@@ -1,5 +1,6 @@
 //! Queries that end well.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use workorder::EdgeKind::{Blocking, Streaming};
 use workorder::{Dag, Outcome, WorkOrder};
 
 use super::toy::{Input, Toy, burn, plan};
-use crate::{QueryControl, QuerySpec, Scheduler};
+use crate::{NodeScheduling, QueryControl, QuerySpec, Scheduler};
 
 #[test]
 fn an_empty_plan_and_segments_without_orders_end_at_once() {
@@ -57,6 +58,45 @@ fn a_small_query_runs_on_its_caller() {
         Ok(Outcome::Done)
     });
     scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+}
+
+#[test]
+fn work_goes_to_who_is_near_it() {
+    thread_local!(static NODE: Cell<usize> = const { Cell::new(0) });
+    // On which node each unit was executed; pool threads go round, and the caller is on the first node.
+    let run = |workers: usize, nodes: usize, mode: NodeScheduling| {
+        let scheduler = Scheduler::new(workers);
+        let nearest = |node| (0..nodes).map(|step| (node + step) % nodes).collect();
+        scheduler.set_nodes((0..nodes).map(nearest).collect(), Box::new(|| NODE.with(Cell::get)));
+        scheduler.set_node_scheduling(mode);
+        scheduler.set_placement(Arc::new(move |number| NODE.set(number % nodes)));
+        let executed: Arc<Mutex<Vec<(u64, usize)>>> = Arc::default();
+        let theirs = executed.clone();
+        let of_units = (0..120).map(|unit| Some(unit / 4 % nodes)).collect();
+        let toy = Toy::new("placed", Input::OnNodes(nodes, of_units), move |order, _| {
+            std::thread::sleep(Duration::from_millis(1));
+            theirs.lock().unwrap().extend((order.start..order.end).map(|unit| (unit, NODE.with(Cell::get))));
+            Ok(Outcome::Done)
+        });
+        let begun = Instant::now();
+        scheduler.run(plan(&[toy], &[]), &QueryControl::new()).unwrap();
+        let executed = std::mem::take(&mut *executed.lock().unwrap());
+        let units: HashSet<u64> = executed.iter().map(|(unit, _)| *unit).collect();
+        assert_eq!((executed.len(), units.len()), (120, 120), "each unit once");
+        let far = executed.iter().filter(|(unit, node)| *unit as usize / 4 % nodes != *node).count();
+        (far, begun.elapsed())
+    };
+    // A thread on each node. Where the machine has no time for one of them for long enough, others step in.
+    let (far, _) = run(2, 2, NodeScheduling::Strict);
+    assert!(far <= 30, "{far} of 120 far from their memory");
+    let (far, _) = run(2, 2, NodeScheduling::Stealing);
+    assert!(far <= 60, "{far} of 120 far from their memory");
+    // Nobody on the other nodes: all is done all the same, after a moment.
+    for mode in NodeScheduling::ALL {
+        let (far, time) = run(1, 3, mode);
+        assert_eq!(far, 80, "{mode:?}");
+        assert!(time < Duration::from_secs(5), "{mode:?} {time:?}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use workorder::{
-    Claim, Completion, Dag, EdgeKind, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext,
-    WorkOrder,
+    Claim, Completion, Dag, EdgeKind, Failure, Near, OrderRange, Outcome, Segment, UnitOfTransfer,
+    WorkContext, WorkOrder,
 };
 
 type Body = dyn Fn(WorkOrder, &WorkContext<'_>) -> Result<Outcome, Failure> + Send + Sync;
@@ -14,6 +14,8 @@ type Body = dyn Fn(WorkOrder, &WorkContext<'_>) -> Result<Outcome, Failure> + Se
 pub(crate) enum Input {
     /// `[0, n)`, known at the start.
     Units(u64),
+    /// As `Units`, each on its memory node.
+    OnNodes(usize, Vec<Option<usize>>),
     /// What streaming producers put into this, until they are finished.
     Stream,
 }
@@ -86,13 +88,18 @@ impl Segment for Toy {
 
     fn start(&self) -> Result<(), Failure> {
         assert!(!self.started.swap(true, SeqCst), "started twice");
-        if let Input::Units(units) = self.input {
-            self.range.set_total(units);
+        match &self.input {
+            Input::Units(units) => self.range.set_total(*units),
+            Input::OnNodes(nodes, of_units) => {
+                self.range.set_nodes(*nodes, of_units);
+                self.range.set_total(of_units.len() as u64);
+            }
+            Input::Stream => {}
         }
         Ok(())
     }
 
-    fn claim(&self) -> Claim {
+    fn claim(&self, near: Near<'_>) -> Claim {
         assert!(self.started.load(SeqCst), "claimed before the start");
         match self.input {
             Input::Units(units) if self.admitted.load(SeqCst) < units => {
@@ -109,7 +116,7 @@ impl Segment for Toy {
                     Err(_) => Claim::Exhausted,
                 }
             }
-            Input::Units(_) => self.range.claim(),
+            Input::Units(_) | Input::OnNodes(..) => self.range.claim(near),
             Input::Stream => {
                 // Closed first: what arrived before is then seen.
                 let closed = self.closed.load(SeqCst);
@@ -158,6 +165,7 @@ impl Segment for Toy {
     fn total_orders(&self) -> Option<u64> {
         match self.input {
             Input::Units(units) => Some(units),
+            Input::OnNodes(..) => Some(self.range.total()),
             Input::Stream => None,
         }
     }

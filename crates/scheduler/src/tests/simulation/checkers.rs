@@ -17,6 +17,8 @@ pub(super) enum Violation {
     TooManyWorkers(usize),
     /// It was served although one of a higher priority had work, and it was not starving.
     PassedHigher(usize),
+    /// Work was done far from its data though it was to be left to who is near.
+    LeftItsNode(usize),
     /// It ended for want of memory beside others that had some.
     FailedForMemory(usize),
     /// It did not get its share over some two seconds.

@@ -60,6 +60,7 @@ fn planted_faults_are_found() {
         (Fault::PauseIgnored, Scenario::Anything, Violation::ServedWhilePaused),
         (Fault::LimitIgnored, Scenario::Anything, Violation::TooManyWorkers),
         (Fault::PriorityIgnored, Scenario::Anything, Violation::PassedHigher),
+        (Fault::NodesIgnored, Scenario::Anything, Violation::LeftItsNode),
         (Fault::FailsForMemory, Scenario::Anything, Violation::FailedForMemory),
         (Fault::OneCountsHalf, Scenario::Looping, Violation::Unfair),
     ];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use workorder::{
-    Claim, Completion, Failure, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
+    Claim, Completion, Failure, Near, OrderRange, Outcome, Segment, UnitOfTransfer, WorkContext, WorkOrder,
 };
 
 pub(super) struct SimSegment {
@@ -17,6 +17,8 @@ pub(super) struct SimSegment {
     /// Fed by a producer instead of having its units from the start.
     pub streamed: bool,
     pub feeds: Option<Arc<SimSegment>>,
+    /// Memory nodes that its units lie on.
+    pub nodes: usize,
     range: OrderRange,
     arrived: AtomicU64,
     claimed: AtomicU64,
@@ -32,6 +34,7 @@ impl SimSegment {
             continue_after: u64::MAX,
             streamed: false,
             feeds: None,
+            nodes: 1,
             range: OrderRange::new(UnitOfTransfer::Vector),
             arrived: AtomicU64::new(0),
             claimed: AtomicU64::new(0),
@@ -42,6 +45,12 @@ impl SimSegment {
 
     pub fn units(&self) -> u64 {
         self.executed.len() as u64
+    }
+
+    /// The memory node that a unit is near to, if it is near to one.
+    pub fn node_of(&self, unit: u64) -> Option<usize> {
+        let near = self.nodes > 1 && !self.streamed && !unit.is_multiple_of(11);
+        near.then_some((unit / 3) as usize % self.nodes)
     }
 
     /// Units executed never, and more than once.
@@ -67,14 +76,18 @@ impl Segment for SimSegment {
 
     fn start(&self) -> Result<(), Failure> {
         if !self.streamed {
+            if self.nodes > 1 {
+                let of_units: Vec<_> = (0..self.units()).map(|unit| self.node_of(unit)).collect();
+                self.range.set_nodes(self.nodes, &of_units);
+            }
             self.range.set_total(self.units());
         }
         Ok(())
     }
 
-    fn claim(&self) -> Claim {
+    fn claim(&self, near: Near<'_>) -> Claim {
         if !self.streamed {
-            return self.range.claim();
+            return self.range.claim(near);
         }
         let closed = self.closed.load(SeqCst);
         let next = |claimed: u64| (claimed < self.arrived.load(SeqCst)).then_some(claimed + 1);

@@ -1,11 +1,11 @@
 //! One history: what happens when, and who does what then.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use workorder::{Dag, EdgeKind, Host, Outcome, Segment, SegmentId, WorkContext, WorkOrder, WorkerId};
+use workorder::{Dag, EdgeKind, Host, Near, Outcome, Segment, SegmentId, WorkContext, WorkOrder, WorkerId};
 
 use super::super::stress::Random;
 use super::checkers::{Shares, Violation};
@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::enforcer::STARVED_AFTER;
 use crate::foreman::Foreman;
 use crate::handle::{Account, Query, QuerySpec};
+use crate::nodes::{LEFT_BEHIND, NodeScheduling};
 use crate::policy::{POLICIES, policy};
 use crate::query::{Measured, QueryRun};
 use crate::roster::Choice;
@@ -49,6 +50,7 @@ pub(super) enum Fault {
     PauseIgnored,
     LimitIgnored,
     PriorityIgnored,
+    NodesIgnored,
     FailsForMemory,
     OneCountsHalf,
 }
@@ -113,6 +115,8 @@ struct SimQuery {
     /// The same, as seen when somebody was chosen.
     fed: u64,
     inside: usize,
+    /// When an order of it was last claimed, or it began.
+    claimed: u64,
     out_of_memory: bool,
 }
 
@@ -132,6 +136,8 @@ struct SimWorker {
     leaving: bool,
     /// Time that it takes, in percent of a usual one's.
     slowness: u64,
+    /// The memory node that it is on.
+    node: usize,
     busy: Option<Busy>,
 }
 
@@ -148,6 +154,9 @@ pub(super) struct World {
     spent: Vec<u64>,
     queries: Vec<SimQuery>,
     workers: Vec<SimWorker>,
+    nodes: usize,
+    /// The nodes of rests of orders, by query, segment and first unit: they go on where they began.
+    rests: HashMap<(usize, SegmentId, u64), usize>,
     shares: Shares,
     violations: Vec<Violation>,
     trace: u64,
@@ -184,15 +193,26 @@ impl World {
             spent: vec![],
             queries: vec![],
             workers: vec![],
+            nodes: 1,
+            rests: HashMap::new(),
             shares: Shares::default(),
             violations: vec![],
             trace: 0xCBF2_9CE4_8422_2325,
             priorities_hold: true,
         };
-        for _ in 0..workers {
+        if scenario == Scenario::Anything && world.random.below(2) == 0 {
+            world.plan_nodes();
+        }
+        for number in 0..workers {
             let slow = scenario == Scenario::Anything && world.random.below(4) == 0;
             let slowness = if slow { 100 + world.random.below(900) } else { 100 };
-            world.workers.push(SimWorker { here: true, leaving: false, slowness, busy: None });
+            world.workers.push(SimWorker {
+                here: true,
+                leaving: false,
+                slowness,
+                node: number % world.nodes,
+                busy: None,
+            });
         }
         match scenario {
             Scenario::Anything => world.plan_anything(),
@@ -200,6 +220,15 @@ impl World {
         }
         world.at(0, Event::Look);
         world
+    }
+
+    /// A machine of several memory nodes.
+    fn plan_nodes(&mut self) {
+        self.nodes = 2 + self.random.below(2) as usize;
+        let nearest = |node| (0..self.nodes).map(|step| (node + step) % self.nodes).collect();
+        self.foreman.nodes.set_machine((0..self.nodes).map(nearest).collect(), Box::new(|| 0));
+        let mode = self.random.below(3) as usize;
+        self.foreman.nodes.set_mode(NodeScheduling::ALL[mode]);
     }
 
     fn at(&mut self, time: u64, event: Event) {
@@ -333,6 +362,7 @@ impl World {
             served: 0,
             fed: 0,
             inside: 0,
+            claimed: 0,
             out_of_memory: false,
         });
         self.queries.len() - 1
@@ -447,6 +477,7 @@ impl World {
         for (position, shape) in self.queries[at].shapes.iter().enumerate() {
             let mut segment = SimSegment::new(shape.units, shape.unit_nanoseconds, shape.unit_bytes);
             segment.continue_after = shape.continue_after;
+            segment.nodes = self.nodes;
             segment.streamed =
                 self.queries[at].shapes.iter().any(|s| s.consumer == Some((position, EdgeKind::Streaming)));
             if let Some((consumer, EdgeKind::Streaming)) = shape.consumer {
@@ -482,6 +513,9 @@ impl World {
                 self.foreman.add(&run);
                 let begun = &mut self.queries[at];
                 (begun.stage, begun.served, begun.fed) = (Stage::Running, self.now, self.now);
+                begun.claimed = self.now;
+                // It may have begun before.
+                self.rests.retain(|(query, ..), _| *query != at);
             } else if run.cancel.reason().is_some() {
                 self.foreman.door.leave(run.id, self.now);
                 self.end(at);
@@ -492,6 +526,11 @@ impl World {
     /// Idle workers look for orders.
     fn serve(&mut self) {
         while let Some(worker) = self.workers.iter().position(|w| w.here && !w.leaving && w.busy.is_none()) {
+            let foreman = self.foreman.clone();
+            let near = match self.fault {
+                Some(Fault::NodesIgnored) => Near::ANYWHERE,
+                _ => foreman.nodes.near_to(self.workers[worker].node),
+            };
             let mut in_vain = Vec::new();
             let passed_over = (self.fault == Some(Fault::QueryPassedOver))
                 .then(|| self.queries.get(1).and_then(|query| query.query.as_ref().map(|query| query.id())))
@@ -517,7 +556,7 @@ impl World {
                 (self.queries[at].served, self.queries[at].fed) = (self.now, self.now);
                 let entered = self.fault != Some(Fault::LimitIgnored);
                 if !entered || run.query.enter() {
-                    if let Some(order) = run.claim() {
+                    if let Some(order) = run.claim(near) {
                         break Some((at, run, order, entered));
                     }
                     if entered {
@@ -542,6 +581,15 @@ impl World {
             self.violations.push(Violation::TooManyWorkers(at));
         }
         let segment = &query.segments[order.segment.index()];
+        let lies = segment.node_of(order.start);
+        let lies = self.rests.remove(&(at, order.segment, order.start)).or(lies);
+        let far = lies.is_some_and(|node| node != self.workers[worker].node);
+        if far && self.foreman.nodes.is_strict() && self.now < query.claimed + LEFT_BEHIND {
+            self.violations.push(Violation::LeftItsNode(at));
+        }
+        if !far {
+            query.claimed = self.now;
+        }
         let (units, _) = segment.extent(order);
         let nanoseconds = (units * segment.unit_nanoseconds).max(500) * self.workers[worker].slowness / 100;
         for word in [self.now, worker as u64, at as u64, u64::from(order.segment.0), order.start, order.end] {
@@ -572,13 +620,17 @@ impl World {
         if self.fault == Some(Fault::OrderTwice) && self.random.below(20) == 0 {
             _ = segment.execute(busy.order, &context);
         }
+        if let Outcome::Continue(rest) = outcome {
+            self.rests.insert((at, busy.order.segment, rest.start), self.workers[worker].node);
+        }
         let half = self.fault == Some(Fault::OneCountsHalf) && self.queries[at].account == 2;
         if let Some(spent) = self.spent.get_mut(self.queries[at].account) {
             *spent += busy.nanoseconds;
         }
         let nanoseconds = if half { busy.nanoseconds / 2 } else { busy.nanoseconds };
         let grown = units as i64 * segment.unit_bytes;
-        let measured = Measured { rows: units, bytes: 0, nanoseconds, grown };
+        let measured =
+            Measured { rows: units, bytes: 0, nanoseconds, grown, node: Some(self.workers[worker].node) };
         busy.run.complete(busy.order, place, Some(outcome), measured);
         let held: u64 = self.queries.iter().filter_map(|q| q.query.as_ref()).map(|q| q.memory()).sum();
         if held > MEMORY && self.scenario == Scenario::Anything {
