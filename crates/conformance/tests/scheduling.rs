@@ -340,6 +340,56 @@ fn no_insert_or_stream_fails_for_memory_that_others_hold() {
     assert_eq!(kept, [Some(3), Some(expected), Some(expected)], "each is there once");
 }
 
+/// A stream of which rows were read cannot begin anew: where it lacks memory beside others, it waits for theirs.
+#[test]
+fn no_stream_fails_for_memory_that_others_hold_once_its_rows_are_read() {
+    let _alone = ALONE.lock();
+    let database = database(400 << 20);
+    let greedy = "SELECT length(string_agg(l_comment || l_shipinstruct || l_shipmode, ',')) FROM lineitem";
+    let expected = number(&session(&database), greedy).expect("fits alone");
+    let rows = "SELECT l_orderkey, l_comment || l_comment, l_shipinstruct || l_shipmode FROM lineitem, \
+                generate_series(1, 3) AS t(i)";
+    let all = number(&session(&database), "SELECT 3 * count(*) FROM lineitem").expect("answers");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let greedy_ones: Vec<_> = (0..5)
+            .map(|_| {
+                scope.spawn(|| {
+                    let session = session(&database);
+                    let mut answers = 0;
+                    while !over.load(SeqCst) {
+                        assert_eq!(number(&session, greedy), Some(expected));
+                        answers += 1;
+                    }
+                    answers
+                })
+            })
+            .collect();
+        let stream = || -> Result<i64, engine::Error> {
+            let session = session(&database);
+            let (mut stream, mut count) = (session.stream(rows)?, 0);
+            while let Some(batch) = stream.next_batch()? {
+                count += batch.rows as i64;
+                // As somebody reads who has something to do with the rows.
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            Ok(count)
+        };
+        let mut answers = Vec::new();
+        for _ in 0..6 {
+            let readers: Vec<_> = (0..2).map(|_| scope.spawn(stream)).collect();
+            answers.extend(readers.into_iter().map(|reader| reader.join().expect("ends")));
+        }
+        over.store(true, SeqCst);
+        for answer in answers {
+            assert_eq!(answer.as_ref().ok(), Some(&all), "{answer:?}");
+        }
+        for runner in greedy_ones {
+            assert!(runner.join().expect("ends") > 0, "others go on meanwhile");
+        }
+    });
+}
+
 /// Bytes that `quickstep_memory` has for a query.
 fn held(session: &Session, id: i64) -> i64 {
     let text = format!("SELECT bytes FROM quickstep_memory WHERE kind = 'query' AND query_id = {id}");

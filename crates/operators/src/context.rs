@@ -213,10 +213,21 @@ impl QueryContext {
     /// To be asked at every batch: has the query been stopped, is memory within its budget?
     pub fn check(&self, work: &WorkContext<'_>) -> Result<()> {
         if work.should_stop() {
-            return Err(Error::new(SqlState::QueryCanceled, "canceling statement"));
+            return Err(canceled());
         }
-        self.budget.check().map_err(out_of_memory)
+        let enough = self.budget.check();
+        if enough.is_ok() || work.wait_for_memory(|| self.budget.check().is_ok()) {
+            return Ok(());
+        }
+        if work.should_stop() {
+            return Err(canceled());
+        }
+        enough.map_err(out_of_memory)
     }
+}
+
+fn canceled() -> Error {
+    Error::new(SqlState::QueryCanceled, "canceling statement")
 }
 
 pub fn out_of_memory(exceeded: memory::BudgetExceeded) -> Error {

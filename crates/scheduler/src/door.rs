@@ -97,6 +97,18 @@ impl Door {
         state.carry_out(&verdicts);
     }
 
+    /// See `LoadController::set_wanting`.
+    pub(crate) fn set_wanting(&self, query: QueryId, wanting: bool, now: u64) {
+        let mut state = lock(&self.state);
+        state.load.set_wanting(query.0, wanting);
+        let verdicts = state.load.look(now);
+        state.carry_out(&verdicts);
+    }
+
+    pub(crate) fn others_may_give(&self, query: QueryId) -> bool {
+        lock(&self.state).load.others_may_give(query.0)
+    }
+
     pub(crate) fn set_exempt(&self, query: QueryId, now: u64) {
         let mut state = lock(&self.state);
         state.load.set_exempt(query.0);

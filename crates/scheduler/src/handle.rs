@@ -143,6 +143,8 @@ pub struct Query {
     priority: AtomicU32,
     /// Bits, one a reason.
     held: Arc<AtomicU8>,
+    /// Rows of it are on their way to its reader.
+    flows: AtomicBool,
     workers_max: AtomicUsize,
     memory_max: AtomicU64,
     /// Bytes that its plan is expected to hold at most.
@@ -197,6 +199,7 @@ impl Query {
             cancel: Mutex::new(spec.cancel),
             priority: AtomicU32::new(priority),
             held: Arc::default(),
+            flows: AtomicBool::new(false),
             workers_max: AtomicUsize::new(spec.workers_max.max(1)),
             memory_max: AtomicU64::new(spec.memory_max),
             memory_predicted: AtomicU64::new(0),
@@ -441,9 +444,15 @@ impl Query {
 
     /// Its first rows are on their way to a reader who may take his time: nobody waits for it any more.
     pub fn rows_flow(&self) {
+        self.flows.store(true, SeqCst);
         if let Some(foreman) = self.foreman.upgrade() {
             foreman.rows_flow(self.id);
         }
+    }
+
+    /// Whether rows are on their way to its reader: it cannot begin anew.
+    pub(crate) fn flows(&self) -> bool {
+        self.flows.load(SeqCst)
     }
 
     /// Whether its work orders stand still. One relaxed load.

@@ -23,6 +23,9 @@
 //!   nobody but small queries is admitted meanwhile; a third time, nobody at all, since small is an expectation. So no
 //!   query fails for memory while another could wait.
 //!
+//! * **Wanting.** A stream whose rows were read cannot begin anew. Where it lacks memory beside others, it waits for what
+//!   they give back, and nobody is admitted meanwhile.
+//!
 //! Streams are *exempt* from counts as soon as they have rows: they may wait for their reader for ever. So may paused
 //! queries. Before that a stream is as any other, so that one that begins anew is alone while its states grow.
 //!
@@ -112,11 +115,13 @@ pub(crate) struct LoadController {
     queue: Vec<Waiting>,
     /// In the order of their admission.
     active: Vec<Active>,
+    /// Those that wait for others' memory in their midst.
+    wanting: Vec<u64>,
 }
 
 impl LoadController {
     pub(crate) fn new(limits: Limits) -> Self {
-        LoadController { limits, queue: vec![], active: vec![] }
+        LoadController { limits, queue: vec![], active: vec![], wanting: vec![] }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -152,6 +157,7 @@ impl LoadController {
     pub(crate) fn leave(&mut self, query: u64, now: u64) -> Vec<Verdict> {
         self.queue.retain(|waiting| waiting.request.query != query);
         self.active.retain(|active| active.request.query != query);
+        self.wanting.retain(|wanting| *wanting != query);
         self.look(now)
     }
 
@@ -177,6 +183,24 @@ impl LoadController {
         for request in requests.filter(|request| request.query == query) {
             (request.exempt, request.alone, request.strictly) = (true, false, false);
         }
+    }
+
+    /// It cannot begin anew and waits for memory that others hold, or does so no longer.
+    pub(crate) fn set_wanting(&mut self, query: u64, wanting: bool) {
+        match wanting {
+            true => self.wanting.push(query),
+            // Other orders of it may wait as well.
+            false => {
+                if let Some(at) = self.wanting.iter().position(|known| *known == query) {
+                    self.wanting.swap_remove(at);
+                }
+            }
+        }
+    }
+
+    /// Whether there is anybody to wait for who will give memory back: by its end, or because it begins anew.
+    pub(crate) fn others_may_give(&self, query: u64) -> bool {
+        self.active.iter().any(|active| active.request.query != query && active.counts())
     }
 
     /// Somebody has paused it, or lets it go on.
@@ -207,6 +231,9 @@ impl LoadController {
     fn next_admitted(&self, now: u64) -> Option<usize> {
         if let Some(exempt) = self.queue.iter().position(|waiting| waiting.request.exempt) {
             return Some(exempt);
+        }
+        if !self.wanting.is_empty() {
+            return None;
         }
         // By priority, then by arrival: the first of equals is the earliest.
         let mut order: Vec<usize> = (0..self.queue.len()).collect();
@@ -330,6 +357,31 @@ mod tests {
         assert_eq!(load.arrive(request(5, 1, 0), 1), []);
         assert_eq!(load.look(SECOND / 2), []);
         assert_eq!(load.look(SECOND + 2), [Admit(5)]);
+    }
+
+    #[test]
+    fn nobody_is_let_in_while_a_stream_in_its_midst_wants_memory() {
+        let mut load = controller(8);
+        assert_eq!(load.arrive(request(1, 1, 300_000), 0), [Admit(1)]);
+        load.set_exempt(1);
+        assert_eq!(load.arrive(request(2, 1, 300_000), 0), [Admit(2)]);
+        assert!(load.others_may_give(1));
+        // Two of its orders.
+        load.set_wanting(1, true);
+        load.set_wanting(1, true);
+        let anew = Request { alone: true, ..request(4, 9, 1_000) };
+        assert_eq!(load.arrive(request(3, 5, 500_000), 1), []);
+        assert_eq!(load.arrive(anew, 1), []);
+        assert_eq!(load.leave(2, 2), []);
+        assert!(!load.others_may_give(1), "those who wait at the door hold nothing");
+        load.set_wanting(1, false);
+        assert_eq!(load.look(3), []);
+        load.set_wanting(1, false);
+        assert_eq!(load.look(4), [Admit(4)]);
+        // It ended while it waited.
+        load.set_wanting(1, true);
+        assert_eq!(load.leave(4, 5), []);
+        assert_eq!(load.leave(1, 6), [Admit(3)]);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sync::{Checkout, GateKey};
 use workorder::{Host, Near, OrderRecord, QueryId, SegmentId, WorkContext, WorkOrder, WorkerId};
@@ -30,6 +31,9 @@ const CHECKS_PER_LOOK: u32 = 4;
 /// Nanoseconds in which an order whose query is held may go on until its state is in files, if it is worth that: a batch
 /// takes microseconds, but the sink that holds the state may be some batches away.
 const PUT_AWAY_GRACE: u64 = 5_000_000;
+
+/// How often a query that waits for memory looks: giving memory back wakes nobody.
+const MEMORY_POLL: Duration = Duration::from_millis(2);
 
 /// Nanoseconds that a worker waits for the next segment of a query of a higher tier.
 const AWAIT_MAX: u64 = 300_000;
@@ -371,6 +375,33 @@ impl Host for Surroundings<'_> {
 
     fn units_ready(&self, segment: SegmentId, count: u64) {
         self.query.units_ready(segment, count);
+    }
+
+    fn wait_for_memory(&self, enough: &mut dyn FnMut() -> bool) -> bool {
+        let (query, door) = (&self.query.query, &self.foreman.door);
+        if !query.flows() || self.foreign {
+            return false;
+        }
+        self.tell_memory();
+        door.set_wanting(query.id(), true, self.foreman.now());
+        let mut found = false;
+        self.step_aside(&mut || {
+            loop {
+                let key = self.query.counters.gate.key();
+                found = enough();
+                self.query.cancel.check_clock();
+                if found || self.query.stopped() || !door.others_may_give(query.id()) {
+                    return;
+                }
+                self.query.counters.gate.wait(key, Some(MEMORY_POLL));
+                if let Some(ticker) = self.ticker {
+                    ticker.poll();
+                }
+            }
+        });
+        door.set_wanting(query.id(), false, self.foreman.now());
+        // The last of the others may have ended just now.
+        found || enough()
     }
 
     fn step_aside(&self, wait: &mut dyn FnMut()) {

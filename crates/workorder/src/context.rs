@@ -24,6 +24,13 @@ pub trait Host {
         work();
     }
 
+    /// Waits until `enough` says that there is memory, as long as other queries may give some back; whether there was in the
+    /// end. `false` at once for a query that can begin anew instead.
+    fn wait_for_memory(&self, enough: &mut dyn FnMut() -> bool) -> bool {
+        let _ = enough;
+        false
+    }
+
     /// Calls `wait`, which sleeps until somebody outside the query acts; meanwhile others may have the worker's place.
     fn step_aside(&self, wait: &mut dyn FnMut()) {
         wait();
@@ -93,6 +100,15 @@ impl<'a> WorkContext<'a> {
         let begun = Instant::now();
         self.host.step_aside(&mut wait);
         self.note_wait(begun.elapsed().as_nanos() as u64);
+    }
+
+    /// There is no memory. Waits until `enough` says that there is, if the query cannot begin anew and others may give some
+    /// back; whether it is worth going on.
+    pub fn wait_for_memory(&self, mut enough: impl FnMut() -> bool) -> bool {
+        let begun = Instant::now();
+        let found = self.host.wait_for_memory(&mut enough);
+        self.note_wait(begun.elapsed().as_nanos() as u64);
+        found
     }
 
     /// The order has waited so many nanoseconds for somebody else: a reader of its rows, or a file.

@@ -100,6 +100,74 @@ fn work_goes_to_who_is_near_it() {
 }
 
 #[test]
+fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
+    let scheduler = Arc::new(Scheduler::new(2));
+    let (waits, given) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    // Whether an order that lacks memory found some in the end.
+    let wanting = |flows: bool| {
+        let (scheduler, waits, given) = (scheduler.clone(), waits.clone(), given.clone());
+        let found = Arc::new(AtomicBool::new(false));
+        let theirs = found.clone();
+        let toy = Toy::new("wanting", Input::Units(1), move |_, context| {
+            waits.store(true, SeqCst);
+            theirs.store(context.wait_for_memory(|| given.load(SeqCst)), SeqCst);
+            Ok(Outcome::Done)
+        });
+        let query = scheduler.begin(QuerySpec::default());
+        if flows {
+            query.rows_flow();
+        }
+        scheduler.run(plan(&[toy], &[]), &QueryControl::new().pausable().of(query)).unwrap();
+        found.load(SeqCst)
+    };
+    assert!(!wanting(true), "there is nobody to wait for");
+    for flows in [true, false] {
+        waits.store(false, SeqCst);
+        given.store(false, SeqCst);
+        let (runs, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (their_runs, their_given, their_over) = (runs.clone(), given.clone(), over.clone());
+        let holder = Toy::new("holder", Input::Units(1), move |_, _| {
+            their_runs.store(true, SeqCst);
+            while !their_over.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            their_given.store(true, SeqCst);
+            Ok(Outcome::Done)
+        });
+        std::thread::scope(|scope| {
+            let holds = scope.spawn(|| scheduler.run(plan(&[holder], &[]), &QueryControl::new()).map(|_| ()));
+            while !runs.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            let wants = scope.spawn(|| wanting(flows));
+            while !waits.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            if flows {
+                // Nobody comes in meanwhile.
+                std::thread::sleep(Duration::from_millis(20));
+                let (entered, late) = (Arc::new(AtomicBool::new(false)), Toy::idle("late", 1));
+                let theirs = entered.clone();
+                let late = scope.spawn({
+                    let scheduler = &scheduler;
+                    move || {
+                        scheduler.run(plan(&[late], &[]), &QueryControl::new()).unwrap();
+                        theirs.store(true, SeqCst);
+                    }
+                });
+                std::thread::sleep(Duration::from_millis(30));
+                assert!(!entered.load(SeqCst));
+                over.store(true, SeqCst);
+                late.join().unwrap();
+            }
+            assert_eq!(wants.join().unwrap(), flows, "who can begin anew does not wait");
+            over.store(true, SeqCst);
+            holds.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
 fn large_queries_use_all_workers_and_no_more() {
     for workers in [1usize, 2, 4] {
         let scheduler = Scheduler::new(workers);
