@@ -123,6 +123,9 @@ impl ExactBits {
     pub fn bytes(&self) -> usize {
         self.words.len() * 8
     }
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.words.as_bytes()
+    }
     pub fn contains(&self, code: u64) -> bool {
         code < self.range && self.words[(code >> 6) as usize] >> (code & 63) & 1 == 1
     }
@@ -172,6 +175,9 @@ impl Ranks {
     }
     pub fn count(&self) -> u32 {
         self.count
+    }
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.ranks.as_bytes()
     }
     /// The rank of each code in the set, `NO_ROW` for others.
     pub fn find(&self, bits: &ExactBits, codes: &[u64], found: &mut [u32]) {

@@ -248,6 +248,11 @@ impl<T: Word> Deref for Words<T> {
 }
 
 impl<T: Word> Words<T> {
+    /// The words as they lie in memory.
+    pub fn as_bytes(&self) -> &[u8] {
+        // SAFETY: words are integers without padding; they are initialised, and nobody writes them any more.
+        unsafe { std::slice::from_raw_parts(self.0.start.as_ptr().cast(), self.0.len * size_of::<T>()) }
+    }
     /// The words as an Arrow buffer, not copied.
     pub fn into_buffer(self) -> Buffer {
         if self.0.len == 0 {

@@ -139,6 +139,20 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     }
 }
 
+/// Live bytes that were put into a file where they lie: they take no memory.
+pub(crate) fn taken_away(bytes: usize) {
+    if SEEN.load(Relaxed) {
+        count(-(bytes as i64));
+    }
+}
+
+/// They take memory again.
+pub(crate) fn brought_back(bytes: usize) {
+    if SEEN.load(Relaxed) {
+        count(bytes as i64);
+    }
+}
+
 /// Bytes that are live in the global allocator; 0 when it does not count.
 #[inline]
 pub fn allocated_bytes() -> u64 {

@@ -10,6 +10,7 @@
 
 mod affinity;
 mod arena;
+mod away;
 mod budget;
 mod chunk;
 mod counting;
@@ -20,6 +21,7 @@ mod topology;
 
 pub use affinity::{allowed_processors, current_processor, keep_thread_on};
 pub use arena::{AllocationError, Arena};
+pub use away::{Away, Bytes};
 pub use budget::{Budget, BudgetExceeded, Reclaimer, Reservation};
 pub use chunk::{CHUNK_BYTES, GRANULE_BYTES, SLOT_BYTES};
 pub use counting::{

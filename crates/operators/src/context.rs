@@ -115,6 +115,7 @@ pub struct QueryContext {
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     scan_bounds: Mutex<ScanBounds>,
+    away: crate::away::AwayStates,
 }
 
 impl QueryContext {
@@ -151,6 +152,7 @@ impl QueryContext {
             materialized: vec![],
             filters,
             scan_bounds: Mutex::default(),
+            away: Default::default(),
         }
     }
 
@@ -203,6 +205,21 @@ impl QueryContext {
     pub fn scan_bounds(&self, node: NodeId) -> Vec<(usize, Arc<TopBound>)> {
         let bounds = self.scan_bounds.lock().unwrap_or_else(PoisonError::into_inner);
         bounds.get(&node).cloned().unwrap_or_default()
+    }
+
+    /// The query stands still: memory that is only read goes to a file, where there may be one. The file is part of how
+    /// memory is had, so what fails stays where it is and ends nothing.
+    pub fn put_away(&self, bytes: memory::Bytes) {
+        let stop = || !self.is_held() || self.cancel.reason().is_some();
+        self.away.put(bytes, &self.pool, stop);
+    }
+
+    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file.
+    #[inline]
+    pub fn bring_back(&self) {
+        if self.away.any() {
+            self.away.bring_back(&self.budget);
+        }
     }
 
     /// Asks for room before a large allocation.

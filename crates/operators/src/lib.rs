@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+mod away;
 pub mod collect;
 pub mod compose;
 pub mod context;

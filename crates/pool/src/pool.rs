@@ -51,6 +51,10 @@ impl Pool {
     pub(crate) fn pages(&self) -> &Arena {
         &self.residency.pages
     }
+    /// A file of the temporary folder that has no name, and ends with its last handle; `None` where there is no folder.
+    pub fn unnamed_file(&self) -> Option<Result<std::fs::File>> {
+        self.residency.temporary_folder().map(|folder| crate::residency::unnamed_file(&folder))
+    }
     pub fn budget(&self) -> &Budget {
         self.arena().budget()
     }

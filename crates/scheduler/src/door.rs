@@ -18,6 +18,7 @@ use crate::control::Ticker;
 use crate::foreman::Foreman;
 use crate::handle::{HELD_BY_LOAD, Query, lock};
 use crate::load::{Limits, LoadController, Request, Verdict};
+use crate::messages::Control;
 use crate::query::{Counters, QueryRun};
 use crate::report::Stopped;
 
@@ -34,16 +35,29 @@ pub(crate) struct Door {
     state: Mutex<State>,
     queries: Mutex<Vec<Weak<Query>>>,
     next_look: AtomicU64,
+    /// Work orders that workers have told of.
+    completed: AtomicU64,
 }
 
 impl Door {
     pub(crate) fn new(limits: Limits) -> Self {
         let state = State { load: LoadController::new(limits), known: vec![] };
-        Door { state: Mutex::new(state), queries: Mutex::default(), next_look: AtomicU64::new(LOOK_EVERY) }
+        Door {
+            state: Mutex::new(state),
+            queries: Mutex::default(),
+            next_look: AtomicU64::new(LOOK_EVERY),
+            completed: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {
         lock(&self.state).load.limits()
+    }
+
+    /// Work orders that workers have told of.
+    #[cfg(test)]
+    pub(crate) fn orders_completed(&self) -> u64 {
+        self.completed.load(Relaxed)
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -116,9 +130,17 @@ impl Door {
         state.carry_out(&verdicts);
     }
 
+    /// A query that is known asks for admission with its present run.
+    pub(crate) fn admit(&self, query: QueryId, now: u64) {
+        if let Some(query) = self.query(query)
+            && let Some(counters) = query.current_run()
+        {
+            self.arrive(&query, &counters, now);
+        }
+    }
+
     /// Asks for admission; `Counters::admitted` says when it is given.
-    pub(crate) fn arrive(&self, run: &QueryRun, now: u64) {
-        let query = &run.query;
+    pub(crate) fn arrive(&self, query: &Arc<Query>, counters: &Arc<Counters>, now: u64) {
         let request = Request {
             query: query.id().0,
             priority: query.priority(),
@@ -129,7 +151,7 @@ impl Door {
             exempt: false,
         };
         let mut state = lock(&self.state);
-        state.known.push((Arc::clone(query), Arc::clone(&run.counters)));
+        state.known.push((Arc::clone(query), Arc::clone(counters)));
         let verdicts = state.load.arrive(request, now);
         state.load.set_paused(request.query, query.is_held());
         query.note_company(state.load.has_company(request.query));
@@ -145,6 +167,17 @@ impl Door {
         }
         let verdicts = state.load.leave(query.0, now);
         state.carry_out(&verdicts);
+    }
+
+    /// Whether the load controller is to hear of what queries hold.
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        now >= self.next_look.load(Relaxed)
+    }
+
+    /// Work orders were completed: what the learning agent makes of them goes to the load controller.
+    pub(crate) fn completed(&self, orders: u64, now: u64) {
+        self.completed.fetch_add(orders, Relaxed);
+        self.look(now);
     }
 
     /// Tells the load controller what queries hold, if that is due.
@@ -166,15 +199,19 @@ impl Door {
     /// Waits until the query is admitted; it leaves when what is returned is dropped.
     pub(crate) fn enter<'a>(
         &'a self,
-        foreman: &'a Foreman,
+        foreman: &'a Arc<Foreman>,
         run: &QueryRun,
         ticker: &Ticker<'_>,
     ) -> Result<Inside<'a>, Failure> {
         let query = &run.query;
         query.queued.store(true, SeqCst);
         query.set_current_run(Some(&run.counters));
-        self.arrive(run, foreman.now());
         let inside = Inside { foreman, query: Arc::clone(query) };
+        // What the engine does for itself is not among the queries that can be named.
+        match self.query(query.id()) {
+            Some(_) => foreman.tell(Control::Arrived(query.id())),
+            None => self.arrive(query, &run.counters, foreman.now()),
+        }
         loop {
             let key = run.counters.gate.key();
             // An admitted query that is stopped ends by itself.
@@ -196,13 +233,13 @@ impl Door {
 
 /// A query between admission and its end.
 pub(crate) struct Inside<'a> {
-    foreman: &'a Foreman,
+    foreman: &'a Arc<Foreman>,
     query: Arc<Query>,
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.foreman.door.leave(self.query.id(), self.foreman.now());
+        self.foreman.tell(Control::Left(self.query.id()));
     }
 }
 

@@ -4,13 +4,15 @@
 //!  CANCEL, PAUSE, RESUME QUERY          session --send, urgent--> mailbox --receive, in batches--> foreman
 //!  ALTER QUERY; SET policy, workers,
 //!  active_queries, memory_limit         session --send----------> mailbox
+//!  a run asks to be let in, has left    caller --send----------> mailbox
+//!  work orders were completed           worker --send, one for many orders--> mailbox
 //! ```
 //! The foreman has no thread, so whoever has sent attends to the mailbox: takes all there is and carries it out, one
 //! thread at a time. So changes happen one after the other, the urgent ones first and those of one sender in their order,
 //! and when a call returns its effect is there: carried out by the caller, or by who attended before it.
 //!
-//! Not on the bus is what every query does (admission, the end) and what every work order does (claims, completions):
-//! `docs/internals/bus.md` has the reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
+//! Not on the bus is what every work order does (claims, the counters of its query): `docs/internals/bus.md` has the
+//! reasons with their nanoseconds. Nor is a `CancelToken`, which a signal handler may raise.
 //!
 //! Locks: the mailbox before the door's and the roster's.
 
@@ -44,6 +46,12 @@ pub(crate) enum Control {
     Workers(u64),
     ActiveQueriesMax(u64),
     Memory(u64),
+    /// It asks to be admitted; the answer is in its counters.
+    Arrived(QueryId),
+    /// Its run has ended, or it gave up waiting.
+    Left(QueryId),
+    /// A worker has completed so many work orders, of whichever queries, since it last said so.
+    Completed(u64),
 }
 
 impl Control {
@@ -55,7 +63,9 @@ impl Control {
             | Control::Resume(query)
             | Control::Priority(query, _)
             | Control::WorkersMax(query, _)
-            | Control::MemoryMax(query, _) => Some(query),
+            | Control::MemoryMax(query, _)
+            | Control::Arrived(query)
+            | Control::Left(query) => Some(query),
             _ => None,
         }
     }
@@ -81,6 +91,9 @@ impl Control {
             Control::Workers(workers) => (7, workers),
             Control::ActiveQueriesMax(queries) => (8, queries),
             Control::Memory(bytes) => (9, bytes),
+            Control::Arrived(_) => (10, 0),
+            Control::Left(_) => (11, 0),
+            Control::Completed(orders) => (12, orders),
         };
         let mut bytes = [kind; 17];
         bytes[1..9].copy_from_slice(&self.query().map_or(0, |query| query.0).to_le_bytes());
@@ -105,6 +118,9 @@ impl Control {
             7 => Control::Workers(value),
             8 => Control::ActiveQueriesMax(value),
             9 => Control::Memory(value),
+            10 => Control::Arrived(query),
+            11 => Control::Left(query),
+            12 => Control::Completed(value),
             _ => return None,
         })
     }
@@ -161,6 +177,11 @@ impl Foreman {
     }
 
     fn carry_out(self: &Arc<Self>, control: Control) {
+        match control {
+            Control::Arrived(id) => return self.door.admit(id, self.now()),
+            Control::Left(id) => return self.door.leave(id, self.now()),
+            _ => {}
+        }
         if let Some(id) = control.query() {
             // One that has ended meanwhile needs nothing.
             if let Some(query) = self.door.query(id) {
@@ -180,6 +201,7 @@ impl Foreman {
                 self.door.set_limits(self, |limits| limits.active_max = queries as usize);
             }
             Control::Memory(bytes) => self.door.set_limits(self, |limits| limits.memory = bytes),
+            Control::Completed(orders) => self.door.completed(orders, self.now()),
             _ => {}
         }
     }
@@ -203,13 +225,16 @@ mod tests {
             Control::Workers(1024),
             Control::ActiveQueriesMax(5),
             Control::Memory(1 << 40),
+            Control::Arrived(query),
+            Control::Left(query),
+            Control::Completed(4096),
         ];
         for control in all {
             assert_eq!(Control::decoded(&control.encoded()), Some(control));
         }
         let good = Control::Priority(query, 5).encoded();
         (0..17).for_each(|length| assert_eq!(Control::decoded(&good[..length]), None));
-        assert_eq!(Control::decoded(&[10; 17]), None);
+        assert_eq!(Control::decoded(&[13; 17]), None);
         // A priority that is none.
         assert_eq!(Control::decoded(&[3; 17]), None);
     }

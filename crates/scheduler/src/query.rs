@@ -394,15 +394,17 @@ impl QueryRun {
         let host = PutAway { run: self, ticker };
         for &id in &self.scan {
             let state = &self.segments[id as usize];
-            if !state.life.is_open() {
-                continue;
+            let context = WorkContext::new(self.id, SegmentId(id), WorkerId(0), &host);
+            if state.life.is_open() {
+                // As a claim does: nobody finishes the segment meanwhile.
+                if state.life.enter() {
+                    self.guard(id, || state.segment.put_away(&context));
+                }
+                self.release(id);
             }
-            // As a claim does: nobody finishes the segment meanwhile.
-            if state.life.enter() {
-                let context = WorkContext::new(self.id, SegmentId(id), WorkerId(0), &host);
-                self.guard(id, || state.segment.put_away(&context));
+            if !state.life.is_finished() {
+                self.guard(id, || state.segment.put_away_inputs(&context));
             }
-            self.release(id);
         }
     }
 

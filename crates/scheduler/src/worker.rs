@@ -19,6 +19,7 @@ use workorder::{Host, Near, OrderRecord, QueryId, SegmentId, WorkContext, WorkOr
 
 use crate::control::{POLL, Ticker};
 use crate::foreman::Foreman;
+use crate::messages::Control;
 use crate::query::QueryRun;
 use crate::recorder::Records;
 use crate::report::MemoryExceeded;
@@ -62,6 +63,8 @@ pub(crate) struct Worker<'a> {
 }
 
 thread_local! {
+    /// Work orders that this thread has completed and not told of.
+    static COMPLETED: Cell<u64> = const { Cell::new(0) };
     /// The scheduler (by address) and place of the work order that this thread is inside of.
     static INSIDE: Cell<Option<(usize, WorkerId)>> = const { Cell::new(None) };
 }
@@ -141,7 +144,7 @@ impl Worker<'_> {
             let id = query.id;
             self.foreman.dismiss(query);
             if worked {
-                self.foreman.door.look(self.foreman.now());
+                self.tell_completions();
                 return None;
             }
             in_vain.push(id);
@@ -194,6 +197,13 @@ impl Worker<'_> {
         worked
     }
 
+    /// Many orders are one message, when the load controller is to hear of them.
+    fn tell_completions(&self) {
+        if self.foreman.door.is_due(self.foreman.now()) {
+            self.foreman.tell(Control::Completed(COMPLETED.replace(0)));
+        }
+    }
+
     /// What the thread is near to. Inside another order there is nobody to leave work to.
     fn near(&self) -> Near<'_> {
         let near = self.foreman.nodes.near();
@@ -244,6 +254,7 @@ impl Worker<'_> {
             foreman.slots.end(self.place, foreman.now());
         }
         INSIDE.set(inside);
+        COMPLETED.set(COMPLETED.get() + 1);
         record
     }
 }

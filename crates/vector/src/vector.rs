@@ -194,6 +194,20 @@ impl Vector {
         self.data
     }
     /// Bytes held, for accounting.
+    /// The memory of its numbers, of its codes, or of what says where its strings are; strings themselves may be others'.
+    pub fn fixed_bytes(&self) -> Option<&[u8]> {
+        match &self.data {
+            Data::I16(values) => Some(values.inner().as_slice()),
+            Data::I32(values) => Some(values.inner().as_slice()),
+            Data::I64(values) => Some(values.inner().as_slice()),
+            Data::I128(values) => Some(values.inner().as_slice()),
+            Data::F32(values) => Some(values.inner().as_slice()),
+            Data::F64(values) => Some(values.inner().as_slice()),
+            Data::Bytes(strings) => Some(strings.views().inner().as_slice()),
+            Data::Dictionary { codes, .. } => Some(codes.inner().as_slice()),
+            _ => None,
+        }
+    }
     pub fn bytes(&self) -> usize {
         let data = match &self.data {
             Data::Bytes(s) => s.bytes(),

@@ -124,6 +124,13 @@ pub trait Segment: Send + Sync {
         Ok(())
     }
 
+    /// The query is held for a while: memory that the segment only reads goes to files. As `put_away`, but also before
+    /// `start`.
+    fn put_away_inputs(&self, context: &WorkContext<'_>) -> Result<(), Failure> {
+        let _ = context;
+        Ok(())
+    }
+
     /// Called once, after the last order completed and before any consumer is told. Cheap; a
     /// heavy merge is a segment of its own.
     fn finish(&self) -> Result<(), Failure> {

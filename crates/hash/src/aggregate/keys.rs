@@ -3,7 +3,7 @@
 //! Words are row-major, `width` a key. Texts longer than a view keep their bytes beside: a batch borrows them from
 //! its vectors, a store owns them.
 
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, ToByteSlice};
 use types::Physical;
 use vector::strings::INLINE_BYTES;
 use vector::{Data, Strings, Vector};
@@ -283,6 +283,10 @@ pub struct FrozenKeys {
 }
 
 impl FrozenKeys {
+    /// Names the pieces of memory of the keys, texts left out.
+    pub fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        name(self.words.to_byte_slice());
+    }
     pub fn len(&self) -> usize {
         self.len
     }

@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, ToByteSlice};
 use types::decimal::power_of_ten;
 use types::{Error, Physical, Result, Type, Value};
 use vector::{Coded, Data, Meaning, Vector};
@@ -405,6 +405,24 @@ impl States {
                 match accumulator {
                     Accumulator::Integers(sums) => sums.clear(),
                     other => *other = Accumulator::new(kind, spec.ty, spec.distinct),
+                }
+            }
+        }
+    }
+    /// Names the pieces of memory of counts, sums, and least and greatest values.
+    pub fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        self.rows.iter().for_each(|rows| name(rows.to_byte_slice()));
+        for argument in &self.arguments {
+            name(argument.missing.to_byte_slice());
+            argument.counts.iter().for_each(|counts| name(counts.to_byte_slice()));
+            for accumulator in &argument.accumulators {
+                match accumulator {
+                    Accumulator::Integers(sums) => sums.each_piece(name),
+                    Accumulator::Floats(sums) => name(sums.sums.to_byte_slice()),
+                    Accumulator::LeastOrGreatest(values) => name(values.values().to_byte_slice()),
+                    Accumulator::WideLeastOrGreatest(values) => name(values.values().to_byte_slice()),
+                    Accumulator::FloatLeastOrGreatest(values) => name(values.values().to_byte_slice()),
+                    _ => {}
                 }
             }
         }

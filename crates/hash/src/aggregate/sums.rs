@@ -11,6 +11,7 @@
 //! | more | the sums themselves |
 //! | runs | one running total; a run's sum is the difference of two of its values |
 
+use arrow_buffer::ToByteSlice;
 use simd::dispatch;
 use vector::{Coded, Codes};
 
@@ -148,6 +149,11 @@ pub struct IntegerSums {
 }
 
 impl IntegerSums {
+    /// Names the pieces of memory of the sums.
+    pub(super) fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        name(self.narrow.to_byte_slice());
+        name(self.wide.to_byte_slice());
+    }
     /// The sums, narrow or wide, and their bound.
     pub(super) fn into_parts(self) -> (std::result::Result<Vec<i64>, Vec<i128>>, u128) {
         (if self.is_wide { Err(self.wide) } else { Ok(self.narrow) }, self.bound)

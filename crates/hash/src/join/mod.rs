@@ -397,6 +397,26 @@ impl JoinTable {
         };
         form + self.next.as_ref().map_or(0, |n| n.len() * 4)
     }
+    /// Names the pieces of memory that the table consists of, small ones left out.
+    pub fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        match &self.form {
+            Form::RowNumbers { .. } => {}
+            Form::Bits(bits) => name(bits.as_bytes()),
+            Form::Ranked(bits, ranks) => {
+                name(bits.as_bytes());
+                name(ranks.as_bytes());
+            }
+            Form::Runs(bits, runs) => {
+                name(bits.as_bytes());
+                runs.each_piece(name);
+            }
+            Form::Array { heads, .. } => name(heads.as_bytes()),
+            Form::Slots(slots) => slots.each_piece(name),
+        }
+        if let Some(next) = &self.next {
+            name(next.as_bytes());
+        }
+    }
     /// The first row of each code (or hash), `NO_ROW` where there is none; any row at all in tables of bits; its payload
     /// in tables with payload.
     pub fn find(&self, codes: &[u64], found: &mut Vec<u32>) {

@@ -8,6 +8,7 @@
 //! A probe that misses reads only bits, 1.5 a possible code, which stay in the caches; one that hits reads one entry of
 //! `first` more. While filling, a bit a row says whether a run starts there; their places are `first`.
 
+use arrow_buffer::ToByteSlice;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -86,6 +87,10 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    pub(super) fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        name(self.ranks.as_bytes());
+        name(self.first.to_byte_slice());
+    }
     pub(super) fn bytes(&self) -> usize {
         self.ranks.bytes() + self.first.len() * 4
     }

@@ -299,6 +299,10 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    pub(super) fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        name(self.slots.as_bytes());
+        name(self.codes.as_bytes());
+    }
     pub(super) fn bytes(&self) -> usize {
         self.slots.len() * 8 + self.codes.len() * 8
     }

@@ -61,6 +61,14 @@ pub(super) fn parts_between(groups: &Arc<Finished>, start: usize, end: usize, pa
 pub(super) struct AggregateSource(pub Arc<Aggregate>);
 
 impl Source for AggregateSource {
+    fn add_memory(&self, bytes: &mut memory::Bytes) {
+        for part in self.0.output.get().into_iter().flatten().filter(|part| part.start == 0) {
+            bytes.add(&part.groups, |groups, name| {
+                groups.keys.iter().for_each(|keys| keys.each_piece(name));
+                groups.states.each_piece(name);
+            });
+        }
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

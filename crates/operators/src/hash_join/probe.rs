@@ -22,6 +22,7 @@ use super::keys::retain_equal;
 use super::pairs::{Pairs, Residual, rows_found};
 use super::state::Built;
 use super::{HashJoin, lock};
+use crate::away::put_together;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 
 pub(super) struct Probe(pub Arc<HashJoin>);
@@ -60,6 +61,14 @@ pub(super) struct Probing<'a> {
 }
 
 impl Transform for Probe {
+    fn add_memory(&self, bytes: &mut memory::Bytes) {
+        // Before it is built, there is nothing.
+        let Ok(built) = self.0.built() else { return };
+        bytes.add(&built, |built, name| {
+            built.table.each_piece(name);
+            built.columns.iter().filter_map(put_together).for_each(name);
+        });
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

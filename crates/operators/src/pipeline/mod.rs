@@ -81,6 +81,8 @@ pub trait Source: Send + Sync {
     fn add_user(&self) {}
     /// All units are done, and none will be asked for again.
     fn finished(&self) {}
+    /// Adds the memory that it only reads from now on.
+    fn add_memory(&self, _bytes: &mut memory::Bytes) {}
     /// Its rows are what an operator before it put out, written down in between.
     fn is_transfer(&self) -> bool {
         false
@@ -111,6 +113,8 @@ pub trait Transform: Send + Sync {
     fn add_user(&self) {}
     /// Such a segment has done all its units.
     fn finished(&self) {}
+    /// Adds the memory that it only reads from now on.
+    fn add_memory(&self, _bytes: &mut memory::Bytes) {}
     /// Everything of the unit with `tag` has come: what was held back for it leaves now.
     fn end_unit(
         &self,

@@ -74,6 +74,7 @@ impl PipelineSegment {
     fn run_order(&self, order: WorkOrder, context: &WorkContext<'_>) -> Result<Outcome> {
         let started = Instant::now();
         let work = Work { query: &self.query, context };
+        self.query.bring_back();
         let source = &self.branch.source;
         let chain = &self.branch.chain;
         let mut local = self.locals.checkout(|| OrderLocal {
@@ -209,6 +210,13 @@ impl Segment for PipelineSegment {
         }
         Ok(())
     }
+    fn put_away_inputs(&self, _: &WorkContext<'_>) -> std::result::Result<(), Failure> {
+        let mut bytes = memory::Bytes::default();
+        self.branch.source.add_memory(&mut bytes);
+        self.branch.chain.transforms.iter().for_each(|transform| transform.add_memory(&mut bytes));
+        self.query.put_away(bytes);
+        Ok(())
+    }
     fn inputs_finished(&self) {
         if let Some(transfer) = self.branch.source.transfer() {
             transfer.inputs_finished();
@@ -276,6 +284,7 @@ impl Segment for StepSegment {
     }
     fn execute(&self, order: WorkOrder, context: &WorkContext<'_>) -> std::result::Result<Outcome, Failure> {
         let started = self.query.settings.analyze.then(Instant::now);
+        self.query.bring_back();
         let work = Work { query: &self.query, context };
         for partition in order.start..order.end {
             work.check()?;

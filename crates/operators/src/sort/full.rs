@@ -1,5 +1,6 @@
 //! The full sort: runs sorted in parallel, merged in parallel by key ranges.
 
+use arrow_buffer::ToByteSlice;
 use std::cmp::Ordering;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,6 +13,7 @@ use vector::{Batch, Vector};
 use super::Sort;
 use super::external::{TaggedRows, run_parts};
 use super::keys::Keys;
+use crate::away::put_together;
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
 use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
@@ -226,6 +228,15 @@ fn ranges(runs: &[Run]) -> Vec<Vec<usize>> {
 }
 
 impl Source for MergedRows {
+    fn add_memory(&self, bytes: &mut memory::Bytes) {
+        bytes.add(&self.0, |sort, name| {
+            for run in sort.full.merge.get().into_iter().flat_map(|merge| &merge.runs) {
+                name(run.order.to_byte_slice());
+                run.keys.each_piece(name);
+                run.rows.columns.iter().filter_map(put_together).for_each(&mut *name);
+            }
+        });
+    }
     fn node(&self) -> NodeId {
         self.0.node
     }

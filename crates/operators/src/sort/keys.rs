@@ -8,6 +8,7 @@
 //! ```
 //! Keys of at most 16 bytes, which is most, are one integer; longer ones lie in a heap.
 
+use arrow_buffer::ToByteSlice;
 use std::cmp::Ordering;
 
 use plan::SortKey;
@@ -50,6 +51,13 @@ pub enum Keys {
 }
 
 impl Keys {
+    /// Names the pieces of memory of the keys.
+    pub fn each_piece(&self, name: &mut dyn FnMut(&[u8])) {
+        match self {
+            Keys::Narrow(keys) => name(keys.to_byte_slice()),
+            Keys::Wide { heap, .. } => name(heap),
+        }
+    }
     pub fn encode(shape: Shape, columns: &[Vector], keys: &[SortKey], rows: usize) -> Keys {
         let flat: Vec<Vector> = columns.iter().map(Vector::flatten).collect();
         match shape {

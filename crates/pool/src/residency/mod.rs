@@ -29,6 +29,7 @@ use holding::{Candidate, Counters, Reading};
 use read_ahead::ReadAhead;
 pub use replacement::{HISTORY, LeastRecentlyUsed, Random, Rank, Replacement, replacement};
 pub use temporary::TemporaryFile;
+pub(crate) use temporary::unnamed_file;
 use temporary::{Space, SpaceRange, UnnamedFile};
 
 /// What the pool has done so far, and what it holds.

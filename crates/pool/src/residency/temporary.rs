@@ -30,6 +30,11 @@ pub(crate) struct UnnamedFile {
     folder: PathBuf,
 }
 
+/// A new file in a folder, whose name is gone.
+pub(crate) fn unnamed_file(folder: &Path) -> Result<File> {
+    UnnamedFile::create(folder).map(|made| made.file)
+}
+
 impl UnnamedFile {
     pub(crate) fn create(folder: &Path) -> Result<UnnamedFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);

@@ -168,6 +168,29 @@ fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
 }
 
 #[test]
+fn completions_are_told_in_batches() {
+    let scheduler = Scheduler::new(2);
+    let orders = Arc::new(AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let theirs = orders.clone();
+            let toy = Toy::new("burning", Input::Units(400), move |_, _| {
+                theirs.fetch_add(1, SeqCst);
+                burn(300);
+                Ok(Outcome::Done)
+            });
+            let query = scheduler.begin(QuerySpec::default());
+            let scheduler = &scheduler;
+            scope.spawn(move || scheduler.run(plan(&[toy], &[]), &QueryControl::new().of(query)).unwrap());
+        }
+    });
+    let (told, done) = (scheduler.foreman.door.orders_completed(), orders.load(SeqCst));
+    // What was done since the last message of each thread has not been told.
+    assert!(told > 0 && told <= done, "{told} of {done}");
+    assert_eq!(scheduler.foreman.door.counts(), (0, 0, 0), "who has left is not known any more");
+}
+
+#[test]
 fn large_queries_use_all_workers_and_no_more() {
     for workers in [1usize, 2, 4] {
         let scheduler = Scheduler::new(workers);

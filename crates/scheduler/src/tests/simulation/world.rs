@@ -378,7 +378,7 @@ impl World {
             self.now = time;
             self.foreman.clock.set(time);
             self.handle(event);
-            self.foreman.door.look(time);
+            self.foreman.door.completed(0, time);
             self.let_in();
             self.finish_queries();
             self.serve();
@@ -495,7 +495,7 @@ impl World {
         let run = Arc::new(run);
         query.reset_memory();
         query.set_current_run(Some(&run.counters));
-        self.foreman.door.arrive(&run, self.now);
+        self.foreman.door.arrive(&run.query, &run.counters, self.now);
         let held = &mut self.queries[at];
         (held.query, held.run, held.segments) = (Some(query), Some(run), segments);
         held.stage = Stage::AtTheDoor;
