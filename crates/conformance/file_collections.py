@@ -253,13 +253,15 @@ def shown(mine, theirs):
     a, b = mine[1], theirs[1]
     if len(a) != len(b):
         return f"{len(a)} rows, peer {len(b)}; first {str(a[:1])[:120]} / {str(b[:1])[:120]}"
+    more = sum(v != w for x, y in zip(a, b) for v, w in zip(x, y)) - 1
     for number, (x, y) in enumerate(zip(a, b)):
         if x != y:
             if len(x) != len(y):
                 return f"row {number}: {len(x)} columns, peer {len(y)}: {str(x)[:120]} / {str(y)[:120]}"
             for column, (v, w) in enumerate(zip(x, y)):
                 if v != w:
-                    return f"row {number} column {column}: {str(v)[:80]!r}, peer {str(w)[:80]!r}"
+                    told = f"row {number} column {column}: {str(v)[:80]!r}, peer {str(w)[:80]!r}"
+                    return told + (f"; and {more} more" if more else "")
     return ""
 
 
@@ -305,7 +307,7 @@ def write_reasons(found, target):
         for number, reason in enumerate(reasons):
             files = sorted(entry for entry in found if numbers[entry[0]] == number)
             page.write(f"\n## {reason['name'][0].upper()}{reason['name'][1:]}\n{reason['why'].strip()}\n\n")
-            page.write("| file | | what differs |\n| --- | --- | --- |\n")
+            page.write("| file | | the first difference |\n| --- | --- | --- |\n")
             groups = collections.defaultdict(list)
             for path, kind, told in files:
                 patterns = [p for p in reason["files"] if "*" in p and fnmatch.fnmatchcase(path, p)]

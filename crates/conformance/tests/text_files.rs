@@ -76,6 +76,16 @@ fn dialects_are_found_out() {
         both("name TEXT, price DOUBLE PRECISION", &["a;b|1.5", "c|2"])
     );
     assert_eq!(
+        read(
+            "a.csv",
+            "n,at\n1,2024-01-01 10:00:00+02\n2,2024-06-01 10:00:00.5-05:30\n3,2024-06-01T10:00:00Z\n"
+        ),
+        both(
+            "n BIGINT, at TIMESTAMPTZ",
+            &["1|2024-01-01 08:00:00+00", "2|2024-06-01 15:30:00.5+00", "3|2024-06-01 10:00:00+00"]
+        )
+    );
+    assert_eq!(
         read("a.csv", "it's,1\nthat's,2\n"),
         both("column0 TEXT, column1 BIGINT", &["it's|1", "that's|2"])
     );
