@@ -5,16 +5,18 @@
 Every file is read whole (`SELECT * FROM read_...`) by a process of its own with a time limit. What comes out is one of
 
     same       the same rows, values compared as text, numbers as numbers
-    both       neither reads it
+    both       neither reads it, or neither within the limit
     refused    an error of ours where the peer gives rows
     read       rows of ours where the peer gives an error
     different  other rows
     panic      the process died, or an error of state XX000; a fault of a library's decoder that is caught, and told as
                an error of the file, is none
-    hang       no answer within the limit
+    hang       no answer within the limit, twice
 
-The last two make the script fail. `--list KIND` prints the files of a kind with what was said of them, `--explain FILE`
-writes every file that is not the same with the reason: the page docs/results/collections-differences.md.
+The last two make the script fail. `--list KIND` prints the files of a kind with what was said of them. `--explain PAGE`
+writes every file that one of both does not read, or that is read differently, with what differs and the reason: the page
+docs/results/collections-differences.md. Reasons are kept in file_collections.toml, by file; a difference that has none
+makes the script fail, and a file there that is read alike by now is told.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import collections
 import concurrent.futures
 import datetime
 import decimal
+import fnmatch
 import io
 import json
 import math
@@ -30,6 +33,8 @@ import os
 import pickle
 import subprocess
 import sys
+import tomllib
+import uuid
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -77,6 +82,8 @@ def plain(value):
         case float():
             if math.isnan(value):
                 return "nan"
+            # A REAL has seven digits, whether it comes as four bytes or as text.
+            value = float(f"{value:.7g}") if abs(float(f"{value:.7g}") - value) <= abs(value) * 6e-8 else value
             if value == int(value) if math.isfinite(value) else False:
                 return str(int(value))
             return f"{value:.9g}"
@@ -90,8 +97,12 @@ def plain(value):
                 value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
             text = value.isoformat(sep=" ")
             return text.removesuffix(" 00:00:00")
-        case datetime.date() | datetime.time():
+        case datetime.date():
             return value.isoformat()
+        case datetime.time():
+            return value.replace(tzinfo=None).isoformat()
+        case uuid.UUID():
+            return value.hex
         case bytes() | bytearray():
             return value.hex()
         case dict():
@@ -108,6 +119,14 @@ def text_plain(text):
     try:
         if text[:1] in "[{" and text[:1]:
             return plain(json.loads(text))
+        if text[:2] == "\\x":
+            return text[2:]
+        if text[:1] == '"' and text[-1:] == '"':
+            return text_plain(json.loads(text))
+        if len(text) == 36 and text[8::5][:4] == "----":
+            return uuid.UUID(text).hex
+        if text[4:5] == "-" and text[10:11] in " T" and text.endswith(("+00", "+00:00", "Z")):
+            return plain(datetime.datetime.fromisoformat(text))
         if text and (text[0].isdigit() or text[0] in "+-."):
             return plain(decimal.Decimal(text.strip()))
     except (ValueError, decimal.InvalidOperation, RecursionError):
@@ -116,19 +135,23 @@ def text_plain(text):
 
 
 def rows_of(table):
-    columns = [[plain(v) for v in column.to_pylist()] for column in table.columns]
+    columns = [[plain(v) for v in column.to_pylist(maps_as_pydicts="lossy")] for column in table.columns]
     return [list(row) for row in zip(*columns)] if columns else []
 
 
 def ours(shell, path, function, seconds):
     quoted = path.replace("'", "''")
     sql = f"SELECT * FROM {function}('{quoted}') LIMIT {ROWS_MAX}"
-    try:
-        done = subprocess.run(
-            [shell, "--format", "arrow", "-c", sql], capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        return "hang", ""
+    for attempt in (1, 2):
+        try:
+            done = subprocess.run(
+                [shell, "--format", "arrow", "-c", sql], capture_output=True, timeout=seconds, stdin=subprocess.DEVNULL
+            )
+            break
+        except subprocess.TimeoutExpired:
+            # A machine that does something else for a while is no fault of the file.
+            if attempt == 2:
+                return "hang", ""
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode not in (0, 1) or "XX000" in said:
         return "panic", said
@@ -209,6 +232,8 @@ class Peer:
 
 def judged(mine, theirs):
     kind, value = mine
+    if kind == "hang" and theirs == ("error", "hang"):
+        return "both"
     if kind in ("panic", "hang"):
         return kind
     if kind == "error":
@@ -228,127 +253,79 @@ def shown(mine, theirs):
     a, b = mine[1], theirs[1]
     if len(a) != len(b):
         return f"{len(a)} rows, peer {len(b)}; first {str(a[:1])[:120]} / {str(b[:1])[:120]}"
+    more = sum(v != w for x, y in zip(a, b) for v, w in zip(x, y)) - 1
     for number, (x, y) in enumerate(zip(a, b)):
         if x != y:
             if len(x) != len(y):
                 return f"row {number}: {len(x)} columns, peer {len(y)}: {str(x)[:120]} / {str(y)[:120]}"
             for column, (v, w) in enumerate(zip(x, y)):
                 if v != w:
-                    return f"row {number} column {column}: {str(v)[:80]!r}, peer {str(w)[:80]!r}"
+                    told = f"row {number} column {column}: {str(v)[:80]!r}, peer {str(w)[:80]!r}"
+                    return told + (f"; and {more} more" if more else "")
     return ""
 
 
-REASONS = {
-    "empty": "nothing is in it, so it has no columns; the peer gives no rows",
-    "width": "records have different numbers of values; the error names the line, `null_padding`, `strict => false` or "
-    "`store_rejects` read on. The peer takes whole lines for one column, or leaves lines out",
-    "quotes": "a quote that is not doubled, or does not end; the error names line and column, `quote => ''` or "
-    "`strict => false` read on. The peer takes the file for one without quotes, or leaves lines out",
-    "no text": "not UTF-8, or full of zero bytes",
-    "line length": "the peer refuses lines over two megabytes; here there is no such limit",
-    "peer's package": "the peer needs the Python package pytz for moments with a zone",
-    "peer's dialect": "the peer finds no dialect; lines end in two ways, or a record is odd in a way that does no harm",
-    "peer's conversion": "the peer settles on a type that a later value does not have; here the column is text",
-    "peer's path": "the peer takes brackets in a path for a pattern",
-    "header": "a first row of text above rows of text: the peer takes it for names more often",
-    "empty text": '`""` is a text and nothing at all is NULL, as in PostgreSQL',
-    "day or month": "nothing in the file says whether day or month comes first, so it stays text; `dateformat` says",
-    "date": "a date or moment in a form that the peer leaves as text, or reads in its own time zone",
-    "yes": "`Yes` and `T` are texts here, booleans there",
-    "partitions": "columns of `key=value` folders come in the path's order, the peer's in that of their names",
-    "escape": "a backslash before a delimiter, without quotes, is a character like others",
-    "comments": "lines that begin with # are left out where the table's own rows do not; `comment => '#'` says so",
-    "lines": "a value with line breaks, or blank lines: cut at other places",
-    "json": "values of nested objects differ by keys that are NULL, or by their form as text",
-    "not JSON": "not JSON, or without a column; the peer reads the first values, or gives no rows",
-    "twice": "a key stands there twice; the last one counts, as in PostgreSQL's jsonb",
-    "promise": "the file breaks its type's promise, or is cut off: a decimal beyond its precision, offsets beyond the data",
-    "types": "a type that is not here: decimals of 256 bits, unions of some kinds",
-    "resolution": "nanoseconds are cut to microseconds; UUIDs and intervals are printed in another form",
-    "lenient": "damaged where nothing is read, so it is read here",
-    "not explained": "not explained",
-}
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "file_collections.toml")
+LISTED = 20
 
 
-def reason(path, mine, theirs):
-    """Why a file is read differently: a key of REASONS."""
-    ours_said, peer_said = (str(side[1]) if side[0] == "error" else "" for side in (mine, theirs))
-    if ours_said:
-        for part, why in [
-            ("is empty", "empty"),
-            ("values where there are", "width"),
-            ("is followed by", "quotes"),
-            ("a quote inside", "quotes"),
-            ("does not end", "quotes"),
-            ("cannot be read", "quotes"),
-            ("not UTF-8", "no text"),
-            ("zero bytes", "no text"),
-        ]:
-            if part in ours_said and ("csv" in path or part == "is empty"):
-                return why
-        if ".json" in path or "ndjson" in path:
-            return "not JSON"
-        if "not supported" in ours_said or "256" in ours_said:
-            return "types"
-        return "promise"
-    if peer_said:
-        for part, why in [
-            ("aximum line size", "line length"),
-            ("max_line_size", "line length"),
-            ("pytz", "peer's package"),
-            ("automatically detect", "peer's dialect"),
-            ("incompatible paths", "peer's path"),
-            ("Conversion Error", "peer's conversion"),
-        ]:
-            if part in peer_said:
-                return why
-        return "twice" if "uplicate" in peer_said else "lenient"
-    a, b = mine[1], theirs[1]
-    if mine[0] != "rows":
-        return "resolution"
-    if a[1:] == b or (len(a) == len(b) + 1 and sum(x == y for x, y in zip(a[1:], b)) * 2 > len(b)):
-        return "header"
-    if "comments" in path:
-        return "comments"
-    if len(a) != len(b) or [len(r) for r in a] != [len(r) for r in b]:
-        return "lines"
-    if all(sorted(map(str, x)) == sorted(map(str, y)) for x, y in zip(a, b)):
-        return "partitions"
-    pairs = [(v, w) for x, y in zip(a, b) for v, w in zip(x, y) if v != w]
-    if all(v == "" and w is None for v, w in pairs):
-        return "empty text"
-    if all(str(v)[:1] in "[{" or str(w)[:1] in "[{" for v, w in pairs):
-        return "json"
-    moment = lambda text: sum(c.isdigit() for c in str(text)) >= 4 and any(c in str(text) for c in "-/.:")
-    settled = lambda text: str(text)[4:5] == "-" and str(text)[7:8] == "-"
-    if any(str(v).lower() in ("yes", "no", "t", "f", "y", "n") for v, _ in pairs):
-        return "yes"
-    if any(moment(v) and settled(w) and not settled(v) for v, w in pairs):
-        return "day or month"
-    if any(settled(v) for v, w in pairs):
-        return "date"
-    if any("\\" in str(v) for v, _ in pairs):
-        return "escape"
-    if path.endswith((".arrow", ".arrow_file", ".stream", ".feather", ".parquet")) or "arrow" in path:
-        return "resolution"
-    return "not explained"
+def explained(path, reasons):
+    """The number of the reason for a file that is read differently, by its path or the first pattern that it fits."""
+    for number, reason in enumerate(reasons):
+        if path in reason["files"]:
+            return number
+    for number, reason in enumerate(reasons):
+        if any("*" in pattern and fnmatch.fnmatchcase(path, pattern) for pattern in reason["files"]):
+            return number
+    return None
+
+
+def cell(text):
+    """Text for a cell of a Markdown table."""
+    text = "".join(c if c.isprintable() and c.isascii() else "?" for c in text.replace("\n", " "))
+    return text.replace("|", "\\|").replace("`", "'")
 
 
 def write_reasons(found, target):
-    """A page: the reasons with their files."""
-    kinds = {"refused": "only the peer reads", "read": "only we read", "different": "both read, with other rows"}
+    """A page: the reasons with their files and what differs. Gives the files that have none."""
+    with open(TABLE, "rb") as file:
+        reasons = tomllib.load(file)["reason"]
+    for reason in reasons:
+        reason["files"] = reason["files"].split()
+    numbers = {path: explained(path, reasons) for path, *_ in found}
+    kinds = {"refused": "only the peer reads", "read": "only we read", "different": "other rows"}
     with open(target, "w") as page:
         page.write("# Every file that is read differently\n")
         page.write(
-            "Written by `crates/conformance/file_collections.py --explain`; what it counts is in "
-            "[collections](collections.md).\n"
+            "Written by `crates/conformance/file_collections.py --explain` from the reasons in "
+            "`crates/conformance/file_collections.toml`; what it counts is in [collections](collections.md). \"Peer\" is "
+            "DuckDB, for Arrow files pyarrow.\n\n| why | who is right | files |\n| --- | --- | --- |\n"
         )
-        for why, text in REASONS.items():
-            for kind, told in kinds.items():
-                files = sorted(path for path, k, w in found if (k, w) == (kind, why))
-                if files:
-                    page.write(f"\n## {why}: {told}\n{len(files)} files. {text[0].upper()}{text[1:]}.\n\n")
-                    page.write(", ".join(f"`{file}`" for file in files) + "\n")
+        for number, reason in enumerate(reasons):
+            files = sum(n == number for n in numbers.values())
+            page.write(f"| {reason['name']} | {reason['right']} | {files} |\n")
+        for number, reason in enumerate(reasons):
+            files = sorted(entry for entry in found if numbers[entry[0]] == number)
+            page.write(f"\n## {reason['name'][0].upper()}{reason['name'][1:]}\n{reason['why'].strip()}\n\n")
+            page.write("| file | | the first difference |\n| --- | --- | --- |\n")
+            groups = collections.defaultdict(list)
+            for path, kind, told in files:
+                patterns = [p for p in reason["files"] if "*" in p and fnmatch.fnmatchcase(path, p)]
+                groups[path if path in reason["files"] or not patterns else patterns[0]].append((path, kind, told))
+            for pattern, members in groups.items():
+                shown = members if len(members) <= LISTED else members[:1]
+                for path, kind, told in shown:
+                    page.write(f"| `{cell(path)}` | {kinds[kind]} | `{cell(told)[:200]}` |\n")
+                if len(members) > len(shown):
+                    page.write(f"| `{pattern}` | | {len(members) - len(shown)} more, the same way |\n")
+            if not files:
+                page.write("| none any more | | |\n")
+    paths = {path for path, *_ in found}
+    for reason in reasons:
+        for path in reason["files"]:
+            if path not in paths and not ("*" in path and fnmatch.filter(paths, path)):
+                print(f"read alike by now\t{path}")
+    return [entry for entry in found if numbers[entry[0]] is None]
 
 
 def main():
@@ -388,22 +365,22 @@ def main():
                 counts[function][kind] += 1
                 total[kind] += 1
                 if kind in ("refused", "read", "different"):
-                    found.append((path, kind, reason(path, mine, theirs)))
+                    found.append((path, kind, shown(mine, theirs)))
                 if kind in arguments.list or kind in ("panic", "hang"):
                     print(f"{kind}\t{path}\t{shown(mine, theirs)}", flush=True)
         for function, kinds in sorted(counts.items()):
             lines.append((os.path.basename(folder.rstrip("/")), function, kinds))
     peer.save()
-    if arguments.explain:
-        write_reasons(found, arguments.explain)
-        print(dict(collections.Counter(why for *_, why in found)))
+    unexplained = write_reasons(found, arguments.explain) if arguments.explain else []
+    for path, kind, told in unexplained:
+        print(f"not explained\t{kind}\t{path}\t{told}")
     order = ["same", "both", "refused", "read", "different", "panic", "hang"]
     print("| collection | read by | files | " + " | ".join(order) + " |")
     print("| --- " * (3 + len(order)) + "|")
     for name, function, kinds in lines:
         print(f"| {name} | {function} | {sum(kinds.values())} | " + " | ".join(str(kinds[k]) for k in order) + " |")
     print(f"| all | | {sum(total.values())} | " + " | ".join(str(total[k]) for k in order) + " |")
-    sys.exit(1 if total["panic"] or total["hang"] else 0)
+    sys.exit(1 if total["panic"] or total["hang"] or unexplained else 0)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
     let standard_input = |shell: &mut Shell<'_>| {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes)?;
-        shell.run_bytes(bytes, "standard input")
+        shell.run_bytes(bytes, "standard input", true)
     };
     if arguments.scripts.is_empty() {
         return standard_input(&mut shell);

@@ -500,3 +500,69 @@ fn reset_all_takes_back_the_sessions_settings_and_no_others() {
     assert!(!output.status.success());
     assert!(text(&output.stderr).contains("unrecognized configuration parameter \"all\""));
 }
+
+#[test]
+fn copy_writes_to_standard_output_and_nothing_else_does() {
+    let make = "CREATE TABLE t AS SELECT i AS n, 'w' || i AS w FROM generate_series(1, 3) AS s(i);";
+    let copied = |what: &str| {
+        let output = run(&["-c", make, "-c", what]);
+        assert!(output.status.success(), "{what}: {}", text(&output.stderr));
+        output.stdout
+    };
+    let bytes = |what: &str| {
+        let output = quickstep(&["--format", "csv", "-c", make, "-c", what]).output().expect("runs");
+        assert!(output.status.success(), "{what}: {}", text(&output.stderr));
+        output.stdout
+    };
+    assert_eq!(text(&bytes("COPY t TO STDOUT")), "n,w\n1,w1\n2,w2\n3,w3\n");
+    assert_eq!(text(&bytes("COPY (SELECT n FROM t) TO STDOUT (FORMAT csv, HEADER false)")), "1\n2\n3\n");
+    assert_eq!(text(&bytes("COPY t TO STDOUT (FORMAT tsv)")), "n\tw\n1\tw1\n2\tw2\n3\tw3\n");
+    for format in ["json", "ndjson"] {
+        let shown = succeeds(&["--format", format, "-c", make, "-c", "FROM t"]);
+        assert_eq!(text(&bytes(&format!("COPY t TO STDOUT (FORMAT {format})"))), shown);
+    }
+    // Also where other statements say what they did.
+    let all = copied("COPY t TO STDOUT");
+    assert!(text(&all).ends_with("n,w\n1,w1\n2,w2\n3,w3\n"), "{}", text(&all));
+    // What is read from a pipe is what was written into it, whatever the format.
+    for format in ["csv", "tsv", "json", "ndjson", "arrow", "parquet"] {
+        let bytes = bytes(&format!("COPY t TO STDOUT (FORMAT {format})"));
+        let script =
+            format!("CREATE TABLE t (n BIGINT, w TEXT); COPY t FROM STDIN (FORMAT {format}); FROM t");
+        let output = run_with_input(&["--format", "csv", "-c", &script], &bytes);
+        assert_eq!(text(&output.stdout), "n,w\n1,w1\n2,w2\n3,w3\n", "{format}: {}", text(&output.stderr));
+    }
+    let error = fails(&["-c", "COPY (SELECT 1 AS a, 2 AS b) TO STDOUT (PARTITION_BY (a))"]);
+    assert!(error.contains("standard output has no folders"), "{error}");
+    let error = fails(&["-c", "COPY (SELECT 1 AS a) TO STDOUT (FORMAT xml)"]);
+    assert!(error.contains("xml"), "{error}");
+}
+
+#[test]
+fn copy_reads_standard_input_or_the_lines_behind_it() {
+    let rows = |arguments: &[&str], input: &str| {
+        let output = run_with_input(arguments, input.as_bytes());
+        (text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    let load = "CREATE TABLE t (a INTEGER, b TEXT); COPY t FROM STDIN; SELECT a + 1 AS a, b FROM t";
+    let expected = ("a,b\n2,x\n3,\"y, z\"\n".to_owned(), String::new());
+    let format = ["--format", "csv"];
+    assert_eq!(rows(&[&format[..], &["-c", load]].concat(), "1,x\n2,\"y, z\"\n"), expected);
+    assert_eq!(rows(&[&format[..], &["-c", load]].concat(), "1,x\n2,\"y, z\"\n\\.\nmore\n"), expected);
+    // A script that is standard input has its rows in it, as one in a file may have.
+    let script = "CREATE TABLE t (a INTEGER, b TEXT);\nCOPY t FROM STDIN;\n1,x\n2,\"y, z\"\n\\.\nSELECT a + 1 AS a, b FROM t;\n";
+    assert_eq!(rows(&format, script), expected);
+    let folder = Folder::new("inline-rows");
+    let path = folder.write("load.sql", script);
+    assert_eq!(rows(&[&format[..], &["-f", &path]].concat(), ""), expected);
+    let (out, error) = rows(&format, "CREATE TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\n2\n");
+    assert_eq!((out.as_str(), error.as_str()), ("", ""));
+    // What is wrong with the rows is told of standard input; the next statement reads anew.
+    let (_, error) = rows(&["-c", "CREATE TABLE t (a INTEGER); COPY t FROM STDIN"], "1\nx\n");
+    assert!(error.contains("standard input, line 2, column \"a\": \"x\" is no INTEGER"), "{error}");
+    let (out, error) = rows(
+        &format,
+        "CREATE TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\n\\.\nCOPY t FROM STDIN;\n2\n\\.\nSELECT sum(a) AS s FROM t;\n",
+    );
+    assert_eq!((out.as_str(), error.as_str()), ("s\n3\n", ""));
+}

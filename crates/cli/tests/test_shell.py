@@ -286,3 +286,14 @@ def test_commands_of_other_shells(shell):
     shell.run("\\x on")
     assert "row 1" not in shell.run("\\explain SELECT 1;")
     assert shell.leave(".exit\r") == 0
+
+
+def test_rows_are_typed_behind_copy_from_stdin(shell):
+    shell.run("CREATE TABLE t (n INTEGER, w TEXT);")
+    shell.terminal.send("COPY t FROM STDIN;\r")
+    shell.terminal.expect_exact("on a line of its own behind the last.")
+    shell.terminal.send("1,one\n2,two\n\\.\n")
+    shell.terminal.expect(WAITS)
+    assert "COPY 2" in CONTROL.sub("", shell.terminal.before)
+    assert "two" in shell.run("SELECT w FROM t WHERE n = 2;")
+    assert shell.run("COPY (FROM t) TO STDOUT;").endswith("n,w\n1,one\n2,two")

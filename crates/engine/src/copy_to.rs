@@ -1,8 +1,10 @@
-//! COPY TO: a query's rows into a file, or a folder of files.
+//! COPY TO: a query's rows into a file, a folder of files, or to standard output.
 
-use formats::write::{WriteOptions, write_to};
+use std::io::Write;
+
+use formats::write::{WriteOptions, write_parallel, write_to};
 use plan::LogicalQuery;
-use types::Result;
+use types::{Error, Result, SqlState};
 
 use crate::Session;
 use crate::relations::SessionRelations;
@@ -23,6 +25,28 @@ impl Session {
         let result = self.run_query(query, relations)?;
         let threads = self.database.workers();
         write_to(path, result.schema(), result.batches(), &options, threads, &|| self.go_on())?;
+        Ok(ResultSet::done(format!("COPY {}", result.rows())))
+    }
+
+    /// As `copy_to`, to the host's standard output: CSV unless something else is said.
+    pub(crate) fn copy_to_output(
+        &self,
+        query: LogicalQuery,
+        options: &[(String, String)],
+        relations: &SessionRelations,
+    ) -> Result<ResultSet> {
+        let options = WriteOptions::parse("standard output.csv", options)?;
+        if !options.partition_by.is_empty() {
+            let error = Error::new(SqlState::InvalidParameterValue, "standard output has no folders");
+            return Err(error.with_hint("PARTITION_BY is for COPY TO 'folder'"));
+        }
+        let mut out = self.standard.output()?;
+        let result = self.run_query(query, relations)?;
+        let threads = self.database.workers();
+        let failed =
+            |e: std::io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));
+        write_parallel(&options, result.schema(), result.batches(), &mut out, threads, &|| self.go_on())?;
+        out.flush().map_err(failed)?;
         Ok(ResultSet::done(format!("COPY {}", result.rows())))
     }
 }

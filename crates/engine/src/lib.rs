@@ -51,6 +51,7 @@ mod background;
 mod benchmark_data;
 mod checks;
 mod constraints;
+mod copy_streams;
 mod copy_to;
 mod database;
 mod define;
@@ -90,6 +91,7 @@ mod wide;
 mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
+pub use copy_streams::CopyStreams;
 pub use database::{Database, Options};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use placement::WorkerAffinity;

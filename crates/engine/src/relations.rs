@@ -7,6 +7,7 @@ use catalog::{Snapshot, Table};
 use plan::{FileSource, RejectLog, Rejects, TableId};
 use types::{Error, Result, Schema, Value};
 
+use crate::copy_streams::StandardStreams;
 use crate::database::Database;
 use crate::run::result_schema;
 use crate::search_path;
@@ -30,6 +31,8 @@ pub(crate) struct SessionRelations {
     describing: bool,
     /// What the session's scans have rejected, by the name of the table.
     rejects: Arc<Mutex<RejectTables>>,
+    /// What COPY FROM STDIN reads.
+    standard: Arc<StandardStreams>,
     /// What nextval has given the session.
     sequences: SequenceValues,
     /// Schemas in which names without one are looked for before the default one.
@@ -62,6 +65,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            standard: Arc::default(),
             sequences: SequenceValues::default(),
         }
     }
@@ -75,6 +79,10 @@ impl SessionRelations {
     }
     pub fn with_sequences(mut self, sequences: SequenceValues) -> Self {
         self.sequences = sequences;
+        self
+    }
+    pub fn with_standard_streams(mut self, standard: Arc<StandardStreams>) -> Self {
+        self.standard = standard;
         self
     }
     pub fn with_reject_tables(mut self, rejects: Arc<Mutex<RejectTables>>) -> Self {
@@ -115,6 +123,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
+            standard: Arc::default(),
             sequences: SequenceValues::default(),
         }
     }
@@ -164,6 +173,7 @@ impl SessionRelations {
             tick: None,
             asked: 0,
             describing: true,
+            standard: self.standard.clone(),
             rejects: self.rejects.clone(),
             sequences: self.sequences.clone(),
             path: Mutex::default(),
@@ -255,6 +265,11 @@ impl sql::Relations for SessionRelations {
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
         self.with_rejects(options, |options| formats::describe_as(path, options, table))
+    }
+    fn standard_input(&self, format: &str) -> Result<String> {
+        let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
+        let folder = folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from);
+        self.standard.held(format, &folder)
     }
     fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
         let (columns, rows) = formats::report(path, options)?;

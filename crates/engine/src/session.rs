@@ -14,6 +14,7 @@ use sync::CancelToken;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
 use vector::{Batch, Vector};
 
+use crate::copy_streams::StandardStreams;
 use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::placement::WorkerAffinity;
@@ -40,6 +41,7 @@ pub struct Session {
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
     rejects: Arc<Mutex<RejectTables>>,
+    pub(crate) standard: Arc<StandardStreams>,
     /// How many statements' planning this session answers questions of, one inside the other.
     asked: usize,
     pub(crate) progress: ProgressWatch,
@@ -72,6 +74,7 @@ impl Session {
             tick: Mutex::new(None),
             objects: Mutex::default(),
             rejects: Arc::default(),
+            standard: Arc::default(),
             asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
@@ -239,7 +242,7 @@ impl Session {
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
         self.guarded(text, || {
-            self.as_transaction(statement.ends_transaction(text), || {
+            let outcome = self.as_transaction(statement.ends_transaction(text), || {
                 let started = Instant::now();
                 let trace = statement::trace();
                 if let Some(trace) = &trace {
@@ -262,7 +265,8 @@ impl Session {
                 }
                 result.zone = zone::current();
                 Ok(result)
-            })
+            });
+            self.standard.ended(outcome)
         })
     }
 
@@ -347,7 +351,12 @@ impl Session {
                 let rows = self.insert_query(table, &name, query, relations)?;
                 Ok(ResultSet::done(format!("COPY {rows}")))
             }
-            Statement::CopyTo { query, path, options } => self.copy_to(query, &path, &options, relations),
+            Statement::CopyTo { query, path: Some(path), options } => {
+                self.copy_to(query, &path, &options, relations)
+            }
+            Statement::CopyTo { query, path: None, options } => {
+                self.copy_to_output(query, &options, relations)
+            }
             Statement::Explain { analyze, format, statement } => {
                 self.explain(analyze, format, *statement, relations)
             }
@@ -547,6 +556,7 @@ impl Session {
             .with_sequences(self.sequences.clone())
             .with_objects(self.objects().clone())
             .with_reject_tables(self.rejects.clone())
+            .with_standard_streams(self.standard.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
     }
 

@@ -260,10 +260,10 @@ pub enum Statement {
         source: FileSource,
         query: LogicalQuery,
     },
-    /// COPY query TO a file, or with PARTITION_BY to a folder. Options have lower-case names; `formats` checks them.
+    /// COPY query TO a file, with PARTITION_BY to a folder, or without a path to standard output. Options have lower-case names; `formats` checks them.
     CopyTo {
         query: LogicalQuery,
-        path: String,
+        path: Option<String>,
         options: Vec<(String, String)>,
     },
     Explain {

@@ -56,6 +56,50 @@ def test_arrow_bears_the_zone(con):
     assert con.sql("SELECT at FROM columns").arrow().schema.field("at").type == pa.timestamp("us", "+00:00")
 
 
+NIGHTS = """SELECT * FROM (VALUES (1, TIMESTAMPTZ '2024-03-10 06:59:59Z'), (2, TIMESTAMPTZ '2024-11-03 05:30:00Z'),
+            (3, TIMESTAMPTZ '2024-11-03 06:30:00Z'), (4, NULL)) AS t(n, at)"""
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_keep_moments_and_zone(con, library):
+    pytest.importorskip(library)
+    con.execute("SET TimeZone = 'America/New_York'")
+
+    def moments(query):
+        # Python holds moments of different zones for unequal in the hours that clocks show twice.
+        return [(n, at and at.astimezone(UTC)) for n, at in con.sql(query).fetchall()]
+
+    assert [at and at.hour for _, at in moments(NIGHTS)] == [6, 5, 6, None]
+    frame = con.sql(NIGHTS).df() if library == "pandas" else con.sql(NIGHTS).pl()
+    dtype = frame["at"].dtype
+    assert str(dtype.tz if library == "pandas" else dtype.time_zone) == "America/New_York"
+    assert con.sql("SELECT * FROM frame").types == ["INTEGER", "TIMESTAMPTZ"]
+    assert moments("SELECT * FROM frame") == moments(NIGHTS)
+    # Read in another zone, they are the same moments.
+    con.execute("SET TimeZone = 'Asia/Tokyo'")
+    assert moments("SELECT * FROM frame") == moments(NIGHTS)
+
+
+def test_frames_of_other_zones_and_units(con):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    con.execute("SET TimeZone = 'Europe/Berlin'")
+    local = [datetime.datetime(2024, 7, 1, 17, 45), datetime.datetime(2024, 1, 1, 17, 45)]
+    for unit in ("s", "ms", "us", "ns"):
+        frame = pd.DataFrame({"at": pd.Series(local).dt.tz_localize("Asia/Kathmandu").dt.as_unit(unit)})
+        assert con.sql("SELECT at FROM frame").types == ["TIMESTAMPTZ"]
+        assert con.sql("SELECT at FROM frame").fetchall()[0] == (NOON,), unit
+    for unit in ("ms", "us", "ns"):
+        frame = pl.DataFrame({"at": local}).with_columns(
+            pl.col("at").dt.cast_time_unit(unit).dt.replace_time_zone("Asia/Kathmandu")
+        )
+        assert con.sql("SELECT at FROM frame").types == ["TIMESTAMPTZ"]
+        assert con.sql("SELECT at FROM frame").fetchall()[0] == (NOON,), unit
+    # Without a zone it is what a clock shows.
+    frame = pl.DataFrame({"at": local})
+    assert con.sql("SELECT at FROM frame").types == ["TIMESTAMP"]
+    assert con.sql("SELECT at AT TIME ZONE 'Asia/Kathmandu' FROM frame").fetchall()[0] == (NOON,)
+
+
 def test_parquet_keeps_moments(con, tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "at.parquet"

@@ -375,11 +375,13 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
     {
         return Ok(vec![]);
     }
-    // The bracket behind the file's name, which stands behind TO or FROM; the FROM of a query is none of these.
+    // The bracket behind the file's name, or what stands for standard input and output, which stands behind TO or FROM; the FROM of a query is none of these.
     let query = solid.get(1).is_some_and(|at| tokens[*at].token == Token::LParen);
     let open = (2..solid.len()).find(|i| {
         (is(solid[i - 2], "to") || (!query && is(solid[i - 2], "from")))
-            && matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
+            && (matches!(tokens[solid[i - 1]].token, Token::SingleQuotedString(_))
+                || is(solid[i - 1], "stdout")
+                || is(solid[i - 1], "stdin"))
     });
     let Some(mut open) = open else { return Ok(vec![]) };
     let first = open;

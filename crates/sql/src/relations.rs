@@ -55,6 +55,10 @@ pub trait Relations: Sync {
     fn table(&self, schema: Option<&str>, name: &str) -> Result<Option<RelationInfo>>;
     /// A file, or several by a pattern, as a relation. Options are those of COPY and of table functions, in lower case.
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource>;
+    /// A file with what COPY ... FROM STDIN reads, which is of this format.
+    fn standard_input(&self, format: &str) -> Result<String> {
+        Err(Error::unsupported(format!("there is no standard input with {format} here")))
+    }
     /// As `file`, for COPY: text is read with the types of `table`, the columns that the file's fill, in its order.
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
         let mut file = self.file(path, options)?;

@@ -205,6 +205,12 @@ impl Error {
     pub fn out_of_range(ty: &crate::Type) -> Self {
         Self::new(SqlState::NumericValueOutOfRange, format!("{} out of range", ty.sql_name().to_lowercase()))
     }
+    /// The same error told in other words.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());

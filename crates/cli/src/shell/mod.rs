@@ -19,6 +19,7 @@ mod lexer;
 mod pager;
 mod progress;
 mod script;
+mod standard;
 
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -65,6 +66,7 @@ pub struct Shell<'a> {
     running: Vec<PathBuf>,
     /// Nobody types: no pager, and one error is enough.
     scripted: bool,
+    standard: standard::Standard,
     /// Of a script with several lines, the one in which what runs now begins; errors count from there.
     line: Option<u32>,
 }
@@ -128,6 +130,8 @@ fn user_file(variable: &str, under_home: &str, name: &str) -> Option<PathBuf> {
 
 impl<'a> Shell<'a> {
     pub fn for_scripts(session: &'a Session, arguments: &Arguments) -> Shell<'a> {
+        let standard = standard::Standard::default();
+        session.set_copy_streams(standard.clone());
         Shell {
             session,
             format: arguments.format,
@@ -137,6 +141,7 @@ impl<'a> Shell<'a> {
             last: None,
             running: vec![],
             scripted: true,
+            standard,
             line: None,
         }
     }
@@ -316,7 +321,7 @@ impl<'a> Shell<'a> {
             Failed::Reported
         })?;
         self.running.push(path.clone());
-        let outcome = self.run_bytes(bytes, &path.display().to_string());
+        let outcome = self.run_bytes(bytes, &path.display().to_string(), false);
         self.running.pop();
         if matches!(outcome, Err(Failed::Reported)) {
             eprintln!("quickstep: {} ends here", path.display());
@@ -324,22 +329,27 @@ impl<'a> Shell<'a> {
         outcome
     }
 
-    /// A script that comes from somewhere with a name.
-    pub fn run_bytes(&mut self, bytes: Vec<u8>, name: &str) -> Result<(), Failed> {
+    /// A script that comes from somewhere with a name, or is standard input.
+    pub fn run_bytes(&mut self, bytes: Vec<u8>, name: &str, is_input: bool) -> Result<(), Failed> {
         let text = String::from_utf8(bytes).map_err(|e| {
             eprintln!("quickstep: {name} is not UTF-8 (byte {})", e.utf8_error().valid_up_to());
             Failed::Reported
         })?;
         // What editors of other systems put before the text.
-        self.run_script(text.strip_prefix('\u{feff}').unwrap_or(&text))
+        self.run_pieces(text.strip_prefix('\u{feff}').unwrap_or(&text), is_input)
     }
 
     /// Statements and commands; a command has a line of its own. Leaving ends this script alone.
     pub fn run_script(&mut self, text: &str) -> Result<(), Failed> {
+        self.run_pieces(text, false)
+    }
+
+    fn run_pieces(&mut self, text: &str, is_input: bool) -> Result<(), Failed> {
         let outer = self.line;
         let several = text.trim_end().contains('\n');
         let mut outcome = Ok(());
-        for piece in script::pieces(text) {
+        for piece in script::pieces(text, is_input) {
+            self.standard.set_rows(piece.rows);
             self.line = several.then_some(piece.line);
             match if piece.command {
                 self.take(piece.text)
@@ -354,6 +364,7 @@ impl<'a> Shell<'a> {
                 }
             }
         }
+        self.standard.set_rows(None);
         self.line = outer;
         outcome
     }
@@ -367,7 +378,9 @@ impl<'a> Shell<'a> {
         let outcome = self.session.execute_each(text, |result| {
             progress::end();
             let elapsed = started.elapsed();
-            if let Err(error) = self.show(&result) {
+            if !self.standard.was_used()
+                && let Err(error) = self.show(&result)
+            {
                 broken = Some(error);
                 return Err(Error::new(SqlState::IoError, "the output was closed"));
             }
@@ -385,6 +398,8 @@ impl<'a> Shell<'a> {
         let outcome = match (outcome, broken) {
             (_, Some(error)) => Err(error.into()),
             (Ok(()), None) => Ok(()),
+            // Nobody is there who would read more, or a message.
+            (Err(_), None) if self.standard.was_closed() => Err(Failed::Reported),
             (Err(error), None) => Err(self.reported_of(&error, text, shown)),
         };
         if !is_explain(text) {

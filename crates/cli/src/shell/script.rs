@@ -2,7 +2,8 @@
 //!
 //! A line is a command where a statement could begin: neither inside one, nor inside quotes or a comment. The line editor
 //! asks the engine whether a statement is complete; here the shell's own lexer goes over the text once, so that a script
-//! of any length is cut in time that grows with it.
+//! of any length is cut in time that grows with it. Behind a COPY ... FROM STDIN stand its rows, up to a line `\.`, if
+//! there is such a line or the script is standard input itself.
 
 use std::ops::Range;
 
@@ -17,20 +18,23 @@ pub struct Piece<'a> {
     /// Where it begins, counted from one.
     pub line: u32,
     pub command: bool,
+    /// The rows that a COPY ... FROM STDIN at its end reads.
+    pub rows: Option<&'a str>,
 }
 
 /// A script's pieces in their order; blank ones are left out.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str, is_input: bool) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut lines = LineCounter { text, at: 0, line: 1 };
-    let mut statements = |pieces: &mut Vec<_>, from: usize, to: usize| {
+    let mut statements = |pieces: &mut Vec<_>, from: usize, to: usize, rows| {
         let (part, statements) = (&text[from..to], text[from..to].trim());
         if !statements.is_empty() {
             let blank = part.len() - part.trim_start().len();
-            pieces.push(Piece { text: statements, line: lines.line_of(from + blank), command: false });
+            pieces.push(Piece { text: statements, line: lines.line_of(from + blank), command: false, rows });
         }
         lines.line_of(to)
     };
+    let mut reads = ReadsInput::default();
     let (mut at, mut from) = (0, 0);
     let (mut between, mut line_begins) = (true, true);
     while at < text.len() {
@@ -38,8 +42,8 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
         if between && line_begins {
             let line = rest.split('\n').next().unwrap_or(rest);
             if super::is_command(line) || super::leaves(line) {
-                let number = statements(&mut pieces, from, at);
-                pieces.push(Piece { text: line.trim(), line: number, command: true });
+                let number = statements(&mut pieces, from, at, None);
+                pieces.push(Piece { text: line.trim(), line: number, command: true, rows: None });
                 at += line.len();
                 from = at;
                 line_begins = false;
@@ -57,12 +61,71 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
                 }
             }
             Kind::Comment => {}
-            _ => between = &rest[..length] == ";",
+            _ => {
+                between = &rest[..length] == ";";
+                if reads.at(&rest[..length])
+                    && let Some((rows, end)) = rows_behind(text, at + length, is_input)
+                {
+                    statements(&mut pieces, from, at + length, Some(rows));
+                    (at, from) = (end, end);
+                    line_begins = true;
+                    continue;
+                }
+            }
         }
         at += length;
     }
-    statements(&mut pieces, from, text.len());
+    statements(&mut pieces, from, text.len(), None);
     pieces
+}
+
+/// Notices statements that read standard input, word by word.
+#[derive(Default)]
+struct ReadsInput {
+    words: usize,
+    copies: bool,
+    from: bool,
+    reads: bool,
+}
+
+impl ReadsInput {
+    /// Whether this is the end of such a statement.
+    fn at(&mut self, word: &str) -> bool {
+        if word == ";" {
+            return std::mem::take(self).reads;
+        }
+        self.words += 1;
+        if self.words == 1 {
+            self.copies = word.eq_ignore_ascii_case("copy");
+        }
+        self.reads |= self.copies && self.from && word.eq_ignore_ascii_case("stdin");
+        self.from = word.eq_ignore_ascii_case("from");
+        false
+    }
+}
+
+/// The rows in the lines behind a statement that ends at `at`, and where the script goes on.
+fn rows_behind(text: &str, at: usize, is_input: bool) -> Option<(&str, usize)> {
+    let begin = at + text[at..].find('\n').map_or(text.len() - at, |end| end + 1);
+    if !text[at..begin].trim().is_empty() {
+        return None;
+    }
+    match end_of_rows(text[begin..].as_bytes()) {
+        Some((rows, end)) => Some((&text[begin..begin + rows], begin + end)),
+        None => is_input.then_some((&text[begin..], text.len())),
+    }
+}
+
+/// Where a line `\.` begins, and where it ends.
+pub fn end_of_rows(text: &[u8]) -> Option<(usize, usize)> {
+    let mut at = 0;
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        if line.trim_ascii_end() == b"\\." {
+            return Some((at, at + line.len()));
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// Where a text's statement with this number, counted from zero, begins; the text's end if there are fewer.
@@ -123,7 +186,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str) -> Vec<(u32, bool, &str)> {
-        pieces(text).into_iter().map(|p| (p.line, p.command, p.text)).collect()
+        pieces(text, false).into_iter().map(|p| (p.line, p.command, p.text)).collect()
     }
 
     #[test]
@@ -160,6 +223,29 @@ mod tests {
     }
 
     #[test]
+    fn rows_stand_behind_the_statement_that_reads_them() {
+        let cut = |text: &'static str, is_input| -> Vec<_> {
+            pieces(text, is_input).into_iter().map(|p| (p.line, p.text, p.rows)).collect()
+        };
+        let text = "SELECT 1; copy t from -- the rows\n stdin (FORMAT csv);\n1,'\n2,;\n\\.\nSELECT 2;";
+        let expected = [
+            (1, "SELECT 1; copy t from -- the rows\n stdin (FORMAT csv);", Some("1,'\n2,;\n")),
+            (6, "SELECT 2;", None),
+        ];
+        assert_eq!(cut(text, false), expected);
+        assert_eq!(cut(text, true), expected);
+        // Without an end, they are the rest of standard input; a script in a file has none then.
+        let open = "COPY t FROM STDIN;\n1\n2\n";
+        assert_eq!(cut(open, true), [(1, "COPY t FROM STDIN;", Some("1\n2\n"))]);
+        assert_eq!(cut(open, false), [(1, "COPY t FROM STDIN;\n1\n2", None)]);
+        for other in
+            ["COPY t FROM 'stdin';\n\\.\n", "SELECT stdin;\n\\.\n", "COPY t FROM STDIN; SELECT 1;\n\\.\n"]
+        {
+            assert!(pieces(other, false).iter().all(|p| p.rows.is_none()), "{other}");
+        }
+    }
+
+    #[test]
     fn statements_are_found_by_their_number() {
         let text = "-- first\nSELECT ';';;\n  SELECT 2;\nSELECT 3";
         let at = |number| (beginning(text, number).line, beginning(text, number).column);
@@ -174,7 +260,7 @@ mod tests {
     fn a_long_script_is_cut_in_one_go() {
         let text = "INSERT INTO t VALUES ('\n\\x');\n".repeat(200_000);
         let started = std::time::Instant::now();
-        assert_eq!(pieces(&text).len(), 1);
+        assert_eq!(pieces(&text, true).len(), 1);
         assert!(started.elapsed() < std::time::Duration::from_secs(5));
     }
 }

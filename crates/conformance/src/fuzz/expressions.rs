@@ -149,7 +149,7 @@ impl Generator<'_> {
                 1 => self.fill(family, "CAST({} AS DATE)", &[Family::Timestamp], below),
                 _ => self.fill(family, "({} - 2)", &[Family::Date], below),
             },
-            Family::Timestamp => match self.random.below(4) {
+            Family::Timestamp => match self.random.below(if self.portable { 4 } else { 5 }) {
                 0 => self.fill(family, "CAST({} AS TIMESTAMP)", &[Family::Date], below),
                 1 => {
                     let unit = *self.random.pick(&["MONTH", "DAY", "YEAR", "HOUR"]);
@@ -162,7 +162,17 @@ impl Generator<'_> {
                     let unit = *self.random.pick(&["year", "quarter", "month", "week", "day"]);
                     self.fill(family, &format!("date_trunc('{unit}', {{}})"), &[Family::Timestamp], below)
                 }
+                3 if !self.portable => self.in_zone(family, Family::TimestampTz, below),
                 _ => self.leaf(family),
+            },
+            Family::TimestampTz if !self.portable && self.random.chance(70) => match self.random.below(3) {
+                0 => self.in_zone(family, Family::Timestamp, below),
+                1 => self.fill(family, "CAST({} AS TIMESTAMPTZ)", &[Family::Timestamp], below),
+                _ => {
+                    let unit = *self.random.pick(&["MONTH", "DAY", "HOUR"]);
+                    let count = self.random.between(1, 14);
+                    self.fill(family, &format!("({{}} + INTERVAL '{count}' {unit})"), &[family], below)
+                }
             },
             Family::Micros if self.random.chance(50) => {
                 self.fill(family, "({} - {})", &[Family::Timestamp, Family::Timestamp], below)
@@ -172,6 +182,15 @@ impl Generator<'_> {
             }
             _ => self.leaf(family),
         }
+    }
+
+    /// What a clock shows at a moment, or the moment at which it shows that: zones whose clocks change, on either side of
+    /// the equator, by half an hour, and that never do.
+    fn in_zone(&mut self, family: Family, from: Family, below: usize) -> Expr {
+        let zones =
+            ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "+05:30", "UTC"];
+        let zone = *self.random.pick(&zones);
+        self.fill(family, &format!("({{}} AT TIME ZONE '{zone}')"), &[from], below)
     }
 
     /// CASE, COALESCE, NULLIF: they take any family.

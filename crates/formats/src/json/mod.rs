@@ -20,7 +20,7 @@ use crate::text::text_begin;
 /// How the records of a file follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One a line.
+    /// One a line, in the first line at least.
     Lines,
     /// Anyhow; the elements of arrays at the top are records.
     Values,
@@ -44,6 +44,14 @@ pub fn layout_of(input: &Input) -> Result<(Layout, u64)> {
     }
     let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
     // What is no value at all is said best line by line.
-    let cut = serde_json::from_slice::<serde::de::IgnoredAny>(line).err().is_some_and(|e| e.is_eof());
-    Ok((if cut { Layout::Values } else { Layout::Lines }, begin))
+    let values = serde_json::Deserializer::from_slice(line).into_iter::<serde::de::IgnoredAny>();
+    let mut found = 0;
+    for value in values {
+        match value {
+            Ok(_) => found += 1,
+            Err(wrong) if wrong.is_eof() => return Ok((Layout::Values, begin)),
+            Err(_) => return Ok((Layout::Lines, begin)),
+        }
+    }
+    Ok((if found > 1 { Layout::Values } else { Layout::Lines }, begin))
 }

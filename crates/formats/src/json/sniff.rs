@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use types::{Error, Field, Result, Schema, SqlState, Type, json};
 
 use super::reader::{Walk, next_value};
+use super::record::Malformed;
 use super::shape::Shape;
 use super::{Layout, WHOLE, layout_of};
 use crate::input::Input;
@@ -48,15 +49,8 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
             first.get_or_insert(error);
         }
     }
-    let path = paths.first().map_or("", String::as_str);
-    if shape.is_empty() {
-        return Err(first.unwrap_or_else(|| {
-            Error::new(
-                SqlState::BadCopyFormat,
-                format!("\"{path}\" has no records: its columns are not known"),
-            )
-            .with_hint("name them: columns => {'a': 'BIGINT'}")
-        }));
+    if let (true, Some(error)) = (shape.is_empty(), first) {
+        return Err(error);
     }
     let fields = match &shape.object {
         Some(keys) if shape.is_object() && !keys.is_empty() => {
@@ -64,7 +58,9 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
         }
         _ => {
             options.header = Some(false);
-            vec![Field::new(WHOLE, shape.ty(), true)]
+            // Without a record, as in the results of a day on which nothing happened, there are no rows.
+            let ty = if shape.is_empty() { Type::Json } else { shape.ty() };
+            vec![Field::new(WHOLE, ty, true)]
         }
     };
     Ok((Schema::new(fields), options))
@@ -82,7 +78,12 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
     let mut more = begin + (data.len() as u64) < input.length;
     let mut seen = 0;
     match layout {
-        Layout::Lines => lines(&data, true, !more, limit, shape),
+        Layout::Lines => {
+            lines(&data, true, !more, limit, shape);
+            if let (true, false, Some(wrong)) = (shape.is_empty(), given.ignore_errors, first_fault(&data)) {
+                return Err(no_json(input, &data, &wrong));
+            }
+        }
         Layout::Values => {
             let mut walk = Walk::default();
             while seen < limit {
@@ -100,13 +101,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
                         input.append(begin + length, begin + 2 * length, &mut data)?;
                         more = begin + (data.len() as u64) < input.length;
                     }
-                    Err(wrong) if seen == 0 && !wrong.cut => {
-                        let text = crate::text::shown(data.get(wrong.at..).unwrap_or_default());
-                        return Err(Error::new(
-                            SqlState::BadCopyFormat,
-                            format!("\"{}\" is no JSON: {}, at: {text}", input.path, wrong.cause),
-                        ));
-                    }
+                    Err(wrong) if seen == 0 && !wrong.cut => return Err(no_json(input, &data, &wrong)),
                     // What is wrong behind is said when it is read.
                     Err(_) => break,
                 }
@@ -123,6 +118,21 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is wrong with the first line that is not blank; `None` when all are.
+fn first_fault(data: &[u8]) -> Option<Malformed> {
+    let begin = data.iter().position(|b| !b.is_ascii_whitespace())?;
+    let line = data[begin..].split(|b| *b == b'\n').next().unwrap_or_default();
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(line).err()?;
+    let wrong = Malformed::new(line, &error);
+    Some(Malformed { at: begin + wrong.at, ..wrong })
+}
+
+fn no_json(input: &Input, data: &[u8], wrong: &Malformed) -> Error {
+    let text = crate::text::shown(data.get(wrong.at..).unwrap_or_default());
+    let message = format!("\"{}\" is no JSON: {}, at: {text}", input.path, wrong.cause);
+    Error::new(SqlState::BadCopyFormat, message)
 }
 
 /// Adds the whole lines of a piece.
@@ -144,7 +154,14 @@ fn value_of(record: &[u8]) -> Option<Json> {
         return Some(value);
     }
     let text = std::str::from_utf8(record).ok().filter(|text| json::is_valid(text))?;
-    let json::Parsed::Object(entries) = json::parse(text) else { return Some(Json::Array(vec![])) };
     let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()));
-    Some(Json::Object(entries.into_iter().map(|(key, part)| (key, value(part.get()))).collect()))
+    Some(match json::parse(text) {
+        json::Parsed::Object(entries) => {
+            Json::Object(entries.into_iter().map(|(key, part)| (key, value(part.get()))).collect())
+        }
+        json::Parsed::Array(elements) => {
+            Json::Array(elements.into_iter().map(|part| value(part.get())).collect())
+        }
+        _ => Json::Object(Map::new()),
+    })
 }

@@ -9,6 +9,7 @@ use vector::arrow;
 
 use super::footer::load;
 use super::statistics::Readable;
+use super::variant;
 use crate::decode;
 use crate::input::Input;
 use crate::remote::abreast::each;
@@ -32,7 +33,7 @@ pub fn describe(paths: &[String]) -> Result<Described> {
     let mut rows = 0u64;
     let loaded = each(paths, |path| path, |path| load(path))?;
     for (path, (input, metadata)) in paths.iter().zip(loaded) {
-        let fields = decode::fields(metadata.schema());
+        let fields = variant::fields(&metadata);
         for group in metadata.metadata().row_groups() {
             rows = rows.saturating_add(group.num_rows() as u64);
         }

@@ -4,9 +4,13 @@
 //! files. A footer is the same when path, inode, length and time of change are.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use ::parquet::basic::{ConvertedType, LogicalType};
+use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use types::{Error, Result};
 
 use super::{FORMAT, damaged};
@@ -75,11 +79,81 @@ fn read(input: &Input) -> Result<ArrowReaderMetadata> {
         return Err(damaged(path, "its footer is damaged"));
     }
     let metadata = decode::guarded(path, FORMAT, || {
-        ArrowReaderMetadata::load(input, ArrowReaderOptions::new()).map_err(|e| damaged(path, e))
+        ArrowReaderMetadata::load(input, ArrowReaderOptions::new())
+            .and_then(with_all_rows)
+            .and_then(with_texts)
+            .map_err(|e| damaged(path, e))
     })?;
     let groups = metadata.metadata().row_groups();
     if groups.iter().any(|g| g.num_rows() < 0) {
         return Err(damaged(path, "a row group has a negative number of rows"));
     }
     Ok(metadata)
+}
+
+/// The metadata with as many rows as the row groups have: old writers left the file's number at zero, and the crate
+/// decodes no more at a time than the file has.
+fn with_all_rows(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadata> {
+    let of_groups = metadata.metadata().row_groups().iter().map(|group| group.num_rows().max(0));
+    let rows = of_groups.fold(0, i64::saturating_add);
+    let file = metadata.metadata().file_metadata();
+    if file.num_rows() >= rows {
+        return Ok(metadata);
+    }
+    let file = FileMetaData::new(
+        file.version(),
+        rows,
+        file.created_by().map(str::to_owned),
+        file.key_value_metadata().cloned(),
+        file.schema_descr_ptr(),
+        file.column_orders().cloned(),
+    );
+    let whole = ParquetMetaDataBuilder::new(file)
+        .set_row_groups(metadata.metadata().row_groups().to_vec())
+        .set_column_index(metadata.metadata().column_index().cloned())
+        .set_offset_index(metadata.metadata().offset_index().cloned())
+        .build();
+    ArrowReaderMetadata::try_new(Arc::new(whole), ArrowReaderOptions::new())
+}
+
+/// The metadata with ENUM as texts, which are bytes to the crate.
+fn with_texts(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadata> {
+    let leaves = metadata.parquet_schema();
+    let is_enum = |leaf: usize| {
+        let column = leaves.column(leaf);
+        matches!(column.logical_type_ref(), Some(LogicalType::Enum))
+            || column.converted_type() == ConvertedType::ENUM
+    };
+    if !(0..leaves.num_columns()).any(is_enum) {
+        return Ok(metadata);
+    }
+    let mut next = 0;
+    let mut ty = |leaf: usize, ty: &DataType| match ty {
+        DataType::Binary if is_enum(leaf) => DataType::Utf8,
+        other => other.clone(),
+    };
+    let fields: Vec<Field> =
+        metadata.schema().fields().iter().map(|field| of_leaves(field, &mut next, &mut ty)).collect();
+    let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)
+}
+
+/// A field with the types that `ty` gives to its leaves, which are counted by `next`.
+fn of_leaves(field: &Field, next: &mut usize, ty: &mut dyn FnMut(usize, &DataType) -> DataType) -> Field {
+    let mut inner = |field: &FieldRef| Arc::new(of_leaves(field, next, ty));
+    let changed = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::List(element) => DataType::List(inner(element)),
+        DataType::LargeList(element) => DataType::LargeList(inner(element)),
+        DataType::ListView(element) => DataType::ListView(inner(element)),
+        DataType::LargeListView(element) => DataType::LargeListView(inner(element)),
+        DataType::FixedSizeList(element, length) => DataType::FixedSizeList(inner(element), *length),
+        DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
+        leaf => {
+            *next += 1;
+            ty(*next - 1, leaf)
+        }
+    };
+    field.clone().with_data_type(changed)
 }

@@ -16,6 +16,7 @@ mod runs;
 mod statistics;
 mod unit;
 mod values;
+mod variant;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -84,11 +85,12 @@ pub(crate) enum Decoder {
 
 /// The Arrow schema to decode into: our widths instead of the file's.
 fn wanted(schema: &ArrowSchema, leaves: &SchemaDescriptor) -> ArrowSchema {
-    // Of each root, how its first leaf is written.
+    // Of each root, how its first leaf is written, and in how many bytes.
     let mut written = vec![None; schema.fields().len()];
     for leaf in 0..leaves.num_columns() {
         if let Some(slot) = written.get_mut(leaves.get_column_root_idx(leaf)) {
-            slot.get_or_insert(leaves.column(leaf).physical_type());
+            let column = leaves.column(leaf);
+            slot.get_or_insert((column.physical_type(), column.type_length()));
         }
     }
     let fields: Vec<ArrowField> = schema
@@ -97,11 +99,18 @@ fn wanted(schema: &ArrowSchema, leaves: &SchemaDescriptor) -> ArrowSchema {
         .zip(written)
         .map(|(f, written)| {
             let ty = match f.data_type() {
-                // The crate decodes decimals of any length only as it likes.
-                DataType::Decimal128(..) if written == Some(Written::BYTE_ARRAY) => f.data_type().clone(),
+                // The crate decodes decimals of any length only as it likes, and longer ones than needed not at all.
+                DataType::Decimal128(..)
+                    if matches!(
+                        written,
+                        Some((Written::BYTE_ARRAY, _) | (Written::FIXED_LEN_BYTE_ARRAY, 9..))
+                    ) =>
+                {
+                    f.data_type().clone()
+                }
                 DataType::Decimal128(p, s) if *p <= 18 && *s >= 0 => DataType::Decimal64(*p, *s),
                 // Nanoseconds end in the year 2262.
-                DataType::Timestamp(_, zone) if written == Some(Written::INT96) => {
+                DataType::Timestamp(_, zone) if matches!(written, Some((Written::INT96, _))) => {
                     DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
                 }
                 DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -153,7 +162,9 @@ impl ParquetFiles {
         let mut units = Vec::new();
         let loaded = each(&source.paths, |path| path, |path| load(path))?;
         for (path, (input, plain)) in source.paths.iter().zip(loaded) {
-            decode::check_readable(path, plain.schema(), columns)?;
+            let usual: Vec<usize> =
+                columns.iter().copied().filter(|column| !variant::is_variant(&plain, *column)).collect();
+            decode::check_readable(path, plain.schema(), &usual)?;
             // A file whose columns cannot be decoded that way is decoded its own way.
             let options = ArrowReaderOptions::new()
                 .with_schema(Arc::new(wanted(plain.schema(), plain.parquet_schema())));

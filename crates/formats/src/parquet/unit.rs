@@ -19,7 +19,7 @@ use types::{Error, Result};
 use vector::{Batch, Vector, arrow};
 
 use super::column::{ColumnChunk, Form};
-use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged};
+use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged, variant};
 use crate::input::Input;
 use crate::{Window, decode};
 
@@ -217,7 +217,12 @@ impl UnitWindow<'_> {
             let batch = batch.ok_or_else(|| fail(&"a row group has too few rows"))?;
             let array = foreign.columns.binary_search(&column).ok().and_then(|at| batch.columns().get(at));
             let array = array.ok_or_else(|| fail(&"a column is missing"))?;
-            decode::column(path, &field.name, array.slice(rows.start, rows.len()).as_ref(), field.ty)
+            let array = array.slice(rows.start, rows.len());
+            if variant::is_variant(&file.metadata, column) {
+                return variant::column(array.as_ref())
+                    .ok_or_else(|| fail(&format!("column \"{}\" has a damaged VARIANT", field.name)));
+            }
+            decode::column(path, &field.name, array.as_ref(), field.ty)
         })
     }
 

@@ -3,6 +3,7 @@
 mod arrow_files;
 mod malformed;
 mod measure;
+mod odd_parquet;
 mod parquet_files;
 mod pruning;
 mod text_files;

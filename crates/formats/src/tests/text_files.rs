@@ -2,7 +2,7 @@
 
 use types::{Field, Schema, SqlState, Type, Value};
 
-use super::{Scratch, rows};
+use super::{Scratch, read_all, rows};
 use crate::text::TextFiles;
 use crate::{describe, describe_as, open};
 
@@ -248,4 +248,30 @@ fn an_unclosed_quote_does_not_take_all_memory() {
     let reader = open(&source, &[0, 1, 2], 1000).unwrap();
     let e = reader.read(0, &mut |_| Ok(true)).unwrap_err();
     assert!(e.message().contains("line 2, column \"b\""), "{e}");
+}
+
+#[test]
+fn quotes_that_do_not_match_are_characters_where_that_makes_a_table() {
+    let describe_text = |text: &str| {
+        let file = Scratch::new("quotes.csv", text.as_bytes());
+        read_all(file.path()).map(|rows| {
+            rows.iter()
+                .map(|r| r.iter().map(|v| v.display(Type::Text)).collect::<Vec<_>>().join("~"))
+                .collect::<Vec<_>>()
+        })
+    };
+    // As the Internet Movie Database writes its titles, the odd one late; and JSON that nobody quoted.
+    let titles: String = (0..2000).map(|n| format!("tt{n}\tTitle {n}\t\\N\n")).collect();
+    let rows =
+        describe_text(&format!("id\ttitle\tyear\n{titles}tt9\t\"Swing it\" magistern\t1940\n")).unwrap();
+    assert_eq!(rows.last().unwrap(), "tt9~\"Swing it\" magistern~1940");
+    let objects: String = (0..70).map(|n| format!("{n}|{{\"x\": 2}}\n")).collect();
+    let rows = describe_text(&format!("a|b\n{objects}7|{{\"x\": \"y\"}}\n")).unwrap();
+    assert_eq!(rows.last().unwrap(), "7~{\"x\": \"y\"}");
+    // Where values are quoted, or the records would have several widths, or are few, the place of the fault is said.
+    let (quoted, commas) = ("\"1\",\"x\"\n".repeat(70), "1,\"x, y\"\n".repeat(70));
+    for sound in [&quoted, &commas, "1,x\n"] {
+        let message = describe_text(&format!("a,b\n{sound}2,\"y\"z\n")).unwrap_err().message().to_owned();
+        assert!(message.contains(", column \"b\": "), "{message}");
+    }
 }

@@ -22,6 +22,8 @@ const FILES: usize = 16;
 const DELIMITERS: [u8; 4] = [b',', b';', b'|', b'\t'];
 /// Records that decide about the dialect.
 const DIALECT_RECORDS: usize = 512;
+/// Records, at least, that show that quotes are characters.
+const PLAIN_RECORDS_MIN: usize = 64;
 /// Lines before the header, at most: a title, a remark.
 const PREAMBLE_RECORDS: usize = 64;
 
@@ -124,6 +126,26 @@ fn find_dialect(sample: &Sample, known: &Known, columns: Option<usize>) -> Diale
         }
     }
     best.map_or(known.dialect, |fit| fit.dialect)
+}
+
+/// A sample in which the quotes do not match, as one of a file that uses none, where that makes a table without a fault:
+/// many records, all of one width, and as good as no value that is quoted as a whole. Of few records, the odd one may as
+/// well be a mistake.
+fn without_quotes(sample: &Sample, known: &Known, quoted: Dialect) -> Option<Dialect> {
+    let delimiters = if known.delimiter { vec![quoted.delimiter] } else { DELIMITERS.to_vec() };
+    let fits = |dialect: &Dialect| {
+        let cut = sample.records(*dialect, Some(0), false, &[], usize::MAX, false);
+        let width = cut.rows.first().map_or(0, Vec::len);
+        let whole = |cell: &&Cell| {
+            cell.as_ref().is_some_and(|text| text.len() > 1 && text.starts_with('"') && text.ends_with('"'))
+        };
+        width >= 2
+            && cut.rows.len() >= PLAIN_RECORDS_MIN
+            && cut.rows.iter().all(|row| row.len() == width)
+            && cut.rows.iter().flatten().filter(whole).count() * 100 <= cut.rows.len()
+    };
+    let plain = |delimiter| Dialect { delimiter, quote: None, escape: None, ..quoted };
+    delimiters.into_iter().map(plain).find(fits)
 }
 
 /// What need not be looked for.
@@ -343,12 +365,18 @@ pub fn look(
         quote: given.quote.is_some() || tbl,
         escape: given.escape.is_some(),
     };
-    let dialect = find_dialect(first_sample, &known, schema.map(Schema::len));
+    let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mut dialect = find_dialect(first_sample, &known, schema.map(Schema::len));
+    let mut cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+    if let (true, false, Some(plain)) =
+        (cut.faults > 0, known.quote, without_quotes(first_sample, &known, dialect))
+    {
+        dialect = plain;
+        cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+    }
     options.delimiter = dialect.delimiter;
     options.quote = dialect.quote.unwrap_or(0);
     options.escape = dialect.escape.unwrap_or(options.quote);
-    let limit = given.sample.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
-    let mut cut = first_sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
     if given.skip.is_none() && !tbl {
         let width = common_width(&cut.rows[..cut.rows.len().min(DIALECT_RECORDS)]);
         let before = preamble(&cut.rows, width, given.header != Some(false));

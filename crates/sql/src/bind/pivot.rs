@@ -17,8 +17,9 @@ use super::aggregate::Aggregates;
 use super::coerce::{self, Bound};
 use super::decorrelate::joined;
 use super::expression::{Clause, ExprBinder, strip};
+use super::heading::heading;
 use super::scope::{Entry, Scope};
-use super::select::{filtered, heading};
+use super::select::filtered;
 use super::{Binder, Relation, folded, operator};
 
 /// Columns that one PIVOT may make, and that one UNPIVOT may take.

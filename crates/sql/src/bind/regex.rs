@@ -6,7 +6,8 @@ use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
-use super::expression::{ExprBinder, negated};
+use super::expression::ExprBinder;
+use super::predicate::negated;
 use crate::place;
 
 impl<'a> ExprBinder<'_, 'a> {

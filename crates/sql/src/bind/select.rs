@@ -5,8 +5,7 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey, WindowCall};
 use sqlparser::ast::{
-    AccessExpr, Distinct, Expr as Ast, GroupByExpr, OrderByExpr, OrderByOptions, Select, SelectItem,
-    SelectItemQualifiedWildcardKind,
+    Distinct, Expr as Ast, OrderByExpr, OrderByOptions, Select, SelectItem, SelectItemQualifiedWildcardKind,
 };
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
@@ -16,7 +15,8 @@ use super::coerce::Bound;
 use super::columns::Chosen;
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
-use super::grouping::{Groups, combined, sets_of};
+use super::grouping::Groups;
+use super::heading::heading;
 use super::query::{Ordering, sort_key};
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
@@ -241,127 +241,6 @@ impl<'a> Binder<'a> {
             plan = self.attach_membership(plan, membership, &found)?;
         }
         Ok(plan)
-    }
-
-    /// GROUP BY's expressions; subqueries in them are joined to `plan` at once, and such expressions go to `grouped`.
-    fn bind_groups(
-        &mut self,
-        plan: &mut LogicalPlan,
-        select: &'a Select,
-        scope: &Rc<Scope>,
-        grouped: &mut Vec<(&'a Ast, Expr)>,
-    ) -> Result<Option<Groups>> {
-        let list = match &select.group_by {
-            GroupByExpr::Expressions(list, modifiers) if modifiers.is_empty() => list,
-            GroupByExpr::All(modifiers) if modifiers.is_empty() => {
-                return Ok(Some(Groups { all: true, sets: vec![vec![]], ..Groups::default() }));
-            }
-            _ => return Err(Error::unsupported("this form of GROUP BY is not supported")),
-        };
-        if list.is_empty() {
-            return Ok(None);
-        }
-        let mut groups = Groups { sets: vec![vec![]], ..Groups::default() };
-        for item in list {
-            let mut sets = Vec::new();
-            for set in sets_of(item)? {
-                let mut places = Vec::with_capacity(set.len());
-                for ast in set {
-                    let place = groups.key(self.bind_group(plan, ast, select, scope, grouped)?);
-                    if !places.contains(&place) {
-                        places.push(place);
-                    }
-                }
-                sets.push(places);
-            }
-            groups.sets = combined(groups.sets, &sets)?;
-        }
-        match groups.sets.as_slice() {
-            [only] => groups.keys = only.iter().map(|place| groups.keys[*place].clone()).collect(),
-            _ => groups.number = Some(self.columns.add("grouping set", Type::Integer, false)),
-        }
-        if groups.number.is_none() {
-            groups.sets = vec![(0..groups.keys.len()).collect()];
-        }
-        Ok(Some(groups))
-    }
-
-    fn bind_group(
-        &mut self,
-        plan: &mut LogicalPlan,
-        ast: &'a Ast,
-        select: &'a Select,
-        scope: &Rc<Scope>,
-        grouped: &mut Vec<(&'a Ast, Expr)>,
-    ) -> Result<Expr> {
-        let ast = self.group_target(ast, select, scope)?;
-        let mut binder = ExprBinder::new(self, scope.clone(), Clause::GroupBy);
-        binder.listed = &select.projection;
-        let expr = binder.value(ast)?;
-        let pending = std::mem::take(&mut binder.pending);
-        let subqueries = !pending.is_empty();
-        if !subqueries {
-            return Ok(expr);
-        }
-        if let Some((_, known)) = grouped.iter().find(|(known, _)| *known == strip(ast)) {
-            return Ok(known.clone());
-        }
-        let (joined, found) = self.attach(std::mem::replace(plan, LogicalPlan::placeholder()), pending)?;
-        *plan = joined;
-        let expr = replace(expr, &found);
-        grouped.push((strip(ast), expr.clone()));
-        Ok(expr)
-    }
-
-    /// GROUP BY ALL: the items of the select list without aggregates.
-    fn group_by_all(
-        &self,
-        groups: &mut Groups,
-        items: &[Item],
-        aggregates: &Aggregates<'a>,
-        windows: &[BoundWindow],
-        pending: &[Pending],
-    ) -> Result<()> {
-        let computed: HashSet<ColumnId> =
-            aggregates.calls.iter().map(|(id, _)| *id).chain(windows.iter().map(|w| w.id)).collect();
-        for item in items {
-            let used = item.expr.columns();
-            if item.expr.as_literal().is_some() || used.iter().any(|id| computed.contains(id)) {
-                continue;
-            }
-            if pending.iter().any(|p| used.contains(&p.placeholder)) {
-                let error = Error::unsupported("GROUP BY ALL over a subquery is not supported")
-                    .with_hint("compute it in a subquery in FROM");
-                return Err(self.error_at(error, item.span));
-            }
-            groups.key(item.expr.clone());
-        }
-        groups.sets = vec![(0..groups.keys.len()).collect()];
-        Ok(())
-    }
-
-    /// What a GROUP BY item means: a position or, where no input column has the name, an alias of the select list.
-    fn group_target(&self, ast: &'a Ast, select: &'a Select, scope: &Scope) -> Result<&'a Ast> {
-        if let Some(at) = self.output_position(ast, select.projection.len())? {
-            return match &select.projection[at] {
-                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Ok(expr),
-                _ => Err(Error::unsupported("GROUP BY position of * is not supported")),
-            };
-        }
-        if let Ast::Identifier(ident) = strip(ast) {
-            let name = folded(ident);
-            let input = scope.find_here(None, None, &name).map_err(|e| self.error_at(e, ident.span))?;
-            if input.is_none() {
-                for item in &select.projection {
-                    if let SelectItem::ExprWithAlias { expr, alias } = item
-                        && folded(alias) == name
-                    {
-                        return Ok(expr);
-                    }
-                }
-            }
-        }
-        Ok(ast)
     }
 
     /// Puts the aggregation on top of `plan` and rewrites what stands above it.
@@ -732,74 +611,5 @@ impl<'a> ExprBinder<'_, 'a> {
         let bound = self.bind(ast)?;
         super::check_depth(&bound.expr)?;
         Ok((Order::Expr(bound.expr), bound.span))
-    }
-}
-
-/// The heading of an unnamed item, as PostgreSQL gives it.
-pub(super) fn heading(ast: &Ast) -> String {
-    match ast {
-        Ast::Identifier(ident) => folded(ident),
-        Ast::CompoundIdentifier(idents) => idents.last().map_or_else(String::new, folded),
-        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => heading(inner),
-        // A field by its name, an element by its list.
-        Ast::CompoundFieldAccess { root, access_chain } => match access_chain.last() {
-            Some(AccessExpr::Dot(Ast::Identifier(field))) => folded(field),
-            _ => heading(root),
-        },
-        Ast::Function(call) => {
-            call.name.0.last().and_then(|p| p.as_ident()).map_or_else(|| "?column?".into(), folded)
-        }
-        Ast::Cast { expr, data_type, .. } => match heading(expr).as_str() {
-            "?column?" => type_heading(data_type),
-            named => named.to_owned(),
-        },
-        Ast::TypedString(typed) => type_heading(&typed.data_type),
-        Ast::Interval(_) => "interval".into(),
-        Ast::Case { else_result: Some(otherwise), .. } => match heading(otherwise).as_str() {
-            "?column?" => "case".into(),
-            named => named.to_owned(),
-        },
-        Ast::Case { .. } => "case".into(),
-        Ast::Exists { .. } => "exists".into(),
-        Ast::Extract { .. } => "extract".into(),
-        Ast::Substring { .. } => "substring".into(),
-        Ast::Position { .. } => "position".into(),
-        Ast::Overlay { .. } => "overlay".into(),
-        Ast::Ceil { .. } => "ceil".into(),
-        Ast::Floor { .. } => "floor".into(),
-        Ast::Trim { trim_where, .. } => match trim_where {
-            Some(sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
-            Some(sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
-            _ => "btrim".into(),
-        },
-        Ast::Subquery(query) => match query.body.as_ref() {
-            sqlparser::ast::SetExpr::Select(select) => match select.projection.first() {
-                Some(SelectItem::UnnamedExpr(expr)) => heading(expr),
-                Some(SelectItem::ExprWithAlias { alias, .. }) => folded(alias),
-                _ => "?column?".into(),
-            },
-            _ => "?column?".into(),
-        },
-        _ => "?column?".into(),
-    }
-}
-
-fn type_heading(name: &sqlparser::ast::DataType) -> String {
-    use types::Type;
-    match crate::data_type::type_name(name) {
-        Ok(crate::data_type::TypeName::Type(ty)) => match ty {
-            Type::Boolean => "bool".into(),
-            Type::SmallInt => "int2".into(),
-            Type::Integer => "int4".into(),
-            Type::BigInt => "int8".into(),
-            Type::Real => "float4".into(),
-            Type::Double => "float8".into(),
-            Type::Decimal { .. } => "numeric".into(),
-            Type::Char(_) => "bpchar".into(),
-            Type::Varchar(_) => "varchar".into(),
-            ty if ty.is_interval() => "interval".into(),
-            other => other.sql_name().to_lowercase(),
-        },
-        _ => "interval".into(),
     }
 }

@@ -11,7 +11,8 @@ use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::Bound;
-use super::expression::{ExprBinder, comparison_of, negated, strip};
+use super::expression::{ExprBinder, comparison_of, strip};
+use super::predicate::negated;
 use super::unnest::free_columns;
 use super::{Relation, fold, operator};
 use crate::place;

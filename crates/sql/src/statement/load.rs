@@ -105,15 +105,25 @@ impl Context<'_> {
         let CopySource::Table { table_name, columns } = source else {
             return Err(Error::unsupported("COPY FROM takes a table's name").at(place::START));
         };
-        let CopyTarget::File { filename } = target else {
-            return Err(Error::unsupported("COPY FROM takes a file's path in quotes").at(place::START));
-        };
         let (name, info) = self.table(table_name)?;
         let idents: Vec<&Ident> = columns.iter().collect();
         let targets = self.columns(&info, &idents)?;
         let mut options = copy_options(options, legacy)?;
         options.extend_from_slice(self.copy_options);
-        let place = place::of_quoted(self.text, filename);
+        let (filename, place) = match target {
+            CopyTarget::File { filename } => (filename.clone(), place::of_quoted(self.text, filename)),
+            CopyTarget::Stdin => {
+                let format = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format"));
+                let format = format.map_or("csv", |(_, value)| value.as_str()).to_lowercase();
+                let path = self.relations.standard_input(&format).map_err(|e| e.at(place::START))?;
+                (path, None)
+            }
+            _ => {
+                let error = Error::unsupported("COPY FROM takes a file's path in quotes, or STDIN");
+                return Err(error.at(place::START));
+            }
+        };
+        let filename = filename.as_str();
         // Text is read straight into the table's types, not into what it looks like.
         let filled = Schema::new(targets.iter().map(|at| info.columns.fields()[*at].clone()).collect());
         let file = self.relations.file_as(filename, &options, &filled).map_err(|e| match place {
@@ -150,8 +160,13 @@ impl Context<'_> {
         options: &[CopyOption],
         legacy: &[CopyLegacyOption],
     ) -> Result<Statement> {
-        let CopyTarget::File { filename } = target else {
-            return Err(Error::unsupported("COPY TO takes a file's path in quotes").at(place::START));
+        let path = match target {
+            CopyTarget::File { filename } => Some(filename.clone()),
+            CopyTarget::Stdout => None,
+            _ => {
+                let error = Error::unsupported("COPY TO takes a file's path in quotes, or STDOUT");
+                return Err(error.at(place::START));
+            }
         };
         let mut all = copy_options(options, legacy)?;
         all.extend_from_slice(self.copy_options);
@@ -171,7 +186,7 @@ impl Context<'_> {
                 Binder::new(&text, self.relations, self.texts).query(query).map_err(|e| e.at(place::START))?
             }
         };
-        Ok(Statement::CopyTo { query, path: filename.clone(), options: all })
+        Ok(Statement::CopyTo { query, path, options: all })
     }
 }
 

@@ -1,0 +1,74 @@
+//! What unnamed items of a select list are called.
+
+use sqlparser::ast::{AccessExpr, Expr as Ast, SelectItem};
+
+use super::folded;
+
+/// The heading of an unnamed item, as PostgreSQL gives it.
+pub(super) fn heading(ast: &Ast) -> String {
+    match ast {
+        Ast::Identifier(ident) => folded(ident),
+        Ast::CompoundIdentifier(idents) => idents.last().map_or_else(String::new, folded),
+        Ast::Nested(inner) | Ast::Collate { expr: inner, .. } => heading(inner),
+        // A field by its name, an element by its list.
+        Ast::CompoundFieldAccess { root, access_chain } => match access_chain.last() {
+            Some(AccessExpr::Dot(Ast::Identifier(field))) => folded(field),
+            _ => heading(root),
+        },
+        Ast::Function(call) => {
+            call.name.0.last().and_then(|p| p.as_ident()).map_or_else(|| "?column?".into(), folded)
+        }
+        Ast::Cast { expr, data_type, .. } => match heading(expr).as_str() {
+            "?column?" => type_heading(data_type),
+            named => named.to_owned(),
+        },
+        Ast::TypedString(typed) => type_heading(&typed.data_type),
+        Ast::Interval(_) => "interval".into(),
+        Ast::Case { else_result: Some(otherwise), .. } => match heading(otherwise).as_str() {
+            "?column?" => "case".into(),
+            named => named.to_owned(),
+        },
+        Ast::Case { .. } => "case".into(),
+        Ast::Exists { .. } => "exists".into(),
+        Ast::Extract { .. } => "extract".into(),
+        Ast::Substring { .. } => "substring".into(),
+        Ast::Position { .. } => "position".into(),
+        Ast::Overlay { .. } => "overlay".into(),
+        Ast::Ceil { .. } => "ceil".into(),
+        Ast::Floor { .. } => "floor".into(),
+        Ast::Trim { trim_where, .. } => match trim_where {
+            Some(sqlparser::ast::TrimWhereField::Leading) => "ltrim".into(),
+            Some(sqlparser::ast::TrimWhereField::Trailing) => "rtrim".into(),
+            _ => "btrim".into(),
+        },
+        Ast::Subquery(query) => match query.body.as_ref() {
+            sqlparser::ast::SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr)) => heading(expr),
+                Some(SelectItem::ExprWithAlias { alias, .. }) => folded(alias),
+                _ => "?column?".into(),
+            },
+            _ => "?column?".into(),
+        },
+        _ => "?column?".into(),
+    }
+}
+
+fn type_heading(name: &sqlparser::ast::DataType) -> String {
+    use types::Type;
+    match crate::data_type::type_name(name) {
+        Ok(crate::data_type::TypeName::Type(ty)) => match ty {
+            Type::Boolean => "bool".into(),
+            Type::SmallInt => "int2".into(),
+            Type::Integer => "int4".into(),
+            Type::BigInt => "int8".into(),
+            Type::Real => "float4".into(),
+            Type::Double => "float8".into(),
+            Type::Decimal { .. } => "numeric".into(),
+            Type::Char(_) => "bpchar".into(),
+            Type::Varchar(_) => "varchar".into(),
+            ty if ty.is_interval() => "interval".into(),
+            other => other.sql_name().to_lowercase(),
+        },
+        _ => "interval".into(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Predicates: IS NULL and its kin, BETWEEN, IN, comparisons of rows, LIKE; and NOT over them.
+
+use std::sync::Arc;
+
+use plan::{Expr, ExprKind};
+use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
+use sqlparser::tokenizer::Span;
+use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
+
+use super::coerce::Bound;
+use super::expression::{ExprBinder, strip};
+use super::{fold, operator};
+use crate::place;
+
+impl<'a> ExprBinder<'_, 'a> {
+    pub(super) fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let kind = ExprKind::IsNull { input: Box::new(bound.settled()), negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    pub(super) fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let input = Box::new(operator::condition(bound, "IS", self.text())?);
+        let kind = ExprKind::IsBoolean { input, value, negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    pub(super) fn is_unknown(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let input = Box::new(operator::condition(bound, "IS UNKNOWN", self.text())?);
+        let kind = ExprKind::IsNull { input, negated };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    pub(super) fn distinct_from(&mut self, left: &'a Ast, right: &'a Ast, negated: bool) -> Result<Bound> {
+        let (l, r) = (self.bind(left)?, self.bind(right)?);
+        let span = l.span.union(&r.span);
+        Ok(Bound::typed(operator::not_distinct(l, r, negated, self.text())?, span))
+    }
+
+    pub(super) fn between(
+        &mut self,
+        operand: &'a Ast,
+        negated: bool,
+        low: &'a Ast,
+        high: &'a Ast,
+    ) -> Result<Bound> {
+        let bound = self.bind(operand)?;
+        let (low, high) = (self.bind(low)?, self.bind(high)?);
+        let span = bound.span;
+        let above = operator::comparison(Comparison::GreaterOrEqual, bound.clone(), low, self.text())?;
+        let below = operator::comparison(Comparison::LessOrEqual, bound, high, self.text())?;
+        let within = fold::and(vec![above, below]);
+        Ok(Bound::typed(if negated { self::negated(within) } else { within }, span))
+    }
+
+    pub(super) fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
+        if let Ast::Tuple(left) = strip(operand) {
+            let mut rows = Vec::with_capacity(list.len());
+            for item in list {
+                let Ast::Tuple(right) = strip(item) else { return Err(self.unsupported_expression(item)) };
+                rows.push(self.row_comparison(Comparison::Equal, left, right)?.expr);
+            }
+            let found = fold::or(rows);
+            return Ok(Bound::typed(if negated { self::negated(found) } else { found }, Span::empty()));
+        }
+        let bound = self.bind(operand)?;
+        let span = bound.span;
+        let mut items = Vec::with_capacity(list.len());
+        for item in list {
+            items.push(self.bind(item)?);
+        }
+        Ok(Bound::typed(in_list(bound, items, negated, self.text())?, span))
+    }
+
+    /// `(a, b) = (c, d)`.
+    pub(super) fn row_comparison(
+        &mut self,
+        op: Comparison,
+        left: &'a [Ast],
+        right: &'a [Ast],
+    ) -> Result<Bound> {
+        if left.len() != right.len() {
+            return Err(Error::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
+        }
+        if !matches!(op, Comparison::Equal | Comparison::NotEqual) {
+            return Err(Error::unsupported("rows can be compared with = and <> only"));
+        }
+        let mut parts = Vec::with_capacity(left.len());
+        let mut span = Span::empty();
+        for (l, r) in left.iter().zip(right) {
+            let (l, r) = (self.bind(l)?, self.bind(r)?);
+            span = span.union(&l.span);
+            parts.push(operator::comparison(op, l, r, self.text())?);
+        }
+        let expr = if op == Comparison::Equal { fold::and(parts) } else { fold::or(parts) };
+        Ok(Bound::typed(expr, span))
+    }
+
+    pub(super) fn like(
+        &mut self,
+        operand: &'a Ast,
+        pattern: &'a Ast,
+        escape: Option<&ValueWithSpan>,
+        negated: bool,
+        case_insensitive: bool,
+    ) -> Result<Bound> {
+        let (input, pattern) = (self.bind(operand)?, self.bind(pattern)?);
+        let span = input.span;
+        for side in [&input, &pattern] {
+            if !side.ty().is_text() && !side.is_null() {
+                let error = Error::new(
+                    SqlState::UndefinedFunction,
+                    format!("operator does not exist: {} ~~ {}", input.ty(), pattern.ty()),
+                )
+                .with_hint("LIKE takes text; an explicit cast may help");
+                return Err(place::at(error, self.text(), side.span));
+            }
+        }
+        let escape = match escape.map(|e| &e.value) {
+            None => Some('\\'),
+            Some(AstValue::SingleQuotedString(s)) => {
+                let mut characters = s.chars();
+                match (characters.next(), characters.next()) {
+                    (one, None) => one,
+                    _ => {
+                        let error = Error::new(SqlState::InvalidParameterValue, "invalid escape string")
+                            .with_detail("it must be empty or one character");
+                        return Err(place::at(error, self.text(), span));
+                    }
+                }
+            }
+            Some(_) => return Err(Error::unsupported("ESCAPE takes a quoted character")),
+        };
+        if input.is_null() || pattern.is_null() {
+            return Ok(Bound::typed(super::null_of(Type::Boolean), span));
+        }
+        let constant = pattern.expr.as_literal().and_then(Value::as_text).map(str::to_owned);
+        let Some(constant) = constant else {
+            if escape != Some('\\') {
+                return Err(Error::unsupported(
+                    "ESCAPE with a pattern that is not a constant is not supported",
+                ));
+            }
+            let name = if case_insensitive { "ilike" } else { "like" };
+            let kind = ExprKind::Library { name: name.into(), arguments: vec![input.expr, pattern.expr] };
+            let expr = Expr::new(kind, Type::Boolean);
+            return Ok(Bound::typed(if negated { self::negated(expr) } else { expr }, span));
+        };
+        let wanted = if case_insensitive { constant.to_lowercase() } else { constant };
+        let Some(pattern) = LikePattern::new(&wanted, escape) else {
+            let error = Error::new(
+                SqlState::InvalidParameterValue,
+                "LIKE pattern must not end with escape character",
+            );
+            return Err(place::at(error, self.text(), pattern.span));
+        };
+        let kind = ExprKind::Like {
+            input: Box::new(input.expr),
+            pattern: Arc::new(pattern),
+            negated,
+            case_insensitive,
+        };
+        Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+}
+
+/// NOT, pushed into what has a negated form of its own; three-valued logic is kept.
+pub(crate) fn negated(expr: Expr) -> Expr {
+    use ExprKind as K;
+    let ty = Type::Boolean;
+    match expr.kind {
+        K::Literal(Value::Bool(b)) => Expr::boolean(!b),
+        K::Compare { op, left, right } => Expr::new(K::Compare { op: op.negated(), left, right }, ty),
+        K::NotDistinct { left, right, negated } => {
+            Expr::new(K::NotDistinct { left, right, negated: !negated }, ty)
+        }
+        K::IsNull { input, negated } => Expr::new(K::IsNull { input, negated: !negated }, ty),
+        K::IsBoolean { input, value, negated } => {
+            Expr::new(K::IsBoolean { input, value, negated: !negated }, ty)
+        }
+        K::Like { input, pattern, negated, case_insensitive } => {
+            Expr::new(K::Like { input, pattern, negated: !negated, case_insensitive }, ty)
+        }
+        K::InList { input, values, has_null, negated } => {
+            Expr::new(K::InList { input, values, has_null, negated: !negated }, ty)
+        }
+        K::Not(inner) => *inner,
+        K::And(parts) => fold::or(parts.into_iter().map(negated).collect()),
+        K::Or(parts) => fold::and(parts.into_iter().map(negated).collect()),
+        kind => fold::fold(Expr::new(K::Not(Box::new(Expr::new(kind, ty))), ty)),
+    }
+}
+
+/// `x IN (a, b, ...)`: a sorted set of literals, or a disjunction when an item is not a literal.
+fn in_list(operand: Bound, items: Vec<Bound>, negated: bool, text: &str) -> Result<Expr> {
+    let span = operand.span;
+    if items.iter().any(|i| i.expr.as_literal().is_none()) || operand.expr.as_literal().is_some() {
+        let mut parts = Vec::with_capacity(items.len());
+        for item in items {
+            parts.push(operator::comparison(Comparison::Equal, operand.clone(), item, text)?);
+        }
+        let found = fold::or(parts);
+        return Ok(if negated { self::negated(found) } else { found });
+    }
+    let mut values = Vec::with_capacity(items.len());
+    let mut has_null = false;
+    let mut input: Option<Expr> = None;
+    let mut wide: Vec<Expr> = Vec::new();
+    for item in items {
+        if item.is_null() {
+            has_null = true;
+            continue;
+        }
+        let item_span = item.span;
+        let compared = operator::comparison(Comparison::Equal, operand.clone(), item, text)?;
+        match compared.kind {
+            ExprKind::Compare { left, right, .. } if left.ty == operand.ty() || left.ty.is_text() => {
+                match right.as_literal() {
+                    Some(value) => values.push(value.clone()),
+                    None => return Err(place::at(Error::internal("IN item is no literal"), text, item_span)),
+                }
+                input.get_or_insert(*left);
+            }
+            // The literal has no exact place in the operand's type: the comparison stands for itself.
+            _ => wide.push(compared),
+        }
+    }
+    values.sort_unstable();
+    values.dedup();
+    let input = input.unwrap_or(operand.expr);
+    let mut parts = Vec::new();
+    match values.len() {
+        0 if has_null => parts.push(super::null_of(Type::Boolean)),
+        0 => {}
+        1 if !has_null => {
+            let literal = Expr::literal(values.remove(0), input.ty);
+            parts.push(Expr::compare(Comparison::Equal, input, literal));
+        }
+        _ => {
+            let kind =
+                ExprKind::InList { input: Box::new(input), values: values.into(), has_null, negated: false };
+            parts.push(Expr::new(kind, Type::Boolean));
+        }
+    }
+    parts.extend(wide);
+    let _ = span;
+    let found = fold::or(parts);
+    Ok(if negated { self::negated(found) } else { found })
+}
