@@ -149,14 +149,18 @@ fn main() -> Result<(), types::Error> {
     if !wanted.is_empty() {
         let predicate = below(0.1);
         let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+        let cached = std::env::args().any(|argument| argument == "cache");
+        let count = if cached { CACHED_BLOCKS } else { BLOCKS };
         for path in &wanted {
-            let (blocks, predicate) = (of(*path), &predicate);
+            let (blocks, predicate) = (&of(*path)[..count], &predicate);
             let mut selection = Bitmap::default();
             ways.push(Box::new(move || {
-                blocks.iter().for_each(|b| select(b, predicate, *path, &mut selection))
+                for block in (0..BLOCKS / count).flat_map(|_| blocks) {
+                    select(block, predicate, *path, &mut selection);
+                }
             }));
         }
-        for _ in 0..5 {
+        for _ in 0..std::env::var("TURNS").ok().and_then(|t| t.parse().ok()).unwrap_or(5) {
             for (path, ms) in wanted.iter().zip(in_turn(&mut ways)) {
                 print!("{} {:.3}  ", path.name(), ms * 1e6 / rows);
             }

@@ -232,6 +232,17 @@ impl crate::slices::Lanes for Pair {
             _mm256_testz_si256(any, any) == 1
         }
     }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn some(self) -> usize {
+        // SAFETY: see `load`.
+        unsafe {
+            let zero = _mm256_setzero_si256();
+            let low = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, zero)));
+            let high = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.1, zero)));
+            crate::SEGMENT_WORDS - (low | high << 4).count_ones() as usize
+        }
+    }
 }
 
 /// # Safety

@@ -317,6 +317,12 @@ impl crate::slices::Lanes for __m512i {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn some(self) -> usize {
+        // SAFETY: see `load`.
+        unsafe { _mm512_test_epi64_mask(self, self).count_ones() as usize }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
         // SAFETY: see `load`; there is room for eight words and numbers.
         unsafe {

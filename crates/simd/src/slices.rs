@@ -69,6 +69,17 @@ pub(crate) trait Lanes: Copy {
             self.and_not(value.and_not(literal)).or(less)
         }
     }
+    /// How many words are not zero.
+    ///
+    /// # Safety
+    /// See `load`.
+    #[inline(always)]
+    unsafe fn some(self) -> usize {
+        let mut all = [0u64; SEGMENT_WORDS];
+        // SAFETY: there is room for the words of a segment.
+        unsafe { self.store(all.as_mut_ptr()) };
+        all.into_iter().map(|word| usize::from(word != 0)).sum()
+    }
     /// Writes the words that are not zero, and of each its number, that of the first being `first`; tells how many they
     /// are.
     ///
@@ -155,7 +166,10 @@ const OPEN_MAX: usize = 3;
 /// Segments between asking for the codes of open rows and looking at them, and those that wait, with more such rows,
 /// until their next slices have come from memory.
 const STRETCH: usize = 64;
-const OPEN_ROOM: usize = STRETCH * OPEN_MAX + SEGMENT_WORDS;
+/// Listed segments at which, behind a stretch, their rows are decided. These are misses: a hundred asked for one after another
+/// come side by side, but a few at a time, between the slices, cost the slices their rate (a quarter of the whole).
+const OPEN_MANY: usize = 128;
+const OPEN_ROOM: usize = OPEN_MANY + STRETCH;
 /// Slices between two looks at whether all rows are decided.
 const ASKED_SLICES: usize = 4;
 
@@ -268,27 +282,48 @@ fn bits_from_top(code: u64, bits: u32) -> [u64; 64] {
     out
 }
 
-/// Words of the selection that have open rows, with these rows' bits.
+/// Segments of the selection with few open rows, and these rows' bits; behind `count` nothing is written yet.
 struct Open {
-    numbers: [u32; OPEN_ROOM],
-    words: [u64; OPEN_ROOM],
+    segments: [MaybeUninit<u32>; OPEN_ROOM],
+    rows: [MaybeUninit<OpenRows>; OPEN_ROOM],
     count: usize,
 }
 
+/// A cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct OpenRows([u64; SEGMENT_WORDS]);
+
 impl Open {
     fn none() -> Open {
-        Open { numbers: [0; OPEN_ROOM], words: [0; OPEN_ROOM], count: 0 }
+        Open {
+            segments: [const { MaybeUninit::uninit() }; OPEN_ROOM],
+            rows: [const { MaybeUninit::uninit() }; OPEN_ROOM],
+            count: 0,
+        }
     }
-    fn each(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let numbers = self.numbers.iter().map(|number| *number as usize);
-        numbers.zip(self.words.iter().copied()).take(self.count)
-    }
-    fn ask(&self, test: &dyn RowTest) {
+    /// Asks for the codes of all open rows, then looks at them.
+    ///
+    /// # Safety
+    /// The processor has the level of `L`; the first `count` segments and rows were written, with at most `OPEN_MAX` words
+    /// of a segment that are not zero.
+    #[inline(always)]
+    unsafe fn decide<L: Lanes>(&mut self, test: &dyn RowTest, words: &mut [u64]) {
+        let mut numbers = [0u32; OPEN_ROOM * OPEN_MAX + SEGMENT_WORDS];
+        let mut open = [0u64; OPEN_ROOM * OPEN_MAX + SEGMENT_WORDS];
+        let mut count = 0;
+        for at in 0..self.count {
+            // SAFETY: the caller's promises; there is room for as many words.
+            unsafe {
+                let first = self.segments[at].assume_init() * SEGMENT_WORDS as u32;
+                let rows = L::load(self.rows[at].as_ptr().cast());
+                count += rows.list(first, open.as_mut_ptr().add(count), numbers.as_mut_ptr().add(count));
+            }
+        }
+        let each = || numbers.iter().map(|number| *number as usize).zip(open.iter().copied()).take(count);
         // Others of the same word are near.
-        self.each().for_each(|(number, bits)| test.ask(number * 64 + bits.trailing_zeros() as usize));
-    }
-    fn decide(&mut self, test: &dyn RowTest, words: &mut [u64]) {
-        for (number, mut bits) in self.each() {
+        each().for_each(|(number, bits)| test.ask(number * 64 + bits.trailing_zeros() as usize));
+        for (number, mut bits) in each() {
             while bits != 0 {
                 let bit = bits.trailing_zeros();
                 words[number] |= u64::from(test.passes(number * 64 + bit as usize)) << bit;
@@ -362,21 +397,20 @@ impl Plan<'_> {
             return read;
         }
         let listed_max = if test.is_some() { OPEN_MAX } else { 0 };
-        // Those of the stretch at hand, and of the one before, whose codes have come meanwhile.
-        let mut lists = [Open::none(), Open::none()];
-        for (turn, start) in (0..segments).step_by(STRETCH).enumerate() {
+        let mut listed = Open::none();
+        for start in (0..segments).step_by(STRETCH) {
             let stretch = start..(start + STRETCH).min(segments);
-            let listed = &mut lists[turn % 2];
+            read += GROUP_SLICES * SEGMENT_WORDS * stretch.len();
             // SAFETY: as above.
-            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, listed, listed_max) };
-            read += GROUP_SLICES * SEGMENT_WORDS * STRETCH.min(segments - start);
-            if let Some(test) = test {
-                listed.ask(test);
-                lists[(turn + 1) % 2].decide(test, words);
+            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, &mut listed, listed_max) };
+            if let Some(test) = test.filter(|_| listed.count >= OPEN_MANY) {
+                // SAFETY: as above; what is listed was written.
+                unsafe { listed.decide::<L>(test, words) };
             }
         }
         if let Some(test) = test {
-            lists.iter_mut().for_each(|list| list.decide(test, words));
+            // SAFETY: as above.
+            unsafe { listed.decide::<L>(test, words) };
         }
         read
     }
@@ -425,7 +459,7 @@ impl Plan<'_> {
         unsafe {
             let literals = Literals::of(self);
             let mut waiting = [const { MaybeUninit::uninit() }; STRETCH];
-            let (mut waits, mut count) = (0, 0);
+            let (mut waits, mut count) = (0, listed.count);
             for number in segments {
                 let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
                 if selected.is_zero() {
@@ -436,10 +470,11 @@ impl Plan<'_> {
                 self.first_group::<L, LOW, HIGH>(&mut state, &literals, at);
                 // Which of the segments have an open row cannot be foreseen; that they have few, can.
                 let left = state.open::<LOW, HIGH>();
-                let (to, numbers) = (listed.words.as_mut_ptr(), listed.numbers.as_mut_ptr());
-                let open = left.list((number * SEGMENT_WORDS) as u32, to.add(count), numbers.add(count));
+                left.store(listed.rows.as_mut_ptr().add(count).cast());
+                listed.segments.as_mut_ptr().add(count).cast::<u32>().write(number as u32);
+                let open = left.some();
                 if open <= listed_max {
-                    count += open;
+                    count += usize::from(open > 0);
                     self.keep::<L, LOW, HIGH>(&state, left, number, words);
                 } else {
                     self.ask_for(at, GROUP_SLICES);
