@@ -69,7 +69,6 @@ fn below(share: f64) -> ColumnPredicate {
 }
 
 fn select(block: &Block, predicate: &ColumnPredicate, path: AccessPath, selection: &mut Bitmap) {
-    selection.reset_full(block.rows());
     let prepared = block.prepare(0, predicate);
     let prepared = match path {
         AccessPath::Scan => prepared.without_indices(),
@@ -78,7 +77,7 @@ fn select(block: &Block, predicate: &ColumnPredicate, path: AccessPath, selectio
             None => return,
         },
     };
-    block.select_prepared(&prepared, 0..block.rows(), selection);
+    block.select_anew(&prepared, selection);
 }
 
 /// The rows that pass: as a list where an index has one, of a bitmap otherwise.
@@ -150,7 +149,11 @@ fn main() -> Result<(), types::Error> {
         let predicate = below(0.1);
         let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
         let cached = std::env::args().any(|argument| argument == "cache");
-        let count = if cached { CACHED_BLOCKS } else { BLOCKS };
+        let count = std::env::var("COUNT").ok().and_then(|t| t.parse().ok()).unwrap_or(if cached {
+            CACHED_BLOCKS
+        } else {
+            BLOCKS
+        });
         for path in &wanted {
             let (blocks, predicate) = (&of(*path)[..count], &predicate);
             let mut selection = Bitmap::default();
@@ -226,8 +229,7 @@ fn main() -> Result<(), types::Error> {
             let chosen = || {
                 let mut selection = Bitmap::default();
                 for block in (0..passes).flat_map(|_| every) {
-                    selection.reset_full(block.rows());
-                    block.select(0, &predicate, &mut selection);
+                    block.select_anew(&block.prepare(0, &predicate), &mut selection);
                     let found = selection.to_indices();
                     for column in OUTPUT {
                         black_box(block.fetch(column, &found));

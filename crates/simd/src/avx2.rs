@@ -7,7 +7,14 @@ macro_rules! integer_range {
         /// # Safety
         /// `values.len()` is `64 * words.len()`.
         #[target_feature(enable = "avx2")]
-        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            span: $ty,
+            flip: u64,
+            anew: bool,
+            words: &mut [u64],
+        ) {
             debug_assert_eq!(values.len(), words.len() * 64);
             let low = $set(low as $signed);
             let span = $set(span as $signed);
@@ -19,7 +26,7 @@ macro_rules! integer_range {
                     let found = unsafe { $bits(at.add(part * $lanes).cast(), low, span) };
                     bits |= u64::from(found) << (part * $lanes);
                 }
-                *word &= bits ^ flip;
+                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
                 // SAFETY: at most one past the end.
                 at = unsafe { at.add(64) };
             }
@@ -249,12 +256,10 @@ impl crate::slices::Lanes for Pair {
 /// The processor has AVX2; as `slices::scan` otherwise.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) unsafe fn and_slices(
-    slices: crate::slices::Slices<'_>,
-    range: crate::slices::CodeRange,
-    first: usize,
+    plan: &crate::slices::Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<Pair>(slices, range, first, words, test) }
+    unsafe { crate::slices::scan::<Pair>(plan, words, test) }
 }

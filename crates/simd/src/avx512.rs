@@ -7,7 +7,14 @@ macro_rules! integer_range {
         /// # Safety
         /// `values.len()` is `64 * words.len()`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            span: $ty,
+            flip: u64,
+            anew: bool,
+            words: &mut [u64],
+        ) {
             debug_assert_eq!(values.len(), words.len() * 64);
             let low = $set(low as $signed);
             let span = $set(span as $signed);
@@ -19,7 +26,7 @@ macro_rules! integer_range {
                     let x = unsafe { _mm512_loadu_si512(at.add(part * $lanes).cast()) };
                     bits |= u64::from($cmp($sub(x, low), span)) << (part * $lanes);
                 }
-                *word &= bits ^ flip;
+                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
                 // SAFETY: at most one past the end.
                 at = unsafe { at.add(64) };
             }
@@ -342,12 +349,10 @@ impl crate::slices::Lanes for __m512i {
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) unsafe fn and_slices(
-    slices: crate::slices::Slices<'_>,
-    range: crate::slices::CodeRange,
-    first: usize,
+    plan: &crate::slices::Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, test) }
+    unsafe { crate::slices::scan::<__m512i>(plan, words, test) }
 }

@@ -16,6 +16,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use crate::open_rows::{OPEN_MANY, OpenRows};
 use crate::{Level, level};
 
 /// Words of a segment.
@@ -162,14 +163,9 @@ impl Lanes for Words {
 /// which processors fetch ahead what is not wanted.
 const GROUP_SLICES: usize = 12;
 /// Words of a segment with open rows up to which these are listed. Uniform codes have one such word in eight segments.
-const OPEN_MAX: usize = 3;
-/// Segments between asking for the codes of open rows and looking at them, and those that wait, with more such rows,
-/// until their next slices have come from memory.
-const STRETCH: usize = 64;
-/// Listed segments at which, behind a stretch, their rows are decided. These are misses: a hundred asked for one after another
-/// come side by side, but a few at a time, between the slices, cost the slices their rate (a quarter of the whole).
-const OPEN_MANY: usize = 128;
-const OPEN_ROOM: usize = OPEN_MANY + STRETCH;
+pub(crate) const OPEN_MAX: usize = 3;
+/// Segments that are compared before those with more open rows are taken up: their next slices have come from memory then.
+pub(crate) const STRETCH: usize = 64;
 /// Slices between two looks at whether all rows are decided.
 const ASKED_SLICES: usize = 4;
 
@@ -205,8 +201,9 @@ pub trait RowTest {
     fn passes(&self, row: usize) -> bool;
 }
 
-/// Keeps the bits of rows whose code is in the range. `words` holds the selection of whole segments, from segment
-/// `first` on. Returns the number of words of slices that were read.
+/// Keeps the bits of rows whose code is in the range. `words` holds the selection from segment `first` on; the last
+/// segment may be there in part. With `anew` all rows are selected, whatever the words hold: they are written and not
+/// read, and what lies past the last row is the caller's to clear. Returns the number of words of slices that were read.
 ///
 /// With `test`, it decides the few rows of a segment that the first group of slices leaves open: the code is one cache
 /// line, where further slices are several.
@@ -215,9 +212,10 @@ pub fn and_slices(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    anew: bool,
     test: Option<&dyn RowTest>,
 ) -> usize {
-    and_slices_at(level(), slices, range, first, words, test)
+    and_slices_at(level(), slices, range, first, words, anew, test)
 }
 
 /// As `and_slices`, at a level that is lowered to what the processor has.
@@ -227,47 +225,38 @@ pub fn and_slices_at(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    anew: bool,
     test: Option<&dyn RowTest>,
 ) -> usize {
-    let segments = words.len() / SEGMENT_WORDS;
-    assert_eq!(words.len(), segments * SEGMENT_WORDS, "a selection of whole segments");
+    let segments = words.len().div_ceil(SEGMENT_WORDS);
     assert!((first + segments) * SEGMENT_WORDS <= slices.stride, "segments of the slices");
     assert!((1..=64).contains(&slices.bits) && slices.stride * slices.bits as usize <= slices.words.len());
     assert!(range.low <= range.high && range.high <= u64::MAX >> (64 - slices.bits), "a range of codes");
+    let plan = Plan::new(slices, range, first, anew);
     match wanted.min(level()) {
         // SAFETY: `level` is what the processor has; places were checked above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { crate::avx512::and_slices(slices, range, first, words, test) },
+        Level::Avx512 => unsafe { crate::avx512::and_slices(&plan, words, test) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { crate::avx2::and_slices(slices, range, first, words, test) },
+        Level::Avx2 => unsafe { crate::avx2::and_slices(&plan, words, test) },
         // SAFETY: plain code; places were checked above.
-        _ => unsafe { scan::<Words>(slices, range, first, words, test) },
+        _ => unsafe { scan::<Words>(&plan, words, test) },
     }
 }
 
 /// # Safety
-/// The processor has the level of `L`; `words` is whole segments, which from `first` on lie within the stride; there
-/// are `bits` slices of `stride` words.
+/// The processor has the level of `L`; `words` is segments, the last one perhaps in part, which lie within the stride of
+/// the plan's slices, of which there are as many as it says.
 #[inline(always)]
-pub(crate) unsafe fn scan<L: Lanes>(
-    slices: Slices<'_>,
-    range: CodeRange,
-    first: usize,
-    words: &mut [u64],
-    test: Option<&dyn RowTest>,
-) -> usize {
-    let CodeRange { low, high, negate } = range;
-    let last = u64::MAX >> (64 - slices.bits);
-    let plan =
-        Plan { slices, low: bits_from_top(low, slices.bits), high: bits_from_top(high, slices.bits), negate };
+pub(crate) unsafe fn scan<L: Lanes>(plan: &Plan<'_>, words: &mut [u64], test: Option<&dyn RowTest>) -> usize {
     // SAFETY: the caller's promises are passed on.
     unsafe {
-        match (low > 0, high < last) {
-            _ if low == high => plan.run::<L, false, false>(first, words, test),
-            (true, false) => plan.run::<L, true, false>(first, words, test),
-            (false, true) => plan.run::<L, false, true>(first, words, test),
-            _ => plan.run::<L, true, true>(first, words, test),
+        match plan.ends {
+            (true, false) => plan.run::<L, true, false>(words, test),
+            (false, true) => plan.run::<L, false, true>(words, test),
+            (true, true) => plan.run::<L, true, true>(words, test),
+            (false, false) => plan.run::<L, false, false>(words, test),
         }
     }
 }
@@ -280,58 +269,6 @@ fn bits_from_top(code: u64, bits: u32) -> [u64; 64] {
         *word = (code >> (bits as usize - 1 - slice) & 1).wrapping_neg();
     }
     out
-}
-
-/// Segments of the selection with few open rows, and these rows' bits; behind `count` nothing is written yet.
-struct Open {
-    segments: [MaybeUninit<u32>; OPEN_ROOM],
-    rows: [MaybeUninit<OpenRows>; OPEN_ROOM],
-    count: usize,
-}
-
-/// A cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct OpenRows([u64; SEGMENT_WORDS]);
-
-impl Open {
-    fn none() -> Open {
-        Open {
-            segments: [const { MaybeUninit::uninit() }; OPEN_ROOM],
-            rows: [const { MaybeUninit::uninit() }; OPEN_ROOM],
-            count: 0,
-        }
-    }
-    /// Asks for the codes of all open rows, then looks at them.
-    ///
-    /// # Safety
-    /// The processor has the level of `L`; the first `count` segments and rows were written, with at most `OPEN_MAX` words
-    /// of a segment that are not zero.
-    #[inline(always)]
-    unsafe fn decide<L: Lanes>(&mut self, test: &dyn RowTest, words: &mut [u64]) {
-        let mut numbers = [0u32; OPEN_ROOM * OPEN_MAX + SEGMENT_WORDS];
-        let mut open = [0u64; OPEN_ROOM * OPEN_MAX + SEGMENT_WORDS];
-        let mut count = 0;
-        for at in 0..self.count {
-            // SAFETY: the caller's promises; there is room for as many words.
-            unsafe {
-                let first = self.segments[at].assume_init() * SEGMENT_WORDS as u32;
-                let rows = L::load(self.rows[at].as_ptr().cast());
-                count += rows.list(first, open.as_mut_ptr().add(count), numbers.as_mut_ptr().add(count));
-            }
-        }
-        let each = || numbers.iter().map(|number| *number as usize).zip(open.iter().copied()).take(count);
-        // Others of the same word are near.
-        each().for_each(|(number, bits)| test.ask(number * 64 + bits.trailing_zeros() as usize));
-        for (number, mut bits) in each() {
-            while bits != 0 {
-                let bit = bits.trailing_zeros();
-                words[number] |= u64::from(test.passes(number * 64 + bit as usize)) << bit;
-                bits &= bits - 1;
-            }
-        }
-        self.count = 0;
-    }
 }
 
 /// The literals' bits in registers.
@@ -358,11 +295,16 @@ impl<L: Lanes> Literals<L> {
     }
 }
 
-struct Plan<'a> {
+/// What is compared with what.
+pub(crate) struct Plan<'a> {
     slices: Slices<'a>,
     low: [u64; 64],
     high: [u64; 64],
+    /// Which ends are compared with; with neither, for equality with both.
+    ends: (bool, bool),
     negate: bool,
+    first: usize,
+    anew: bool,
 }
 
 /// Rows that agree with the ends so far, and those that have passed them.
@@ -374,7 +316,19 @@ struct State<L> {
     below_high: L,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    fn new(slices: Slices<'a>, range: CodeRange, first: usize, anew: bool) -> Plan<'a> {
+        let CodeRange { low, high, negate } = range;
+        let last = u64::MAX >> (64 - slices.bits);
+        let ends = match (low > 0, high < last) {
+            _ if low == high => (false, false),
+            (false, false) => (true, true),
+            ends => ends,
+        };
+        let (low, high) = (bits_from_top(low, slices.bits), bits_from_top(high, slices.bits));
+        Plan { slices, low, high, ends, negate, first, anew }
+    }
+
     /// Compares with the lower end (`LOW`), the upper one (`HIGH`), both, or, with neither, for equality with both.
     ///
     /// # Safety
@@ -382,9 +336,45 @@ impl Plan<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
+        words: &mut [u64],
+        test: Option<&dyn RowTest>,
+    ) -> usize {
+        let (whole, part) = words.split_at_mut(words.len() / SEGMENT_WORDS * SEGMENT_WORDS);
+        let mut open = OpenRows::none();
+        // SAFETY: the caller's promises, here and below.
+        let mut read = unsafe { self.run_whole::<L, LOW, HIGH>(self.first, whole, test, &mut open) };
+        if let Some(test) = test {
+            // SAFETY: as above; what is counted is of these words.
+            unsafe { open.decide::<L>(test, 0, whole) };
+        }
+        if !part.is_empty() {
+            let mut segment = [0; SEGMENT_WORDS];
+            segment[..part.len()].copy_from_slice(part);
+            let first = self.first + whole.len() / SEGMENT_WORDS;
+            // SAFETY: as above.
+            unsafe {
+                read += self.run_whole::<L, LOW, HIGH>(first, &mut segment, test, &mut open);
+                if let Some(test) = test {
+                    open.decide::<L>(test, whole.len(), &mut segment);
+                }
+            }
+            part.copy_from_slice(&segment[..part.len()]);
+        }
+        read
+    }
+
+    /// As `run`, of whole segments, of which the first is segment `first` of the slices. What is listed last is left for
+    /// the caller to decide.
+    ///
+    /// # Safety
+    /// As `scan`.
+    #[inline(always)]
+    unsafe fn run_whole<L: Lanes, const LOW: bool, const HIGH: bool>(
+        &self,
         first: usize,
         words: &mut [u64],
         test: Option<&dyn RowTest>,
+        open: &mut OpenRows,
     ) -> usize {
         let mut read = 0;
         let segments = words.len() / SEGMENT_WORDS;
@@ -397,22 +387,29 @@ impl Plan<'_> {
             return read;
         }
         let listed_max = if test.is_some() { OPEN_MAX } else { 0 };
-        let mut listed = Open::none();
         for start in (0..segments).step_by(STRETCH) {
             let stretch = start..(start + STRETCH).min(segments);
             read += GROUP_SLICES * SEGMENT_WORDS * stretch.len();
             // SAFETY: as above.
-            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, &mut listed, listed_max) };
-            if let Some(test) = test.filter(|_| listed.count >= OPEN_MANY) {
+            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, open, listed_max) };
+            if let Some(test) = test.filter(|_| open.count >= OPEN_MANY) {
                 // SAFETY: as above; what is listed was written.
-                unsafe { listed.decide::<L>(test, words) };
+                unsafe { open.decide::<L>(test, 0, words) };
             }
         }
-        if let Some(test) = test {
-            // SAFETY: as above.
-            unsafe { listed.decide::<L>(test, words) };
-        }
         read
+    }
+
+    /// The rows of a segment that are still selected.
+    ///
+    /// # Safety
+    /// The processor has the level of `L`; the segment lies in `words`.
+    #[inline(always)]
+    unsafe fn selected<L: Lanes>(&self, number: usize, words: &[u64]) -> L {
+        // SAFETY: the caller's promises.
+        unsafe {
+            if self.anew { L::splat(u64::MAX) } else { L::load(words.as_ptr().add(number * SEGMENT_WORDS)) }
+        }
     }
 
     /// Decides a segment by the only group of slices.
@@ -430,7 +427,7 @@ impl Plan<'_> {
         // SAFETY: the caller's promises.
         unsafe {
             let zero = L::splat(0);
-            let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
+            let selected: L = self.selected(number, words);
             if !selected.is_zero() {
                 let mut state = State::of(selected);
                 let at = (first + number) * SEGMENT_WORDS;
@@ -451,7 +448,7 @@ impl Plan<'_> {
         first: usize,
         segments: Range<usize>,
         words: &mut [u64],
-        listed: &mut Open,
+        listed: &mut OpenRows,
         listed_max: usize,
     ) {
         // SAFETY: the caller's promises. There is room for what is listed: at most `OPEN_MAX` words of each segment are
@@ -461,7 +458,7 @@ impl Plan<'_> {
             let mut waiting = [const { MaybeUninit::uninit() }; STRETCH];
             let (mut waits, mut count) = (0, listed.count);
             for number in segments {
-                let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
+                let selected: L = self.selected(number, words);
                 if selected.is_zero() {
                     continue;
                 }
@@ -470,8 +467,7 @@ impl Plan<'_> {
                 self.first_group::<L, LOW, HIGH>(&mut state, &literals, at);
                 // Which of the segments have an open row cannot be foreseen; that they have few, can.
                 let left = state.open::<LOW, HIGH>();
-                left.store(listed.rows.as_mut_ptr().add(count).cast());
-                listed.segments.as_mut_ptr().add(count).cast::<u32>().write(number as u32);
+                listed.put(count, number, left);
                 let open = left.some();
                 if open <= listed_max {
                     count += usize::from(open > 0);
@@ -544,7 +540,7 @@ impl Plan<'_> {
         unsafe {
             let word = words.as_mut_ptr().add(number * SEGMENT_WORDS);
             let passes = state.passed::<LOW, HIGH>();
-            let kept = if self.negate { L::load(word).and_not(passes) } else { passes };
+            let kept = if self.negate { self.selected::<L>(number, words).and_not(passes) } else { passes };
             kept.and_not(left).store(word);
         }
     }
@@ -780,10 +776,15 @@ mod tests {
                         let range = CodeRange { low, high, negate };
                         let test = Codes { codes: &codes[2 * SEGMENT_ROWS..], low, high, negate };
                         let test: Option<&dyn RowTest> = (next() % 2 == 0).then_some(&test);
-                        let read = and_slices_at(at, slices, range, 2, &mut words, test);
+                        // The last segment may be there in part; with all rows selected, what the words held is nothing.
+                        let kept = if next() % 2 == 0 { 16 } else { 9 + next() as usize % 7 };
+                        let anew = next() % 3 == 0;
+                        words.truncate(kept);
+                        let read = and_slices_at(at, slices, range, 2, &mut words, anew, test);
                         assert!(read <= bits as usize * 16);
                         shorter += usize::from(test.is_some() && bits == 32 && read == 12 * 16);
                         for (i, (word, before)) in words.iter().zip(&before).enumerate() {
+                            let before = if anew { &u64::MAX } else { before };
                             for row in 0..64 {
                                 let code = codes[2 * SEGMENT_ROWS + i * 64 + row];
                                 let expected =
@@ -806,7 +807,7 @@ mod tests {
         let mut words = vec![u64::MAX; SEGMENT_WORDS];
         let slices = Slices { words: &slices, stride: rows / 64, bits };
         let range = CodeRange { low: 0, high: 5, negate: false };
-        assert_eq!(and_slices(slices, range, 0, &mut words, None), GROUP_SLICES * SEGMENT_WORDS);
+        assert_eq!(and_slices(slices, range, 0, &mut words, false, None), GROUP_SLICES * SEGMENT_WORDS);
         assert!(words.iter().all(|word| *word == 0));
     }
 }
