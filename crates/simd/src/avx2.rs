@@ -1,6 +1,10 @@
 //! AVX2: comparisons give byte masks, which `movemask` turns into bits.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::open_rows::OpenRows;
+use crate::slices::Plan;
 
 macro_rules! integer_range {
     ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $bits:ident) => {
@@ -241,6 +245,19 @@ impl crate::slices::Lanes for Pair {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+        plan: &Plan<'_>,
+        first: usize,
+        segments: Range<usize>,
+        words: &mut [u64],
+        listed: &mut OpenRows,
+        listed_max: usize,
+    ) {
+        // SAFETY: as above.
+        unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn some(self) -> usize {
         // SAFETY: see `load`.
         unsafe {
@@ -253,10 +270,26 @@ impl crate::slices::Lanes for Pair {
 }
 
 /// # Safety
+/// As `Plan::stretch`.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline(never)]
+unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+    plan: &Plan<'_>,
+    first: usize,
+    segments: Range<usize>,
+    words: &mut [u64],
+    listed: &mut OpenRows,
+    listed_max: usize,
+) {
+    // SAFETY: the caller's promises.
+    unsafe { plan.stretch::<Pair, LOW, HIGH>(first, segments, words, listed, listed_max) }
+}
+
+/// # Safety
 /// The processor has AVX2; as `slices::scan` otherwise.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) unsafe fn and_slices(
-    plan: &crate::slices::Plan<'_>,
+    plan: &Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {

@@ -1,6 +1,10 @@
 //! AVX-512: comparisons give mask registers, so a word of 64 rows is a few masks side by side.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::open_rows::OpenRows;
+use crate::slices::Plan;
 
 macro_rules! integer_range {
     ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $cmp:ident) => {
@@ -324,6 +328,19 @@ impl crate::slices::Lanes for __m512i {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+        plan: &Plan<'_>,
+        first: usize,
+        segments: Range<usize>,
+        words: &mut [u64],
+        listed: &mut OpenRows,
+        listed_max: usize,
+    ) {
+        // SAFETY: as above.
+        unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn some(self) -> usize {
         // SAFETY: see `load`.
         unsafe { _mm512_test_epi64_mask(self, self).count_ones() as usize }
@@ -344,12 +361,30 @@ impl crate::slices::Lanes for __m512i {
 }
 
 /// # Safety
+/// As `Plan::stretch`.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
+)]
+#[inline(never)]
+unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+    plan: &Plan<'_>,
+    first: usize,
+    segments: Range<usize>,
+    words: &mut [u64],
+    listed: &mut OpenRows,
+    listed_max: usize,
+) {
+    // SAFETY: the caller's promises.
+    unsafe { plan.stretch::<__m512i, LOW, HIGH>(first, segments, words, listed, listed_max) }
+}
+
+/// # Safety
 /// The processor has AVX-512; as `slices::scan` otherwise.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) unsafe fn and_slices(
-    plan: &crate::slices::Plan<'_>,
+    plan: &Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {

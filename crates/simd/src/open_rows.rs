@@ -11,6 +11,8 @@ use crate::slices::{Lanes, OPEN_MAX, RowTest, SEGMENT_WORDS, STRETCH};
 /// Listed segments at which, behind a stretch, their rows are decided.
 pub(crate) const OPEN_MANY: usize = 128;
 const ROOM: usize = OPEN_MANY + STRETCH;
+/// Rows that are looked at together.
+const ROWS: usize = 256;
 /// Of words that are not zero; those of a segment are written all.
 const WORDS: usize = ROOM * OPEN_MAX + SEGMENT_WORDS;
 
@@ -70,19 +72,26 @@ impl OpenRows {
                 count += rows.list(first, to.cast(), to_numbers.cast());
             }
         }
+        let mut rows = [const { MaybeUninit::<u32>::uninit() }; ROWS];
+        let mut listed = 0;
         for at in 0..count {
-            // SAFETY: what is counted was written, here and below.
-            let (number, bits) = unsafe { (numbers[at].assume_init() as usize, open[at].assume_init()) };
-            // Others of the same word are near.
-            test.ask((base + number) * 64 + bits.trailing_zeros() as usize);
-        }
-        for at in 0..count {
-            // SAFETY: as above.
-            let (number, mut bits) = unsafe { (numbers[at].assume_init() as usize, open[at].assume_init()) };
+            // SAFETY: what is counted was written.
+            let (number, mut bits) = unsafe { (numbers[at].assume_init(), open[at].assume_init()) };
+            let first = (base as u32 + number) * 64;
             while bits != 0 {
-                let bit = bits.trailing_zeros();
-                words[number] |= u64::from(test.passes((base + number) * 64 + bit as usize)) << bit;
+                rows[listed].write(first + bits.trailing_zeros());
+                listed += 1;
                 bits &= bits - 1;
+            }
+            if listed > ROWS - 64 || at + 1 == count {
+                // SAFETY: as many were written.
+                let rows = unsafe { std::slice::from_raw_parts_mut(rows.as_mut_ptr().cast::<u32>(), listed) };
+                let passed = test.retain(rows);
+                for row in &rows[..passed] {
+                    let row = *row as usize - base * 64;
+                    words[row / 64] |= 1 << (row % 64);
+                }
+                listed = 0;
             }
         }
         self.count = 0;

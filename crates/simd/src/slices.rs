@@ -70,6 +70,23 @@ pub(crate) trait Lanes: Copy {
             self.and_not(value.and_not(literal)).or(less)
         }
     }
+    /// Calls `Plan::stretch`. Where it is a function of its own, the literals stay in registers, which what is around the
+    /// loop would otherwise take.
+    ///
+    /// # Safety
+    /// As `Plan::stretch`.
+    #[inline(always)]
+    unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+        plan: &Plan<'_>,
+        first: usize,
+        segments: Range<usize>,
+        words: &mut [u64],
+        listed: &mut OpenRows,
+        listed_max: usize,
+    ) {
+        // SAFETY: the caller's promises.
+        unsafe { plan.stretch::<Self, LOW, HIGH>(first, segments, words, listed, listed_max) }
+    }
     /// How many words are not zero.
     ///
     /// # Safety
@@ -195,10 +212,9 @@ pub struct CodeRange {
 
 /// The test of single rows, by their codes, for who has these at hand. Row 0 is the first of the selection.
 pub trait RowTest {
-    /// Asks for the memory that `passes` will read.
-    fn ask(&self, row: usize);
-    /// Whether the row's code is in the range, or outside if that is wanted.
-    fn passes(&self, row: usize) -> bool;
+    /// Leaves of ascending rows those whose code is in the range, or outside if that is wanted, in front and in their
+    /// order; tells how many they are. The rows are far apart: their codes are best asked for all before one is read.
+    fn retain(&self, rows: &mut [u32]) -> usize;
 }
 
 /// Keeps the bits of rows whose code is in the range. `words` holds the selection from segment `first` on; the last
@@ -391,7 +407,7 @@ impl<'a> Plan<'a> {
             let stretch = start..(start + STRETCH).min(segments);
             read += GROUP_SLICES * SEGMENT_WORDS * stretch.len();
             // SAFETY: as above.
-            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, open, listed_max) };
+            unsafe { L::stretch::<LOW, HIGH>(self, first, stretch, words, open, listed_max) };
             if let Some(test) = test.filter(|_| open.count >= OPEN_MANY) {
                 // SAFETY: as above; what is listed was written.
                 unsafe { open.decide::<L>(test, 0, words) };
@@ -443,7 +459,7 @@ impl<'a> Plan<'a> {
     /// # Safety
     /// As `scan`; the segments lie in `words`, and are `STRETCH` at most; the list is empty.
     #[inline(always)]
-    unsafe fn stretch<L: Lanes, const LOW: bool, const HIGH: bool>(
+    pub(crate) unsafe fn stretch<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
         first: usize,
         segments: Range<usize>,
@@ -724,11 +740,13 @@ mod tests {
         negate: bool,
     }
     impl RowTest for Codes<'_> {
-        fn ask(&self, row: usize) {
-            assert!(row < self.codes.len());
-        }
-        fn passes(&self, row: usize) -> bool {
-            (self.low..=self.high).contains(&self.codes[row]) != self.negate
+        fn retain(&self, rows: &mut [u32]) -> usize {
+            assert!(rows.is_sorted());
+            let passes =
+                |row: &u32| (self.low..=self.high).contains(&self.codes[*row as usize]) != self.negate;
+            let kept: Vec<u32> = rows.iter().copied().filter(passes).collect();
+            rows[..kept.len()].copy_from_slice(&kept);
+            kept.len()
         }
     }
 

@@ -138,12 +138,9 @@ struct KeyTest<'a> {
 }
 
 impl RowTest for KeyTest<'_> {
-    fn ask(&self, row: usize) {
-        self.keys.ask(self.first + row);
-    }
-    fn passes(&self, row: usize) -> bool {
+    fn retain(&self, rows: &mut [u32]) -> usize {
         let simd::CodeRange { low, high, negate } = self.range;
-        self.keys.get(self.first + row).is_some_and(|key| (low..=high).contains(&key) != negate)
+        self.keys.retain(self.first, rows, |key| (low..=high).contains(&key) != negate)
     }
 }
 
