@@ -56,7 +56,7 @@ impl<'a> RowKeys<'a> {
         let rows = &mut rows[..there];
         macro_rules! each {
             ($values:expr, $key:expr) => {{
-                rows.iter().for_each(|row| simd::prefetch($values, first + *row as usize));
+                rows.iter().for_each(|row| simd::prefetch_l2($values, first + *row as usize));
                 let mut kept = 0;
                 for at in 0..rows.len() {
                     let row = rows[at];
