@@ -142,18 +142,14 @@ fn main() -> Result<(), types::Error> {
         println!("  {:12} {:6.2} bytes a row", index.kind.name(), bytes as f64 / BLOCK_ROWS as f64);
     }
     let mut line = String::new();
-    // For profilers: some ways, again and again.
+    // For profilers: some ways, again and again; with `cache`, on blocks that stay there.
     let named = |path: &AccessPath| std::env::args().any(|a| a == path.name());
     let wanted: Vec<AccessPath> = AccessPath::ALL.into_iter().filter(named).collect();
     if !wanted.is_empty() {
         let predicate = below(0.1);
         let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
         let cached = std::env::args().any(|argument| argument == "cache");
-        let count = std::env::var("COUNT").ok().and_then(|t| t.parse().ok()).unwrap_or(if cached {
-            CACHED_BLOCKS
-        } else {
-            BLOCKS
-        });
+        let count = if cached { CACHED_BLOCKS } else { BLOCKS };
         for path in &wanted {
             let (blocks, predicate) = (&of(*path)[..count], &predicate);
             let mut selection = Bitmap::default();
@@ -163,7 +159,7 @@ fn main() -> Result<(), types::Error> {
                 }
             }));
         }
-        for _ in 0..std::env::var("TURNS").ok().and_then(|t| t.parse().ok()).unwrap_or(5) {
+        for _ in 0..5 {
             for (path, ms) in wanted.iter().zip(in_turn(&mut ways)) {
                 print!("{} {:.3}  ", path.name(), ms * 1e6 / rows);
             }

@@ -194,7 +194,7 @@ pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
 #[derive(Clone, Copy)]
 struct Pair(__m256i, __m256i);
 
-impl crate::slices::Lanes for Pair {
+impl crate::lanes::Lanes for Pair {
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {

@@ -271,7 +271,7 @@ pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64
 }
 
 /// A segment of bit slices in one register.
-impl crate::slices::Lanes for __m512i {
+impl crate::lanes::Lanes for __m512i {
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {

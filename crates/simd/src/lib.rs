@@ -40,6 +40,7 @@ pub mod checksum;
 pub mod code;
 pub mod groups;
 pub mod indices;
+mod lanes;
 pub mod level;
 pub mod lines;
 pub mod lookup;

@@ -6,7 +6,8 @@
 
 use std::mem::MaybeUninit;
 
-use crate::slices::{Lanes, OPEN_MAX, RowTest, SEGMENT_WORDS, STRETCH};
+use crate::lanes::Lanes;
+use crate::slices::{OPEN_MAX, RowTest, SEGMENT_WORDS, STRETCH};
 
 /// Listed segments at which, behind a stretch, their rows are decided.
 pub(crate) const OPEN_MANY: usize = 128;
