@@ -69,7 +69,6 @@ fn below(share: f64) -> ColumnPredicate {
 }
 
 fn select(block: &Block, predicate: &ColumnPredicate, path: AccessPath, selection: &mut Bitmap) {
-    selection.reset_full(block.rows());
     let prepared = block.prepare(0, predicate);
     let prepared = match path {
         AccessPath::Scan => prepared.without_indices(),
@@ -78,7 +77,7 @@ fn select(block: &Block, predicate: &ColumnPredicate, path: AccessPath, selectio
             None => return,
         },
     };
-    block.select_prepared(&prepared, 0..block.rows(), selection);
+    block.select_anew(&prepared, selection);
 }
 
 /// The rows that pass: as a list where an index has one, of a bitmap otherwise.
@@ -143,17 +142,21 @@ fn main() -> Result<(), types::Error> {
         println!("  {:12} {:6.2} bytes a row", index.kind.name(), bytes as f64 / BLOCK_ROWS as f64);
     }
     let mut line = String::new();
-    // For profilers: some ways, again and again.
+    // For profilers: some ways, again and again; with `cache`, on blocks that stay there.
     let named = |path: &AccessPath| std::env::args().any(|a| a == path.name());
     let wanted: Vec<AccessPath> = AccessPath::ALL.into_iter().filter(named).collect();
     if !wanted.is_empty() {
         let predicate = below(0.1);
         let mut ways: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+        let cached = std::env::args().any(|argument| argument == "cache");
+        let count = if cached { CACHED_BLOCKS } else { BLOCKS };
         for path in &wanted {
-            let (blocks, predicate) = (of(*path), &predicate);
+            let (blocks, predicate) = (&of(*path)[..count], &predicate);
             let mut selection = Bitmap::default();
             ways.push(Box::new(move || {
-                blocks.iter().for_each(|b| select(b, predicate, *path, &mut selection))
+                for block in (0..BLOCKS / count).flat_map(|_| blocks) {
+                    select(block, predicate, *path, &mut selection);
+                }
             }));
         }
         for _ in 0..5 {
@@ -222,8 +225,7 @@ fn main() -> Result<(), types::Error> {
             let chosen = || {
                 let mut selection = Bitmap::default();
                 for block in (0..passes).flat_map(|_| every) {
-                    selection.reset_full(block.rows());
-                    block.select(0, &predicate, &mut selection);
+                    block.select_anew(&block.prepare(0, &predicate), &mut selection);
                     let found = selection.to_indices();
                     for column in OUTPUT {
                         black_box(block.fetch(column, &found));

@@ -524,7 +524,18 @@ impl Block {
         assert!(rows.start <= rows.end && rows.end <= self.rows, "rows out of range");
         assert_eq!(rows.len(), selection.len(), "a selection has one bit per row");
         let (part, column) = self.place(predicate.column());
-        let path = access::select(part.store.as_ref(), column, predicate, rows, selection, &self.counters);
+        let path =
+            access::select(part.store.as_ref(), column, predicate, rows, selection, false, &self.counters);
+        self.counters.paths[path as usize].fetch_add(1, Relaxed);
+        path
+    }
+    /// Makes `selection` the rows of the block that pass, whatever it held: as `select_prepared` of all rows, but what is
+    /// written need not be filled, counted and read before.
+    pub fn select_anew(&self, predicate: &PreparedPredicate, selection: &mut Bitmap) -> AccessPath {
+        let (part, column) = self.place(predicate.column());
+        let rows = 0..self.rows;
+        let path =
+            access::select(part.store.as_ref(), column, predicate, rows, selection, true, &self.counters);
         self.counters.paths[path as usize].fetch_add(1, Relaxed);
         path
     }

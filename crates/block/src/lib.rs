@@ -28,6 +28,7 @@ pub mod layout;
 mod open;
 pub mod options;
 pub mod predicate;
+mod ranges;
 pub mod residency;
 mod row_store;
 mod search;

@@ -9,10 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use simd::{Bitmap, CodeTable, Lane, and_float_range, and_lookup, and_range, and_where};
+use simd::{Bitmap, CodeTable, and_float_range, and_lookup};
 use types::{Bound, ColumnPredicate, Physical, Value};
 
 use crate::access::{AccessPath, AccessPlan};
+use crate::ranges::{and_integer_range, code_range_into};
 use crate::search;
 use crate::stripe::{DictionaryStripe, StringStripe, Stripe, Values};
 use crate::{AccessCounters, Coding};
@@ -190,6 +191,26 @@ impl PreparedPredicate {
         }
     }
 
+    /// As `apply` to a selection of all rows, whatever it holds, which is written and not read where the test can.
+    pub(crate) fn apply_anew(
+        &self,
+        stripe: &Stripe,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        let Test::Codes { low, high, negate } = &self.test else {
+            selection.reset_full(rows.len());
+            return self.apply(stripe, rows, selection, counters);
+        };
+        counters.predicates_on_codes.fetch_add(1, Relaxed);
+        selection.reset_unwritten(rows.len());
+        code_range_into(stripe, rows.clone(), [*low, *high], *negate, true, selection.words_mut());
+        if let Some(words) = &stripe.null_words {
+            selection.and_bits(words, rows.start);
+        }
+    }
+
     pub(crate) fn apply(
         &self,
         stripe: &Stripe,
@@ -217,7 +238,7 @@ impl PreparedPredicate {
             Test::Valid => {}
             Test::Codes { low, high, negate } => {
                 counters.predicates_on_codes.fetch_add(1, Relaxed);
-                and_code_range(stripe, rows.clone(), *low, *high, *negate, selection.words_mut());
+                code_range_into(stripe, rows.clone(), [*low, *high], *negate, false, selection.words_mut());
             }
             Test::Table { table, negate } => {
                 counters.predicates_on_codes.fetch_add(1, Relaxed);
@@ -619,61 +640,6 @@ fn is_nan(value: &Value) -> bool {
     value.as_f64().is_some_and(f64::is_nan)
 }
 
-fn and_code_range(stripe: &Stripe, rows: Range<usize>, low: u32, high: u32, negate: bool, words: &mut [u64]) {
-    match &stripe.values {
-        Values::Codes8(c) => and_clamped(&c[rows], low, high, u32::from(u8::MAX), negate, words),
-        Values::Codes16(c) => and_clamped(&c[rows], low, high, u32::from(u16::MAX), negate, words),
-        Values::Codes32(c) => and_range(&c[rows], low, high, negate, words),
-        _ => unreachable!("code ranges are made for coded columns only"),
-    }
-}
-
-fn and_clamped<T: Lane + TryFrom<u32>>(
-    codes: &[T],
-    low: u32,
-    high: u32,
-    last: u32,
-    negate: bool,
-    words: &mut [u64],
-) {
-    match (T::try_from(low), T::try_from(high.min(last))) {
-        (Ok(low), Ok(high)) => and_range(codes, low, high, negate, words),
-        // No code of this width is as large as `low`.
-        _ if negate => {}
-        _ => words.fill(0),
-    }
-}
-
-fn and_integer_range(
-    stripe: &Stripe,
-    rows: Range<usize>,
-    low: i128,
-    high: i128,
-    negate: bool,
-    words: &mut [u64],
-) {
-    macro_rules! clamped {
-        ($values:expr, $ty:ty) => {{
-            let (least, greatest) = (i128::from(<$ty>::MIN), i128::from(<$ty>::MAX));
-            if low > greatest || high < least {
-                if !negate {
-                    words.fill(0);
-                }
-            } else {
-                let (low, high) = (low.max(least) as $ty, high.min(greatest) as $ty);
-                and_range(&$values[rows], low, high, negate, words);
-            }
-        }};
-    }
-    match &stripe.values {
-        Values::I16(v) => clamped!(v, i16),
-        Values::I32(v) => clamped!(v, i32),
-        Values::I64(v) => clamped!(v, i64),
-        Values::I128(v) => and_where(&v[rows], |x| (low <= x && x <= high) != negate, words),
-        _ => unreachable!("integer ranges are made for plain integers only"),
-    }
-}
-
 fn and_set(stripe: &Stripe, rows: Range<usize>, members: &[i128], negate: bool, selection: &mut Bitmap) {
     if members.len() <= SET_AS_RANGES_MAX {
         if negate {
@@ -706,7 +672,7 @@ fn and_set(stripe: &Stripe, rows: Range<usize>, members: &[i128], negate: bool, 
 
 fn and_member(stripe: &Stripe, rows: Range<usize>, member: i128, negate: bool, words: &mut [u64]) {
     if stripe.coding.code_width().is_some() {
-        and_code_range(stripe, rows, member as u32, member as u32, negate, words);
+        code_range_into(stripe, rows, [member as u32; 2], negate, false, words);
     } else {
         and_integer_range(stripe, rows, member, member, negate, words);
     }

@@ -41,6 +41,27 @@ impl Block {
         paths
     }
 
+    /// As `select_tree` of all rows of the block, whatever the selection holds.
+    pub fn select_tree_anew(
+        &self,
+        tree: &PredicateTree,
+        selection: &mut Bitmap,
+        adapt: impl Fn(PreparedPredicate) -> PreparedPredicate,
+    ) -> Vec<AccessPath> {
+        // A single predicate writes its rows; more of them begin with a selection that is full.
+        let mut one = tree;
+        while let PredicateTree::And(parts) | PredicateTree::Or(parts) = one
+            && let [part] = parts.as_slice()
+        {
+            one = part;
+        }
+        if let PredicateTree::Leaf(column, predicate) = one {
+            return vec![self.select_anew(&adapt(self.prepare(*column, predicate)), selection)];
+        }
+        selection.reset_full(self.rows());
+        self.select_tree(tree, selection, adapt)
+    }
+
     fn prepare_tree<'a>(&self, tree: &'a PredicateTree, adapt: Adapt<'_>) -> Prepared<'a> {
         let all = |parts: &'a [PredicateTree]| parts.iter().map(|p| self.prepare_tree(p, adapt)).collect();
         match tree {

@@ -85,6 +85,18 @@ pub(crate) trait TupleStore: Send + Sync + std::fmt::Debug {
         selection: &mut Bitmap,
         counters: &AccessCounters,
     );
+    /// As `select` of all of `rows`, whatever the selection holds: what need not be read of it is only written.
+    fn select_anew(
+        &self,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        selection.reset_full(rows.len());
+        self.select(column, predicate, rows, selection, counters);
+    }
     /// As `select`, looking only at rows that are selected where the test allows that.
     fn probe(
         &self,

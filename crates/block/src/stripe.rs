@@ -178,6 +178,16 @@ impl TupleStore for StripeStore {
     ) {
         predicate.apply(&self.stripes[column], rows, selection, counters);
     }
+    fn select_anew(
+        &self,
+        column: usize,
+        predicate: &PreparedPredicate,
+        rows: Range<usize>,
+        selection: &mut Bitmap,
+        counters: &AccessCounters,
+    ) {
+        predicate.apply_anew(&self.stripes[column], rows, selection, counters);
+    }
     fn probe(
         &self,
         column: usize,

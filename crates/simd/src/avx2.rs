@@ -1,13 +1,24 @@
 //! AVX2: comparisons give byte masks, which `movemask` turns into bits.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::open_rows::OpenRows;
+use crate::slices::Plan;
 
 macro_rules! integer_range {
     ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $bits:ident) => {
         /// # Safety
         /// `values.len()` is `64 * words.len()`.
         #[target_feature(enable = "avx2")]
-        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            span: $ty,
+            flip: u64,
+            anew: bool,
+            words: &mut [u64],
+        ) {
             debug_assert_eq!(values.len(), words.len() * 64);
             let low = $set(low as $signed);
             let span = $set(span as $signed);
@@ -19,7 +30,7 @@ macro_rules! integer_range {
                     let found = unsafe { $bits(at.add(part * $lanes).cast(), low, span) };
                     bits |= u64::from(found) << (part * $lanes);
                 }
-                *word &= bits ^ flip;
+                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
                 // SAFETY: at most one past the end.
                 at = unsafe { at.add(64) };
             }
@@ -183,7 +194,7 @@ pub(crate) unsafe fn expand(words: &[u64], base: u32, out: *mut u32) -> usize {
 #[derive(Clone, Copy)]
 struct Pair(__m256i, __m256i);
 
-impl crate::slices::Lanes for Pair {
+impl crate::lanes::Lanes for Pair {
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
@@ -232,18 +243,56 @@ impl crate::slices::Lanes for Pair {
             _mm256_testz_si256(any, any) == 1
         }
     }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+        plan: &Plan<'_>,
+        first: usize,
+        segments: Range<usize>,
+        words: &mut [u64],
+        listed: &mut OpenRows,
+        listed_max: usize,
+    ) {
+        // SAFETY: as above.
+        unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn some(self) -> usize {
+        // SAFETY: see `load`.
+        unsafe {
+            let zero = _mm256_setzero_si256();
+            let low = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, zero)));
+            let high = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.1, zero)));
+            crate::SEGMENT_WORDS - (low | high << 4).count_ones() as usize
+        }
+    }
+}
+
+/// # Safety
+/// As `Plan::stretch`.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline(never)]
+unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+    plan: &Plan<'_>,
+    first: usize,
+    segments: Range<usize>,
+    words: &mut [u64],
+    listed: &mut OpenRows,
+    listed_max: usize,
+) {
+    // SAFETY: the caller's promises.
+    unsafe { plan.stretch::<Pair, LOW, HIGH>(first, segments, words, listed, listed_max) }
 }
 
 /// # Safety
 /// The processor has AVX2; as `slices::scan` otherwise.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(crate) unsafe fn and_slices(
-    slices: crate::slices::Slices<'_>,
-    range: crate::slices::CodeRange,
-    first: usize,
+    plan: &Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<Pair>(slices, range, first, words, test) }
+    unsafe { crate::slices::scan::<Pair>(plan, words, test) }
 }

@@ -1,13 +1,24 @@
 //! AVX-512: comparisons give mask registers, so a word of 64 rows is a few masks side by side.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
+
+use crate::open_rows::OpenRows;
+use crate::slices::Plan;
 
 macro_rules! integer_range {
     ($name:ident, $ty:ty, $signed:ty, $lanes:expr, $set:ident, $sub:ident, $cmp:ident) => {
         /// # Safety
         /// `values.len()` is `64 * words.len()`.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        pub(crate) unsafe fn $name(values: &[$ty], low: $ty, span: $ty, flip: u64, words: &mut [u64]) {
+        pub(crate) unsafe fn $name(
+            values: &[$ty],
+            low: $ty,
+            span: $ty,
+            flip: u64,
+            anew: bool,
+            words: &mut [u64],
+        ) {
             debug_assert_eq!(values.len(), words.len() * 64);
             let low = $set(low as $signed);
             let span = $set(span as $signed);
@@ -19,7 +30,7 @@ macro_rules! integer_range {
                     let x = unsafe { _mm512_loadu_si512(at.add(part * $lanes).cast()) };
                     bits |= u64::from($cmp($sub(x, low), span)) << (part * $lanes);
                 }
-                *word &= bits ^ flip;
+                *word = if anew { bits ^ flip } else { *word & (bits ^ flip) };
                 // SAFETY: at most one past the end.
                 at = unsafe { at.add(64) };
             }
@@ -260,7 +271,7 @@ pub(crate) unsafe fn differing(values: &[i64], whole: usize, words: &mut Vec<u64
 }
 
 /// A segment of bit slices in one register.
-impl crate::slices::Lanes for __m512i {
+impl crate::lanes::Lanes for __m512i {
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
     unsafe fn load(from: *const u64) -> Self {
@@ -317,6 +328,25 @@ impl crate::slices::Lanes for __m512i {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+        plan: &Plan<'_>,
+        first: usize,
+        segments: Range<usize>,
+        words: &mut [u64],
+        listed: &mut OpenRows,
+        listed_max: usize,
+    ) {
+        // SAFETY: as above.
+        unsafe { stretch::<LOW, HIGH>(plan, first, segments, words, listed, listed_max) }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
+    unsafe fn some(self) -> usize {
+        // SAFETY: see `load`.
+        unsafe { _mm512_test_epi64_mask(self, self).count_ones() as usize }
+    }
+    #[inline(always)]
+    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
         // SAFETY: see `load`; there is room for eight words and numbers.
         unsafe {
@@ -331,17 +361,33 @@ impl crate::slices::Lanes for __m512i {
 }
 
 /// # Safety
+/// As `Plan::stretch`.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
+)]
+#[inline(never)]
+unsafe fn stretch<const LOW: bool, const HIGH: bool>(
+    plan: &Plan<'_>,
+    first: usize,
+    segments: Range<usize>,
+    words: &mut [u64],
+    listed: &mut OpenRows,
+    listed_max: usize,
+) {
+    // SAFETY: the caller's promises.
+    unsafe { plan.stretch::<__m512i, LOW, HIGH>(first, segments, words, listed, listed_max) }
+}
+
+/// # Safety
 /// The processor has AVX-512; as `slices::scan` otherwise.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq"
 )]
 pub(crate) unsafe fn and_slices(
-    slices: crate::slices::Slices<'_>,
-    range: crate::slices::CodeRange,
-    first: usize,
+    plan: &Plan<'_>,
     words: &mut [u64],
     test: Option<&dyn crate::RowTest>,
 ) -> usize {
     // SAFETY: the caller's promises are passed on.
-    unsafe { crate::slices::scan::<__m512i>(slices, range, first, words, test) }
+    unsafe { crate::slices::scan::<__m512i>(plan, words, test) }
 }

@@ -48,7 +48,13 @@ impl Bitmap {
         self.words.resize(len.div_ceil(64), 0);
         self.len = len;
     }
-    fn clear_tail(&mut self) {
+    /// Makes it `len` rows, for who writes all words: until then these hold anything.
+    pub fn reset_unwritten(&mut self, len: usize) {
+        self.words.resize(len.div_ceil(64), 0);
+        self.len = len;
+    }
+    /// Clears the bits past the last row, for who has written whole words.
+    pub fn clear_tail(&mut self) {
         if self.len % 64 != 0 {
             if let Some(last) = self.words.last_mut() {
                 *last &= (1 << (self.len % 64)) - 1;

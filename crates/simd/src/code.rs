@@ -13,16 +13,31 @@ pub trait Code: Plain + Ord + std::fmt::Debug + Send + Sync {
     /// The low bits of `value`.
     fn truncate(value: u64) -> Self;
 
-    /// One bit per value of `low <= value <= low + span` (wrapping), and-ed into `words`, for whole words.
+    /// One bit per value of `low <= value <= low + span` (wrapping), and-ed into `words`, or with `anew` written, for whole
+    /// words.
     ///
     /// # Safety
     /// The processor has the level; `values.len()` is `64 * words.len()`.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn and_range_avx512(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]);
+    unsafe fn and_range_avx512(
+        values: &[Self],
+        low: Self,
+        span: Self,
+        flip: u64,
+        anew: bool,
+        words: &mut [u64],
+    );
     /// # Safety
     /// As `and_range_avx512`.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn and_range_avx2(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]);
+    unsafe fn and_range_avx2(
+        values: &[Self],
+        low: Self,
+        span: Self,
+        flip: u64,
+        anew: bool,
+        words: &mut [u64],
+    );
     /// One bit per code of `table[code] != 0`, and-ed into `words`. Codes past `last` read entry `last`.
     ///
     /// # Safety
@@ -51,16 +66,30 @@ macro_rules! code {
             #[cfg(target_arch = "x86_64")]
             #[inline]
             // SAFETY: who calls keeps what the trait asks for.
-            unsafe fn and_range_avx512(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]) {
+            unsafe fn and_range_avx512(
+                values: &[Self],
+                low: Self,
+                span: Self,
+                flip: u64,
+                anew: bool,
+                words: &mut [u64],
+            ) {
                 // SAFETY: the caller's promises are passed on.
-                unsafe { crate::avx512::$range512(values, low, span, flip, words) }
+                unsafe { crate::avx512::$range512(values, low, span, flip, anew, words) }
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]
             // SAFETY: who calls keeps what the trait asks for.
-            unsafe fn and_range_avx2(values: &[Self], low: Self, span: Self, flip: u64, words: &mut [u64]) {
+            unsafe fn and_range_avx2(
+                values: &[Self],
+                low: Self,
+                span: Self,
+                flip: u64,
+                anew: bool,
+                words: &mut [u64],
+            ) {
                 // SAFETY: the caller's promises are passed on.
-                unsafe { crate::avx2::$range2(values, low, span, flip, words) }
+                unsafe { crate::avx2::$range2(values, low, span, flip, anew, words) }
             }
             #[cfg(target_arch = "x86_64")]
             #[inline]

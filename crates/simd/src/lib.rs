@@ -8,7 +8,7 @@
 //! | need | use |
 //! | --- | --- |
 //! | a selection of rows | `Bitmap` |
-//! | `low <= x <= high` on integers or codes, and-ed into words | `and_range` |
+//! | `low <= x <= high` on integers or codes, and-ed into words or written | `and_range`, `range_anew` |
 //! | the same on floats, in PostgreSQL's order | `and_float_range` |
 //! | the same on bit slices | `and_slices` |
 //! | code -> accepted? | `CodeTable`, `and_lookup` |
@@ -40,11 +40,13 @@ pub mod checksum;
 pub mod code;
 pub mod groups;
 pub mod indices;
+mod lanes;
 pub mod level;
 pub mod lines;
 pub mod lookup;
 pub mod masked;
 pub mod members;
+mod open_rows;
 #[cfg(target_arch = "x86_64")]
 mod packed;
 pub mod prefetch;
@@ -71,8 +73,8 @@ pub use masked::{
     sum_masked, sum_masked_codes, sum_masked_products,
 };
 pub use members::{Key, and_members, is_sparse, retain_listed};
-pub use prefetch::{prefetch, take};
-pub use range::{and_float_range, and_range, and_where};
+pub use prefetch::{prefetch, prefetch_l2, take};
+pub use range::{and_float_range, and_range, and_where, range_anew};
 pub use slices::{
     CodeRange, RowTest, SEGMENT_ROWS, SEGMENT_WORDS, Slices, and_slices, and_slices_at, slice_at,
 };

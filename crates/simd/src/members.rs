@@ -208,7 +208,7 @@ pub fn retain_listed<T: Copy + Into<i64>>(values: &[T], words: &mut [u64], test:
     let mut rows = Vec::new();
     crate::append_indices(words, 0, &mut rows);
     for (at, row) in rows.iter().enumerate() {
-        crate::prefetch(values, rows[(at + crate::prefetch::AHEAD).min(rows.len() - 1)] as usize);
+        crate::prefetch_l2(values, rows[(at + crate::prefetch::AHEAD).min(rows.len() - 1)] as usize);
         // A bit past the last row does not stay.
         let stays = values.get(*row as usize).is_some_and(|value| test((*value).into()));
         words[*row as usize / 64] &= !(u64::from(!stays) << (row % 64));

@@ -16,146 +16,22 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use crate::lanes::{Lanes, Words};
+use crate::open_rows::{OPEN_MANY, OpenRows};
 use crate::{Level, level};
 
 /// Words of a segment.
 pub const SEGMENT_WORDS: usize = 8;
 pub const SEGMENT_ROWS: usize = SEGMENT_WORDS * 64;
 
-/// A segment's bits of one slice, in registers.
-pub(crate) trait Lanes: Copy {
-    /// # Safety
-    /// `SEGMENT_WORDS` words can be read at `from`, and the processor has the level that the type is made for, as for
-    /// all functions here.
-    unsafe fn load(from: *const u64) -> Self;
-    /// # Safety
-    /// As `load`, to write.
-    unsafe fn store(self, to: *mut u64);
-    /// # Safety
-    /// See `load`.
-    unsafe fn splat(word: u64) -> Self;
-    /// # Safety
-    /// See `load`.
-    unsafe fn and(self, other: Self) -> Self;
-    /// `self & !other`.
-    ///
-    /// # Safety
-    /// See `load`.
-    unsafe fn and_not(self, other: Self) -> Self;
-    /// # Safety
-    /// See `load`.
-    unsafe fn or(self, other: Self) -> Self;
-    /// # Safety
-    /// See `load`.
-    unsafe fn is_zero(self) -> bool;
-    /// `self & !(value ^ literal)`: what agrees here, and did before.
-    ///
-    /// # Safety
-    /// See `load`.
-    #[inline(always)]
-    unsafe fn agrees(self, value: Self, literal: Self) -> Self {
-        // SAFETY: the caller's promise, here and below.
-        unsafe { self.and_not(value.and_not(literal)).and_not(literal.and_not(value)) }
-    }
-    /// Whether the value is less: here, or, where it agrees here, in the less significant slices (`self`).
-    ///
-    /// # Safety
-    /// See `load`.
-    #[inline(always)]
-    unsafe fn less(self, value: Self, literal: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let less = literal.and_not(value);
-            self.and_not(value.and_not(literal)).or(less)
-        }
-    }
-    /// Writes the words that are not zero, and of each its number, that of the first being `first`; tells how many they
-    /// are.
-    ///
-    /// # Safety
-    /// See `load`; `SEGMENT_WORDS` words and numbers can be written.
-    #[inline(always)]
-    unsafe fn list(self, first: u32, words: *mut u64, numbers: *mut u32) -> usize {
-        let mut all = [0; SEGMENT_WORDS];
-        let mut count = 0;
-        // SAFETY: there is room for all words of a segment, and no more are counted.
-        unsafe {
-            self.store(all.as_mut_ptr());
-            for (i, word) in all.into_iter().enumerate() {
-                words.add(count).write(word);
-                numbers.add(count).write(first + i as u32);
-                count += usize::from(word != 0);
-            }
-        }
-        count
-    }
-}
-
-/// Without vector instructions, and what the others are held to.
-#[derive(Clone, Copy)]
-struct Words([u64; SEGMENT_WORDS]);
-
-impl Words {
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
-        let mut out = [0; SEGMENT_WORDS];
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = f(self.0[i], other.0[i]);
-        }
-        Words(out)
-    }
-}
-
-impl Lanes for Words {
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn load(from: *const u64) -> Self {
-        // SAFETY: the caller promises that the words are there.
-        Words(unsafe { from.cast::<[u64; SEGMENT_WORDS]>().read() })
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn store(self, to: *mut u64) {
-        // SAFETY: as above, to write.
-        unsafe { to.cast::<[u64; SEGMENT_WORDS]>().write(self.0) }
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn splat(word: u64) -> Self {
-        Words([word; SEGMENT_WORDS])
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn and(self, other: Self) -> Self {
-        self.zip(other, |a, b| a & b)
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn and_not(self, other: Self) -> Self {
-        self.zip(other, |a, b| a & !b)
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn or(self, other: Self) -> Self {
-        self.zip(other, |a, b| a | b)
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn is_zero(self) -> bool {
-        self.0.iter().fold(0, |any, word| any | word) == 0
-    }
-}
-
 /// Slices that lie together: as many as decide most segments of uniform codes, the binary logarithm of their rows and
 /// some. What a scan reads is then one stream of memory; four slices a group, the paper's choice, would be three, of
 /// which processors fetch ahead what is not wanted.
 const GROUP_SLICES: usize = 12;
 /// Words of a segment with open rows up to which these are listed. Uniform codes have one such word in eight segments.
-const OPEN_MAX: usize = 3;
-/// Segments between asking for the codes of open rows and looking at them, and those that wait, with more such rows,
-/// until their next slices have come from memory.
-const STRETCH: usize = 64;
-const OPEN_ROOM: usize = STRETCH * OPEN_MAX + SEGMENT_WORDS;
+pub(crate) const OPEN_MAX: usize = 3;
+/// Segments that are compared before those with more open rows are taken up: their next slices have come from memory then.
+pub(crate) const STRETCH: usize = 64;
 /// Slices between two looks at whether all rows are decided.
 const ASKED_SLICES: usize = 4;
 
@@ -185,14 +61,14 @@ pub struct CodeRange {
 
 /// The test of single rows, by their codes, for who has these at hand. Row 0 is the first of the selection.
 pub trait RowTest {
-    /// Asks for the memory that `passes` will read.
-    fn ask(&self, row: usize);
-    /// Whether the row's code is in the range, or outside if that is wanted.
-    fn passes(&self, row: usize) -> bool;
+    /// Leaves of ascending rows those whose code is in the range, or outside if that is wanted, in front and in their
+    /// order; tells how many they are. The rows are far apart: their codes are best asked for all before one is read.
+    fn retain(&self, rows: &mut [u32]) -> usize;
 }
 
-/// Keeps the bits of rows whose code is in the range. `words` holds the selection of whole segments, from segment
-/// `first` on. Returns the number of words of slices that were read.
+/// Keeps the bits of rows whose code is in the range. `words` holds the selection from segment `first` on; the last
+/// segment may be there in part. With `anew` all rows are selected, whatever the words hold: they are written and not
+/// read, and what lies past the last row is the caller's to clear. Returns the number of words of slices that were read.
 ///
 /// With `test`, it decides the few rows of a segment that the first group of slices leaves open: the code is one cache
 /// line, where further slices are several.
@@ -201,9 +77,10 @@ pub fn and_slices(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    anew: bool,
     test: Option<&dyn RowTest>,
 ) -> usize {
-    and_slices_at(level(), slices, range, first, words, test)
+    and_slices_at(level(), slices, range, first, words, anew, test)
 }
 
 /// As `and_slices`, at a level that is lowered to what the processor has.
@@ -213,47 +90,38 @@ pub fn and_slices_at(
     range: CodeRange,
     first: usize,
     words: &mut [u64],
+    anew: bool,
     test: Option<&dyn RowTest>,
 ) -> usize {
-    let segments = words.len() / SEGMENT_WORDS;
-    assert_eq!(words.len(), segments * SEGMENT_WORDS, "a selection of whole segments");
+    let segments = words.len().div_ceil(SEGMENT_WORDS);
     assert!((first + segments) * SEGMENT_WORDS <= slices.stride, "segments of the slices");
     assert!((1..=64).contains(&slices.bits) && slices.stride * slices.bits as usize <= slices.words.len());
     assert!(range.low <= range.high && range.high <= u64::MAX >> (64 - slices.bits), "a range of codes");
+    let plan = Plan::new(slices, range, first, anew);
     match wanted.min(level()) {
         // SAFETY: `level` is what the processor has; places were checked above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => unsafe { crate::avx512::and_slices(slices, range, first, words, test) },
+        Level::Avx512 => unsafe { crate::avx512::and_slices(&plan, words, test) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => unsafe { crate::avx2::and_slices(slices, range, first, words, test) },
+        Level::Avx2 => unsafe { crate::avx2::and_slices(&plan, words, test) },
         // SAFETY: plain code; places were checked above.
-        _ => unsafe { scan::<Words>(slices, range, first, words, test) },
+        _ => unsafe { scan::<Words>(&plan, words, test) },
     }
 }
 
 /// # Safety
-/// The processor has the level of `L`; `words` is whole segments, which from `first` on lie within the stride; there
-/// are `bits` slices of `stride` words.
+/// The processor has the level of `L`; `words` is segments, the last one perhaps in part, which lie within the stride of
+/// the plan's slices, of which there are as many as it says.
 #[inline(always)]
-pub(crate) unsafe fn scan<L: Lanes>(
-    slices: Slices<'_>,
-    range: CodeRange,
-    first: usize,
-    words: &mut [u64],
-    test: Option<&dyn RowTest>,
-) -> usize {
-    let CodeRange { low, high, negate } = range;
-    let last = u64::MAX >> (64 - slices.bits);
-    let plan =
-        Plan { slices, low: bits_from_top(low, slices.bits), high: bits_from_top(high, slices.bits), negate };
+pub(crate) unsafe fn scan<L: Lanes>(plan: &Plan<'_>, words: &mut [u64], test: Option<&dyn RowTest>) -> usize {
     // SAFETY: the caller's promises are passed on.
     unsafe {
-        match (low > 0, high < last) {
-            _ if low == high => plan.run::<L, false, false>(first, words, test),
-            (true, false) => plan.run::<L, true, false>(first, words, test),
-            (false, true) => plan.run::<L, false, true>(first, words, test),
-            _ => plan.run::<L, true, true>(first, words, test),
+        match plan.ends {
+            (true, false) => plan.run::<L, true, false>(words, test),
+            (false, true) => plan.run::<L, false, true>(words, test),
+            (true, true) => plan.run::<L, true, true>(words, test),
+            (false, false) => plan.run::<L, false, false>(words, test),
         }
     }
 }
@@ -266,37 +134,6 @@ fn bits_from_top(code: u64, bits: u32) -> [u64; 64] {
         *word = (code >> (bits as usize - 1 - slice) & 1).wrapping_neg();
     }
     out
-}
-
-/// Words of the selection that have open rows, with these rows' bits.
-struct Open {
-    numbers: [u32; OPEN_ROOM],
-    words: [u64; OPEN_ROOM],
-    count: usize,
-}
-
-impl Open {
-    fn none() -> Open {
-        Open { numbers: [0; OPEN_ROOM], words: [0; OPEN_ROOM], count: 0 }
-    }
-    fn each(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let numbers = self.numbers.iter().map(|number| *number as usize);
-        numbers.zip(self.words.iter().copied()).take(self.count)
-    }
-    fn ask(&self, test: &dyn RowTest) {
-        // Others of the same word are near.
-        self.each().for_each(|(number, bits)| test.ask(number * 64 + bits.trailing_zeros() as usize));
-    }
-    fn decide(&mut self, test: &dyn RowTest, words: &mut [u64]) {
-        for (number, mut bits) in self.each() {
-            while bits != 0 {
-                let bit = bits.trailing_zeros();
-                words[number] |= u64::from(test.passes(number * 64 + bit as usize)) << bit;
-                bits &= bits - 1;
-            }
-        }
-        self.count = 0;
-    }
 }
 
 /// The literals' bits in registers.
@@ -323,11 +160,16 @@ impl<L: Lanes> Literals<L> {
     }
 }
 
-struct Plan<'a> {
+/// What is compared with what.
+pub(crate) struct Plan<'a> {
     slices: Slices<'a>,
     low: [u64; 64],
     high: [u64; 64],
+    /// Which ends are compared with; with neither, for equality with both.
+    ends: (bool, bool),
     negate: bool,
+    first: usize,
+    anew: bool,
 }
 
 /// Rows that agree with the ends so far, and those that have passed them.
@@ -339,7 +181,19 @@ struct State<L> {
     below_high: L,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    fn new(slices: Slices<'a>, range: CodeRange, first: usize, anew: bool) -> Plan<'a> {
+        let CodeRange { low, high, negate } = range;
+        let last = u64::MAX >> (64 - slices.bits);
+        let ends = match (low > 0, high < last) {
+            _ if low == high => (false, false),
+            (false, false) => (true, true),
+            ends => ends,
+        };
+        let (low, high) = (bits_from_top(low, slices.bits), bits_from_top(high, slices.bits));
+        Plan { slices, low, high, ends, negate, first, anew }
+    }
+
     /// Compares with the lower end (`LOW`), the upper one (`HIGH`), both, or, with neither, for equality with both.
     ///
     /// # Safety
@@ -347,9 +201,45 @@ impl Plan<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
+        words: &mut [u64],
+        test: Option<&dyn RowTest>,
+    ) -> usize {
+        let (whole, part) = words.split_at_mut(words.len() / SEGMENT_WORDS * SEGMENT_WORDS);
+        let mut open = OpenRows::none();
+        // SAFETY: the caller's promises, here and below.
+        let mut read = unsafe { self.run_whole::<L, LOW, HIGH>(self.first, whole, test, &mut open) };
+        if let Some(test) = test {
+            // SAFETY: as above; what is counted is of these words.
+            unsafe { open.decide::<L>(test, 0, whole) };
+        }
+        if !part.is_empty() {
+            let mut segment = [0; SEGMENT_WORDS];
+            segment[..part.len()].copy_from_slice(part);
+            let first = self.first + whole.len() / SEGMENT_WORDS;
+            // SAFETY: as above.
+            unsafe {
+                read += self.run_whole::<L, LOW, HIGH>(first, &mut segment, test, &mut open);
+                if let Some(test) = test {
+                    open.decide::<L>(test, whole.len(), &mut segment);
+                }
+            }
+            part.copy_from_slice(&segment[..part.len()]);
+        }
+        read
+    }
+
+    /// As `run`, of whole segments, of which the first is segment `first` of the slices. What is listed last is left for
+    /// the caller to decide.
+    ///
+    /// # Safety
+    /// As `scan`.
+    #[inline(always)]
+    unsafe fn run_whole<L: Lanes, const LOW: bool, const HIGH: bool>(
+        &self,
         first: usize,
         words: &mut [u64],
         test: Option<&dyn RowTest>,
+        open: &mut OpenRows,
     ) -> usize {
         let mut read = 0;
         let segments = words.len() / SEGMENT_WORDS;
@@ -362,23 +252,29 @@ impl Plan<'_> {
             return read;
         }
         let listed_max = if test.is_some() { OPEN_MAX } else { 0 };
-        // Those of the stretch at hand, and of the one before, whose codes have come meanwhile.
-        let mut lists = [Open::none(), Open::none()];
-        for (turn, start) in (0..segments).step_by(STRETCH).enumerate() {
+        for start in (0..segments).step_by(STRETCH) {
             let stretch = start..(start + STRETCH).min(segments);
-            let listed = &mut lists[turn % 2];
+            read += GROUP_SLICES * SEGMENT_WORDS * stretch.len();
             // SAFETY: as above.
-            unsafe { self.stretch::<L, LOW, HIGH>(first, stretch, words, listed, listed_max) };
-            read += GROUP_SLICES * SEGMENT_WORDS * STRETCH.min(segments - start);
-            if let Some(test) = test {
-                listed.ask(test);
-                lists[(turn + 1) % 2].decide(test, words);
+            unsafe { L::stretch::<LOW, HIGH>(self, first, stretch, words, open, listed_max) };
+            if let Some(test) = test.filter(|_| open.count >= OPEN_MANY) {
+                // SAFETY: as above; what is listed was written.
+                unsafe { open.decide::<L>(test, 0, words) };
             }
         }
-        if let Some(test) = test {
-            lists.iter_mut().for_each(|list| list.decide(test, words));
-        }
         read
+    }
+
+    /// The rows of a segment that are still selected.
+    ///
+    /// # Safety
+    /// The processor has the level of `L`; the segment lies in `words`.
+    #[inline(always)]
+    unsafe fn selected<L: Lanes>(&self, number: usize, words: &[u64]) -> L {
+        // SAFETY: the caller's promises.
+        unsafe {
+            if self.anew { L::splat(u64::MAX) } else { L::load(words.as_ptr().add(number * SEGMENT_WORDS)) }
+        }
     }
 
     /// Decides a segment by the only group of slices.
@@ -396,7 +292,7 @@ impl Plan<'_> {
         // SAFETY: the caller's promises.
         unsafe {
             let zero = L::splat(0);
-            let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
+            let selected: L = self.selected(number, words);
             if !selected.is_zero() {
                 let mut state = State::of(selected);
                 let at = (first + number) * SEGMENT_WORDS;
@@ -412,12 +308,12 @@ impl Plan<'_> {
     /// # Safety
     /// As `scan`; the segments lie in `words`, and are `STRETCH` at most; the list is empty.
     #[inline(always)]
-    unsafe fn stretch<L: Lanes, const LOW: bool, const HIGH: bool>(
+    pub(crate) unsafe fn stretch<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
         first: usize,
         segments: Range<usize>,
         words: &mut [u64],
-        listed: &mut Open,
+        listed: &mut OpenRows,
         listed_max: usize,
     ) {
         // SAFETY: the caller's promises. There is room for what is listed: at most `OPEN_MAX` words of each segment are
@@ -425,9 +321,9 @@ impl Plan<'_> {
         unsafe {
             let literals = Literals::of(self);
             let mut waiting = [const { MaybeUninit::uninit() }; STRETCH];
-            let (mut waits, mut count) = (0, 0);
+            let (mut waits, mut count) = (0, listed.count);
             for number in segments {
-                let selected = L::load(words.as_ptr().add(number * SEGMENT_WORDS));
+                let selected: L = self.selected(number, words);
                 if selected.is_zero() {
                     continue;
                 }
@@ -436,10 +332,10 @@ impl Plan<'_> {
                 self.first_group::<L, LOW, HIGH>(&mut state, &literals, at);
                 // Which of the segments have an open row cannot be foreseen; that they have few, can.
                 let left = state.open::<LOW, HIGH>();
-                let (to, numbers) = (listed.words.as_mut_ptr(), listed.numbers.as_mut_ptr());
-                let open = left.list((number * SEGMENT_WORDS) as u32, to.add(count), numbers.add(count));
+                listed.put(count, number, left);
+                let open = left.some();
                 if open <= listed_max {
-                    count += open;
+                    count += usize::from(open > 0);
                     self.keep::<L, LOW, HIGH>(&state, left, number, words);
                 } else {
                     self.ask_for(at, GROUP_SLICES);
@@ -509,7 +405,7 @@ impl Plan<'_> {
         unsafe {
             let word = words.as_mut_ptr().add(number * SEGMENT_WORDS);
             let passes = state.passed::<LOW, HIGH>();
-            let kept = if self.negate { L::load(word).and_not(passes) } else { passes };
+            let kept = if self.negate { self.selected::<L>(number, words).and_not(passes) } else { passes };
             kept.and_not(left).store(word);
         }
     }
@@ -693,11 +589,13 @@ mod tests {
         negate: bool,
     }
     impl RowTest for Codes<'_> {
-        fn ask(&self, row: usize) {
-            assert!(row < self.codes.len());
-        }
-        fn passes(&self, row: usize) -> bool {
-            (self.low..=self.high).contains(&self.codes[row]) != self.negate
+        fn retain(&self, rows: &mut [u32]) -> usize {
+            assert!(rows.is_sorted());
+            let passes =
+                |row: &u32| (self.low..=self.high).contains(&self.codes[*row as usize]) != self.negate;
+            let kept: Vec<u32> = rows.iter().copied().filter(passes).collect();
+            rows[..kept.len()].copy_from_slice(&kept);
+            kept.len()
         }
     }
 
@@ -745,10 +643,15 @@ mod tests {
                         let range = CodeRange { low, high, negate };
                         let test = Codes { codes: &codes[2 * SEGMENT_ROWS..], low, high, negate };
                         let test: Option<&dyn RowTest> = (next() % 2 == 0).then_some(&test);
-                        let read = and_slices_at(at, slices, range, 2, &mut words, test);
+                        // The last segment may be there in part; with all rows selected, what the words held is nothing.
+                        let kept = if next() % 2 == 0 { 16 } else { 9 + next() as usize % 7 };
+                        let anew = next() % 3 == 0;
+                        words.truncate(kept);
+                        let read = and_slices_at(at, slices, range, 2, &mut words, anew, test);
                         assert!(read <= bits as usize * 16);
                         shorter += usize::from(test.is_some() && bits == 32 && read == 12 * 16);
                         for (i, (word, before)) in words.iter().zip(&before).enumerate() {
+                            let before = if anew { &u64::MAX } else { before };
                             for row in 0..64 {
                                 let code = codes[2 * SEGMENT_ROWS + i * 64 + row];
                                 let expected =
@@ -771,7 +674,7 @@ mod tests {
         let mut words = vec![u64::MAX; SEGMENT_WORDS];
         let slices = Slices { words: &slices, stride: rows / 64, bits };
         let range = CodeRange { low: 0, high: 5, negate: false };
-        assert_eq!(and_slices(slices, range, 0, &mut words, None), GROUP_SLICES * SEGMENT_WORDS);
+        assert_eq!(and_slices(slices, range, 0, &mut words, false, None), GROUP_SLICES * SEGMENT_WORDS);
         assert!(words.iter().all(|word| *word == 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::indices::append_indices_at;
 use crate::lookup::and_lookup_at;
-use crate::range::{and_float_range_at, and_range_at};
+use crate::range::{and_float_range_at, and_range_at, range_anew_at};
 use crate::*;
 
 /// A small generator, so that failures repeat.
@@ -51,6 +51,11 @@ macro_rules! range_test {
                                         start.get(i) && ((low <= values[i] && values[i] <= high) != negate)
                                     });
                                     assert_eq!(got, expected, "{level:?} {rows} {low}..={high} {negate}");
+                                    let mut got = start.clone();
+                                    range_anew_at(level, &values, low, high, negate, got.words_mut());
+                                    let passes = |i: usize| (low <= values[i] && values[i] <= high) != negate;
+                                    let expected = Bitmap::from_fn(rows, passes);
+                                    assert_eq!(got, expected, "anew, {rows} {low}..={high} {negate}");
                                 }
                             }
                         }

@@ -1,7 +1,7 @@
 //! From codes to values (`base + code * step`) and back.
 
 use crate::cast::Plain;
-use crate::prefetch::{AHEAD, prefetch};
+use crate::prefetch::{AHEAD, prefetch_l2};
 use crate::{Code, dispatch};
 
 /// An integer that codes are taken from and widened to; arithmetic wraps, because the codec has proved the range.
@@ -67,9 +67,9 @@ dispatch! {
 dispatch! {
     /// Appends `base + code * step` for the codes at `rows`.
     pub fn widen_rows<C: Code, W: Wide>(codes: &[C], rows: &[u32], base: W, step: W, out: &mut Vec<W>) {
-        rows.iter().take(AHEAD).for_each(|row| prefetch(codes, *row as usize));
+        rows.iter().take(AHEAD).for_each(|row| prefetch_l2(codes, *row as usize));
         let asked = rows.iter().enumerate().map(|(at, row)| {
-            prefetch(codes, rows[(at + AHEAD).min(rows.len() - 1)] as usize);
+            prefetch_l2(codes, rows[(at + AHEAD).min(rows.len() - 1)] as usize);
             codes[*row as usize].to_u64()
         });
         if step.is_one() {

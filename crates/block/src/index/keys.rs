@@ -49,25 +49,35 @@ impl<'a> RowKeys<'a> {
         };
         (there >= rows).then_some(RowKeys { space, values, rows })
     }
-    /// The key of a row, if there is such a row; that of a NULL is any.
-    #[inline]
-    pub(crate) fn get(&self, row: usize) -> Option<u64> {
-        (row < self.rows).then(|| self.space.key(self.values, row))
-    }
-    /// Asks for the memory that `get` will read.
-    #[inline]
-    pub(crate) fn ask(&self, row: usize) {
+    /// Leaves of ascending row numbers, which count from row `first`, those whose key passes, in front and in their order;
+    /// tells how many they are. The key of a NULL is any.
+    pub(crate) fn retain(&self, first: usize, rows: &mut [u32], passes: impl Fn(u64) -> bool) -> usize {
+        let there = rows.partition_point(|row| first + (*row as usize) < self.rows);
+        let rows = &mut rows[..there];
+        macro_rules! each {
+            ($values:expr, $key:expr) => {{
+                rows.iter().for_each(|row| simd::prefetch_l2($values, first + *row as usize));
+                let mut kept = 0;
+                for at in 0..rows.len() {
+                    let row = rows[at];
+                    rows[kept] = row;
+                    kept += usize::from(passes($key(first + row as usize)));
+                }
+                kept
+            }};
+        }
+        let key = |row: usize| self.space.key(self.values, row);
         match self.values {
-            Values::Codes8(c) => simd::prefetch(c, row),
-            Values::Codes16(c) => simd::prefetch(c, row),
-            Values::Codes32(c) => simd::prefetch(c, row),
-            Values::I16(v) => simd::prefetch(v, row),
-            Values::I32(v) => simd::prefetch(v, row),
-            Values::I64(v) => simd::prefetch(v, row),
-            Values::I128(v) => simd::prefetch(v, row),
-            Values::F32(v) => simd::prefetch(v, row),
-            Values::F64(v) => simd::prefetch(v, row),
-            Values::Bits(_) | Values::Strings(_) => {}
+            Values::Codes8(c) => each!(c, |row: usize| u64::from(c[row])),
+            Values::Codes16(c) => each!(c, |row: usize| u64::from(c[row])),
+            Values::Codes32(c) => each!(c, |row: usize| u64::from(c[row])),
+            Values::I16(v) => each!(v, key),
+            Values::I32(v) => each!(v, key),
+            Values::I64(v) => each!(v, key),
+            Values::I128(v) => each!(v, key),
+            Values::F32(v) => each!(v, key),
+            Values::F64(v) => each!(v, key),
+            Values::Bits(_) | Values::Strings(_) => 0,
         }
     }
 }

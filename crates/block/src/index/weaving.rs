@@ -86,35 +86,41 @@ impl Vertical {
     pub(crate) fn bits(&self) -> u32 {
         self.bits
     }
-    /// Keeps the bits of rows whose code is in one of `ranges`. `words` is the selection of whole segments, from
-    /// segment `first` on. With `keys`, the few rows that the first slices leave open are decided by these.
+    /// Keeps the bits of rows whose code is in one of `ranges`. `words` is the selection, from segment `first` on. With
+    /// `keys`, the few rows that the first slices leave open are decided by these. With `anew` all rows are selected,
+    /// whatever the words hold; bits past the last row are the caller's to clear.
     pub(crate) fn select(
         &self,
         ranges: &[(u64, u64)],
         first: usize,
         words: &mut [u64],
+        anew: bool,
         keys: Option<RowKeys<'_>>,
     ) {
         let last = u64::MAX >> (64 - self.bits);
-        let one = |low: u64, high: u64, negate: bool, words: &mut [u64]| {
+        let one = |low: u64, high: u64, negate: bool, anew: bool, words: &mut [u64]| {
             let slices = simd::Slices { words: &self.slices, stride: self.stride, bits: self.bits };
             let range = simd::CodeRange { low, high, negate };
             let test = keys.map(|keys| KeyTest { keys, range, first: first * SEGMENT_ROWS });
-            simd::and_slices(slices, range, first, words, test.as_ref().map(|test| test as &dyn RowTest));
+            let test = test.as_ref().map(|test| test as &dyn RowTest);
+            simd::and_slices(slices, range, first, words, anew, test);
         };
         let ranges: Vec<(u64, u64)> =
             ranges.iter().filter(|r| r.0 <= last).map(|r| (r.0, r.1.min(last))).collect();
         match *ranges.as_slice() {
             [] => words.fill(0),
-            [(low, high)] => one(low, high, false, words),
+            [(low, high)] => one(low, high, false, anew, words),
             // All but what lies between.
-            [(0, below), (above, high)] if high == last => one(below + 1, above - 1, true, words),
+            [(0, below), (above, high)] if high == last => one(below + 1, above - 1, true, anew, words),
             _ => {
+                if anew {
+                    words.fill(u64::MAX);
+                }
                 // Rows that one range has accepted need not be decided by the next.
                 let mut left = words.to_vec();
                 for (low, high) in ranges {
                     let mut found = left.clone();
-                    one(low, high, false, &mut found);
+                    one(low, high, false, false, &mut found);
                     left.iter_mut().zip(&found).for_each(|(left, found)| *left &= !found);
                 }
                 words.iter_mut().zip(&left).for_each(|(word, left)| *word &= !left);
@@ -132,12 +138,9 @@ struct KeyTest<'a> {
 }
 
 impl RowTest for KeyTest<'_> {
-    fn ask(&self, row: usize) {
-        self.keys.ask(self.first + row);
-    }
-    fn passes(&self, row: usize) -> bool {
+    fn retain(&self, rows: &mut [u32]) -> usize {
         let simd::CodeRange { low, high, negate } = self.range;
-        self.keys.get(self.first + row).is_some_and(|key| (low..=high).contains(&key) != negate)
+        self.keys.retain(self.first, rows, |key| (low..=high).contains(&key) != negate)
     }
 }
 
@@ -293,9 +296,16 @@ mod tests {
                         for keys in [None, Some(RowKeys::of(&KeySpace::Codes, &values, rows).unwrap())] {
                             let keys = keys.filter(|_| bits <= 32);
                             let mut words = before.words().to_vec();
-                            words.resize(stride(rows), 0);
-                            vertical.select(&ranges, 0, &mut words, keys);
+                            vertical.select(&ranges, 0, &mut words, false, keys);
                             assert_eq!(Bitmap::from_words(words, rows), wanted, "{ranges:?} of {bits} bits");
+                            let mut words = before.words().to_vec();
+                            vertical.select(&ranges, 0, &mut words, true, keys);
+                            let anew = Bitmap::from_words(words, rows);
+                            assert_eq!(
+                                anew,
+                                Bitmap::from_fn(rows, passes),
+                                "{ranges:?} of {bits} bits, anew"
+                            );
                         }
                     }
                 }

@@ -35,6 +35,10 @@ fn check_ways(block: &Block, values: &[Value], random: &mut Random, seen: &mut B
             let path = block.select_prepared(&way, 0..values.len(), &mut selection);
             assert_eq!(selection, expected, "{name}");
             *seen.entry(path).or_default() += 1;
+            // Whatever the selection held, and however long it was.
+            let mut anew = Bitmap::from_fn(random.below(3000) as usize, |row| row % 3 > 0);
+            block.select_anew(&way, &mut anew);
+            assert_eq!(anew, expected, "{name}, anew");
             // A range of rows that begins anywhere, into a selection that has lost some, or nearly all.
             for keep in [4, 60] {
                 let (a, b) = (random.below(values.len() as u64 + 1), random.below(values.len() as u64 + 1));

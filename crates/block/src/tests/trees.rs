@@ -85,6 +85,9 @@ fn random_trees_select_what_they_say() {
                 before.get(row) && tree.accepts(&|column| order[row][column].clone())
             });
             assert_eq!(selection, expected, "{tree:?} in {layout:?}");
+            block.select_tree_anew(&tree, &mut selection, |predicate| predicate);
+            let expected = Bitmap::from_fn(count, |row| tree.accepts(&|column| order[row][column].clone()));
+            assert_eq!(selection, expected, "{tree:?} in {layout:?}, anew");
         }
     }
 }

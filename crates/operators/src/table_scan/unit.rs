@@ -56,8 +56,13 @@ impl TableScan {
         if let Some(flow) = self.scan_listed(place, work, push)? {
             return Ok(flow);
         }
-        local.selection.reset_full(rows);
-        if let Some(deleted) = self.table.data.deleted(place.ordinal as usize) {
+        let deleted = self.table.data.deleted(place.ordinal as usize);
+        // All rows are asked about: the first predicate writes the selection, which need not be filled for it.
+        let anew = deleted.is_none() && self.sample.is_none();
+        if !anew {
+            local.selection.reset_full(rows);
+        }
+        if let Some(deleted) = deleted {
             local.selection.and(&deleted.live);
         }
         if let Some(sample) = self.sample.filter(|s| s.of == SampleOf::Rows) {
@@ -72,7 +77,7 @@ impl TableScan {
         let begun = Instant::now();
         let tested = block.pin_tested(&self.tested)?;
         self.count_read(&tested, begun, work);
-        let evaluated = self.select(&tested, &mut local.selection, work)?;
+        let evaluated = self.select(&tested, &mut local.selection, anew, work)?;
         self.wanted.count(!local.selection.none());
         if local.selection.none() {
             return Ok(Flow::More);
@@ -283,18 +288,32 @@ impl TableScan {
         }
     }
 
-    /// Steps that work on the whole block. Returns which of `filters` need no further evaluation.
-    fn select(&self, block: &Block, selection: &mut block::Bitmap, work: &Work<'_>) -> Result<Vec<bool>> {
+    /// Steps that work on the whole block, and with `anew` on all its rows, whatever the selection holds. Returns which of
+    /// `filters` need no further evaluation.
+    fn select(
+        &self,
+        block: &Block,
+        selection: &mut block::Bitmap,
+        anew: bool,
+        work: &Work<'_>,
+    ) -> Result<Vec<bool>> {
         let rows = block.rows();
         let settings = &work.query.settings;
         let mut evaluated = vec![false; self.filters.len()];
         if !settings.predicates_on_codes {
+            if anew {
+                selection.reset_full(rows);
+            }
             self.select_values(block, selection);
             return Ok(evaluated);
         }
         let searches = settings.like_search;
         let adapt = |predicate: PreparedPredicate| if searches { predicate } else { predicate.row_by_row() };
-        let paths = block.select_tree(&self.tree, selection, adapt);
+        let paths = if anew {
+            block.select_tree_anew(&self.tree, selection, adapt)
+        } else {
+            block.select_tree(&self.tree, selection, adapt)
+        };
         if settings.analyze {
             work.query.metrics.tally(self.node, ACCESS_PATHS, paths.iter().map(|path| path.name()));
         }
