@@ -411,7 +411,7 @@ fn least_held_when_paused(
     let other = session(database);
     let expected = session(database).query(text).expect("answers");
     let mut best = 1.0f64;
-    for _ in 0..12 {
+    for _ in 0..40 {
         std::thread::scope(|scope| {
             let runner = scope.spawn(|| session(database).query(text).expect("answers"));
             let ids = format!(
@@ -455,7 +455,7 @@ fn a_paused_query_gives_back_tables_that_are_only_read() {
         // A join's table and columns, while it is probed.
         (
             "SELECT count(*), sum(a.l_quantity * b.l_tax + c.i) FROM lineitem AS a, lineitem AS b, \
-             generate_series(1, 30) AS c(i) WHERE a.l_orderkey * 8 + a.l_linenumber = b.l_orderkey * 8 + b.l_linenumber \
+             generate_series(1, 400) AS c(i) WHERE a.l_orderkey * 8 + a.l_linenumber = b.l_orderkey * 8 + b.l_linenumber \
              AND a.l_extendedprice + c.i > b.l_discount",
             "SELECT count(*), sum(a.l_quantity",
             "%probe%",

@@ -258,9 +258,11 @@ impl LoadController {
                 if active.chain(queued).any(|request| request.strictly) {
                     continue;
                 }
-                if self.limits.is_small(request.bytes) && small < SMALL_MAX {
+                if self.limits.is_small(request.bytes) && small < SMALL_MAX && !closed {
                     return Some(at);
                 }
+                // Small ones that are not as small as expected are the next to be alone: there would be no end of them.
+                closed |= !patient;
                 continue;
             }
             let rivals = counted().filter(|active| active.request.priority >= request.priority).count();
@@ -357,6 +359,23 @@ mod tests {
         assert_eq!(load.arrive(request(5, 1, 0), 1), []);
         assert_eq!(load.look(SECOND / 2), []);
         assert_eq!(load.look(SECOND + 2), [Admit(5)]);
+    }
+
+    #[test]
+    fn small_queries_beside_one_that_is_alone_do_not_pass_others_for_ever() {
+        let mut load = controller(8);
+        let alone = |query| Request { alone: true, ..request(query, 1, 1_000) };
+        assert_eq!(load.arrive(alone(1), 0), [Admit(1)]);
+        assert_eq!(load.arrive(request(2, 1, 500_000), 0), []);
+        assert_eq!(load.arrive(request(3, 1, 1_000), SECOND / 2), [Admit(3)], "it is small");
+        // It was not, and begins anew, while others of its kind come.
+        assert_eq!(load.leave(3, SECOND), []);
+        assert_eq!(load.arrive(alone(3), SECOND), []);
+        assert_eq!(load.arrive(request(4, 1, 1_000), SECOND + 2), []);
+        assert_eq!(load.arrive(request(5, 2, 1_000), SECOND + 2), [Admit(5)], "it is before all of them");
+        assert_eq!(load.leave(5, SECOND + 3), []);
+        assert_eq!(load.leave(1, SECOND + 3), [Admit(3)]);
+        assert_eq!(load.leave(3, SECOND + 4), [Admit(2), Admit(4)]);
     }
 
     #[test]
