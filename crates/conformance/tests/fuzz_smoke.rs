@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use conformance::configuration;
 use conformance::fuzz::judge::{Verdict, compare};
-use conformance::fuzz::round::{Expected, actual, expected, session_with};
+use conformance::fuzz::round::{Expected, Known, actual, expected, judge, limit_time, session_with};
 use conformance::fuzz::tables::FuzzTable;
 use conformance::fuzz::{Counts, Options, run_round};
 use types::{Field, Type, Value};
@@ -80,4 +80,21 @@ fn a_planted_fault_is_found() {
     for sql in queries[1..].iter().filter(|sql| !sql.contains("arg_max")) {
         assert!(matches!(verdict(&other, sql), Verdict::Different(_)), "{sql}");
     }
+}
+
+/// Where configurations tell each other, one that is stopped for its time tells nothing; where the reference knows the
+/// rows, it is a hang.
+#[test]
+fn a_runaway_product_is_no_difference() {
+    let rows: Vec<Vec<Value>> = (0..300).map(|i| vec![Value::I32(i)]).collect();
+    let fields = vec![Field::new("a", Type::Integer, true)];
+    let table = FuzzTable { name: "t0".into(), fields, keyed: false, rows };
+    let session = session_with(&configuration::standard(), &[table]).expect("a session");
+    limit_time(&session, 50).expect("a limit");
+    let sql = "SELECT sin(v.a) FROM t0 v, t0 w, t0 x, t0 y, t0 z WHERE v.a + sin(w.a) + sin(x.a) + y.a - z.a = 0.5";
+    let types = vec![Type::Double];
+    assert!(Known::by_session(&session, sql, types.clone()).is_none());
+    let known = |by_each_other| Known { outcome: Ok(Vec::new()), types: types.clone(), by_each_other };
+    assert_eq!(judge(&session, sql, false, &known(true)), Verdict::Unknown);
+    assert!(matches!(judge(&session, sql, false, &known(false)), Verdict::Different(_)));
 }

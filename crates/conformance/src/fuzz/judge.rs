@@ -12,6 +12,8 @@ pub enum Verdict {
     /// One or both failed with an error of the data, which another order of evaluation may or may not meet.
     Tolerated,
     Different(String),
+    /// It ran too long where nobody but other configurations knows how many rows it visits.
+    Unknown,
 }
 
 /// Overflow, division by zero and their like: what is evaluated first, and whether at all, is the engine's choice.

@@ -10,9 +10,9 @@ const TRIES_MAX: usize = 1500;
 
 /// The difference that a case still shows. Both judges start anew, so what a change broke shows as no difference.
 fn difference(case: &Case, tables: &[FuzzTable], query: &Query, steps: u64) -> Option<String> {
-    let (known, types) = judged_by(&query.to_string(), tables, steps)?;
+    let known = judged_by(&query.to_string(), tables, steps)?;
     let session = session_with(&case.configuration, tables).ok()?;
-    match judge(&session, query, &known, &types) {
+    match judge(&session, &query.to_string(), !query.order.is_empty(), &known) {
         Verdict::Different(difference) => Some(difference),
         _ => None,
     }

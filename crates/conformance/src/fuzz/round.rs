@@ -61,6 +61,8 @@ pub struct Counts {
     pub not_interpreted: usize,
     /// Of these, those that configurations were compared by, since they hold nested values.
     pub by_each_other: usize,
+    /// Of these in turn, those that ran too long under a configuration, so that nobody knows their rows.
+    pub too_long: usize,
     /// Rows compared, and results that had any.
     pub rows: usize,
     pub with_rows: usize,
@@ -81,6 +83,7 @@ impl Counts {
         self.not_planned += other.not_planned;
         self.not_interpreted += other.not_interpreted;
         self.by_each_other += other.by_each_other;
+        self.too_long += other.too_long;
         self.rows += other.rows;
         self.with_rows += other.with_rows;
         self.with_error += other.with_error;
@@ -102,7 +105,7 @@ impl std::fmt::Display for Counts {
         write!(
             f,
             "{} seeds, {} changes of rows, {} queries judged ({} with rows, {} errors; {} rows), {} executions: {} same, {} tolerated, {} \
-             DIFFERENT; passed over: {} not planned, {} not interpreted, of these {} judged by each other",
+             DIFFERENT; passed over: {} not planned, {} not interpreted, of these {} judged by each other, {} of them too long",
             self.rounds,
             self.changes,
             self.queries,
@@ -115,7 +118,8 @@ impl std::fmt::Display for Counts {
             self.different,
             self.not_planned,
             self.not_interpreted,
-            self.by_each_other
+            self.by_each_other,
+            self.too_long
         )
     }
 }
@@ -160,10 +164,24 @@ pub fn rows_of(result: &ResultSet) -> Vec<Vec<Value>> {
     rows
 }
 
+/// Milliseconds of a statement whose rows the reference knows: it visited few rows for it, so this is a hang.
+const TIME_LIMIT: u32 = 30_000;
+/// Milliseconds of a statement that only configurations tell each other of: its product may be of any size.
+const TIME_LIMIT_UNKNOWN: u32 = 3_000;
+
+pub fn limit_time(session: &Session, milliseconds: u32) -> Result<()> {
+    session.query(&format!("SET statement_timeout = '{milliseconds}'")).map(drop)
+}
+
+/// Whether a statement was stopped for its time, which tells nothing of its rows.
+fn ran_too_long(outcome: &Outcome) -> bool {
+    outcome.as_ref().is_err_and(|error| error.state() == SqlState::QueryCanceled)
+}
+
 /// A session with the tables in it. Runaway statements end after a while, which shows as a difference.
 pub fn session_with(configuration: &Configuration, tables: &[FuzzTable]) -> Result<Session> {
     let session = configuration.open()?;
-    session.query("SET statement_timeout = '30000'")?;
+    limit_time(&session, TIME_LIMIT)?;
     for statement in tables.iter().flat_map(FuzzTable::statements) {
         session.query(&statement)?;
     }
@@ -200,8 +218,33 @@ pub fn actual(session: &Session, sql: &str, types: &[Type]) -> Outcome {
     Ok(rows_of(&result))
 }
 
-pub fn judge(session: &Session, query: &Query, known: &Outcome, types: &[Type]) -> Verdict {
-    compare(known, &actual(session, &query.to_string(), types), types, !query.order.is_empty())
+/// How what a session answers compares with what is known.
+pub fn judge(session: &Session, sql: &str, ordered: bool, known: &Known) -> Verdict {
+    let found = actual(session, sql, &known.types);
+    if known.by_each_other && ran_too_long(&found) {
+        return Verdict::Unknown;
+    }
+    compare(&known.outcome, &found, &known.types, ordered)
+}
+
+/// What a query should answer.
+pub struct Known {
+    pub outcome: Outcome,
+    pub types: Vec<Type>,
+    /// Told by a configuration, not by the reference.
+    pub by_each_other: bool,
+}
+
+impl Known {
+    pub fn by_reference(outcome: Outcome, types: Vec<Type>) -> Known {
+        Known { outcome, types, by_each_other: false }
+    }
+
+    /// As a session answers it; `None` where it ran too long.
+    pub fn by_session(session: &Session, sql: &str, types: Vec<Type>) -> Option<Known> {
+        let outcome = actual(session, sql, &types);
+        (!ran_too_long(&outcome)).then_some(Known { outcome, types, by_each_other: true })
+    }
 }
 
 /// Whether a query was given lists, structs or maps.
@@ -210,12 +253,13 @@ fn holds_nested(sql: &str) -> bool {
 }
 
 /// What the reference says of a query, or where it does not know nested values, the standard configuration.
-pub(super) fn judged_by(sql: &str, tables: &[FuzzTable], steps: u64) -> Option<(Outcome, Vec<Type>)> {
+pub(super) fn judged_by(sql: &str, tables: &[FuzzTable], steps: u64) -> Option<Known> {
     match expected(sql, tables, steps) {
-        Expected::Known(known, types) => Some((known, types)),
+        Expected::Known(outcome, types) => Some(Known::by_reference(outcome, types)),
         Expected::NotInterpreted(types) if holds_nested(sql) => {
             let session = session_with(&crate::configuration::standard(), tables).ok()?;
-            Some((actual(&session, sql, &types), types))
+            limit_time(&session, TIME_LIMIT_UNKNOWN).ok()?;
+            Known::by_session(&session, sql, types)
         }
         _ => None,
     }
@@ -299,7 +343,7 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
             // Rows that rounding may swap are compared as a multiset.
             query.order.clear();
         }
-        let (known, types) = match expected(&query.to_string(), &tables, options.steps) {
+        let known = match expected(&query.to_string(), &tables, options.steps) {
             Expected::NotPlanned(error) => {
                 counts.not_planned += 1;
                 let reason = format!("{} {}", error.state().code(), general(error.message()));
@@ -320,12 +364,24 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
                 // What the reference does not know, one configuration tells the others.
                 counts.by_each_other += 1;
                 let Some((_, first)) = sessions.first() else { continue };
-                (actual(first, &query.to_string(), &types), types)
+                for (_, session) in &sessions {
+                    limit_time(session, TIME_LIMIT_UNKNOWN)?;
+                }
+                let Some(known) = Known::by_session(first, &query.to_string(), types) else {
+                    counts.too_long += 1;
+                    continue;
+                };
+                known
             }
-            Expected::Known(known, types) => (known, types),
+            Expected::Known(outcome, types) => {
+                for (_, session) in &sessions {
+                    limit_time(session, TIME_LIMIT)?;
+                }
+                Known::by_reference(outcome, types)
+            }
         };
         counts.queries += 1;
-        match &known {
+        match &known.outcome {
             Ok(rows) => {
                 counts.rows += rows.len();
                 counts.with_rows += usize::from(!rows.is_empty());
@@ -334,7 +390,8 @@ pub fn run_round(seed: u64, options: &Options, report: &mut dyn FnMut(Case)) -> 
         }
         for (configuration, session) in &sessions {
             counts.runs += 1;
-            match judge(session, &query, &known, &types) {
+            match judge(session, &query.to_string(), !query.order.is_empty(), &known) {
+                Verdict::Unknown => counts.too_long += 1,
                 Verdict::Same => counts.same += 1,
                 Verdict::Tolerated => counts.tolerated += 1,
                 Verdict::Different(difference) => {
