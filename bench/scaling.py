@@ -6,7 +6,7 @@ Each number of workers has a process of its own that generates the data once;
 rounds go over all processes in turn, so that what disturbs the machine disturbs
 all alike, and only one of them runs at a time.  In its turn an engine answers a
 query twice, and the second time counts: as everywhere here, a warm query.  Wall time is a query's median
-from text to result; CPU time is the whole process's.  Planning, which no number
+from text to Arrow table; CPU time is the whole process's.  Planning, which no number
 of workers changes, is what EXPLAIN ANALYZE tells at scale factor 1 at most.  How
 much of the memory's bandwidth one worker uses is what the query's scans read, as
 EXPLAIN ANALYZE tells, over its time, beside how fast one thread goes through a
@@ -104,9 +104,9 @@ def serve(pipe: Connection, suite: str, scale: float, workers: int) -> None:
             pipe.send(bytes_read([row[0] for row in connection.execute(statement).fetchall()]))
             continue
         # The other engine ran meanwhile: its data are in the caches, and the second worker's core went to sleep.
-        connection.execute(statement).fetchall()
+        connection.sql(statement).arrow()
         wall, cpu = time.perf_counter(), time.process_time()
-        connection.execute(statement).fetchall()
+        connection.sql(statement).arrow()
         pipe.send(((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3))
 
 
