@@ -91,7 +91,8 @@ fn a_runaway_product_is_no_difference() {
     let table = FuzzTable { name: "t0".into(), fields, keyed: false, rows };
     let session = session_with(&configuration::standard(), &[table]).expect("a session");
     limit_time(&session, 50).expect("a limit");
-    let sql = "SELECT sin(v.a) FROM t0 v, t0 w, t0 x, t0 y, t0 z WHERE v.a + sin(w.a) + sin(x.a) + y.a - z.a = 0.5";
+    let sql =
+        "SELECT sin(v.a) FROM t0 v, t0 w, t0 x, t0 y, t0 z WHERE v.a + sin(w.a) + sin(x.a) + y.a - z.a = 0.5";
     let types = vec![Type::Double];
     assert!(Known::by_session(&session, sql, types.clone()).is_none());
     let known = |by_each_other| Known { outcome: Ok(Vec::new()), types: types.clone(), by_each_other };

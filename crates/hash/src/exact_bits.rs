@@ -9,13 +9,13 @@
 //! Rows by rank are for builds whose key ascends strictly in row order, as a stored primary key does: 1.5 bits a
 //! possible key instead of 32, so the structure of a million orders stays in the second-level cache.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use vector::gather::NO_ROW;
 
 use crate::select::and_where;
-use crate::zeroed::{AtomicWords, PartedWords, Words};
+use crate::zeroed::{PartedWords, Words};
 
 /// Values that widen to `i64`: the codes of blocks and the integers of vectors.
 pub trait Integer: Copy + Into<i64> + Send + Sync {}
@@ -101,6 +101,68 @@ impl BitsFilling {
     }
 }
 
+/// Bits of codes that ascend with the rows, and their words' ranks. Each partition's rows follow one another, so that its
+/// first row tells how many codes or rows come before it, and whoever has filled it makes its ranks; made when all are
+/// filled, they kept all workers waiting for one.
+pub(crate) struct RankedFilling {
+    pub(crate) bits: BitsFilling,
+    ranks: PartedWords<u32>,
+    parts: Box<[RankedPart]>,
+}
+
+/// What is known of a partition so far.
+struct RankedPart {
+    /// `NO_ROW`: no code has come yet.
+    first_row: AtomicU32,
+    count: AtomicU32,
+    closed: AtomicBool,
+}
+
+impl RankedFilling {
+    pub(crate) fn new(range: u64, partitions: u64) -> Self {
+        let bits = BitsFilling::new(range, partitions);
+        let part = |_| RankedPart {
+            first_row: AtomicU32::new(NO_ROW),
+            count: AtomicU32::new(0),
+            closed: AtomicBool::new(false),
+        };
+        let parts = (0..bits.partitions).map(part).collect();
+        RankedFilling { ranks: PartedWords::new(bits.words.all_borders().to_vec()), bits, parts }
+    }
+    /// The rows `base ..` have these codes. Returns the first row of the partition, if one has come.
+    pub(crate) fn insert(&self, partition: u64, base: u32, codes: &[u64]) -> Option<u32> {
+        let first_row = &self.parts[partition as usize].first_row;
+        if first_row.load(Relaxed) == NO_ROW {
+            let inside = self.bits.codes_of(partition);
+            let at = codes.iter().position(|code| inside.contains(code))?;
+            first_row.store(base + at as u32, Relaxed);
+        }
+        self.bits.insert(partition, codes);
+        Some(first_row.load(Relaxed))
+    }
+    /// Nothing more comes to the partition: its ranks are made, the first of them being its first row's number.
+    pub(crate) fn close(&self, partition: u64) {
+        let part = &self.parts[partition as usize];
+        if part.closed.swap(true, Relaxed) {
+            return;
+        }
+        let (words, ranks) = (self.bits.words.part(partition as usize), self.ranks.part(partition as usize));
+        let first_row = part.first_row.load(Relaxed);
+        if first_row != NO_ROW {
+            part.count.store(rank_words(words, first_row, ranks) - first_row, Relaxed);
+        }
+    }
+    /// The number of the partition's first row, if one has come.
+    pub(crate) fn first_row(&self, partition: u64) -> Option<u32> {
+        Some(self.parts[partition as usize].first_row.load(Relaxed)).filter(|row| *row != NO_ROW)
+    }
+    pub(crate) fn finish(self) -> (ExactBits, Ranks) {
+        (0..self.bits.partitions).for_each(|partition| self.close(partition));
+        let count = self.parts.iter().map(|part| part.count.load(Relaxed)).sum();
+        (self.bits.finish(), Ranks { ranks: self.ranks.freeze(), count })
+    }
+}
+
 fn words_for(range: u64) -> usize {
     (range / 64 + 1) as usize
 }
@@ -155,17 +217,13 @@ impl ExactBits {
             and_stepped(&self.words, self.range, values, offset, step, words);
         }
     }
-    /// The ranks of the set's words.
-    pub fn ranks(&self) -> Ranks {
-        let ranks = AtomicWords::<u32>::new(self.words.len());
-        let count = rank_words(&self.words, &ranks);
-        Ranks { ranks: ranks.freeze(), count }
-    }
 }
 
-/// How many codes of a set come before each of its words.
+/// How many codes of a set come before each of its words; or rather, in each partition, as many more as the number of its
+/// first row is greater than that. Words of partitions without a code have any.
 pub struct Ranks {
     ranks: Words<u32>,
+    /// Codes in the set.
     count: u32,
 }
 
@@ -186,10 +244,10 @@ impl Ranks {
     }
 }
 
-/// `first[rank]` of each code in the set, `NO_ROW` for others. `first` has an entry for each rank and `NO_ROW` after them.
+/// `first[rank]` of each code in the set, `NO_ROW` for others. `first` has an entry for each rank and `NO_ROW` at its end.
 pub(crate) fn find_first(bits: &ExactBits, ranks: &Ranks, first: &[u32], codes: &[u64], found: &mut [u32]) {
     assert_eq!(ranks.ranks.len(), bits.words.len(), "ranks of other bits");
-    assert_eq!(first.len(), ranks.count as usize + 1, "an entry for each rank");
+    assert!(first.len() > ranks.count as usize, "an entry for each rank");
     find_first_of(&bits.words, &ranks.ranks, first, bits.range, codes, found);
 }
 
@@ -209,12 +267,12 @@ simd::dispatch! {
 }
 
 simd::dispatch! {
-    /// How many bits are set before each word; returns how many there are. One worker does this while the others wait.
-    fn rank_words(words: &[u64], ranks: &[AtomicU32]) -> u32 {
-        let mut sum = 0;
+    /// How many bits are set before each word, counted from `before` on; returns the count at the end.
+    fn rank_words(words: &[AtomicU64], before: u32, ranks: &[AtomicU32]) -> u32 {
+        let mut sum = before;
         for (word, rank) in words.iter().zip(ranks) {
             rank.store(sum, Relaxed);
-            sum += word.count_ones();
+            sum += word.load(Relaxed).count_ones();
         }
         sum
     }
@@ -257,7 +315,7 @@ simd::dispatch! {
             let before = unsafe { *ranks.get_unchecked(((*code).min(range) >> 6) as usize) };
             let rank = before + (word & ((1u64 << bit) - 1)).count_ones();
             let rank = if word >> bit & 1 == 1 { rank } else { last };
-            // SAFETY: the rank of a code in the set is below their number, which is `last`.
+            // SAFETY: `last` is a place in `first`.
             *found = unsafe { *first.get_unchecked(rank.min(last) as usize) };
         }
     }
@@ -314,14 +372,20 @@ mod tests {
         for range in [0u64, 1, 63, 64, 65, 1000, 4096] {
             let members: Vec<u64> = (0..range).filter(|c| c * 7 % 5 < 2).collect();
             for partitions in [1, 3] {
-                let filling = BitsFilling::new(range, partitions);
-                let mut codes = members.clone();
-                codes.extend([u64::MAX, range, range + 64]);
-                (0..partitions).for_each(|p| filling.insert(p, &codes));
-                let bits = filling.finish();
+                let filling = RankedFilling::new(range, partitions);
+                for partition in 0..partitions {
+                    for (at, codes) in members.chunks(7).enumerate() {
+                        filling.insert(partition, at as u32 * 7, codes);
+                    }
+                    // Codes outside are passed over; whether a partition is closed, or left for the end, is the same.
+                    filling.insert(partition, members.len() as u32, &[u64::MAX, range, range + 64]);
+                    if partition != 1 {
+                        filling.close(partition);
+                    }
+                }
+                let (bits, ranks) = filling.finish();
                 assert_eq!(bits.count(), members.len() as u64);
                 assert_eq!(bits.is_full(), range == members.len() as u64);
-                let ranks = bits.ranks();
                 assert_eq!(ranks.count() as usize, members.len());
                 let asked: Vec<u64> = (0..range + 70).chain([u64::MAX]).collect();
                 let (mut found, mut rank) = (vec![0; asked.len()], vec![0; asked.len()]);

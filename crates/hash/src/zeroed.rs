@@ -156,6 +156,10 @@ impl<T: Word> PartedWords<T> {
     pub(crate) fn len(&self) -> usize {
         self.words.len
     }
+    /// As given to `new`.
+    pub(crate) fn all_borders(&self) -> &[usize] {
+        &self.borders
+    }
     /// First word and end of a part.
     pub(crate) fn borders(&self, part: usize) -> (usize, usize) {
         (self.borders[part], self.borders[part + 1])
@@ -178,6 +182,17 @@ impl<T: Word> PartedWords<T> {
         // SAFETY: the atomic twin has the layout of `T`; the words are initialised, live as long as `self`, and are
         // reached through atomics only, but for `exclusive`, whose caller promises to be alone.
         unsafe { std::slice::from_raw_parts(start.as_ptr().cast::<T::Atomic>(), len) }
+    }
+    /// The words `[first, end)`, of whichever parts.
+    pub(crate) fn range(&self, first: usize, end: usize) -> &[T::Atomic] {
+        assert!(first <= end && end <= self.words.len, "words out of range");
+        let mut part = self.borders.partition_point(|border| *border <= first).saturating_sub(1);
+        while part < self.zeroed.len() && self.borders[part] < end {
+            self.zero(part);
+            part += 1;
+        }
+        // SAFETY: the range lies inside the words, and its parts are initialised; otherwise as in `part`.
+        unsafe { std::slice::from_raw_parts(self.words.start.add(first).as_ptr().cast(), end - first) }
     }
     /// The words of a part as plain ones, for their only user.
     ///
@@ -288,6 +303,22 @@ mod tests {
         assert_eq!(words.iter().sum::<u64>(), 2006);
         assert!(words[..1000].iter().all(|word| *word == 0));
         assert!(PartedWords::<u32>::new(vec![0]).freeze().is_empty());
+    }
+
+    #[test]
+    fn ranges_span_parts() {
+        drop(std::hint::black_box(vec![u64::MAX; 300]));
+        let words = PartedWords::<u64>::new(vec![0, 100, 100, 200, 300]);
+        for (first, end) in [(0, 0), (99, 101), (100, 200), (150, 300), (300, 300)] {
+            let range = words.range(first, end);
+            assert_eq!(range.len(), end - first);
+            range.iter().for_each(|word| word.store(word.load(Relaxed) + 1, Relaxed));
+        }
+        let words = words.freeze();
+        let expected = |at: usize| {
+            u64::from((99..101).contains(&at)) + u64::from((100..200).contains(&at)) + u64::from(at >= 150)
+        };
+        assert!(words.iter().enumerate().all(|(at, word)| *word == expected(at)));
     }
 
     #[test]

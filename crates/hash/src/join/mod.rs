@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use vector::gather::NO_ROW;
 
-use crate::exact_bits::{BitsFilling, ExactBits, Ranks, bits_bytes};
+use crate::exact_bits::{BitsFilling, ExactBits, RankedFilling, Ranks, bits_bytes};
 use crate::zeroed::Words;
 use array::ArrayFilling;
 pub use payload::Payload;
@@ -218,7 +218,7 @@ impl JoinShape {
             (JoinTableKind::Bits, JoinKeys::Codes { range, .. }) => bits_bytes(range),
             (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => bits_bytes(range) * 3 / 2,
             (JoinTableKind::RankedRuns, JoinKeys::Codes { range, .. }) => {
-                bits_bytes(range) * 3 / 2 + rows * 8 + rows / 8
+                bits_bytes(range) * 3 / 2 + rows * 8
             }
             (JoinTableKind::Array, JoinKeys::Codes { range, .. }) => range * 4 + chains,
             _ => slots::bytes(self.rows, self.keys) + chains,
@@ -230,7 +230,7 @@ impl JoinShape {
                 Filling::Bits(BitsFilling::new(range, self.partitions))
             }
             (JoinTableKind::RankedBits, JoinKeys::Codes { range, .. }) => {
-                Filling::Ranked(BitsFilling::new(range, self.partitions))
+                Filling::Ranked(RankedFilling::new(range, self.partitions))
             }
             (JoinTableKind::RankedRuns, JoinKeys::Codes { range, .. }) => {
                 Filling::Runs(RunsFilling::new(range, self.rows, self.partitions))
@@ -249,7 +249,7 @@ impl JoinShape {
 enum Filling {
     RowNumbers,
     Bits(BitsFilling),
-    Ranked(BitsFilling),
+    Ranked(RankedFilling),
     Runs(RunsFilling),
     Array(ArrayFilling),
     Slots(SlotsFilling),
@@ -273,7 +273,8 @@ impl JoinFilling {
     pub fn wants(&self, partition: u64, lowest: u64, highest: u64) -> bool {
         match &self.table {
             Filling::RowNumbers => false,
-            Filling::Bits(bits) | Filling::Ranked(bits) => bits.wants(partition, lowest, highest),
+            Filling::Bits(bits) => bits.wants(partition, lowest, highest),
+            Filling::Ranked(ranked) => ranked.bits.wants(partition, lowest, highest),
             Filling::Runs(runs) => runs.wants(partition, lowest, highest),
             Filling::Array(array) => array.wants(partition, lowest, highest),
             Filling::Slots(_) => true,
@@ -287,7 +288,8 @@ impl JoinFilling {
         assert!(!self.shape.payload, "entries are payloads");
         match &self.table {
             Filling::RowNumbers => {}
-            Filling::Bits(bits) | Filling::Ranked(bits) => bits.insert(partition, codes),
+            Filling::Bits(bits) => bits.insert(partition, codes),
+            Filling::Ranked(ranked) => _ = ranked.insert(partition, base, codes),
             Filling::Runs(runs) => runs.insert(partition, base, codes),
             Filling::Array(_) | Filling::Slots(_) => {
                 let entries: Vec<u32> = (base + 1..).take(codes.len()).collect();
@@ -309,6 +311,14 @@ impl JoinFilling {
             _ => {}
         }
     }
+    /// Every batch was offered to the partition: what `finish` would make of it, for which others wait, is made now.
+    pub fn close(&self, partition: u64) {
+        match &self.table {
+            Filling::Ranked(ranked) => ranked.close(partition),
+            Filling::Runs(runs) => runs.close(partition),
+            _ => {}
+        }
+    }
     /// The finished table; or, if a partition could not hold its keys, or keys with payload were not unique, a filling
     /// of one partition, for row numbers, to start again with.
     pub fn finish(self) -> Result<JoinTable, JoinFilling> {
@@ -326,9 +336,8 @@ impl JoinFilling {
         let (form, next) = match self.table {
             Filling::RowNumbers => (Form::RowNumbers { range }, None),
             Filling::Bits(bits) => (Form::Bits(Arc::new(bits.finish())), None),
-            Filling::Ranked(bits) => {
-                let bits = bits.finish();
-                let ranks = bits.ranks();
+            Filling::Ranked(ranked) => {
+                let (bits, ranks) = ranked.finish();
                 (Form::Ranked(Arc::new(bits), ranks), None)
             }
             Filling::Runs(runs) => {

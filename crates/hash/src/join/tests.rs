@@ -213,13 +213,22 @@ fn many_rows_of_one_key_chain() {
 fn partitions_fill_at_the_same_time() {
     let mut state = 99;
     let rows = 40_000;
-    for (range, kind) in
-        [(1 << 16, JoinTableKind::Array), (1 << 20, JoinTableKind::Slots), (1 << 40, JoinTableKind::Slots)]
-    {
-        let codes: Vec<u64> = (0..rows).map(|_| random(&mut state) % range).collect();
+    for (range, kind, order) in [
+        (1 << 16, JoinTableKind::Array, KeyOrder::Any),
+        (1 << 20, JoinTableKind::Slots, KeyOrder::Any),
+        (1 << 40, JoinTableKind::Slots, KeyOrder::Any),
+        (1 << 16, JoinTableKind::RankedBits, KeyOrder::Ascending),
+        (1 << 15, JoinTableKind::RankedRuns, KeyOrder::Sorted),
+    ] {
+        let mut codes: Vec<u64> = (0..rows as u64)
+            .map(|row| if order == KeyOrder::Ascending { row + row / 3 } else { random(&mut state) % range })
+            .collect();
+        if order == KeyOrder::Sorted {
+            codes.sort_unstable();
+        }
         let shape = JoinShape {
             kind,
-            keys: JoinKeys::Codes { range, order: KeyOrder::Any },
+            keys: JoinKeys::Codes { range, order },
             rows,
             partitions: 4,
             shared: false,
@@ -229,15 +238,33 @@ fn partitions_fill_at_the_same_time() {
         std::thread::scope(|scope| {
             for partition in 0..4 {
                 let (filling, codes) = (&filling, &codes);
-                scope.spawn(move || filling.insert(partition, 0, codes));
+                scope.spawn(move || {
+                    // The last partition is left for `finish` to close.
+                    for (at, batch) in codes.chunks(1000).enumerate() {
+                        filling.insert(partition, at as u32 * 1000, batch);
+                    }
+                    if partition < 3 {
+                        filling.close(partition);
+                    }
+                });
             }
         });
         let Ok(table) = filling.finish() else { panic!("overflow") };
         let mut found = Vec::new();
         table.find(&codes, &mut found);
-        for (code, head) in codes.iter().zip(found) {
+        for (row, (code, head)) in codes.iter().zip(found).enumerate() {
             assert_eq!(codes[head as usize], *code);
+            match order {
+                KeyOrder::Ascending => assert_eq!(head as usize, row),
+                KeyOrder::Sorted => {
+                    assert!(head == 0 || codes[head as usize - 1] != *code, "a run's first row")
+                }
+                KeyOrder::Any => {}
+            }
         }
+        let mut outside = Vec::new();
+        table.find(&[range, range + 64, NO_CODE], &mut outside);
+        assert_eq!(outside, [NO_ROW; 3]);
     }
 }
 

@@ -310,6 +310,9 @@ impl HashJoin {
                 None => filling.insert(partition, base, &codes),
             }
         }
+        if !filling.shape().shared {
+            filling.close(partition);
+        }
         Ok(())
     }
 
