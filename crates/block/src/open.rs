@@ -65,12 +65,18 @@ impl Directory {
         self.header.sorted_by.map(|column| column as usize)
     }
 
-    /// Whether the bytes of columns and indices lie apart from each other.
+    /// Whether the bytes of columns, or of rows, and of indices lie apart from each other.
     pub(crate) fn comes_apart(&self) -> bool {
-        let of_column = |section: &Section| {
-            index::is_index(section.kind) && (section.column as usize) < self.entries.len()
+        let known = |section: &Section| {
+            self.holds_rows(section)
+                || index::is_index(section.kind) && (section.column as usize) < self.entries.len()
         };
-        !self.kind.is_row_store() && self.sections.iter().all(of_column)
+        self.sections.iter().all(known)
+    }
+
+    /// Whether a section is a part of the rows of a row store.
+    pub(crate) fn holds_rows(&self, section: &Section) -> bool {
+        self.kind.is_row_store() && [layout::SECTION_ROWS, layout::SECTION_ROW_HEAP].contains(&section.kind)
     }
 
     /// A column without its values, as metadata alone tell it: what an index has to know of its column.
@@ -168,15 +174,28 @@ impl Directory {
         Ok(Box::new(StripeStore { rows: self.rows, stripes: columns.map(stripe).collect::<Checked<_>>()? }))
     }
 
-    fn row_store(&self, bytes: &Buffer, trust: Trust) -> Checked<Box<RowStore>> {
-        let (entries, sections, rows) = (&self.entries, &self.sections, self.rows);
-        let (stride, heap) = (row_stride(entries)?, row_heap(bytes, sections)?);
-        let row_bytes = row_bytes(bytes, sections, rows, stride)?;
-        let bounds = self.bounds(bytes.as_slice());
+    /// The rows, of which `bytes` holds the extents; its first byte is the block's byte `first`.
+    pub(crate) fn row_store(
+        &self,
+        bytes: &Buffer,
+        first: usize,
+        metadata: &[u8],
+        trust: Trust,
+    ) -> Checked<Box<RowStore>> {
+        let (entries, rows, stride) = (&self.entries, self.rows, row_stride(&self.entries)?);
+        let of_rows = only_section(&self.sections, layout::SECTION_ROWS)?;
+        if rows.checked_mul(stride) != Some(of_rows.length as usize) {
+            let length = of_rows.length;
+            return Err(format!("{rows} rows of {stride} bytes are claimed, {length} bytes are there"));
+        }
+        let row_bytes = extent_bytes(bytes, first, of_rows);
+        let heap = extent_bytes(bytes, first, only_section(&self.sections, layout::SECTION_ROW_HEAP)?);
+        let heap: Arc<[Buffer]> = Arc::new([heap]);
+        let bounds = self.bounds(metadata);
         let fields = Vec::with_capacity(entries.len());
         let mut store = RowStore { rows, stride, bytes: row_bytes, heap, fields };
         for (column, entry) in entries.iter().enumerate() {
-            let reader = Reader { bytes, first: 0, rows, entry, trust, sorted: false };
+            let reader = Reader { bytes, first, rows, entry, trust, sorted: false };
             let field = reader.field(bounds, &store).map_err(|e| format!("column {column}: {e}"))?;
             store.fields.push(field);
         }
@@ -192,7 +211,7 @@ impl Directory {
         let mut indices = Vec::new();
         for (number, section) in self.sections.iter().enumerate() {
             match section.kind {
-                layout::SECTION_ROWS | layout::SECTION_ROW_HEAP if self.kind.is_row_store() => {}
+                _ if self.holds_rows(section) => {}
                 other if index::is_index(other) => {
                     let column = section.column as usize;
                     if column >= store.columns() {
@@ -223,7 +242,7 @@ pub(crate) fn open(bytes: Buffer, trust: Trust) -> Checked<Block> {
     let directory = Directory::read(data, data.len())?;
     check_alignment(&bytes)?;
     let store: Box<dyn TupleStore> = match directory.kind.is_row_store() {
-        true => directory.row_store(&bytes, trust)?,
+        true => directory.row_store(&bytes, 0, data, trust)?,
         false => directory.stripes(0..directory.entries.len(), &bytes, 0, data, trust)?,
     };
     let indices = directory.indices(&bytes, store.as_ref(), trust)?;
@@ -373,22 +392,18 @@ fn only_section(sections: &[Section], kind: u32) -> Checked<Extent> {
     }
 }
 
-fn row_heap(bytes: &Buffer, sections: &[Section]) -> Checked<Arc<[Buffer]>> {
-    let Extent { offset, length } = only_section(sections, layout::SECTION_ROW_HEAP)?;
-    Ok(Arc::new([bytes.slice_with_length(offset as usize, length as usize)]))
+/// The bytes of an extent that `bytes` holds, from the block's byte `first` on.
+fn extent_bytes(bytes: &Buffer, first: usize, Extent { offset, length }: Extent) -> Buffer {
+    match length {
+        // It has no place.
+        0 => Buffer::default(),
+        _ => bytes.slice_with_length(offset as usize - first, length as usize),
+    }
 }
 
 fn row_stride(entries: &[Entry]) -> Checked<usize> {
     let forms = entries.iter().map(form).collect::<Checked<Vec<Form>>>()?;
     Ok(stride(forms.into_iter()))
-}
-
-fn row_bytes(bytes: &Buffer, sections: &[Section], rows: usize, stride: usize) -> Checked<Buffer> {
-    let Extent { offset, length } = only_section(sections, layout::SECTION_ROWS)?;
-    if rows.checked_mul(stride) != Some(length as usize) {
-        return Err(format!("{rows} rows of {stride} bytes are claimed, {length} bytes are there"));
-    }
-    Ok(bytes.slice_with_length(offset as usize, length as usize))
 }
 
 /// What stands in the fields of a row store's column.
@@ -595,11 +610,8 @@ impl Reader<'_> {
 
     fn strings(&self, extent: usize, count: usize) -> Checked<StringStripe> {
         let offsets: ScalarBuffer<u32> = self.slice(extent, count + 1)?;
-        let Extent { offset, length } = self.entry.extents[HEAP];
-        let heap = match length {
-            0 => Buffer::default(),
-            _ => self.bytes.slice_with_length(offset as usize - self.first, length as usize),
-        };
+        let length = self.entry.extents[HEAP].length;
+        let heap = extent_bytes(self.bytes, self.first, self.entry.extents[HEAP]);
         if self.trust == Trust::Nothing {
             let monotone = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
             let end = offsets.last().copied().unwrap_or(0);

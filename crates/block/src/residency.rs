@@ -15,9 +15,9 @@
 //! Who evicts lets go of its own piece; the memory itself goes with the last that shares it. So eviction can never
 //! change bytes under a reader, and access to a column that is not pinned has no bytes to read: it panics, always.
 //!
-//! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and a
-//! block as a whole when its rows are stored as rows. An index of a block is a portion, too, which only those pin who test
-//! its column.
+//! Columns are read in *portions*: a column with all its extents, small columns together with their neighbours, and all
+//! columns together when rows are stored as rows. An index of a block is a portion, too, which only those pin who test its
+//! column.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -298,8 +298,8 @@ pub struct Metadata {
     bytes: Box<[u8]>,
     portions: Vec<Portion>,
     portion_of: Vec<u32>,
-    /// The portion of section 0, where sections are portions.
-    first_index: usize,
+    /// By section, where it is an index.
+    portion_of_index: Vec<Option<u32>>,
 }
 
 impl Metadata {
@@ -330,14 +330,21 @@ impl Metadata {
         for (number, portion) in portions.iter().enumerate() {
             portion_of[portion.columns.clone()].fill(number as u32);
         }
-        let first_index = portions.len();
+        let mut portion_of_index = vec![None; directory.sections.len()];
         if directory.comes_apart() {
-            portions.extend(directory.sections.iter().enumerate().map(|(number, section)| {
-                let layout::Extent { offset, length } = section.extent;
-                Portion { bytes: offset..offset + length, columns: 0..0, index: Some(number) }
-            }));
+            for (number, section) in directory.sections.iter().enumerate() {
+                if !directory.holds_rows(section) {
+                    let layout::Extent { offset, length } = section.extent;
+                    portion_of_index[number] = Some(portions.len() as u32);
+                    portions.push(Portion {
+                        bytes: offset..offset + length,
+                        columns: 0..0,
+                        index: Some(number),
+                    });
+                }
+            }
         }
-        Ok(Metadata { directory, statistics, bytes: bytes.into(), portions, portion_of, first_index })
+        Ok(Metadata { directory, statistics, bytes: bytes.into(), portions, portion_of, portion_of_index })
     }
 
     /// The metadata as they stand in the block.
@@ -345,7 +352,7 @@ impl Metadata {
         &self.bytes
     }
 
-    /// Whether columns can be read one by one. A block that does not come apart, since its rows are stored as rows, is
+    /// Whether what the block holds is known, so that its parts can be read one by one. A block that does not come apart is
     /// there as a whole or not at all.
     pub fn comes_apart(&self) -> bool {
         self.directory.comes_apart()
@@ -370,8 +377,10 @@ impl Metadata {
         self.portion_of[column] as usize
     }
 
+    /// Of a section that is an index.
     pub fn portion_of_index(&self, section: usize) -> usize {
-        self.first_index + section
+        let portion = self.portion_of_index[section];
+        portion.unwrap_or_else(|| panic!("section {section} is no index")) as usize
     }
 
     /// Opens the bytes of a portion: its first column, as a piece that leads to the others. Checksums are verified, and
@@ -428,14 +437,32 @@ impl Metadata {
             open::verify_extents(extents, bytes.as_slice(), first, &self.bytes[checksums_at..])
                 .map_err(|e| format!("column {column}: {e}"))?;
         }
-        let store = directory.stripes(columns, &bytes, first, &self.bytes, trust)?;
-        Ok(Part::new(bytes, directory.length, header, store, checked))
+        if !directory.kind.is_row_store() {
+            let store = directory.stripes(columns, &bytes, first, &self.bytes, trust)?;
+            return Ok(Part::new(bytes, directory.length, header, store, checked));
+        }
+        let of_rows = directory.sections.iter().zip(&directory.checked[self.columns() * EXTENTS..]);
+        let of_rows = of_rows.filter(|(section, _)| directory.holds_rows(section)).map(|(_, extent)| *extent);
+        let of_rows: Vec<(layout::Extent, usize)> = of_rows.collect();
+        open::verify_extents(&of_rows, bytes.as_slice(), first, &self.bytes[checksums_at..])
+            .map_err(|e| format!("the rows: {e}"))?;
+        let store = directory.row_store(&bytes, first, &self.bytes, trust)?;
+        Ok(Part::new(bytes, directory.length, header, store, [checked, of_rows].concat()))
     }
 }
 
-/// Cuts a block into portions.
+/// Cuts a block into portions, indices aside.
 fn portions(directory: &Directory) -> Vec<Portion> {
     let columns = directory.entries.len();
+    if directory.kind.is_row_store() {
+        // Rows, their strings, and what columns have beside them: dictionaries and validity.
+        let of_rows = directory.sections.iter().filter(|section| directory.holds_rows(section));
+        let of_columns = directory.entries.iter().flat_map(|entry| entry.extents);
+        let extents = of_rows.map(|section| section.extent).chain(of_columns);
+        let places = extents.filter(|extent| extent.length > 0).map(|e| e.offset..e.offset + e.length);
+        let bytes = places.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
+        return vec![Portion { bytes, columns: 0..columns, index: None }];
+    }
     let mut portions: Vec<Portion> = Vec::new();
     for column in 0..columns {
         let extents = &directory.entries[column].extents;

@@ -112,3 +112,87 @@ fn without_a_temporary_folder_the_limit_is_one() {
     session.query(&statement).expect("now it does");
     assert!(pool(&session).written_bytes > 0);
 }
+
+/// Tables stored as rows, with indices, in a database on disk that is opened with a third of their bytes: by metadata alone,
+/// and then block by block.
+#[test]
+fn rows_larger_than_memory_are_opened_by_metadata_and_come_and_go() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    const ROWS: u64 = 1_000_000;
+    let folder = std::env::temp_dir().join(format!("quickstep-rows-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let path = folder.to_string_lossy().into_owned();
+    let layouts = [
+        ("split", "name TEXT, ", "md5(id::text), ", "layout = row"),
+        ("coded", "name TEXT, ", "md5(id::text), ", "layout = row, compress = true"),
+        ("packed", "", "", "layout = packed_row"),
+    ];
+    let queries = |table: &str, named: bool| {
+        let mut queries = vec![
+            format!("SELECT count(*), count(few), sum(id), sum(mixed) FROM {table}"),
+            format!("SELECT few, count(*), sum(mixed) FROM {table} GROUP BY few ORDER BY few NULLS FIRST"),
+            format!("SELECT * FROM {table} WHERE id = 314159"),
+            format!("SELECT id, mixed FROM {table} ORDER BY mixed DESC, id LIMIT 20"),
+        ];
+        if named {
+            queries
+                .push(format!("SELECT min(name), max(name), sum(length(name)) FROM {table} WHERE few < 40"));
+        }
+        queries
+    };
+    let on_disk = |megabytes: u64| {
+        let options = Options { workers: Some(2), memory_bytes: Some(megabytes << 20), ..Default::default() };
+        Database::on_disk(&path, options).expect("opens").0
+    };
+    let ample = on_disk(4 << 10).session();
+    let mut expected = Vec::new();
+    for (table, column, value, with) in layouts {
+        for statement in [
+            format!(
+                "CREATE TABLE {table} (id BIGINT, {column}mixed BIGINT, few BIGINT) WITH ({with}, block_size = '1MB')"
+            ),
+            format!(
+                "INSERT INTO {table} SELECT id, {value}id * 7919 % 1000003, CASE WHEN id % 11 = 0 THEN NULL ELSE \
+                 id % 100 END FROM generate_series(1::bigint, {ROWS}) AS s(id)"
+            ),
+            format!("CREATE INDEX ON {table} USING csbtree (id)"),
+        ] {
+            ample.query(&statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+        }
+        expected.extend(queries(table, !column.is_empty()).into_iter().map(|query| {
+            let answer = text(&ample, &query);
+            (query, answer)
+        }));
+    }
+    let bytes = pool(&ample).resident_bytes;
+    ample.query("CHECKPOINT").expect("writes blocks");
+    drop(ample);
+    let tight = on_disk((bytes >> 20) / 3 + (memory::allocated_bytes() >> 20)).session();
+    assert_eq!((pool(&tight).read_bytes, pool(&tight).resident_bytes), (0, 0), "opened by metadata");
+    // One row by its index: its block, and no other.
+    assert!(
+        text(&tight, "SELECT mixed FROM split WHERE id = 777")
+            .contains(&(777 * 7919 % 1_000_003).to_string())
+    );
+    assert!(pool(&tight).read_bytes * 4 < bytes, "{:?} of {bytes}", pool(&tight));
+    for _ in 0..2 {
+        for (query, answer) in &expected {
+            assert_eq!(&text(&tight, query), answer, "{query}");
+        }
+    }
+    let counts = pool(&tight);
+    assert!(counts.evictions > 0 && counts.read_bytes > bytes && counts.written_bytes == 0, "{counts:?}");
+    // Rows change, blocks get other layouts, and the changes are there after another opening.
+    tight.query("UPDATE packed SET mixed = -1 WHERE id % 1000 = 0").expect("updates");
+    tight.query("DELETE FROM split WHERE id > 900000").expect("deletes");
+    tight.query("ALTER TABLE coded SET (layout = compressed_column)").expect("re-organises");
+    drop(tight);
+    let again = on_disk(1 << 10).session();
+    let row =
+        text(&again, "SELECT count(*) FILTER (WHERE mixed = -1), (SELECT count(*) FROM split) FROM packed");
+    assert!(row.contains("1000)") && row.contains("900000"), "{row}");
+    let (query, answer) = &expected[5];
+    assert_eq!(&text(&again, query), answer, "{query}");
+    drop(again);
+    std::fs::remove_dir_all(&folder).expect("is removed");
+}

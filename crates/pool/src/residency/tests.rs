@@ -95,13 +95,24 @@ fn batch(number: usize, rows: usize) -> Batch {
 }
 
 fn seal(pool: &Pool, number: usize, rows: usize) -> Result<SealedBlock> {
+    seal_as(pool, LayoutKind::CompressedColumnStore, number, rows)
+}
+
+fn seal_as(pool: &Pool, layout: LayoutKind, number: usize, rows: usize) -> Result<SealedBlock> {
     let parts = [batch(number, rows)];
-    pool.seal(block::encode(&COLUMNS, &parts, LayoutKind::CompressedColumnStore)?)
+    pool.seal(block::encode(&COLUMNS, &parts, layout)?)
 }
 
 fn encoded(number: usize, rows: usize) -> Vec<u8> {
-    seal(&Pool::new(Budget::unlimited()), number, rows).unwrap().block.as_bytes().to_vec()
+    encoded_as(LayoutKind::CompressedColumnStore, number, rows)
 }
+
+fn encoded_as(layout: LayoutKind, number: usize, rows: usize) -> Vec<u8> {
+    seal_as(&Pool::new(Budget::unlimited()), layout, number, rows).unwrap().block.as_bytes().to_vec()
+}
+
+/// The layouts that store rows and take strings; a packed row store is a split one without a heap.
+const ROW_LAYOUTS: [LayoutKind; 2] = [LayoutKind::SplitRowStore, LayoutKind::CompressedRowStore];
 
 fn check_column(block: &Block, number: usize, column: usize, step: usize) {
     let rows: Vec<u32> = (0..block.rows()).step_by(step).map(|row| row as u32).collect();
@@ -148,6 +159,49 @@ fn opening_reads_metadata_and_pins_read_their_columns_once() {
     assert!(file.read.load(SeqCst) + read + before < length + 140_000);
     assert_eq!(block.to_bytes().unwrap().as_slice(), &encoded(1, 20_000));
     block.verify().unwrap();
+}
+
+#[test]
+fn opening_rows_reads_metadata_and_the_first_pin_reads_them() {
+    for layout in ROW_LAYOUTS {
+        let bytes = encoded_as(layout, 1, 20_000);
+        let length = bytes.len() as u64;
+        let file = TestFile::of([vec![9; 4096], bytes.clone(), vec![9; 100]].concat());
+        let pool = Pool::new(Budget::unlimited());
+        let block = pool.open_stored(file.clone(), 4096, length).unwrap();
+        assert!(file.read.swap(0, SeqCst) <= 8 << 10, "metadata only");
+        assert_eq!((block.rows(), block.layout(), pool.statistics().resident_bytes), (20_000, layout, 0));
+        let nulls = (0..20_000).filter(|r| expected(1, *r, 2).is_null()).count() as u64;
+        assert_eq!(block.statistics(2).null_count, nulls, "known without the rows");
+        let pinned = block.pin(&[3]).unwrap();
+        assert_eq!(pinned.bytes_read(), file.read.load(SeqCst));
+        assert!(pinned.bytes_read() <= length && pinned.bytes_read() * 10 > length * 9, "{layout:?}");
+        check_column(&pinned, 1, 3, 1);
+        // The rows are there with all columns.
+        let all = block.pin_all().unwrap();
+        assert_eq!(all.bytes_read(), 0);
+        (0..5).for_each(|column| check_column(&all, 1, column, 7));
+        let predicate = ColumnPredicate::NotEqual(expected(1, 77, 0));
+        let mut selection = Bitmap::full(20_000);
+        all.select(0, &predicate, &mut selection);
+        assert_eq!((selection.count(), selection.get(77)), (19_999, false));
+        drop((pinned, all));
+        evict_all(&pool);
+        assert_eq!(pool.statistics().resident_bytes, 0);
+        check_column(&block.pin(&[1]).unwrap(), 1, 1, 3);
+        assert_eq!(block.to_bytes().unwrap().as_slice(), &bytes);
+        block.verify().unwrap();
+        // One that was never in a file goes to the temporary one and comes back.
+        let pool = Pool::evicting(Budget::unlimited());
+        pool.set_temporary_file(TestFile::of(vec![]));
+        let sealed = seal_as(&pool, layout, 2, 20_000).unwrap().block;
+        assert_eq!(sealed.pin(&[0]).unwrap().bytes_read(), 0);
+        evict_all(&pool);
+        assert_eq!(pool.statistics().resident_bytes, 0);
+        let pinned = sealed.pin(&[0, 2]).unwrap();
+        assert!(pinned.bytes_read() > 0);
+        check_column(&pinned, 2, 2, 3);
+    }
 }
 
 #[test]
@@ -233,6 +287,55 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
 }
 
 #[test]
+fn damage_of_rows_is_found_and_named_and_the_rest_stays_readable() {
+    for layout in ROW_LAYOUTS {
+        let tree = IndexSpecification { kind: IndexKind::Tree, column: 0 };
+        let options = EncodeOptions { indices: vec![tree], ..layout.into() };
+        let pool = Pool::new(Budget::unlimited());
+        let parts = [batch(3, 6_000)];
+        let sealed = pool.seal(block::encode(&COLUMNS, &parts, &options).unwrap()).unwrap().block;
+        let (good, neighbour) = (sealed.to_bytes().unwrap().to_vec(), encoded_as(layout, 4, 6_000));
+        let (mut unopened, mut of_rows, mut of_index) = (0, 0, 0);
+        for at in (0..good.len()).step_by(good.len() / 300) {
+            let mut bytes = [&good[..], &neighbour].concat();
+            bytes[at] ^= 0x10;
+            let file = TestFile::of(bytes);
+            let next = pool.open_stored(file.clone(), good.len() as u64, neighbour.len() as u64).unwrap();
+            check_column(&next.pin(&[1]).unwrap(), 4, 1, 97);
+            let Ok(block) = pool.open_stored(file, 0, good.len() as u64) else {
+                unopened += 1;
+                continue;
+            };
+            let error = match (block.pin(&[0]), block.pin_tested(&[0])) {
+                // A gap between extents.
+                (Ok(_), Ok(_)) => continue,
+                (Err(error), _) => {
+                    of_rows += 1;
+                    error
+                }
+                (Ok(pinned), Err(error)) => {
+                    of_index += 1;
+                    check_column(&pinned, 3, 0, 97);
+                    check_column(&block.pin(&[1]).unwrap(), 3, 1, 97);
+                    assert!(error.message().contains("an index of column 0"), "{error}");
+                    error
+                }
+            };
+            assert_eq!(error.state(), SqlState::DataCorrupted);
+            for part in ["block at byte 0 of test file", "at byte "] {
+                assert!(error.message().contains(part), "{error}");
+            }
+            assert!(["the rows: ", "column "].iter().any(|what| error.message().contains(what)), "{error}");
+            assert!(block.verify().is_err());
+        }
+        assert!(unopened > 0 && of_rows > 50 && of_index > 10, "{layout:?}: {unopened} {of_rows} {of_index}");
+        for length in [0, 50, 96, good.len() as u64 / 2, good.len() as u64 - 1] {
+            assert!(pool.open_stored(TestFile::of(good.clone()), 0, length).is_err(), "{length}");
+        }
+    }
+}
+
+#[test]
 fn read_errors_end_the_pin_and_nothing_else() {
     let file = TestFile::of(encoded(2, 20_000));
     let pool = Pool::new(Budget::unlimited());
@@ -309,7 +412,7 @@ fn blocks_put_together_of_others_come_and_go_with_them() {
 }
 
 /// Threads pin, read and hold random columns of more blocks than the budget holds. Returns the pool's counts.
-fn random_pins(policy: Arc<dyn Replacement>, on_disk: bool) -> PoolStatistics {
+fn random_pins(policy: Arc<dyn Replacement>, on_disk: bool, layouts: &[LayoutKind]) -> PoolStatistics {
     const BLOCKS: usize = 24;
     const ROWS: usize = 12_000;
     let limit = 8 << 20;
@@ -318,8 +421,11 @@ fn random_pins(policy: Arc<dyn Replacement>, on_disk: bool) -> PoolStatistics {
     pool.set_replacement(policy);
     let blocks: Vec<Arc<Block>> = (0..BLOCKS)
         .map(|number| match on_disk {
-            true => pool.open_stored(TestFile::of(encoded(number, ROWS)), 0, u64::MAX).unwrap(),
-            false => seal(&pool, number, ROWS).unwrap().block,
+            true => {
+                let bytes = encoded_as(layouts[number % layouts.len()], number, ROWS);
+                pool.open_stored(TestFile::of(bytes), 0, u64::MAX).unwrap()
+            }
+            false => seal_as(&pool, layouts[number % layouts.len()], number, ROWS).unwrap().block,
         })
         .collect();
     let bytes: usize = blocks.iter().map(|block| block.bytes()).sum();
@@ -364,8 +470,19 @@ fn random_pins(policy: Arc<dyn Replacement>, on_disk: bool) -> PoolStatistics {
 
 #[test]
 fn random_pins_under_a_small_budget_see_what_was_put_in() {
-    for (policy, on_disk) in [("lru", false), ("random", false), ("lru-1", true), ("random", true)] {
-        let counts = random_pins(replacement(policy).unwrap(), on_disk);
+    let columns = [LayoutKind::CompressedColumnStore];
+    let [split, compressed] = ROW_LAYOUTS;
+    let all = [split, LayoutKind::ColumnStore, compressed, LayoutKind::CompressedColumnStore];
+    let runs: [(&str, bool, &[LayoutKind]); 6] = [
+        ("lru", false, &columns),
+        ("random", false, &columns),
+        ("lru-1", true, &columns),
+        ("random", true, &columns),
+        ("lru", false, &all),
+        ("lru", true, &all),
+    ];
+    for (policy, on_disk, layouts) in runs {
+        let counts = random_pins(replacement(policy).unwrap(), on_disk, layouts);
         assert!(counts.evictions > 50 && counts.reads > 50 && counts.hits > 50, "{counts:?}");
         assert_eq!(counts.written_bytes > 0, !on_disk, "{counts:?}");
         assert!(counts.resident_bytes <= 8 << 20);
