@@ -31,8 +31,8 @@ pub(crate) trait Lanes: Copy {
     /// # Safety
     /// See `load`.
     unsafe fn is_zero(self) -> bool;
-    /// Calls `Plan::stretch`. Where it is a function of its own, the literals stay in registers, which what is around the
-    /// loop would otherwise take.
+    /// Calls `Plan::stretch`. Where it is a function of its own, its state stays in registers, which what is around the loop
+    /// would otherwise take.
     ///
     /// # Safety
     /// As `Plan::stretch`.
