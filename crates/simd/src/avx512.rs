@@ -316,18 +316,6 @@ impl crate::lanes::Lanes for __m512i {
     }
     #[inline(always)]
     // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn agrees(self, value: Self, literal: Self) -> Self {
-        // SAFETY: see `load`. The table's bits are those of self, value, literal from the highest to the lowest.
-        unsafe { _mm512_ternarylogic_epi64::<0b1001_0000>(self, value, literal) }
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
-    unsafe fn less(self, value: Self, literal: Self) -> Self {
-        // SAFETY: see `agrees`.
-        unsafe { _mm512_ternarylogic_epi64::<0b1011_0010>(self, value, literal) }
-    }
-    #[inline(always)]
-    // SAFETY: who calls keeps what the trait asks for.
     unsafe fn stretch<const LOW: bool, const HIGH: bool>(
         plan: &Plan<'_>,
         first: usize,

@@ -31,29 +31,8 @@ pub(crate) trait Lanes: Copy {
     /// # Safety
     /// See `load`.
     unsafe fn is_zero(self) -> bool;
-    /// `self & !(value ^ literal)`: what agrees here, and did before.
-    ///
-    /// # Safety
-    /// See `load`.
-    #[inline(always)]
-    unsafe fn agrees(self, value: Self, literal: Self) -> Self {
-        // SAFETY: the caller's promise, here and below.
-        unsafe { self.and_not(value.and_not(literal)).and_not(literal.and_not(value)) }
-    }
-    /// Whether the value is less: here, or, where it agrees here, in the less significant slices (`self`).
-    ///
-    /// # Safety
-    /// See `load`.
-    #[inline(always)]
-    unsafe fn less(self, value: Self, literal: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let less = literal.and_not(value);
-            self.and_not(value.and_not(literal)).or(less)
-        }
-    }
-    /// Calls `Plan::stretch`. Where it is a function of its own, the literals stay in registers, which what is around the
-    /// loop would otherwise take.
+    /// Calls `Plan::stretch`. Where it is a function of its own, its state stays in registers, which what is around the loop
+    /// would otherwise take.
     ///
     /// # Safety
     /// As `Plan::stretch`.

@@ -14,7 +14,6 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::lanes::{Lanes, Words};
 use crate::open_rows::{OPEN_MANY, OpenRows};
@@ -136,28 +135,29 @@ fn bits_from_top(code: u64, bits: u32) -> [u64; 64] {
     out
 }
 
-/// The literals' bits in registers.
-struct Literals<L> {
-    low: [L; GROUP_SLICES],
-    high: [L; GROUP_SLICES],
+/// Slices of the first group that are compared together.
+const TOGETHER: usize = 4;
+/// Bits of a code that the first group holds, as numbers of `TOGETHER` bits each, the most significant first.
+type Parts = [usize; GROUP_SLICES / TOGETHER];
+
+/// The most significant bits of a code of more than a group.
+fn parts_of(code: u64, bits: u32) -> Parts {
+    let group = code >> (bits as usize).saturating_sub(GROUP_SLICES);
+    std::array::from_fn(|part| (group >> (GROUP_SLICES - TOGETHER * (part + 1))) as usize % (1 << TOGETHER))
 }
 
-impl<L: Lanes> Literals<L> {
-    /// # Safety
-    /// The processor has the level of `L`.
-    #[inline(always)]
-    unsafe fn of(plan: &Plan<'_>) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let zero = L::splat(0);
-            let mut literals = Literals { low: [zero; GROUP_SLICES], high: [zero; GROUP_SLICES] };
-            for slice in 0..GROUP_SLICES {
-                literals.low[slice] = L::splat(plan.low[slice]);
-                literals.high[slice] = L::splat(plan.high[slice]);
-            }
-            literals
+/// Calls the one of sixteen functions that is made for these bits of an end.
+macro_rules! for_bits {
+    ($bits:expr, $state:ident.$function:ident::<$end:ident>($values:expr)) => {
+        for_bits!(@ $bits, $state, $function, $end, $values, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    (@ $bits:expr, $state:ident, $function:ident, $end:ident, $values:expr, $($number:literal)*) => {
+        match $bits {
+            $($number => $state.$function::<$end, $number>($values),)*
+            // SAFETY: numbers of four bits (`parts_of`).
+            _ => std::hint::unreachable_unchecked(),
         }
-    }
+    };
 }
 
 /// What is compared with what.
@@ -165,6 +165,8 @@ pub(crate) struct Plan<'a> {
     slices: Slices<'a>,
     low: [u64; 64],
     high: [u64; 64],
+    low_parts: Parts,
+    high_parts: Parts,
     /// Which ends are compared with; with neither, for equality with both.
     ends: (bool, bool),
     negate: bool,
@@ -190,8 +192,9 @@ impl<'a> Plan<'a> {
             (false, false) => (true, true),
             ends => ends,
         };
+        let (low_parts, high_parts) = (parts_of(low, slices.bits), parts_of(high, slices.bits));
         let (low, high) = (bits_from_top(low, slices.bits), bits_from_top(high, slices.bits));
-        Plan { slices, low, high, ends, negate, first, anew }
+        Plan { slices, low, high, low_parts, high_parts, ends, negate, first, anew }
     }
 
     /// Compares with the lower end (`LOW`), the upper one (`HIGH`), both, or, with neither, for equality with both.
@@ -319,7 +322,6 @@ impl<'a> Plan<'a> {
         // SAFETY: the caller's promises. There is room for what is listed: at most `OPEN_MAX` words of each segment are
         // counted.
         unsafe {
-            let literals = Literals::of(self);
             let mut waiting = [const { MaybeUninit::uninit() }; STRETCH];
             let (mut waits, mut count) = (0, listed.count);
             for number in segments {
@@ -329,7 +331,7 @@ impl<'a> Plan<'a> {
                 }
                 let mut state = State::of(selected);
                 let at = (first + number) * SEGMENT_WORDS;
-                self.first_group::<L, LOW, HIGH>(&mut state, &literals, at);
+                self.first_group::<L, LOW, HIGH>(&mut state, at);
                 // Which of the segments have an open row cannot be foreseen; that they have few, can.
                 let left = state.open::<LOW, HIGH>();
                 listed.put(count, number, left);
@@ -410,8 +412,10 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Compares with all slices of the first group, of several, for the segment at `at`. From the least significant slice
-    /// up a comparison is one instruction a slice where there are instructions of three operands, without a branch.
+    /// Compares with all slices of the first group, of several, for the segment at `at`. There is code for each of the
+    /// sixteen values that four bits of an end can have: a slice is then one or two instructions, no literal takes a
+    /// register, and the jump, to the same place for every segment, is foreseen. Memory is read in its order: read in
+    /// another, it comes half as fast, for the processor does not fetch it ahead.
     ///
     /// # Safety
     /// The processor has the level of `L`; the segment lies in the slices, of which there are more than one group.
@@ -419,40 +423,38 @@ impl<'a> Plan<'a> {
     unsafe fn first_group<L: Lanes, const LOW: bool, const HIGH: bool>(
         &self,
         state: &mut State<L>,
-        literals: &Literals<L>,
         at: usize,
     ) {
         // SAFETY: the caller promises the level, and that the group's slices are there.
         unsafe {
             let from = self.slices.words.as_ptr().add(at * GROUP_SLICES);
-            let selected = state.at_low;
-            // Memory is read in its order, and the compiler is held to that: read in another, it comes half as fast,
-            // for the processor does not fetch it ahead.
-            let mut values = [selected; GROUP_SLICES];
+            self.part::<L, LOW, HIGH>(state, from, 0);
+            self.part::<L, LOW, HIGH>(state, from, 1);
+            self.part::<L, LOW, HIGH>(state, from, 2);
+        }
+    }
+
+    /// # Safety
+    /// As `first_group`, whose slices begin at `from`; there is such a part.
+    #[inline(always)]
+    unsafe fn part<L: Lanes, const LOW: bool, const HIGH: bool>(
+        &self,
+        state: &mut State<L>,
+        from: *const u64,
+        part: usize,
+    ) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let mut values = [state.at_low; TOGETHER];
             for (slice, value) in values.iter_mut().enumerate() {
-                *value = L::load(from.add(slice * SEGMENT_WORDS));
-                compiler_fence(Ordering::SeqCst);
+                *value = L::load(from.add((part * TOGETHER + slice) * SEGMENT_WORDS));
             }
-            let mut slice = GROUP_SLICES;
-            while slice > 0 {
-                slice -= 1;
-                let value = values[slice];
-                if LOW || !HIGH {
-                    let literal = literals.low[slice];
-                    if LOW {
-                        // The literal is less than the value.
-                        state.above_low = state.above_low.less(literal, value);
-                    }
-                    state.at_low = state.at_low.agrees(value, literal);
-                }
-                if HIGH {
-                    let literal = literals.high[slice];
-                    state.below_high = state.below_high.less(value, literal);
-                    state.at_high = state.at_high.agrees(value, literal);
-                }
+            if LOW || !HIGH {
+                for_bits!(self.low_parts[part], state.beside_low::<LOW>(values));
             }
-            state.above_low = state.above_low.and(selected);
-            state.below_high = state.below_high.and(selected);
+            if HIGH {
+                for_bits!(self.high_parts[part], state.beside_high::<HIGH>(values));
+            }
         }
     }
 
@@ -543,6 +545,47 @@ impl<L: Lanes> State<L> {
         // SAFETY: the caller's promise.
         let zero = unsafe { L::splat(0) };
         State { at_low: selected, above_low: zero, at_high: selected, below_high: zero }
+    }
+    /// Goes down slices in which the lower end's bits are `BITS`; without `LOW` for equality only.
+    ///
+    /// # Safety
+    /// The processor has the level of `L`.
+    #[inline(always)]
+    unsafe fn beside_low<const LOW: bool, const BITS: usize>(&mut self, values: [L; TOGETHER]) {
+        for (slice, value) in values.into_iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if BITS >> (TOGETHER - 1 - slice) & 1 == 1 {
+                    self.at_low = self.at_low.and(value);
+                } else {
+                    // A one where the end has a zero is above it.
+                    if LOW {
+                        self.above_low = self.above_low.or(self.at_low.and(value));
+                    }
+                    self.at_low = self.at_low.and_not(value);
+                }
+            }
+        }
+    }
+    /// As `beside_low`, of the upper end.
+    ///
+    /// # Safety
+    /// The processor has the level of `L`.
+    #[inline(always)]
+    unsafe fn beside_high<const HIGH: bool, const BITS: usize>(&mut self, values: [L; TOGETHER]) {
+        for (slice, value) in values.into_iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if BITS >> (TOGETHER - 1 - slice) & 1 == 1 {
+                    if HIGH {
+                        self.below_high = self.below_high.or(self.at_high.and_not(value));
+                    }
+                    self.at_high = self.at_high.and(value);
+                } else {
+                    self.at_high = self.at_high.and_not(value);
+                }
+            }
+        }
     }
     /// # Safety
     /// The processor has the level of `L`.
