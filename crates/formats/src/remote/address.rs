@@ -2,8 +2,8 @@
 
 use types::{Error, Result, SqlState};
 
-const SCHEMES: [&str; 9] =
-    ["s3://", "s3a://", "gs://", "gcs://", "az://", "azure://", "abfss://", "http://", "https://"];
+const SCHEMES: [&str; 10] =
+    ["s3://", "s3a://", "gs://", "gcs://", "az://", "azure://", "abfss://", "hdfs://", "http://", "https://"];
 
 pub fn is_remote(path: &str) -> bool {
     SCHEMES.iter().any(|scheme| path.starts_with(scheme))
@@ -24,7 +24,7 @@ pub fn name_of(path: &str) -> &str {
 /// `scheme://host/place?query`, the query only of web addresses: elsewhere a question mark is part of a name.
 pub(super) struct Address<'a> {
     pub scheme: &'a str,
-    /// A bucket, a container or a server.
+    /// A bucket, a container, a server, or a cluster's name service.
     pub host: &'a str,
     pub place: &'a str,
     /// With its question mark.
@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(parts("http://h"), expected("http://h", "", ""));
         assert!(Address::parse("s3:///a").is_err());
         assert_eq!(name_of("https://h/a.csv?x=1"), "https://h/a.csv");
-        assert!(is_remote("gs://b/x") && !is_remote("dir/s3://b"));
+        assert!(is_remote("gs://b/x") && is_remote("hdfs://nn:8020/x") && !is_remote("dir/s3://b"));
     }
 }

@@ -31,6 +31,10 @@ fn keys(scheme: &str) -> &'static str {
             "look at the key: SET gcs_service_account_path, or GOOGLE_SERVICE_ACCOUNT in the environment; without a \
              key only public buckets are read"
         }
+        "hdfs" => {
+            "HADOOP_USER_NAME in the environment says who asks; a cluster with Kerberos wants a ticket (kinit), and its \
+             configuration in HADOOP_CONF_DIR"
+        }
         "http" | "https" => "the server asks for credentials; an address may carry them in its query",
         _ => {
             "look at the key: SET azure_account_name and azure_account_key, or AZURE_STORAGE_ACCOUNT_NAME and \
@@ -53,6 +57,8 @@ pub(super) fn failed(verb: &str, url: &str, error: &E) -> Error {
         E::NotFound { .. } => {
             let what = if scheme.starts_with("http") {
                 "the server has no such file"
+            } else if scheme == "hdfs" {
+                "the cluster has no such file"
             } else {
                 "there is no such object"
             };
@@ -74,6 +80,17 @@ pub(super) fn failed(verb: &str, url: &str, error: &E) -> Error {
         E::NotImplemented { .. } | E::NotSupported { .. } => {
             Error::unsupported(format!("cannot {verb} \"{url}\": the server does not support it: {text}"))
         }
+        _ if scheme == "hdfs" && says(&["AccessControlException"]) => {
+            make(SqlState::IoError, &format!("access is denied: {}", short(&text))).with_hint(keys(scheme))
+        }
+        _ if scheme == "hdfs" && says(&["StandbyException"]) => make(SqlState::IoError, &short(&text)).with_hint(
+            "this name node is on standby: name the active one, or the name service of both, with its configuration \
+             in HADOOP_CONF_DIR",
+        ),
+        _ if scheme == "hdfs" && says(&["ChecksumError", "hecksum", "DataNodes failed"]) => {
+            make(SqlState::IoError, &short(&text))
+                .with_hint("no replica of a block could be read: hdfs fsck on the file tells which")
+        }
         _ if says(&["region", "AuthorizationHeaderMalformed", "PermanentRedirect"])
             && scheme.starts_with("s3") =>
         {
@@ -86,6 +103,7 @@ pub(super) fn failed(verb: &str, url: &str, error: &E) -> Error {
             .with_hint(match scheme {
                 "s3" | "s3a" => "look at SHOW s3_endpoint and s3_region, and at the network",
                 "gs" | "gcs" => "look at SHOW gcs_endpoint, and at the network",
+                "hdfs" => "look at the name node's address and port, and at the network",
                 "http" | "https" => "look at the address, and at the network",
                 _ => "look at SHOW azure_endpoint and azure_account_name, and at the network",
             }),

@@ -1,4 +1,4 @@
-//! Files in object stores and behind HTTP: `s3://`, `gs://`, `az://`, `http://` and `https://`.
+//! Files in object stores, in Hadoop clusters and behind HTTP: `s3://`, `gs://`, `az://`, `hdfs://`, `http://`, `https://`.
 //!
 //! `object_store` speaks the stores' protocols, signs, and tries again what may succeed a second time. It is
 //! asynchronous, the engine is not: one small runtime serves all requests of the process, and the thread that needs the
@@ -11,6 +11,7 @@ mod address;
 mod database;
 mod fault;
 mod file;
+mod hdfs;
 mod secret_files;
 mod secrets;
 mod settings;

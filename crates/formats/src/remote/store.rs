@@ -18,9 +18,10 @@ use types::{Error, Result, SqlState};
 
 use super::address::{Address, is_http};
 use super::fault::failed;
+use super::hdfs;
 use super::secrets::chosen;
 use super::settings::{Means, fingerprint, get};
-use super::wait::wait;
+use super::wait::{runtime, wait};
 
 /// Objects of one pattern, at most.
 const LISTED_MAX: usize = 1_000_000;
@@ -39,6 +40,9 @@ pub(super) struct Located {
 impl Located {
     pub(super) fn is_http(&self) -> bool {
         is_http(&self.root)
+    }
+    pub(super) fn is_hdfs(&self) -> bool {
+        self.root.starts_with("hdfs://")
     }
 }
 
@@ -62,7 +66,11 @@ pub(super) fn locate(url: &str) -> Result<Located> {
     let store = match known.get(&name) {
         Some(store) => store.clone(),
         None => {
-            let store = build(&address, &means).map_err(|e| failed("open", url, &e))?;
+            let store = match address.scheme {
+                "hdfs" => hdfs::cluster(&address.root(), Duration::from_secs(timeout()), runtime()?.handle()),
+                _ => build(&address, &means),
+            };
+            let store = store.map_err(|e| failed("open", url, &e))?;
             known.insert(name, store.clone());
             store
         }
@@ -74,8 +82,13 @@ fn has_variable(names: &[&str]) -> bool {
     names.iter().any(|name| env::var(name).is_ok_and(|value| !value.is_empty()))
 }
 
+/// Seconds that a request may take.
+fn timeout() -> u64 {
+    get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30)
+}
+
 fn build(address: &Address<'_>, means: &Means) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let seconds = get("http_timeout").and_then(|s| s.parse().ok()).unwrap_or(30);
+    let seconds = timeout();
     let client = ClientOptions::new()
         .with_allow_http(true)
         .with_timeout(Duration::from_secs(seconds))
@@ -266,7 +279,7 @@ pub(super) fn object(url: &str, place: &str) -> Result<Path> {
 
 /// What is wrong with the bucket itself, when an object is not found in it.
 pub(super) fn bucket_fault(url: &str, located: &Located) -> Result<Option<Error>> {
-    if located.is_http() {
+    if located.is_http() || located.is_hdfs() {
         return Ok(None);
     }
     let place = object(url, &located.place)?;

@@ -38,8 +38,9 @@ impl Upload {
     pub fn begin(url: &str) -> Result<Upload> {
         let located = locate(url)?;
         let place = object(url, &located.place)?;
-        if located.is_http() {
-            return Err(Error::unsupported(format!("cannot write \"{url}\": web servers are only read"))
+        if located.is_http() || located.is_hdfs() {
+            let what = if located.is_http() { "web servers" } else { "Hadoop clusters" };
+            return Err(Error::unsupported(format!("cannot write \"{url}\": {what} are only read"))
                 .with_hint("write to s3://, gs:// or az://, or to a local file"));
         }
         Ok(Upload {

@@ -1,0 +1,236 @@
+//! Files of a Hadoop cluster, against a small one of our own on this machine (`hadoop_cluster`).
+
+mod hadoop_cluster;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::{Database, Options, Session};
+use hadoop_cluster::{Cluster, Fault};
+use types::SqlState;
+
+/// A cluster, and a session. `http_timeout` is the process's, so tests come one after the other.
+struct Place {
+    cluster: Cluster,
+    address: String,
+    session: Session,
+    folder: std::path::PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    fn new(name: &str) -> Place {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cluster, address) = Cluster::start();
+        let options = Options { workers: Some(2), ..Default::default() };
+        let session = Database::in_memory(options).unwrap().session();
+        let folder = std::env::temp_dir().join(format!("quickstep-hdfs-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let place = Place { cluster, address, session, folder, _alone: alone };
+        place.run("SET http_timeout = 20");
+        place
+    }
+
+    fn run(&self, sql: &str) {
+        self.session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    }
+
+    /// The first row's values, as the shell prints them.
+    fn row(&self, sql: &str) -> String {
+        let result = self.session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+        let value = |column| match result.value(0, column) {
+            value if value.as_text().is_some() => value.as_text().unwrap_or_default().to_owned(),
+            value => value.as_i128().map_or_else(|| format!("{value:?}"), |n| n.to_string()),
+        };
+        (0..result.schema().len()).map(value).collect::<Vec<_>>().join("|")
+    }
+
+    fn error(&self, sql: &str) -> types::Error {
+        self.session.query(sql).map(|_| ()).expect_err(sql)
+    }
+
+    /// A table's rows in a file of the cluster; `format` as COPY names it.
+    fn write(&self, query: &str, path: &str, format: &str) {
+        let local = self.folder.join("file");
+        self.run(&format!("COPY ({query}) TO '{}' (FORMAT {format})", local.display()));
+        self.cluster.put(path, &std::fs::read(&local).unwrap());
+    }
+
+    fn with_files(name: &str) -> Place {
+        let place = Place::new(name);
+        place.run(
+            "CREATE TABLE t AS SELECT i AS id, i % 7 AS k, md5(i::text) AS long FROM generate_series(1, 100000) AS t(i)",
+        );
+        let parquet = "parquet, ROW_GROUP_SIZE 10000";
+        place.write("SELECT * FROM t", "/data/all.parquet", parquet);
+        for k in 0..7 {
+            let query = format!("SELECT id, long FROM t WHERE k = {k}");
+            place.write(&query, &format!("/data/parts/k={k}/part one.parquet"), parquet);
+        }
+        for (name, format) in [("t.csv", "csv"), ("t.json", "json"), ("t.arrow", "arrow")] {
+            place.write("SELECT * FROM t WHERE id <= 5000", &format!("/data/{name}"), format);
+        }
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn files_of_every_kind_are_read_where_they_are() {
+    let place = Place::with_files("kinds");
+    let at = &place.address;
+    let sums = "count(*), sum(id), sum(k), max(long)";
+    let expected = place.row(&format!("SELECT {sums} FROM t"));
+    assert_eq!(place.row(&format!("SELECT {sums} FROM '{at}/data/all.parquet'")), expected);
+    let few = place.row(&format!("SELECT {sums} FROM t WHERE id <= 5000"));
+    for name in ["t.csv", "t.json", "t.arrow"] {
+        assert_eq!(place.row(&format!("SELECT {sums} FROM '{at}/data/{name}'")), few, "{name}");
+    }
+    // Patterns, folders and what their names say.
+    assert_eq!(place.row(&format!("SELECT {sums} FROM '{at}/data/parts/*/*.parquet'")), expected);
+    place.cluster.bytes_read();
+    let part = place.row(&format!(
+        "SELECT count(*), max(k) FROM read_parquet('{at}/data/parts/**/*.parquet') WHERE k = 3"
+    ));
+    assert_eq!(part, place.row("SELECT count(*), max(k) FROM t WHERE k = 3"));
+    assert!(place.cluster.bytes_read() < 200_000, "other folders' files are not read");
+    // Only what the query needs.
+    let all = place.cluster.state().files["/data/all.parquet"].len() as u64;
+    let one = place.row(&format!("SELECT long FROM '{at}/data/all.parquet' WHERE id = 77777"));
+    assert_eq!(one, place.row("SELECT md5('77777')"));
+    let read = place.cluster.bytes_read();
+    assert!(read * 4 < all, "{read} of {all}");
+    let error = place.error(&format!("COPY t TO '{at}/out.parquet'"));
+    assert_eq!(error.state(), SqlState::FeatureNotSupported);
+    assert!(error.message().contains("Hadoop clusters are only read"), "{error}");
+}
+
+#[test]
+fn a_database_in_a_cluster_is_read() {
+    let place = Place::new("database");
+    let local = place.folder.join("db");
+    let (database, _) = Database::on_disk(&local.to_string_lossy(), Options::default()).unwrap();
+    let session = database.session();
+    session
+        .query("CREATE TABLE t AS SELECT i AS a, i % 10 AS b, md5(i::text) AS c FROM generate_series(1, 300000) AS s(i)")
+        .unwrap();
+    session.query("CHECKPOINT").unwrap();
+    session.query("INSERT INTO t VALUES (300001, 1, 'in the log')").unwrap();
+    for entry in files::FileManager::list(&files::LocalFiles::new(&local), "").unwrap() {
+        let bytes = std::fs::read(local.join(&entry.name)).unwrap();
+        place.cluster.put(&format!("/databases/mine/{}", entry.name), &bytes);
+    }
+    drop((session, database));
+    let url = format!("{}/databases/mine", place.address);
+    let (there, _) = Database::on_disk(&url, Options::default()).unwrap();
+    let session = there.session();
+    let sum = session.query("SELECT count(*), sum(b), min(a) FROM t").unwrap();
+    assert_eq!((sum.value(0, 0).as_i64(), sum.value(0, 1).as_i128()), (Some(300_001), Some(1_350_001)));
+    let all: usize = place.cluster.state().files.values().map(Vec::len).sum();
+    let read = place.cluster.bytes_read();
+    assert!(read * 4 < all as u64, "{read} of {all}: the long column is not read");
+    let last = session.query("SELECT c FROM t WHERE a > 299999 ORDER BY a").unwrap();
+    assert_eq!(last.value(1, 0).as_text(), Some("in the log"));
+    assert_eq!(session.query("DELETE FROM t").unwrap_err().state(), SqlState::ReadOnly);
+}
+
+#[test]
+fn a_replica_is_enough() {
+    let place = Place::with_files("replicas");
+    let query = format!("SELECT count(*), sum(id), max(long) FROM '{}/data/all.parquet'", place.address);
+    let expected = place.row("SELECT count(*), sum(id), max(long) FROM t");
+    for fault in [Fault::Dies, Fault::Corrupts] {
+        for faults in [[fault, Fault::None], [Fault::None, fault]] {
+            place.cluster.state().data_nodes = faults;
+            assert_eq!(place.row(&query), expected, "{faults:?}");
+        }
+    }
+    for fault in [Fault::Dies, Fault::Corrupts] {
+        place.cluster.state().data_nodes = [fault; 2];
+        let error = place.error(&query);
+        assert_eq!(error.state(), SqlState::IoError, "{error:?}");
+        assert!(error.message().contains("/data/all.parquet\": "), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("hdfs fsck")), "{error:?}");
+    }
+    place.cluster.state().data_nodes = Default::default();
+    assert_eq!(place.row(&query), expected, "and it goes on when they do");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let place = Place::with_files("wrong");
+    let at = &place.address;
+    let file = format!("SELECT count(*) FROM '{at}/data/all.parquet'");
+    let check = |sql: &str, state: SqlState, message: &str, hint: &str| {
+        let error = place.error(sql);
+        assert_eq!(error.state(), state, "{error:?}");
+        assert!(error.message().contains(message), "{message}: {error}");
+        assert!(error.hint().is_some_and(|h| h.contains(hint)), "{hint}: {error:?}");
+    };
+    let missing = format!("SELECT * FROM '{at}/data/none.parquet'");
+    check(&missing, SqlState::UndefinedFile, "the cluster has no such file", "upper and lower case");
+    // Nobody listens there.
+    let nobody = "SELECT * FROM 'hdfs://127.0.0.1:1/data/all.parquet'";
+    let begun = Instant::now();
+    check(nobody, SqlState::IoError, "refused", "name node's address");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let unknown = "SELECT * FROM 'hdfs://no-such-service/data/all.parquet'";
+    let error = place.error(unknown);
+    assert!(error.message().contains("hdfs://no-such-service"), "{error}");
+    assert!(
+        place
+            .error("SELECT * FROM 'hdfs:///data/all.parquet'")
+            .message()
+            .contains("names no bucket or server")
+    );
+    for (exception, message, hint) in [
+        ("org.apache.hadoop.ipc.StandbyException", "StandbyException", "on standby"),
+        ("org.apache.hadoop.security.AccessControlException", "access is denied", "HADOOP_USER_NAME"),
+    ] {
+        place.cluster.state().name_node = Fault::Throws(exception);
+        check(&file, SqlState::IoError, message, hint);
+    }
+    place.cluster.state().name_node = Fault::Dies;
+    assert_eq!(place.error(&file).state(), SqlState::IoError);
+    // A length that the blocks do not bear out must not end the process.
+    place.cluster.state().name_node = Fault::Exaggerates;
+    let error = place.error(&file);
+    assert!(matches!(error.state(), SqlState::IoError | SqlState::DataCorrupted), "{error:?}");
+    place.cluster.state().name_node = Fault::None;
+    assert_eq!(place.row(&file), "100000");
+}
+
+#[test]
+fn nodes_that_do_not_answer_are_given_up() {
+    let place = Place::with_files("late");
+    let file = format!("SELECT count(*), max(long) FROM '{}/data/all.parquet'", place.address);
+    let within = |seconds: f64, state: SqlState, what: &str| {
+        let begun = Instant::now();
+        let error = place.error(&file);
+        assert_eq!(error.state(), state, "{error:?}");
+        assert!(error.message().contains(what), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs_f64(seconds), "{:?}", begun.elapsed());
+    };
+    place.run("SET statement_timeout = '300ms'");
+    place.cluster.state().name_node = Fault::Hangs;
+    within(2.0, SqlState::QueryCanceled, "timeout");
+    place.cluster.state().name_node = Fault::None;
+    place.cluster.state().data_nodes = [Fault::Hangs; 2];
+    within(2.0, SqlState::QueryCanceled, "timeout");
+    place.run("RESET statement_timeout");
+    place.run("SET http_timeout = 1");
+    let begun = Instant::now();
+    let error = place.error(&file);
+    assert!(error.message().contains("timed out") && begun.elapsed() < Duration::from_secs(15), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("http_timeout")), "{error:?}");
+    place.run("SET http_timeout = 20");
+    place.cluster.state().data_nodes = Default::default();
+    assert_eq!(place.row(&file), place.row("SELECT count(*), max(long) FROM t"));
+}
