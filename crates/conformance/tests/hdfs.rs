@@ -234,3 +234,47 @@ fn nodes_that_do_not_answer_are_given_up() {
     place.cluster.state().data_nodes = Default::default();
     assert_eq!(place.row(&file), place.row("SELECT count(*), max(long) FROM t"));
 }
+
+/// Whatever nodes answer, a statement ends with its rows or an error, soon, and the process goes on. What data nodes change
+/// is never taken for the file's bytes.
+#[test]
+fn garbled_answers_are_errors_or_harmless() {
+    let place = Place::with_files("garbled");
+    let query = format!("SELECT count(*), sum(id), max(long) FROM '{}/data/all.parquet'", place.address);
+    let expected = place.row("SELECT count(*), sum(id), max(long) FROM t");
+    place.run("SET http_timeout = 1");
+    let (mut right, mut refused) = (0, 0);
+    for seed in 1..=24u64 {
+        let of_name_node = seed % 3 == 0;
+        {
+            let mut state = place.cluster.state();
+            let fault = Fault::Garbles(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+            state.name_node = if of_name_node { fault } else { Fault::None };
+            state.data_nodes = if of_name_node { [Fault::None; 2] } else { [fault, fault] };
+        }
+        let begun = Instant::now();
+        match place.session.query(&query) {
+            Ok(result) => {
+                right += 1;
+                let value = |column| result.value(0, column);
+                let found = format!(
+                    "{}|{}|{}",
+                    value(0).as_i128().unwrap(),
+                    value(1).as_i128().unwrap(),
+                    value(2).as_text().unwrap()
+                );
+                assert!(of_name_node || found == expected, "seed {seed}: {found}");
+            }
+            Err(error) => {
+                refused += 1;
+                assert_ne!(error.state(), SqlState::Internal, "seed {seed}: {error:?}");
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "seed {seed}: {:?}", begun.elapsed());
+    }
+    assert!(right > 0 && refused > 3, "{right} right, {refused} refused");
+    place.cluster.state().name_node = Fault::None;
+    place.cluster.state().data_nodes = Default::default();
+    place.run("SET http_timeout = 20");
+    assert_eq!(place.row(&query), expected, "and afterwards all is well");
+}

@@ -32,6 +32,25 @@ pub enum Fault {
     Throws(&'static str),
     /// Tells of a longer file than its blocks are (the name node).
     Exaggerates,
+    /// Changes bytes of its answers, by this seed.
+    Garbles(u64),
+}
+
+impl Fault {
+    /// Changes a bit in some answers, seldom two.
+    fn garble(self, state: &mut u64, answer: &mut [u8]) {
+        let Fault::Garbles(seed) = self else { return };
+        let mut below = |n: usize| {
+            *state = (*state ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_add(1);
+            (*state >> 11) as usize % n
+        };
+        for _ in 0..2 {
+            if !answer.is_empty() && below(30) == 0 {
+                let at = below(answer.len());
+                answer[at] ^= 1 << below(8);
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -78,6 +97,7 @@ impl Cluster {
     }
 
     fn name_node(&self, mut stream: TcpStream) -> Option<()> {
+        let mut garbled = 0;
         let mut greeting = [0; 7];
         stream.read_exact(&mut greeting).ok()?;
         assert_eq!(&greeting, b"hrpc\x09\x00\x00", "version 9, without authentication");
@@ -118,6 +138,7 @@ impl Cluster {
                     reply.extend(head.delimited());
                 }
             }
+            fault.garble(&mut garbled, &mut reply);
             stream.write_all(&(reply.len() as u32).to_be_bytes()).ok()?;
             stream.write_all(&reply).ok()?;
         }
@@ -217,6 +238,7 @@ impl Cluster {
     }
 
     fn data_node(&self, node: usize, stream: TcpStream) -> Option<()> {
+        let mut garbled = 1;
         let mut from = BufReader::new(stream.try_clone().ok()?);
         let mut to = stream;
         loop {
@@ -240,7 +262,9 @@ impl Cluster {
             let checksums = Message::default().number(1, 2).number(2, CHUNK as u64);
             let first = offset as usize / CHUNK * CHUNK;
             let info = Message::default().message(1, checksums).number(2, first as u64);
-            to.write_all(&Message::default().number(1, 0).message(4, info).delimited()).ok()?;
+            let mut head = Message::default().number(1, 0).message(4, info).delimited();
+            fault.garble(&mut garbled, &mut head);
+            to.write_all(&head).ok()?;
             let end = ((offset + length) as usize).next_multiple_of(CHUNK).min(content.len());
             for (at, data) in content[first..end].chunks(PACKET).enumerate() {
                 if fault == Fault::Dies && (at > 0 || data.len() < PACKET) {
@@ -250,23 +274,18 @@ impl Cluster {
                 if fault == Fault::Corrupts {
                     sums[0] ^= 1;
                 }
-                packet(&mut to, first + at * PACKET, at as u64, false, &sums, data)?;
+                let mut bytes = packet(first + at * PACKET, at as u64, false, &sums, data);
+                fault.garble(&mut garbled, &mut bytes);
+                to.write_all(&bytes).ok()?;
             }
-            packet(&mut to, end, 1 << 20, true, &[], &[])?;
+            to.write_all(&packet(end, 1 << 20, true, &[], &[])).ok()?;
             // Whether the checksums were right.
             read_delimited(&mut from)?;
         }
     }
 }
 
-fn packet(
-    to: &mut TcpStream,
-    offset: usize,
-    number: u64,
-    last: bool,
-    sums: &[u8],
-    data: &[u8],
-) -> Option<()> {
+fn packet(offset: usize, number: u64, last: bool, sums: &[u8], data: &[u8]) -> Vec<u8> {
     let header = Message::default()
         .fixed64(1, offset as u64)
         .fixed64(2, number)
@@ -274,7 +293,7 @@ fn packet(
         .fixed32(4, data.len() as u32);
     let length = (4 + sums.len() + data.len()) as u32;
     let head = [&length.to_be_bytes()[..], &(header.0.len() as u16).to_be_bytes(), &header.0].concat();
-    to.write_all(&[&head, sums, data].concat()).ok()
+    [&head, sums, data].concat()
 }
 
 fn read_delimited(from: &mut impl Read) -> Option<Vec<u8>> {
