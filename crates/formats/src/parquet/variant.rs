@@ -19,6 +19,8 @@ use crate::decode;
 
 /// Values in values, at most: deeper ones are taken for damage.
 const DEPTH_MAX: usize = 100;
+/// Bytes of a row's text, at most: names of a megabyte may be named a million times.
+const TEXT_BYTES_MAX: usize = 256 << 20;
 
 /// The columns of a file.
 pub fn fields(metadata: &ArrowReaderMetadata) -> Vec<Field> {
@@ -106,7 +108,7 @@ impl Parts {
         let typed = self.typed.as_ref().filter(|(array, _)| array.is_valid(row));
         match (typed, value) {
             (None, None) => return Some(false),
-            (None, Some(value)) => names.push(value, depth, out)?,
+            (None, Some(value)) => names.push_whole(value, depth, out)?,
             (Some((_, Typed::Plain(vector))), _) => json::push_value(&vector.value(row), vector.ty(), out),
             (Some((array, Typed::List(elements))), _) => {
                 out.push('[');
@@ -132,7 +134,7 @@ impl Parts {
                 if let Some(value) = value.filter(|value| value.first().is_some_and(|b| b & 3 == OBJECT)) {
                     for (name, value) in names.entries(value)? {
                         let mut text = String::new();
-                        names.push(value, depth + 1, &mut text)?;
+                        names.push_whole(value, depth + 1, &mut text)?;
                         if fields.iter().all(|(known, _)| known != name) {
                             entries.push((name.to_owned(), text));
                         }
@@ -247,8 +249,16 @@ impl<'a> Names<'a> {
     }
 
     /// Appends the value that the bytes begin with.
-    fn push(&self, value: &[u8], depth: usize, out: &mut String) -> Option<()> {
-        if depth > DEPTH_MAX {
+    fn push_whole(&self, value: &[u8], depth: usize, out: &mut String) -> Option<()> {
+        // Each value in it has bytes of its own, so there are no more values than bytes. Where offsets lead to the same
+        // bytes again and again, a few hundred bytes could be more values than anybody can wait for.
+        let mut values = value.len();
+        self.push(value, depth, &mut values, out)
+    }
+
+    fn push(&self, value: &[u8], depth: usize, values: &mut usize, out: &mut String) -> Option<()> {
+        *values = values.checked_sub(1)?;
+        if depth > DEPTH_MAX || out.len() > TEXT_BYTES_MAX {
             return None;
         }
         let (head, rest) = value.split_first()?;
@@ -263,7 +273,7 @@ impl<'a> Names<'a> {
                     }
                     json::push_string(name, out);
                     out.push(':');
-                    self.push(value, depth + 1, out)?;
+                    self.push(value, depth + 1, values, out)?;
                 }
                 out.push('}');
             }
@@ -280,7 +290,7 @@ impl<'a> Names<'a> {
                         out.push(',');
                     }
                     let place = begin.checked_add(number(value, 1 + size + at * offset, offset)?)?;
-                    self.push(value.get(place..)?, depth + 1, out)?;
+                    self.push(value.get(place..)?, depth + 1, values, out)?;
                 }
                 out.push(']');
             }
@@ -338,7 +348,7 @@ mod tests {
 
     fn text(value: &[u8]) -> Option<String> {
         let mut out = String::new();
-        Names::of(NAMES)?.push(value, 0, &mut out)?;
+        Names::of(NAMES)?.push_whole(value, 0, &mut out)?;
         Some(out)
     }
 
@@ -391,6 +401,20 @@ mod tests {
         }
         assert!(Names::of(&[0x02, 0, 0]).is_none());
         assert!(Names::of(&[]).is_none());
+    }
+
+    #[test]
+    fn offsets_that_lead_to_the_same_bytes_are_damage() {
+        // Twelve arrays, each of 200 elements that all are the next array: 200 to the power of 12 values.
+        let mut value = vec![1 << 2];
+        for _ in 0..12 {
+            let offsets = [0u8; 201];
+            value = [&[3, 200], &offsets[..], &value].concat();
+        }
+        assert!(text(&value).is_none());
+        // As many as there are bytes are as they should be.
+        let many = [&[3, 200], &(0..=200).collect::<Vec<u8>>()[..], &[1 << 2; 200]].concat();
+        assert_eq!(text(&many).unwrap().matches("true").count(), 200);
     }
 
     #[test]
