@@ -20,7 +20,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::chunk::{BLOCKS, Chunk, Grain, PAGES, SLOT_BYTES};
+use crate::chunk::{BLOCKS, Chunk, Grain, PAGES, Placement, SLOT_BYTES};
 use crate::{Budget, BudgetExceeded, SlotRange, Topology, counting};
 
 /// Why there are no slots.
@@ -107,8 +107,8 @@ impl Arena {
         &self.0.budget
     }
 
-    /// Memory for a block of at least `bytes`, rounded up to whole 64 KiB; from one slot (2 MiB)
-    /// on it begins on a slot. The content is arbitrary: zero or what was there before.
+    /// Memory for a block of at least `bytes`, rounded up to whole 64 KiB. Once half of the budget is in use, it begins
+    /// on a slot (2 MiB) from that size on. The content is arbitrary: zero or what was there before.
     pub fn allocate(&self, bytes: usize) -> Result<SlotRange, AllocationError> {
         self.allocate_on(bytes, None)
     }
@@ -210,12 +210,15 @@ impl Shared {
         bytes: usize,
         node: Option<usize>,
     ) -> Result<(usize, NonNull<[u8]>), AllocationError> {
+        // With room to spare, waste none; with little, keep holes that fit whatever comes.
+        let spare = self.budget.used() <= self.budget.limit() / 2;
+        let placement = if spare { Placement::Packed } else { Placement::OnSlots };
         let mut chunks = self.lock();
         // First fit, but one that touches nothing new is worth a look further up.
         let mut first = None;
         for (position, chunk) in chunks.iter_mut().enumerate() {
             let chunk = chunk.as_mut().filter(|chunk| chunk.node() == node);
-            if let Some(fit) = chunk.and_then(|chunk| chunk.find(bytes)) {
+            if let Some(fit) = chunk.and_then(|chunk| chunk.find(bytes, placement)) {
                 let free = fit.new_bytes == 0;
                 if first.is_none() || free {
                     first = Some((position, fit));
@@ -239,7 +242,8 @@ impl Shared {
                 if let Some(node) = node {
                     chunk.place(&self.topology, node);
                 }
-                let fit = chunk.find(bytes).ok_or_else(|| system(io::ErrorKind::OutOfMemory.into()))?;
+                let fit =
+                    chunk.find(bytes, placement).ok_or_else(|| system(io::ErrorKind::OutOfMemory.into()))?;
                 let position = chunks.iter().position(Option::is_none).unwrap_or(chunks.len());
                 if position == chunks.len() {
                     chunks.push(None);

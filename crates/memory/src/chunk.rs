@@ -7,9 +7,11 @@
 //!  granule  64 KiB      4 KiB     the unit of allocation; one bit each in `used`
 //! ```
 //!
-//! Of blocks, a request of a slot or more begins on a slot; a smaller one begins on any granule, so test
-//! blocks and tails of tables share slots. Of pages, requests of any size stand close
-//! together. First fit from the low end, which keeps the high slots untouched or idle, and so easy to give back.
+//! Requests of any size stand close together ([`Placement::Packed`]), so that the end of one block shares its slot with
+//! the beginning of the next: blocks of 3.4 MiB would take 4 MiB otherwise. Only when memory is getting short does a
+//! request for a block of a slot or more begin on a slot ([`Placement::OnSlots`]): then blocks come and go, and a hole
+//! that one leaves should fit the next one, and go back to the machine as a whole. First fit from the low end, which
+//! keeps the high slots untouched or idle, and so easy to give back.
 //!
 //! A slot is *touched* from its first use until it is trimmed: the first write makes the machine
 //! provide a whole huge page, so that is what is charged, however little of it is used.
@@ -50,6 +52,15 @@ const fn is_sound(grain: Grain) -> bool {
         && SLOT_BYTES % grain.slot_bytes == 0
 }
 const _: () = assert!(CHUNK_BYTES % SLOT_BYTES == 0 && is_sound(BLOCKS) && is_sound(PAGES));
+
+/// Where a request of a slot or more may begin, in chunks for blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// On any granule.
+    Packed,
+    /// On a slot.
+    OnSlots,
+}
 
 impl Grain {
     fn granules_per_slot(self) -> usize {
@@ -170,14 +181,15 @@ impl Chunk {
     }
 
     /// Looks for room for `bytes` (not 0).
-    pub(crate) fn find(&mut self, bytes: usize) -> Option<Fit> {
+    pub(crate) fn find(&mut self, bytes: usize, placement: Placement) -> Option<Fit> {
         let granules = bytes.div_ceil(self.grain.granule_bytes);
         let total = self.bytes / self.grain.granule_bytes;
         if granules > self.longest_free.min(total - self.used_granules) {
             return None;
         }
         let per_slot = self.grain.granules_per_slot();
-        let step = if self.grain.huge_pages && granules >= per_slot { per_slot } else { 1 };
+        let on_slots = placement == Placement::OnSlots && self.grain.huge_pages && granules >= per_slot;
+        let step = if on_slots { per_slot } else { 1 };
         let mut start = 0;
         while start + granules <= total {
             match self.last_used(start, start + granules) {
@@ -297,26 +309,27 @@ impl Drop for Chunk {
 
 #[cfg(test)]
 mod tests {
+    use super::Placement::{OnSlots, Packed};
     use super::*;
 
     #[test]
-    fn small_requests_share_a_slot_and_large_ones_begin_on_one() {
+    fn small_requests_share_a_slot_and_large_ones_begin_on_one_if_asked() {
         let mut chunk = Chunk::map(BLOCKS, 1).unwrap();
-        let small = chunk.find(1).unwrap();
+        let small = chunk.find(1, OnSlots).unwrap();
         assert_eq!(small.new_bytes, SLOT_BYTES as u64);
         let small = chunk.take(&small);
-        let second = chunk.find(GRANULE_BYTES).unwrap();
+        let second = chunk.find(GRANULE_BYTES, OnSlots).unwrap();
         assert_eq!(second.new_bytes, 0);
         let second = chunk.take(&second);
         assert_eq!(second.addr().get(), small.addr().get() + GRANULE_BYTES);
-        let large = chunk.find(SLOT_BYTES + 1).unwrap();
+        let large = chunk.find(SLOT_BYTES + 1, OnSlots).unwrap();
         assert_eq!(large.new_bytes, 2 * SLOT_BYTES as u64);
         let large = chunk.take(&large);
         assert_eq!(large.addr().get() % SLOT_BYTES, 0);
         assert_eq!(large.len(), SLOT_BYTES + GRANULE_BYTES);
-        assert!(chunk.find(CHUNK_BYTES - 2 * SLOT_BYTES).is_none());
+        assert!(chunk.find(CHUNK_BYTES - 2 * SLOT_BYTES, OnSlots).is_none());
         chunk.give_back(small);
-        let again = chunk.find(GRANULE_BYTES).unwrap();
+        let again = chunk.find(GRANULE_BYTES, OnSlots).unwrap();
         let again = chunk.take(&again);
         assert_eq!(again.addr(), small.addr());
         for range in [again, second, large] {
@@ -329,11 +342,36 @@ mod tests {
     }
 
     #[test]
+    fn packed_requests_share_the_slots_at_their_ends() {
+        let mut chunk = Chunk::map(BLOCKS, 1).unwrap();
+        let bytes = SLOT_BYTES + 20 * GRANULE_BYTES;
+        let mut taken = Vec::new();
+        let mut charged = 0;
+        for at in 0..8 {
+            let fit = chunk.find(bytes, Packed).unwrap();
+            assert_eq!(fit.granule, at * bytes / GRANULE_BYTES);
+            charged += fit.new_bytes;
+            taken.push(chunk.take(&fit));
+        }
+        // Side by side they take 13 slots; each on slots of its own, 16.
+        assert_eq!((charged, chunk.touched_bytes()), (13 * SLOT_BYTES as u64, 13 * SLOT_BYTES as u64));
+        // A hole is found again, and nothing is charged for it.
+        chunk.give_back(taken.remove(3));
+        let again = chunk.find(bytes, Packed).unwrap();
+        assert_eq!((again.granule, again.new_bytes), (3 * bytes / GRANULE_BYTES, 0));
+        // On slots, that hole is too short.
+        assert!(chunk.find(bytes, OnSlots).unwrap().granule >= 8 * bytes / GRANULE_BYTES);
+        // What goes back to the machine is what no neighbour has a part of: granules 156 to 208 have one such slot.
+        assert_eq!(chunk.trim(), SLOT_BYTES as u64);
+        taken.into_iter().for_each(|range| chunk.give_back(range));
+    }
+
+    #[test]
     fn a_full_chunk_has_no_room_and_an_oversized_one_fits_exactly() {
         let mut chunk = Chunk::map(BLOCKS, CHUNK_BYTES + 1).unwrap();
-        let whole = chunk.find(CHUNK_BYTES + SLOT_BYTES).unwrap();
+        let whole = chunk.find(CHUNK_BYTES + SLOT_BYTES, OnSlots).unwrap();
         let whole = chunk.take(&whole);
-        assert!(chunk.find(1).is_none());
+        assert!(chunk.find(1, OnSlots).is_none());
         chunk.give_back(whole);
         assert!(Chunk::map(BLOCKS, usize::MAX).is_err());
     }
@@ -341,10 +379,10 @@ mod tests {
     #[test]
     fn pages_stand_close_together_and_are_charged_in_small_slots() {
         let mut chunk = Chunk::map(PAGES, 1).unwrap();
-        let first = chunk.find(100_000).unwrap();
+        let first = chunk.find(100_000, OnSlots).unwrap();
         assert_eq!((first.granules, first.new_bytes), (25, 128 << 10));
         let first = chunk.take(&first);
-        let second = chunk.find(200_000).unwrap();
+        let second = chunk.find(200_000, OnSlots).unwrap();
         // It begins in the second slot, which the first has paid for.
         assert_eq!((second.granule, second.new_bytes), (25, 192 << 10));
         let second = chunk.take(&second);
@@ -373,7 +411,7 @@ mod tests {
                     (run, most.max(run))
                 })
                 .1;
-            match chunk.find(granules * chunk.grain.granule_bytes) {
+            match chunk.find(granules * chunk.grain.granule_bytes, OnSlots) {
                 Some(fit) => {
                     assert!(granules <= longest);
                     taken.push(chunk.take(&fit));
