@@ -26,8 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 const PAGE_BYTES: usize = 4096;
 /// Less is not worth a mapping of its own.
 const RANGE_BYTES_MIN: usize = 16 << 10;
-/// Ranges that are away at a time, in the whole process: each takes up to two of the 65,530 mappings that it may have.
+/// Ranges that are away at a time, in the whole process.
 const RANGES_MAX: usize = 1 << 14;
+/// Mappings of the process beyond which nothing is put away: Linux gives it 65,530, and without one nobody has memory.
+const MAPPINGS_MAX: usize = 40_000;
 /// More goes in pieces, so that who changes his mind need not wait for all of it.
 const RANGE_BYTES_MAX: usize = 64 << 20;
 
@@ -37,8 +39,8 @@ type Owner = Arc<dyn Any + Send + Sync>;
 /// Bytes to put away: they never change as long as their owner is there.
 #[derive(Default)]
 pub struct Bytes {
-    ranges: Vec<(usize, usize)>,
-    owners: Vec<Owner>,
+    /// Start and end of what lies in memory that an owner keeps.
+    owned: Vec<(Owner, Vec<(usize, usize)>)>,
 }
 
 impl Bytes {
@@ -49,8 +51,7 @@ impl Bytes {
         owner: &Arc<T>,
         list: impl FnOnce(&T, &mut dyn FnMut(&[u8])),
     ) {
-        let before = self.ranges.len();
-        let ranges = &mut self.ranges;
+        let mut ranges = Vec::new();
         list(owner, &mut |bytes| {
             let start = (bytes.as_ptr() as usize).next_multiple_of(PAGE_BYTES);
             let end = (bytes.as_ptr() as usize + bytes.len()) / PAGE_BYTES * PAGE_BYTES;
@@ -60,18 +61,18 @@ impl Bytes {
             let pieces = (start..end).step_by(RANGE_BYTES_MAX);
             ranges.extend(pieces.map(|piece| (piece, end.min(piece + RANGE_BYTES_MAX))));
         });
-        if self.ranges.len() > before {
-            self.owners.push(owner.clone());
+        if !ranges.is_empty() {
+            self.owned.push((owner.clone(), ranges));
         }
     }
 
     /// How many bytes there are, those counted twice that were added twice.
     pub fn len(&self) -> usize {
-        self.ranges.iter().map(|(start, end)| end - start).sum()
+        self.owned.iter().flat_map(|(_, ranges)| ranges).map(|(start, end)| end - start).sum()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.owned.is_empty()
     }
 }
 
@@ -85,8 +86,19 @@ struct Range {
 /// Bytes in a file. Dropping it brings them back.
 pub struct Away {
     file: File,
+    parts: Vec<Part>,
+}
+
+/// What of one owner is away.
+struct Part {
+    owner: Owner,
     ranges: Vec<Range>,
-    owners: Vec<Owner>,
+}
+
+impl Part {
+    fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|range| (range.end - range.start) as u64).sum()
+    }
 }
 
 impl fmt::Debug for Away {
@@ -123,43 +135,72 @@ impl Away {
     /// # Errors
     /// What the machine says of the first piece that failed; those before are away, the others are where they were.
     pub fn put(bytes: Bytes, file: File, mut stop: impl FnMut() -> bool) -> (Away, io::Result<()>) {
-        let Bytes { mut ranges, owners } = bytes;
-        ranges.sort_unstable();
-        let mut gone = Away { file, ranges: vec![], owners };
+        let mut gone = Away { file, parts: vec![] };
         let mut at = 0;
-        for (start, end) in ranges {
-            if stop() {
-                break;
+        // A mapping that comes back is not joined with its neighbours again, so each range may cost two for good.
+        let mut ranges_left = MAPPINGS_MAX.saturating_sub(machine::mappings()) / 2;
+        for (owner, mut ranges) in bytes.owned {
+            ranges.sort_unstable();
+            gone.parts.push(Part { owner, ranges: vec![] });
+            for (start, end) in ranges {
+                if ranges_left == 0 || stop() {
+                    gone.parts.retain(|part| !part.ranges.is_empty());
+                    return (gone, Ok(()));
+                }
+                if !claim(start, end) {
+                    continue;
+                }
+                if let Err(error) = machine::put(&gone.file, start, end - start, at) {
+                    away().remove(&start);
+                    gone.parts.retain(|part| !part.ranges.is_empty());
+                    return (gone, Err(error));
+                }
+                crate::counting::taken_away(end - start);
+                ranges_left -= 1;
+                if let Some(part) = gone.parts.last_mut() {
+                    part.ranges.push(Range { start, end, at });
+                }
+                at += (end - start) as u64;
             }
-            if !claim(start, end) {
-                continue;
-            }
-            if let Err(error) = machine::put(&gone.file, start, end - start, at) {
-                away().remove(&start);
-                return (gone, Err(error));
-            }
-            crate::counting::taken_away(end - start);
-            gone.ranges.push(Range { start, end, at });
-            at += (end - start) as u64;
         }
+        gone.parts.retain(|part| !part.ranges.is_empty());
         (gone, Ok(()))
     }
 
     /// What is away, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.ranges.iter().map(|range| (range.end - range.start) as u64).sum()
+        self.parts.iter().map(Part::bytes).sum()
     }
 
-    /// Brings everything back that there is memory for.
+    /// What `bring_back_some` would bring back.
+    pub fn next_bytes(&self) -> u64 {
+        self.parts.last().map_or(0, Part::bytes)
+    }
+
+    /// Brings back what is away of one owner, and lets go of that: if nobody else has it, its memory is free afterwards.
+    /// So they come one by one, and what is not needed any more never takes more memory than one of them.
+    ///
+    /// # Errors
+    /// What the machine says of the first piece that stays away.
+    pub fn bring_back_some(&mut self) -> io::Result<()> {
+        let Some(part) = self.parts.last_mut() else { return Ok(()) };
+        while let Some(range) = part.ranges.last() {
+            machine::bring_back(&self.file, range.start, range.end - range.start, range.at)?;
+            crate::counting::brought_back(range.end - range.start);
+            away().remove(&range.start);
+            part.ranges.pop();
+        }
+        self.parts.pop();
+        Ok(())
+    }
+
+    /// Brings everything back.
     ///
     /// # Errors
     /// What the machine says of the first piece that stays away.
     pub fn bring_back(&mut self) -> io::Result<()> {
-        while let Some(range) = self.ranges.last() {
-            machine::bring_back(&self.file, range.start, range.end - range.start, range.at)?;
-            crate::counting::brought_back(range.end - range.start);
-            away().remove(&range.start);
-            self.ranges.pop();
+        while !self.parts.is_empty() {
+            self.bring_back_some()?;
         }
         Ok(())
     }
@@ -169,7 +210,7 @@ impl Drop for Away {
     fn drop(&mut self) {
         if self.bring_back().is_err() {
             // The allocator must not have pages of a file: what cannot be brought back is lost for the process.
-            std::mem::take(&mut self.owners).into_iter().for_each(std::mem::forget);
+            self.parts.drain(..).for_each(|part| std::mem::forget(part.owner));
         }
     }
 }
@@ -185,6 +226,14 @@ mod machine {
 
     fn mapped(address: *mut libc::c_void) -> io::Result<*mut libc::c_void> {
         if address == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(address) }
+    }
+
+    /// From this length on there are huge pages in it.
+    const HUGE_BYTES: usize = 2 << 20;
+
+    /// Mappings that the process has; none where the machine does not tell.
+    pub(super) fn mappings() -> usize {
+        std::fs::read("/proc/self/maps").map_or(0, |maps| maps.iter().filter(|byte| **byte == b'\n').count())
     }
 
     /// Writes the memory to the file and maps the file over it.
@@ -213,6 +262,11 @@ mod machine {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new memory, wherever there is room.
         let fresh = mapped(unsafe { libc::mmap(std::ptr::null_mut(), length, READ_WRITE, flags, -1, 0) })?;
+        if length >= HUGE_BYTES {
+            // Advice: where it is not taken, pages are small.
+            // SAFETY: the memory just mapped.
+            unsafe { libc::madvise(fresh, length, libc::MADV_HUGEPAGE) };
+        }
         // SAFETY: the memory just mapped, which nobody else knows.
         let bytes = unsafe { std::slice::from_raw_parts_mut(fresh.cast::<u8>(), length) };
         let moved = file.read_exact_at(bytes, at).and_then(|()| {
@@ -234,6 +288,9 @@ mod machine {
     use std::fs::File;
     use std::io;
 
+    pub(super) fn mappings() -> usize {
+        0
+    }
     pub(super) fn put(_: &File, _: usize, _: usize, _: u64) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -318,6 +375,24 @@ mod tests {
             over.store(true, SeqCst);
             reader.join().unwrap();
         });
+    }
+
+    #[test]
+    fn owners_come_back_one_by_one_and_are_let_go() {
+        let vectors = [words(3), words(13), words(17)];
+        let watched: Vec<_> = vectors.iter().map(Arc::downgrade).collect();
+        let left = || watched.iter().filter(|owner| owner.strong_count() > 0).count();
+        let (mut away, outcome) = Away::put(listed(&vectors), file("owners"), || false);
+        outcome.unwrap();
+        drop(vectors);
+        for owners in [3, 2, 1] {
+            assert_eq!(left(), owners);
+            assert!((3_150_000..=3_200_000).contains(&away.next_bytes()), "{}", away.next_bytes());
+            assert!(away.bytes() > 3_150_000 * owners as u64);
+            away.bring_back_some().unwrap();
+        }
+        assert_eq!((left(), away.bytes(), away.next_bytes()), (0, 0, 0));
+        away.bring_back_some().unwrap();
     }
 
     #[test]

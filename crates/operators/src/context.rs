@@ -214,11 +214,11 @@ impl QueryContext {
         self.away.put(bytes, &self.pool, stop);
     }
 
-    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file.
+    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file, and is tried again later.
     #[inline]
     pub fn bring_back(&self) {
         if self.away.any() {
-            self.away.bring_back(&self.budget);
+            self.away.bring_back();
         }
     }
 
@@ -243,7 +243,7 @@ impl QueryContext {
     }
 }
 
-fn canceled() -> Error {
+pub(crate) fn canceled() -> Error {
     Error::new(SqlState::QueryCanceled, "canceling statement")
 }
 

@@ -23,11 +23,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plan::NodeId;
-use types::{Error, Result, SqlState};
+use types::Result;
 use vector::Batch;
 
 use crate::collect::detached_batch;
-use crate::context::QueryContext;
+use crate::context::{QueryContext, canceled};
 use crate::pipeline::{Flow, Local, Sink, Work, branch_of, tag};
 
 /// How long either side sleeps before it looks whether the statement was stopped.
@@ -180,8 +180,9 @@ impl ResultQueue {
             let mut stopped = Ok(());
             work.context.step_aside(|| {
                 stopped = loop {
-                    if let Err(error) = work.check() {
-                        break Err(error);
+                    // Not for memory as well: who waits for a reader has nothing to do with it.
+                    if work.context.should_stop() {
+                        break Err(canceled());
                     }
                     let held = self.held();
                     if held.closed || held.has_room(tag, self.bytes_max) {
@@ -197,7 +198,7 @@ impl ResultQueue {
     fn try_push(&self, tag: u64, batch: &mut Option<Batch>, bytes: usize) -> Result<bool> {
         let mut held = self.held();
         if held.closed {
-            return Err(Error::new(SqlState::QueryCanceled, "canceling statement"));
+            return Err(canceled());
         }
         held.advance();
         if !held.has_room(tag, self.bytes_max) {
@@ -333,6 +334,7 @@ impl Sink for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use types::{Error, SqlState};
     use types::{Type, Value};
     use vector::Vector;
 

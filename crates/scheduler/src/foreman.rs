@@ -217,6 +217,9 @@ impl Scheduler {
         run.query.reset_memory();
         let ticker = Ticker::new(control);
         let enclosing = enclosing_place(foreman);
+        if enclosing.is_none() {
+            run.query.no_rows_flow();
+        }
         let _inside = match enclosing {
             None => Some(foreman.door.enter(foreman, &run, &ticker)?),
             Some(_) => None,

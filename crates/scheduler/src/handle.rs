@@ -450,6 +450,11 @@ impl Query {
         }
     }
 
+    /// A run begins: nobody has seen a row of it.
+    pub(crate) fn no_rows_flow(&self) {
+        self.flows.store(false, SeqCst);
+    }
+
     /// Whether rows are on their way to its reader: it cannot begin anew.
     pub(crate) fn flows(&self) -> bool {
         self.flows.load(SeqCst)

@@ -198,9 +198,11 @@ impl LoadController {
         }
     }
 
-    /// Whether there is anybody to wait for who will give memory back: by its end, or because it begins anew.
+    /// Whether there is anybody to wait for who will give memory back: by its end, or because it begins anew. Who waits
+    /// for memory itself gives none.
     pub(crate) fn others_may_give(&self, query: u64) -> bool {
-        self.active.iter().any(|active| active.request.query != query && active.counts())
+        let gives = |id: u64| id != query && !self.wanting.contains(&id);
+        self.active.iter().any(|active| active.counts() && gives(active.request.query))
     }
 
     /// Somebody has paused it, or lets it go on.

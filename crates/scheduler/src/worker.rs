@@ -240,6 +240,7 @@ impl Worker<'_> {
             bytes_told: Cell::new(0),
             held_since: Cell::new(0),
             undisturbed: Cell::new(false),
+            aside: Cell::new(false),
         };
         let context = WorkContext::new(query.id, order.segment, self.place, &host);
         let inside = INSIDE.replace(Some((Arc::as_ptr(foreman).addr(), self.place)));
@@ -281,6 +282,8 @@ struct Surroundings<'a> {
     held_since: Cell<u64>,
     /// The order puts a state away, and does not stand still in the midst of that.
     undisturbed: Cell<bool>,
+    /// Its place is lent: who waits inside a wait has none to lend.
+    aside: Cell<bool>,
 }
 
 impl Surroundings<'_> {
@@ -416,9 +419,11 @@ impl Host for Surroundings<'_> {
     }
 
     fn step_aside(&self, wait: &mut dyn FnMut()) {
-        match self.lends {
-            true => self.foreman.step_aside(self.query, wait),
-            false => wait(),
+        if !self.lends || self.aside.get() {
+            return wait();
         }
+        self.aside.set(true);
+        self.foreman.step_aside(self.query, wait);
+        self.aside.set(false);
     }
 }

@@ -444,7 +444,7 @@ impl Partitions {
         let groups = std::mem::take(&mut *lock(&self.groups[partition]));
         let count: usize = groups.iter().map(|g| g.groups.len()).sum();
         let bytes: usize = groups.iter().map(|g| g.groups.bytes()).sum();
-        let _room = if bytes > 1 << 20 { Some(work.query.reserve(bytes)?) } else { None };
+        let _room = if bytes > 1 << 20 { Some(work.reserve(bytes)?) } else { None };
         let mut merged = Merged::new(aggregate, count.min(expected_groups(aggregate, count)));
         let mut numbered: Vec<Vec<KeyStore>> = aggregate.pairs.iter().map(|_| vec![]).collect();
         for GroupsAndPairs { groups: part, pairs } in groups {

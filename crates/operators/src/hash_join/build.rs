@@ -138,7 +138,7 @@ impl Sink for BuildSink {
         }
         match &mut collected.reservation {
             Some(reservation) => reservation.grow(bytes as u64).map_err(out_of_memory)?,
-            none => *none = Some(work.query.reserve(bytes)?),
+            none => *none = Some(work.reserve(bytes)?),
         }
         Ok(Flow::More)
     }

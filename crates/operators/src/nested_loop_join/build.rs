@@ -57,7 +57,7 @@ impl Step for BuildStep {
             return Err(Error::unsupported(format!("a nested-loop join with a build side of {rows} rows")));
         }
         let bytes = batches.iter().map(Batch::bytes).sum::<usize>() + rows / 8;
-        let reservation = work.query.reserve(bytes)?;
+        let reservation = work.reserve(bytes)?;
         let columns = (0..join.columns.kept.len())
             .map(|c| {
                 let parts: Vec<&Vector> = batches.iter().map(|b| &b.columns[c]).collect();

@@ -24,7 +24,7 @@ use workorder::{UnitOfTransfer, WorkContext};
 pub use chain::Chain;
 pub use segment::{Branch, PipelineSegment, SinkInput, Step, StepSegment};
 
-use crate::context::QueryContext;
+use crate::context::{QueryContext, canceled, out_of_memory};
 
 /// Whether more input is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,25 @@ impl Work<'_> {
         match self.query.is_held() {
             true => self.context.undisturbed(write).unwrap_or(Ok(())),
             false => write(),
+        }
+    }
+
+    /// Asks for room before a large allocation. As with `check`, a stream whose rows are on their way waits for others'.
+    pub fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
+        let wanted = || self.query.budget.reserve(bytes as u64);
+        let refused = match wanted() {
+            Ok(room) => return Ok(room),
+            Err(refused) => refused,
+        };
+        let mut room = None;
+        self.context.wait_for_memory(|| {
+            room = wanted().ok();
+            room.is_some()
+        });
+        match room {
+            Some(room) => Ok(room),
+            None if self.context.should_stop() => Err(canceled()),
+            None => Err(out_of_memory(refused)),
         }
     }
 

@@ -158,7 +158,7 @@ impl Step for SortRuns {
             Some(Input::Memory(batches)) => batches,
         };
         let bytes: usize = batches.iter().map(Batch::bytes).sum();
-        let _room = work.query.reserve(bytes)?;
+        let _room = work.reserve(bytes)?;
         let rows = Batch::concat(&batches);
         drop(batches);
         let keys = self.0.encode(&rows)?;
@@ -301,7 +301,7 @@ fn sort_range(
 ) -> Result<Flow> {
     let count: usize = from.iter().zip(to).map(|(from, to)| to - from).sum();
     // A row's place, prefix and packed word, twice.
-    let _room = work.query.reserve(count * 48)?;
+    let _room = work.reserve(count * 48)?;
     let mut rows: Vec<Pick> = Vec::with_capacity(count);
     for (source, run) in merge.runs.iter().enumerate() {
         let piece = &run.order[from[source]..to[source]];
@@ -317,7 +317,7 @@ fn sort_range(
     // Gathered many at a time: strings of a batch bring the buffers of all runs along each time. A value or a string's
     // view takes at most 16 bytes; the strings' bytes are shared.
     let columns = merge.runs.first().map_or(0, |run| run.rows.columns.len());
-    let _gathered = work.query.reserve(rows.len().min(RUN_ROWS_MAX) * columns * 16)?;
+    let _gathered = work.reserve(rows.len().min(RUN_ROWS_MAX) * columns * 16)?;
     let batch_rows = work.query.settings.batch_rows.max(1);
     for rows in rows.chunks(RUN_ROWS_MAX) {
         work.check()?;

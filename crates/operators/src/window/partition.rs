@@ -41,7 +41,7 @@ impl<'w> Pace<'w> {
         Ok(())
     }
     pub(super) fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
-        self.work.query.reserve(bytes)
+        self.work.reserve(bytes)
     }
 }
 
@@ -144,7 +144,7 @@ impl Window {
             return Ok(None);
         }
         // Gathered once as it comes and once in order; then the arguments and results.
-        let _room = work.query.reserve(2 * input.bytes() / input.partitions().max(1))?;
+        let _room = work.reserve(2 * input.bytes() / input.partitions().max(1))?;
         let mut columns = Vec::with_capacity(input.columns() + self.calls.len());
         for column in 0..input.columns() {
             work.check()?;

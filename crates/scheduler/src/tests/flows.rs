@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use sync::CancelToken;
 use workorder::EdgeKind::{Blocking, Streaming};
-use workorder::{Dag, Outcome, WorkOrder};
+use workorder::{Dag, Outcome, WorkContext, WorkOrder};
 
 use super::toy::{Input, Toy, burn, plan};
 use crate::{NodeScheduling, QueryControl, QuerySpec, Scheduler};
@@ -108,15 +108,18 @@ fn a_stream_in_its_midst_waits_for_memory_that_others_give_back() {
         let (scheduler, waits, given) = (scheduler.clone(), waits.clone(), given.clone());
         let found = Arc::new(AtomicBool::new(false));
         let theirs = found.clone();
+        let query = scheduler.begin(QuerySpec::default());
+        // Rows of an earlier run, which nobody has read: this one can begin anew.
+        query.rows_flow();
+        let streamed = query.clone();
         let toy = Toy::new("wanting", Input::Units(1), move |_, context| {
+            if flows {
+                streamed.rows_flow();
+            }
             waits.store(true, SeqCst);
             theirs.store(context.wait_for_memory(|| given.load(SeqCst)), SeqCst);
             Ok(Outcome::Done)
         });
-        let query = scheduler.begin(QuerySpec::default());
-        if flows {
-            query.rows_flow();
-        }
         scheduler.run(plan(&[toy], &[]), &QueryControl::new().pausable().of(query)).unwrap();
         found.load(SeqCst)
     };
@@ -447,13 +450,26 @@ fn paused_orders_wait_for_somebody_outside() {
 
 #[test]
 fn orders_that_step_aside_leave_their_places_to_others() {
+    leaves_its_place(|context, wait| context.step_aside(|| wait()));
+}
+
+/// A wait within a wait, such as that of a query that is paused while its reader takes his time: the place is lent once,
+/// or there would be fewer taken than none, and no place for anybody any more.
+#[test]
+fn who_waits_within_a_wait_has_no_place_to_lend() {
+    leaves_its_place(|context, wait| context.step_aside(|| context.step_aside(|| wait())));
+}
+
+fn leaves_its_place(aside: fn(&WorkContext<'_>, &dyn Fn())) {
     for workers in [1, 2] {
         let scheduler = Scheduler::new(workers);
         let released = Arc::new(AtomicBool::new(false));
         let theirs = released.clone();
+        let late = Instant::now() + Duration::from_secs(20);
         let toy = Toy::new("waits", Input::Units(4), move |_, context| {
-            context.step_aside(|| {
-                while !theirs.load(SeqCst) && !context.should_stop() {
+            aside(context, &|| {
+                // Late it ends, so that others who get no place fail and do not hang.
+                while !theirs.load(SeqCst) && !context.should_stop() && Instant::now() < late {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             });
@@ -462,6 +478,7 @@ fn orders_that_step_aside_leave_their_places_to_others() {
         let control = QueryControl::new().pausable();
         std::thread::scope(|scope| {
             let run = scope.spawn(|| scheduler.run(plan(&[toy.clone()], &[]), &control).map(drop));
+            // With two workers, two orders wait.
             while toy.executions.load(SeqCst) == 0 {
                 std::thread::yield_now();
             }
