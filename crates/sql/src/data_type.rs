@@ -19,7 +19,8 @@ pub(crate) enum TypeName {
 }
 
 /// Types of other systems, by how their names begin, and what takes their values here.
-const INSTEAD: [(&str, &str); 9] = [
+const INSTEAD: [(&str, &str); 10] = [
+    ("TINYINT", "SMALLINT"),
     ("UHUGEINT", "DECIMAL(38, 0)"),
     ("HUGEINT", "DECIMAL(38, 0)"),
     ("UBIGINT", "DECIMAL(20, 0)"),

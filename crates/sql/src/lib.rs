@@ -20,6 +20,7 @@ mod from_first;
 mod functions;
 mod hints;
 mod idioms;
+mod literal_syntax;
 mod merge_syntax;
 mod nested_syntax;
 mod overriding;

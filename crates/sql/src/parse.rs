@@ -13,7 +13,7 @@ use crate::overriding::{self, Overriding};
 use crate::partition_syntax::{self, PartitionClause};
 use crate::samples::{self, SampleClause};
 use crate::script::StatementText;
-use crate::{from_first, hints, merge_syntax, nested_syntax, pivot, place, stack};
+use crate::{from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot, place, stack};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -70,6 +70,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let alter_condition = take_alter_condition(text, &mut tokens);
     take_abort(&mut tokens);
     let insert_by = idioms::take(&mut tokens);
+    literal_syntax::take(text, &mut tokens);
     from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);

@@ -1,5 +1,6 @@
 //! Functions of lists: taking elements out, cutting, joining, searching, sorting.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use types::nested::encoding::{self, Slots, elements};
@@ -35,6 +36,8 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "list_has_all" => has_all,
         "list_intersect" => intersect,
         "list_where" => select_where,
+        "list_select" => select,
+        "list_grade_up" => grade_up,
         "list_resize" => resize,
         "list_zip" => zip,
         "flatten" => flatten,
@@ -192,31 +195,61 @@ fn unique(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 }
 
 /// `list_sort(list, descending, nulls_first)`.
+/// How `list_sort` and `list_grade_up` order elements: their second and third arguments.
+fn order<'a>(inputs: &[Vector], row: usize) -> Option<impl Fn(&Slot<'a>, &Slot<'a>) -> Ordering> {
+    let descending = inputs[1].value(row).as_bool()?;
+    let nulls_first = inputs[2].value(row).as_bool()?;
+    Some(move |a: &Slot<'a>, b: &Slot<'a>| match (a, b) {
+        (Some(a), Some(b)) if descending => b.cmp(a),
+        (Some(a), Some(b)) => a.cmp(b),
+        // A value is greater than none in the order of options.
+        (a, b) if nulls_first => a.is_some().cmp(&b.is_some()),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    })
+}
+
 fn sort(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     lists(ty, rows, |row, out| {
         let mut list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
-        let descending = inputs[1].value(row).as_bool()?;
-        let nulls_first = inputs[2].value(row).as_bool()?;
-        list.sort_by(|a, b| match (a, b) {
-            (Some(a), Some(b)) => {
-                if descending {
-                    b.cmp(a)
-                } else {
-                    a.cmp(b)
-                }
-            }
-            // A value is greater than none in the order of options.
-            (a, b) => {
-                if nulls_first {
-                    a.is_some().cmp(&b.is_some())
-                } else {
-                    b.is_some().cmp(&a.is_some())
-                }
-            }
-        });
+        list.sort_by(order(inputs, row)?);
         push_all(list, out);
         Some(())
     })
+}
+
+/// The positions of a list's elements in the order that `list_sort` gives them.
+fn grade_up(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    lists(ty, rows, |row, out| {
+        let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
+        let order = order(inputs, row)?;
+        let mut positions: Vec<usize> = (0..list.len()).collect();
+        positions.sort_by(|a, b| order(&list[*a], &list[*b]));
+        for position in positions {
+            encoding::push_raw(Some(&encoding::sortable_i64(position as i64 + 1)), out);
+        }
+        Some(())
+    })
+}
+
+/// The elements at the places that a list of BIGINT names; NULL where it names none.
+fn select(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut failed = None;
+    let mut made = 0usize;
+    let result = lists(ty, rows, |row, out| {
+        let list: Vec<Slot<'_>> = slots(&inputs[0], row)?.collect();
+        for wanted in slots(&inputs[1], row)? {
+            let index = wanted.and_then(|payload| encoding::value_of(payload, Type::BigInt).as_i64());
+            let found = index.and_then(|index| list[place(index, list.len())?]);
+            made += 1 + found.map_or(0, <[u8]>::len);
+            if made > BYTES_MAX {
+                failed = Some(too_large());
+                return None;
+            }
+            encoding::push_raw(found, out);
+        }
+        Some(())
+    })?;
+    failed.map_or(Ok(result), Err)
 }
 
 fn reverse(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
@@ -313,12 +346,15 @@ pub(super) fn too_large() -> Error {
 }
 
 /// Lists side by side: rows of their elements, NULL where one is shorter.
+/// The first argument says whether the shortest list ends the result, or the longest.
 fn zip(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     lists(ty, rows, |row, out| {
         let columns: Vec<Vec<Slot<'_>>> =
-            inputs.iter().map(|i| slots(i, row).into_iter().flatten().collect()).collect();
-        let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
-        for at in 0..longest {
+            inputs[1..].iter().map(|i| slots(i, row).into_iter().flatten().collect()).collect();
+        let lengths = columns.iter().map(Vec::len);
+        let truncates = inputs[0].value(row).as_bool().unwrap_or(false);
+        let length = if truncates { lengths.min() } else { lengths.max() };
+        for at in 0..length.unwrap_or(0) {
             out.push(encoding::VALUE);
             columns.iter().for_each(|c| encoding::push_raw(c.get(at).copied().flatten(), out));
         }

@@ -4,6 +4,7 @@
 //! searching, sorting, cutting and joining lists needs no element's value. Arguments come with the types that the binder
 //! cast them to: two lists of one call have the same elements.
 
+mod distance;
 mod fold;
 mod json;
 mod lambda;
@@ -26,6 +27,7 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| record::named(name))
         .or_else(|| text::named(name))
         .or_else(|| fold::named(name))
+        .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
 }
 

@@ -21,7 +21,13 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
                 None => hex(a.bytes(0)?).to_uppercase(),
             }))
         },
-        "bin" => |a| Ok(Value::text(&format!("{:b}", a.integer(0)?))),
+        "bin" => |a| {
+            Ok(Value::text(&match a.values[0].as_i64() {
+                Some(number) => format!("{number:b}"),
+                None => a.bytes(0)?.iter().map(|byte| format!("{byte:08b}")).collect(),
+            }))
+        },
+        "unbin" => unbin,
         "unhex" => unhex,
         "to_base64" => |a| Ok(Value::text(&to_base64(a.bytes(0)?))),
         "from_base64" => from_base64,
@@ -101,6 +107,28 @@ fn utf8(encoding: &str) -> Result<()> {
 
 fn digit(byte: u8) -> Option<u8> {
     (byte as char).to_digit(16).map(|d| d as u8)
+}
+
+fn unbin(a: &Arguments<'_>) -> Result<Value> {
+    let text = a.text(0)?.as_bytes();
+    // A number of digits that fills no byte has zeros before them.
+    let first = text.len() % 8;
+    let (head, rest) = text.split_at(first);
+    let byte = |digits: &[u8]| {
+        digits.iter().try_fold(0u8, |byte, digit| match digit {
+            b'0' | b'1' => Some(byte << 1 | (digit - b'0')),
+            _ => None,
+        })
+    };
+    let heads = (!head.is_empty()).then_some(head);
+    let bytes: Option<Vec<u8>> = heads.into_iter().chain(rest.chunks(8)).map(byte).collect();
+    match bytes {
+        Some(bytes) => Ok(Value::Bytes(bytes.into())),
+        None => Err(refuse(
+            SqlState::InvalidTextRepresentation,
+            format!("\"{}\" has other characters than 0 and 1", a.text(0)?),
+        )),
+    }
 }
 
 fn unhex(a: &Arguments<'_>) -> Result<Value> {

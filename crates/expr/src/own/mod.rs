@@ -3,6 +3,7 @@
 //! `plan::functions` says which there are and what they take. Each is a function of the row's values; batches are
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
+mod characters;
 mod codes;
 mod numbers;
 mod rows;
@@ -77,6 +78,7 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
         PAIR => rows::pair,
         _ => text::named(name)
             .or_else(|| codes::named(name))
+            .or_else(|| characters::named(name))
             .or_else(|| similar::named(name))
             .or_else(|| numbers::named(name))
             .or_else(|| time::named(name))

@@ -18,6 +18,9 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "factorial" => factorial,
         "bit_count" => bit_count,
         "width_bucket" => width_bucket,
+        "round_even" => round_even,
+        "gamma" => |a| finite(libm::tgamma(a.float(0)?), a),
+        "lgamma" => |a| finite(libm::lgamma(a.float(0)?), a),
         "even" => |a| Ok(Value::F64(even(a.float(0)?))),
         "fdiv" => |a| divided(a, |x, y| (x / y).floor()),
         "fmod" => |a| divided(a, |x, y| x - y * (x / y).floor()),
@@ -128,6 +131,30 @@ fn shifted(a: &Arguments<'_>, left: bool) -> Result<Value> {
         }
         _ => Value::I64(if left { value.wrapping_shl(places) } else { value.wrapping_shr(places) }),
     })
+}
+
+/// What came of finite numbers must be one; infinity and NaN may give what they like.
+fn finite(value: f64, a: &Arguments<'_>) -> Result<Value> {
+    if value.is_finite() || !a.float(0)?.is_finite() {
+        return Ok(Value::F64(value));
+    }
+    Err(refuse(SqlState::NumericValueOutOfRange, "value out of range: it has no finite result"))
+}
+
+/// `round_even(number, digits)`: halves go to the even neighbour.
+fn round_even(a: &Arguments<'_>) -> Result<Value> {
+    let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
+    let scale = 10f64.powi(digits.abs());
+    let rounded = match digits {
+        0.. => (number * scale).round_ties_even() / scale,
+        _ => (number / scale).round_ties_even() * scale,
+    };
+    // Beyond what a float has digits for, it is as round as it was.
+    Ok(Value::F64(match digits {
+        0.. if !rounded.is_finite() => number,
+        _ if rounded.is_nan() => 0.0,
+        _ => rounded,
+    }))
 }
 
 fn factorial(a: &Arguments<'_>) -> Result<Value> {

@@ -29,6 +29,7 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "regexp_escape" => |a| Ok(Value::text(&regex::escape(a.text(0)?))),
         "regexp_substr" => regexp_substr,
         "format_bytes" => |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
+        "format_decimal_bytes" => |a| Ok(Value::text(&format_decimal_bytes(a.integer(0)?))),
         "pg_size_pretty" => |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
         _ => return None,
     })
@@ -313,16 +314,25 @@ fn float_text(value: f64, kind: char, precision: usize) -> String {
 
 /// As DuckDB tells sizes: units of 1024 bytes, with one digit.
 fn format_bytes(bytes: i64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    in_units(bytes, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+}
+
+/// As `format_bytes`, in powers of 1000.
+fn format_decimal_bytes(bytes: i64) -> String {
+    in_units(bytes, 1000, ["kB", "MB", "GB", "TB", "PB", "EB"])
+}
+
+/// With one digit behind the point, cut off.
+fn in_units(bytes: i64, base: u64, units: [&str; 6]) -> String {
     let (sign, size) = (if bytes < 0 { "-" } else { "" }, bytes.unsigned_abs());
-    if size < 1024 {
+    if size < base {
         return format!("{sign}{size} {}", if size == 1 { "byte" } else { "bytes" });
     }
-    let (mut whole, mut rest, mut unit) = (size / 1024, size % 1024, 0);
-    while whole >= 1024 && unit + 1 < UNITS.len() {
-        (whole, rest, unit) = (whole / 1024, whole % 1024, unit + 1);
+    let (mut whole, mut rest, mut unit) = (size / base, size % base, 0);
+    while whole >= base && unit + 1 < units.len() {
+        (whole, rest, unit) = (whole / base, whole % base, unit + 1);
     }
-    format!("{sign}{whole}.{} {}", rest * 10 / 1024, UNITS[unit])
+    format!("{sign}{whole}.{} {}", rest * 10 / base, units[unit])
 }
 
 /// As PostgreSQL tells sizes: the largest unit of which there are at least ten.

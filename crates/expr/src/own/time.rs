@@ -81,6 +81,9 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "to_months" => |a| months(a.integer(0)?.checked_mul(1)),
         "to_quarters" => |a| months(a.integer(0)?.checked_mul(3)),
         "to_years" => |a| months(a.integer(0)?.checked_mul(12)),
+        "to_decades" => |a| months(a.integer(0)?.checked_mul(120)),
+        "to_centuries" => |a| months(a.integer(0)?.checked_mul(1_200)),
+        "to_millennia" => |a| months(a.integer(0)?.checked_mul(12_000)),
         _ => return None,
     })
 }

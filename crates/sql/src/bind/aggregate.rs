@@ -21,7 +21,7 @@ use super::packing::{
 };
 use super::query::sort_key;
 use super::subquery::Pending;
-use super::{Binder, operator, own};
+use super::{Binder, coerce, nested, operator, own};
 use crate::place;
 
 /// Digits an average has beyond its argument's scale.
@@ -110,13 +110,40 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
     function_named(name).is_some() || UNSUPPORTED.contains(&name)
 }
 
+/// The fractions of `quantile_cont(value, [0.1, 0.5])`, where the call has a list of them.
+fn fractions(call: &Call) -> Option<&[Ast]> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    match list.args.last()? {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list))) if !list.elem.is_empty() => {
+            Some(&list.elem)
+        }
+        _ => None,
+    }
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn aggregate(&mut self, name: &str, call: &'a Call, span: Span) -> Result<Bound> {
+        use AggregateFunction as A;
         let Some(function) = function_named(name) else {
             let error = Error::unsupported(format!("aggregate function {name} is not supported"));
             return Err(place::at(error, self.binder.text, span));
         };
-        self.aggregate_of(span, |this| this.aggregate_call(name, function, call, span))
+        let several = match function {
+            A::QuantileCont { .. } | A::QuantileDisc { .. } => fractions(call),
+            _ => None,
+        };
+        let Some(several) = several else {
+            return self.aggregate_of(span, |this| this.aggregate_call(name, function, call, None, span));
+        };
+        let mut each = Vec::with_capacity(several.len());
+        for fraction in several {
+            let (function, fraction) = (function.clone(), Some(fraction));
+            each.push(
+                self.aggregate_of(span, |this| this.aggregate_call(name, function, call, fraction, span))?,
+            );
+        }
+        let (each, element) = coerce::unify(each, name, self.binder.text)?;
+        Ok(Bound::typed(nested::list_of(each, element)?, span))
     }
 
     /// The value of an aggregate that `bind` binds, from its column among the calls of this SELECT.
@@ -169,6 +196,7 @@ impl<'a> ExprBinder<'_, 'a> {
         name: &str,
         function: AggregateFunction,
         call: &'a Call,
+        fraction: Option<&'a Ast>,
         span: Span,
     ) -> Result<AggregateArguments> {
         use AggregateFunction as A;
@@ -243,6 +271,10 @@ impl<'a> ExprBinder<'_, 'a> {
             descending = by.options.asc == Some(false);
             // As in quantile_cont(value, fraction).
             arguments.insert(0, &by.expr);
+        }
+        // One of a list's fractions.
+        if let (Some(fraction), Some(place)) = (fraction, arguments.get_mut(1)) {
+            *place = fraction;
         }
         let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
         let objects = gathers_pairs(name);

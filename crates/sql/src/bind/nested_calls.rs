@@ -21,15 +21,23 @@ pub(crate) const NAMES: &[&str] = &[
     "array_cat",
     "array_concat",
     "array_contains",
+    "array_cosine_distance",
+    "array_cosine_similarity",
+    "array_distance",
     "array_distinct",
+    "array_dot_product",
     "array_extract",
     "array_filter",
+    "array_grade_up",
     "array_has",
     "array_has_all",
     "array_has_any",
     "array_indexof",
+    "array_inner_product",
     "array_intersect",
     "array_length",
+    "array_negative_dot_product",
+    "array_negative_inner_product",
     "array_pop_back",
     "array_pop_front",
     "array_position",
@@ -40,6 +48,7 @@ pub(crate) const NAMES: &[&str] = &[
     "array_resize",
     "array_reverse",
     "array_reverse_sort",
+    "array_select",
     "array_slice",
     "array_sort",
     "array_to_json",
@@ -55,6 +64,7 @@ pub(crate) const NAMES: &[&str] = &[
     "from_json",
     "from_json_strict",
     "generate_series",
+    "grade_up",
     "json_array",
     "json_array_length",
     "json_build_array",
@@ -100,17 +110,23 @@ pub(crate) const NAMES: &[&str] = &[
     "list_cat",
     "list_concat",
     "list_contains",
+    "list_cosine_distance",
+    "list_cosine_similarity",
     "list_count",
+    "list_distance",
     "list_distinct",
+    "list_dot_product",
     "list_element",
     "list_extract",
     "list_filter",
     "list_first",
+    "list_grade_up",
     "list_group_concat",
     "list_has",
     "list_has_all",
     "list_has_any",
     "list_indexof",
+    "list_inner_product",
     "list_intersect",
     "list_last",
     "list_max",
@@ -118,6 +134,8 @@ pub(crate) const NAMES: &[&str] = &[
     "list_median",
     "list_min",
     "list_mode",
+    "list_negative_dot_product",
+    "list_negative_inner_product",
     "list_pack",
     "list_position",
     "list_prepend",
@@ -127,6 +145,7 @@ pub(crate) const NAMES: &[&str] = &[
     "list_resize",
     "list_reverse",
     "list_reverse_sort",
+    "list_select",
     "list_slice",
     "list_sort",
     "list_stddev",
@@ -326,7 +345,7 @@ impl Call<'_, '_, '_> {
             ("list_sort" | "array_sort" | "list_reverse_sort" | "array_reverse_sort", 1..=3)
                 if list.is_some() =>
             {
-                self.sort(some(list)?)?
+                self.sort("list_sort", some(list)?)?
             }
             ("list_has_any" | "array_has_any" | "list_has_all" | "array_has_all", 2)
                 if is_list(0) || is_list(1) =>
@@ -353,11 +372,32 @@ impl Call<'_, '_, '_> {
                     }
                 }
             }
-            ("list_zip" | "array_zip", 1..) if (0..count).all(is_list) => {
-                let fields = (0..count).map(|at| (String::new(), self.list_at(at).unwrap_or(Type::Null)));
+            ("list_zip" | "array_zip", 1..) if (0..count - 1).all(is_list) => {
+                let flagged = count > 1 && self.arguments[count - 1].ty() == Type::Boolean;
+                let lists = if flagged { count - 1 } else { count };
+                if !is_list(lists - 1) {
+                    return Ok(None);
+                }
+                let fields = (0..lists).map(|at| (String::new(), self.list_at(at).unwrap_or(Type::Null)));
                 let row = Type::structure(fields.collect())?;
-                let exprs = self.arguments.iter().map(|a| a.expr.clone()).collect();
+                let truncates = if flagged { self.argument(lists).expr } else { Expr::boolean(false) };
+                let mut exprs = vec![truncates];
+                exprs.extend(self.arguments[..lists].iter().map(|a| a.expr.clone()));
                 call("list_zip", exprs, Type::list(row)?)
+            }
+            ("list_select" | "array_select", 2) if is_list(0) && is_list(1) => {
+                let places = self.to(1, Type::list(Type::BigInt)?)?;
+                call("list_select", vec![first(), places], some(list)?)
+            }
+            ("list_grade_up" | "array_grade_up" | "grade_up", 1..=3) if list.is_some() => {
+                self.sort("list_grade_up", Type::list(Type::BigInt)?)?
+            }
+            (name, 2) if distance(name).is_some() && (is_list(0) || is_list(1)) => {
+                let ty = Type::list(match (self.list_at(0), self.list_at(1)) {
+                    (Some(Type::Real), Some(Type::Real)) => Type::Real,
+                    _ => Type::Double,
+                })?;
+                call(distance(name).unwrap_or(name), vec![self.to(0, ty)?, self.to(1, ty)?], Type::Double)
             }
             ("flatten", 1) if matches!(element, Type::List(_)) || element == Type::Null && list.is_some() => {
                 match element {
@@ -427,7 +467,7 @@ impl Call<'_, '_, '_> {
     }
 
     /// `list_sort(l, 'DESC', 'NULLS FIRST')`; without more, ascending and NULL last.
-    fn sort(&self, list: Type) -> Result<Expr> {
+    fn sort(&self, function: &str, list: Type) -> Result<Expr> {
         let word = |at: usize| {
             let word = self.arguments.get(at).map(|a| a.expr.as_literal().and_then(Value::as_text));
             word.map(|w| w.unwrap_or_default().to_uppercase())
@@ -449,7 +489,7 @@ impl Call<'_, '_, '_> {
             Some(other) => return Err(wrong(other, "write 'NULLS FIRST' or 'NULLS LAST'")),
         };
         let arguments = vec![self.argument(0).expr, Expr::boolean(descending), Expr::boolean(nulls_first)];
-        Ok(call("list_sort", arguments, list))
+        Ok(call(function, arguments, list))
     }
 
     /// An aggregate of the first argument's elements.
@@ -643,6 +683,19 @@ impl Call<'_, '_, '_> {
     fn written(&self) -> Result<Vec<Expr>> {
         self.arguments.iter().map(|a| zones::written(a.clone().settled())).collect()
     }
+}
+
+/// The function of two vectors that a name stands for.
+fn distance(name: &str) -> Option<&'static str> {
+    let name = name.strip_prefix("list_").or_else(|| name.strip_prefix("array_"))?;
+    Some(match name {
+        "distance" => "list_distance",
+        "cosine_distance" => "list_cosine_distance",
+        "cosine_similarity" => "list_cosine_similarity",
+        "inner_product" | "dot_product" => "list_inner_product",
+        "negative_inner_product" | "negative_dot_product" => "list_negative_inner_product",
+        _ => return None,
+    })
 }
 
 fn some(list: Option<Type>) -> Result<Type> {

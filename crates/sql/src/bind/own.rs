@@ -13,17 +13,21 @@ use super::{library, operator, zones};
 use crate::place;
 
 /// Names that mean another function.
-const ALIASES: [(&str, &str); 24] = [
+const ALIASES: [(&str, &str); 31] = [
     ("datediff", "date_diff"),
     ("datepart", "date_part"),
     ("datesub", "date_sub"),
     ("datetrunc", "date_trunc"),
     ("editdist3", "levenshtein"),
+    ("formatreadabledecimalsize", "format_decimal_bytes"),
+    ("from_binary", "unbin"),
     ("from_hex", "unhex"),
     ("gen_random_uuid", "uuid"),
     ("get_current_timestamp", "now"),
+    ("greatest_common_divisor", "gcd"),
     ("iif", "if"),
     ("lcase", "lower"),
+    ("least_common_multiple", "lcm"),
     ("len", "length"),
     ("mismatches", "hamming"),
     ("ord", "ascii"),
@@ -37,7 +41,10 @@ const ALIASES: [(&str, &str); 24] = [
     ("formatreadablesize", "format_bytes"),
     ("xor", "#"),
     ("current_role", "current_user"),
+    ("roundbankers", "round_even"),
     ("session_user", "current_user"),
+    ("to_binary", "bin"),
+    ("uuidv4", "uuid"),
 ];
 
 /// Functions that are one field of a moment, with the field; those with `true` are whole numbers of what EXTRACT counts
@@ -70,7 +77,7 @@ const FIELDS: [(&str, &str, bool); 24] = [
 ];
 
 /// Functions written out below.
-const WRITTEN_OUT: [&str; 14] = [
+const WRITTEN_OUT: [&str; 16] = [
     "age",
     "current_catalog",
     "current_database",
@@ -78,7 +85,9 @@ const WRITTEN_OUT: [&str; 14] = [
     "current_setting",
     "current_user",
     "date_add",
+    "decode",
     "div",
+    "encode",
     "if",
     "make_timestamptz",
     "pg_typeof",
@@ -237,6 +246,13 @@ pub(super) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> R
     }
 }
 
+/// The argument of `convert_to` and `convert_from`, with the code.
+fn with_utf8(mut arguments: Vec<Bound>) -> Vec<Bound> {
+    let span = arguments.first().map_or(Span::empty(), |a| a.span);
+    arguments.push(Bound::typed(Expr::literal(Value::text("UTF8"), Type::Text), span));
+    arguments
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// Calls that are other expressions; the arguments come back where the name is none of them.
     pub(super) fn written_out(
@@ -269,6 +285,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 };
                 constant(&if name == "typeof" { shown } else { shown.to_lowercase() })
             }
+            // Text is UTF-8, so its bytes are the code.
+            ("encode", 1) => library::call("convert_to", with_utf8(arguments), text, span)?,
+            ("decode", 1) => library::call("convert_from", with_utf8(arguments), text, span)?,
             ("current_setting", 1) => self.current_setting(&arguments[0])?,
             ("if", 3) => {
                 let chosen = arguments.split_off(1);

@@ -214,7 +214,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 };
                 let AggregateArguments { call, result } = match external {
                     Some(external) => external,
-                    None => self.aggregate_call(name, function, call, span)?,
+                    None => self.aggregate_call(name, function, call, None, span)?,
                 };
                 packed = result;
                 if call.distinct {

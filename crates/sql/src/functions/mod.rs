@@ -15,6 +15,7 @@ mod system;
 mod tables;
 mod text;
 mod time;
+mod vectors;
 mod windows;
 
 /// One name of a function.
@@ -66,6 +67,7 @@ const SECTIONS: &[&[Section]] = &[
     conditional::SECTIONS,
     json::SECTIONS,
     list_totals::SECTIONS,
+    vectors::SECTIONS,
     lists::SECTIONS,
     numbers::SECTIONS,
     records::SECTIONS,

@@ -50,6 +50,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "36",
         ),
         (
+            "hash",
+            "hash(value, ...)",
+            "A whole number of 63 bits that equal values share, for samples and shares; it may differ between versions.",
+            "hash('a', 1) = hash('a', 1)",
+            "true",
+        ),
+        (
             "pg_typeof",
             "pg_typeof(value)",
             "The type of the value, as PostgreSQL writes it.",
@@ -65,6 +72,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         ),
         ("typeof", "typeof(value)", "The type of the value.", "typeof(DATE '2024-02-03')", "DATE"),
         ("user", "user", "The name of the user, of whom there is one.", "user", "quickstep"),
+        ("uuidv4", "uuidv4()", "Another name of uuid.", "length(uuidv4()::text)", "36"),
         (
             "version",
             "version()",

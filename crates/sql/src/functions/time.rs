@@ -202,6 +202,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "2024-02-02 00:00:00",
         ),
         (
+            "to_centuries",
+            "to_centuries(number)",
+            "An interval of that many centuries.",
+            "to_centuries(1)",
+            "100 years",
+        ),
+        (
             "to_char",
             "to_char(value, template)",
             "A moment, interval or number by a template: YYYY, MM, DD, HH24, MI, SS, MS, Month, Mon, Day, Dy, Q, IW and others; 9, 0, a point, a comma and a sign for numbers.",
@@ -216,6 +223,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "2024-02-03",
         ),
         ("to_days", "to_days(number)", "An interval of that many days.", "to_days(3)", "3 days"),
+        (
+            "to_decades",
+            "to_decades(number)",
+            "An interval of that many decades.",
+            "to_decades(2)",
+            "20 years",
+        ),
         ("to_hours", "to_hours(number)", "An interval of that many hours.", "to_hours(5)", "05:00:00"),
         (
             "to_microseconds",
@@ -223,6 +237,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "An interval of that many microseconds.",
             "to_microseconds(1500000)",
             "00:00:01.5",
+        ),
+        (
+            "to_millennia",
+            "to_millennia(number)",
+            "An interval of that many millennia.",
+            "to_millennia(1)",
+            "1000 years",
         ),
         (
             "to_milliseconds",
