@@ -38,6 +38,9 @@ class SparkEngine:
             "spark.default.parallelism": str(threads),
             "spark.sql.adaptive.enabled": "true",
             "spark.sql.cbo.enabled": "true",
+            # Names in double quotes, as in standard SQL.
+            "spark.sql.ansi.enabled": "true",
+            "spark.sql.ansi.doubleQuotedIdentifiers": "true",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
         }
         builder = SparkSession.builder.master(f"local[{threads}]").appName("bench")
