@@ -548,7 +548,16 @@ fn copy_reads_standard_input_or_the_lines_behind_it() {
     let expected = ("a,b\n2,x\n3,\"y, z\"\n".to_owned(), String::new());
     let format = ["--format", "csv"];
     assert_eq!(rows(&[&format[..], &["-c", load]].concat(), "1,x\n2,\"y, z\"\n"), expected);
-    assert_eq!(rows(&[&format[..], &["-c", load]].concat(), "1,x\n2,\"y, z\"\n\\.\nmore\n"), expected);
+    // A pipe ends by itself: what looks like the end of a script's rows is a value in it.
+    let load = "CREATE TABLE t (w TEXT); COPY t FROM STDIN (HEADER false); SELECT count(*) AS n FROM t";
+    let written = rows(
+        &["-c", "COPY (SELECT * FROM (VALUES ('a'), ('\\.'), ('b')) v(w)) TO STDOUT (HEADER false)"],
+        "",
+    );
+    assert_eq!(written.0, "a\n\"\\.\"\nb\n");
+    let three = ("n\n3\n".to_owned(), String::new());
+    assert_eq!(rows(&[&format[..], &["-c", load]].concat(), &written.0), three);
+    assert_eq!(rows(&[&format[..], &["-c", load]].concat(), "a\n\\.\nb\n"), three);
     // A script that is standard input has its rows in it, as one in a file may have.
     let script = "CREATE TABLE t (a INTEGER, b TEXT);\nCOPY t FROM STDIN;\n1,x\n2,\"y, z\"\n\\.\nSELECT a + 1 AS a, b FROM t;\n";
     assert_eq!(rows(&format, script), expected);
@@ -565,4 +574,40 @@ fn copy_reads_standard_input_or_the_lines_behind_it() {
         "CREATE TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\n\\.\nCOPY t FROM STDIN;\n2\n\\.\nSELECT sum(a) AS s FROM t;\n",
     );
     assert_eq!((out.as_str(), error.as_str()), ("s\n3\n", ""));
+    // Two on a line: the rows behind are the second's. A table of that name in a query is a table.
+    let (out, error) = rows(
+        &format,
+        "CREATE TABLE a (n INTEGER);\nCREATE TABLE b (n INTEGER);\nCOPY a FROM STDIN; COPY b FROM STDIN;\n1\n2\n\\.\nSELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b;\n",
+    );
+    assert_eq!((out.as_str(), error.as_str()), ("a,b\n0,2\n", ""));
+    let (out, error) = rows(
+        &format,
+        "CREATE TABLE stdin (n INTEGER);\nCOPY (SELECT * FROM stdin) TO STDOUT;\nSELECT 5 AS n;\n",
+    );
+    assert_eq!((out.as_str(), error.as_str()), ("n\nn\n5\n", ""));
+}
+
+/// Nobody writes into the pipe, and nobody closes it.
+#[test]
+fn copy_that_waits_for_input_can_be_stopped() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_quickstep"));
+    let script = "SET statement_timeout = '200ms'; CREATE TABLE t (n INTEGER); COPY t FROM STDIN";
+    let pipe = std::process::Stdio::piped;
+    let mut child = command.args(["-c", script]).stdin(pipe()).stderr(pipe()).stdout(pipe()).spawn().unwrap();
+    let held = child.stdin.take();
+    let begun = std::time::Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if begun.elapsed().as_secs() > 20 => {
+                child.kill().unwrap();
+                panic!("it waits for ever");
+            }
+            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    };
+    drop(held);
+    let mut error = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut error).unwrap();
+    assert!(!status.success() && error.contains("57014"), "{error}");
 }

@@ -297,3 +297,19 @@ def test_rows_are_typed_behind_copy_from_stdin(shell):
     assert "COPY 2" in CONTROL.sub("", shell.terminal.before)
     assert "two" in shell.run("SELECT w FROM t WHERE n = 2;")
     assert shell.run("COPY (FROM t) TO STDOUT;").endswith("n,w\n1,one\n2,two")
+
+
+def test_a_copy_that_fails_hides_no_later_result(shell):
+    assert "division by zero" in shell.run("COPY (SELECT 1 / 0 AS a) TO STDOUT;")
+    assert "42" in shell.run("SELECT 42;")
+
+
+def test_an_interrupt_ends_typing_rows(shell):
+    shell.run("CREATE TABLE t (n INTEGER);")
+    shell.terminal.send("COPY t FROM STDIN;\r")
+    shell.terminal.expect_exact("on a line of its own behind the last.")
+    shell.terminal.send("1\n")
+    shell.terminal.send("\x03")
+    shell.terminal.expect(WAITS)
+    assert "cancel" in CONTROL.sub("", shell.terminal.before)
+    assert "0" in shell.run("SELECT count(*) FROM t;")

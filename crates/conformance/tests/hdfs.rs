@@ -112,6 +112,36 @@ fn files_of_every_kind_are_read_where_they_are() {
     assert!(error.message().contains("Hadoop clusters are only read"), "{error}");
 }
 
+/// A folder is a request, and may be closed: only those are listed that can have what the pattern says.
+#[test]
+fn patterns_list_the_folders_that_they_lead_to() {
+    let place = Place::new("patterns");
+    let at = &place.address;
+    place.run("CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 10) AS s(i)");
+    for path in ["/d/a.csv", "/d/x1/b.csv", "/d/x1/deep/c.csv", "/d/x2/d.csv", "/d/y/e.csv", "/e/f.csv"] {
+        place.write("SELECT * FROM t", path, "csv");
+    }
+    place.cluster.put("/d/y/private/g.csv", b"id\n1\n");
+    place.cluster.state().private.push("/d/y/private".to_owned());
+    let count = |pattern: &str, files: usize, folders: &[&str]| {
+        place.cluster.state().listed.clear();
+        let rows = place.row(&format!("SELECT count(*) FROM '{at}{pattern}'"));
+        assert_eq!(rows, (files * 10).to_string(), "{pattern}");
+        let mut listed = std::mem::take(&mut place.cluster.state().listed);
+        listed.retain(|folder| !folder.ends_with(".csv"));
+        listed.sort();
+        listed.dedup();
+        assert_eq!(listed, folders, "{pattern}");
+    };
+    count("/d/*.csv", 1, &["/d"]);
+    count("/d/x*/*.csv", 2, &["/d", "/d/x1", "/d/x2"]);
+    count("/*/f.csv", 1, &["/", "/d", "/e"]);
+    count("/d/x1/**/*.csv", 2, &["/d/x1", "/d/x1/deep"]);
+    count("/d/[xy]?/d.csv", 1, &["/d", "/d/x1", "/d/x2"]);
+    let error = place.error(&format!("SELECT * FROM '{at}/d/**/*.csv'"));
+    assert!(error.message().contains("ermission"), "{error}");
+}
+
 #[test]
 fn a_database_in_a_cluster_is_read() {
     let place = Place::new("database");

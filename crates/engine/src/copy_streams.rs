@@ -9,23 +9,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sync::CancelToken;
 use types::{Error, Result, SqlState};
 
 use crate::Session;
 
 /// The standard input and output of a session's host.
 pub trait CopyStreams: Send + Sync {
-    /// Everything that COPY FROM STDIN shall read. Of text, a line `\.` may say that it ends.
+    /// Everything that COPY FROM STDIN shall read. Of text, a line `\.` may say that it ends. While nothing is there, it may
+    /// answer [`io::ErrorKind::WouldBlock`]: then it is asked again, unless the statement was cancelled meanwhile.
     fn input(&self, text: bool) -> io::Result<Box<dyn Read + Send>>;
     /// Takes what COPY TO STDOUT writes.
     fn output(&self) -> io::Result<Box<dyn Write + Send>>;
 }
 
 /// A session's streams, and the file that holds what the running statement has read of them.
-#[derive(Default)]
 pub(crate) struct StandardStreams {
     streams: Mutex<Option<Arc<dyn CopyStreams>>>,
     held: Mutex<Option<HeldInput>>,
+    /// The session's.
+    cancel: CancelToken,
 }
 
 struct HeldInput(PathBuf);
@@ -37,6 +40,11 @@ impl Drop for HeldInput {
 }
 
 impl StandardStreams {
+    /// Streams of a session with this signal.
+    pub(crate) fn new(cancel: CancelToken) -> StandardStreams {
+        StandardStreams { streams: Mutex::default(), held: Mutex::default(), cancel }
+    }
+
     fn streams(&self, what: &str) -> Result<Arc<dyn CopyStreams>> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
         streams.ok_or_else(|| {
@@ -53,21 +61,59 @@ impl StandardStreams {
             return Ok(held.0.to_string_lossy().into_owned());
         }
         let text = !matches!(format, "parquet" | "pq" | "arrow" | "arrows" | "ipc" | "feather");
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("standard-input-{}-{number}.{format}", std::process::id()));
         let failed = |e: io::Error| Error::new(SqlState::IoError, format!("cannot read standard input: {e}"));
-        let mut input = self.streams("read FROM STDIN")?.input(text).map_err(failed)?;
-        let file = File::create_new(&path).map_err(failed)?;
-        let new = held.insert(HeldInput(path));
-        io::copy(&mut input, &mut io::BufWriter::new(file)).map_err(failed)?;
-        Ok(new.0.to_string_lossy().into_owned())
+        let streams = self.streams("read FROM STDIN")?;
+        let (path, file) = loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!("standard-input-{}-{number}.{format}", std::process::id()));
+            match File::create_new(&path) {
+                Ok(file) => break (path, file),
+                // Left by a process of this number that was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        };
+        let new = HeldInput(path);
+        let mut input = streams.input(text).map_err(failed)?;
+        let mut file = io::BufWriter::new(file);
+        self.take(&mut *input, &mut file, &failed)?;
+        // What is left in the writer's memory may be what there is no room for.
+        file.flush().map_err(failed)?;
+        Ok(held.insert(new).0.to_string_lossy().into_owned())
     }
 
-    /// The statement has ended; what is wrong with the input is told of it, not of the file.
-    pub(crate) fn ended<T>(&self, outcome: Result<T>) -> Result<T> {
-        let Some(held) = self.held.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-            return outcome;
-        };
+    /// Copies the input into the file until it ends or the statement is cancelled.
+    fn take(
+        &self,
+        input: &mut dyn Read,
+        file: &mut dyn Write,
+        failed: &dyn Fn(io::Error) -> Error,
+    ) -> Result<()> {
+        let mut piece = vec![0; 64 << 10];
+        loop {
+            if let Some(reason) = self.cancel.check_clock() {
+                return Err(crate::run::cancelled(reason));
+            }
+            match input.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(length) => file.write_all(&piece[..length]).map_err(failed)?,
+                Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+
+    /// A statement begins: what it has read is let go of when this is dropped, however it ends. A statement within another
+    /// leaves the other's input alone.
+    pub(crate) fn begin(&self) -> Reading<'_> {
+        let outer = self.held.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        Reading { streams: self, outer }
+    }
+
+    /// What is wrong with the input is told of it, not of the file.
+    fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = &*held else { return outcome };
         let path = held.0.to_string_lossy();
         outcome.map_err(|error| match error.message().contains(&*path) {
             true => {
@@ -82,6 +128,28 @@ impl StandardStreams {
         let failed =
             |e: io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));
         self.streams("write TO STDOUT")?.output().map_err(failed)
+    }
+}
+
+/// A statement that may read the input.
+pub(crate) struct Reading<'a> {
+    streams: &'a StandardStreams,
+    /// What is held is that of a statement around this one.
+    outer: bool,
+}
+
+impl Reading<'_> {
+    /// The statement has ended.
+    pub(crate) fn ended<T>(self, outcome: Result<T>) -> Result<T> {
+        if self.outer { outcome } else { self.streams.explained(outcome) }
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if !self.outer {
+            drop(self.streams.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 }
 

@@ -40,8 +40,8 @@ impl Session {
             let error = Error::new(SqlState::InvalidParameterValue, "standard output has no folders");
             return Err(error.with_hint("PARTITION_BY is for COPY TO 'folder'"));
         }
-        let mut out = self.standard.output()?;
         let result = self.run_query(query, relations)?;
+        let mut out = self.standard.output()?;
         let threads = self.database.workers();
         let failed =
             |e: std::io::Error| Error::new(SqlState::IoError, format!("cannot write standard output: {e}"));

@@ -65,7 +65,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
-            standard: Arc::default(),
+            standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
         }
     }
@@ -123,7 +123,7 @@ impl SessionRelations {
             asked: 0,
             describing: false,
             rejects: Arc::default(),
-            standard: Arc::default(),
+            standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
         }
     }

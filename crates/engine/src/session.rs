@@ -67,14 +67,15 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(database: Database) -> Self {
         static NEXT_SESSION: AtomicU64 = AtomicU64::new(1);
+        let cancel = CancelToken::new();
         Session {
             database,
             settings: Mutex::new(Settings::default()),
-            cancel: CancelToken::new(),
+            standard: Arc::new(StandardStreams::new(cancel.clone())),
+            cancel,
             tick: Mutex::new(None),
             objects: Mutex::default(),
             rejects: Arc::default(),
-            standard: Arc::default(),
             asked: 0,
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
@@ -222,6 +223,7 @@ impl Session {
         let zone = self.settings().time_zone;
         caught(text, || {
             zone::within(zone, || {
+                let _reading = self.standard.begin();
                 let relations = self.relations();
                 Ok(match sql::plan(text, statement, &relations)? {
                     Statement::Query(query) => Some(crate::run::result_schema(&query)),
@@ -242,6 +244,7 @@ impl Session {
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
         self.guarded(text, || {
+            let reading = self.standard.begin();
             let outcome = self.as_transaction(statement.ends_transaction(text), || {
                 let started = Instant::now();
                 let trace = statement::trace();
@@ -266,7 +269,7 @@ impl Session {
                 result.zone = zone::current();
                 Ok(result)
             });
-            self.standard.ended(outcome)
+            reading.ended(outcome)
         })
     }
 

@@ -374,6 +374,8 @@ impl<'a> Shell<'a> {
         let mut started = Instant::now();
         let mut broken = None;
         let mut shown = 0;
+        // Of a statement before that failed.
+        self.standard.begin();
         progress::begin();
         let outcome = self.session.execute_each(text, |result| {
             progress::end();

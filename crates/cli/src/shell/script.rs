@@ -63,12 +63,13 @@ pub fn pieces(text: &str, is_input: bool) -> Vec<Piece<'_>> {
             Kind::Comment => {}
             _ => {
                 between = &rest[..length] == ";";
-                if reads.at(&rest[..length])
-                    && let Some((rows, end)) = rows_behind(text, at + length, is_input)
-                {
-                    statements(&mut pieces, from, at + length, Some(rows));
+                if reads.at(&rest[..length]) {
+                    let rows = rows_behind(text, at + length, is_input);
+                    // With another statement on its line it has no rows here, and those behind are not its.
+                    let end = rows.map_or(at + length, |(_, end)| end);
+                    statements(&mut pieces, from, at + length, rows.map(|(rows, _)| rows));
                     (at, from) = (end, end);
-                    line_begins = true;
+                    line_begins = rows.is_some();
                     continue;
                 }
             }
@@ -86,6 +87,8 @@ struct ReadsInput {
     copies: bool,
     from: bool,
     reads: bool,
+    /// Brackets around a word: what is in them is a query's.
+    depth: usize,
 }
 
 impl ReadsInput {
@@ -98,7 +101,13 @@ impl ReadsInput {
         if self.words == 1 {
             self.copies = word.eq_ignore_ascii_case("copy");
         }
-        self.reads |= self.copies && self.from && word.eq_ignore_ascii_case("stdin");
+        match word {
+            "(" => self.depth += 1,
+            ")" => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        let outside = self.depth == 0;
+        self.reads |= self.copies && self.from && outside && word.eq_ignore_ascii_case("stdin");
         self.from = word.eq_ignore_ascii_case("from");
         false
     }
@@ -117,7 +126,7 @@ fn rows_behind(text: &str, at: usize, is_input: bool) -> Option<(&str, usize)> {
 }
 
 /// Where a line `\.` begins, and where it ends.
-pub fn end_of_rows(text: &[u8]) -> Option<(usize, usize)> {
+fn end_of_rows(text: &[u8]) -> Option<(usize, usize)> {
     let mut at = 0;
     for line in text.split_inclusive(|b| *b == b'\n') {
         if line.trim_ascii_end() == b"\\." {

@@ -1,12 +1,12 @@
 //! The shell's standard input and output, for COPY ... FROM STDIN and COPY ... TO STDOUT.
 
-use std::io::{self, BufRead, BufWriter, Cursor, IsTerminal, Read, Write};
+use std::io::{self, BufWriter, Cursor, IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::CopyStreams;
 
-use super::{progress, script};
+use super::progress;
 
 /// What is shared with the session.
 #[derive(Clone, Default)]
@@ -22,6 +22,12 @@ pub struct Standard {
 impl Standard {
     pub fn set_rows(&self, rows: Option<&str>) {
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows.map(str::to_owned);
+    }
+
+    /// Statements begin: what was noted of others is forgotten.
+    pub fn begin(&self) {
+        self.used.store(false, Relaxed);
+        self.closed.store(false, Relaxed);
     }
 
     /// Whether the output was closed since this was last asked.
@@ -40,40 +46,65 @@ impl CopyStreams for Standard {
         if let Some(rows) = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(Box::new(Cursor::new(rows)));
         }
-        let input = io::stdin();
-        if !text {
-            if input.is_terminal() {
-                return Err(io::Error::other("Parquet and Arrow cannot be typed"));
-            }
-            return Ok(Box::new(input));
+        if !io::stdin().is_terminal() {
+            // It has an end of its own.
+            return Ok(Box::new(Arriving));
         }
-        if !input.is_terminal() {
-            let mut bytes = Vec::new();
-            input.lock().read_to_end(&mut bytes)?;
-            let end = script::end_of_rows(&bytes).map_or(bytes.len(), |(end, _)| end);
-            bytes.truncate(end);
-            return Ok(Box::new(Cursor::new(bytes)));
+        if !text {
+            return Err(io::Error::other("Parquet and Arrow cannot be typed"));
         }
         progress::end();
         eprintln!("Type the rows, and \\. on a line of its own behind the last.");
-        let mut bytes = Vec::new();
-        loop {
-            let begin = bytes.len();
-            if input.lock().read_until(b'\n', &mut bytes)? == 0 {
-                break;
-            }
-            if bytes[begin..].trim_ascii_end() == b"\\." {
-                bytes.truncate(begin);
-                break;
-            }
-        }
-        Ok(Box::new(Cursor::new(bytes)))
+        Ok(Box::new(Typed::default()))
     }
 
     fn output(&self) -> io::Result<Box<dyn Write + Send>> {
         progress::end();
         self.used.store(true, Relaxed);
         Ok(Box::new(BufWriter::with_capacity(1 << 18, Output(self.clone()))))
+    }
+}
+
+/// How long is waited for input before the statement looks whether it was cancelled.
+const PATIENCE: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Standard input as it comes; `WouldBlock` while nothing does.
+struct Arriving;
+
+impl Read for Arriving {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let stdin = rustix::stdio::stdin();
+        let mut waits = [rustix::event::PollFd::new(&stdin, rustix::event::PollFlags::IN)];
+        match rustix::event::poll(&mut waits, Some(&PATIENCE))? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Ok(rustix::io::read(stdin, bytes)?),
+        }
+    }
+}
+
+/// Lines that are typed, up to a line `\.`: a terminal gives them one by one.
+#[derive(Default)]
+struct Typed {
+    line: Vec<u8>,
+    ended: bool,
+}
+
+impl Read for Typed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.ended {
+            return Ok(0);
+        }
+        let length = Arriving.read(bytes)?;
+        self.line.extend_from_slice(&bytes[..length]);
+        if self.line.trim_ascii_end() == b"\\." {
+            self.ended = true;
+            return Ok(0);
+        }
+        // The end of a line that was given in parts is none of its own.
+        if self.line.ends_with(b"\n") {
+            self.line.clear();
+        }
+        Ok(length)
     }
 }
 

@@ -57,6 +57,10 @@ impl Fault {
 pub struct State {
     /// By their absolute paths.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// Folders that nobody may list.
+    pub private: Vec<String>,
+    /// Folders that were listed.
+    pub listed: Vec<String>,
     pub name_node: Fault,
     pub data_nodes: [Fault; 2],
     /// Reads so far: data node, block, offset, length.
@@ -145,8 +149,18 @@ impl Cluster {
     }
 
     fn call(&self, method: &str, request: &[u8]) -> Result<Message, (String, String)> {
-        let state = self.state();
+        let mut state = self.state();
         let path = text(request, 1);
+        if method == "getListing" {
+            if state.private.contains(&path) {
+                let class = "org.apache.hadoop.security.AccessControlException";
+                return Err((
+                    class.into(),
+                    format!("Permission denied: access=READ_EXECUTE, inode=\"{path}\""),
+                ));
+            }
+            state.listed.push(path.clone());
+        }
         let folder = format!("{}/", path.trim_end_matches('/'));
         let is_folder = state.files.keys().any(|name| name.starts_with(&folder));
         let length =

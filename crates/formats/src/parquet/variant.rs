@@ -12,7 +12,7 @@ use ::parquet::basic::LogicalType;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use types::{Field, Type, Value, cast, json};
+use types::{Field, Type, Value, Zone, cast, json, zone};
 use vector::{Data, StringBuilder, Vector, arrow};
 
 use crate::decode;
@@ -43,8 +43,13 @@ pub fn is_variant(metadata: &ArrowReaderMetadata, column: usize) -> bool {
     })
 }
 
-/// The rows of a variant column as JSON; `None` when its bytes are no variants.
+/// The rows of a variant column as JSON; `None` when its bytes are no variants. Instants are written in UTC, whichever
+/// zone the thread is in: a text that two threads make must be the same.
 pub fn column(array: &dyn Array) -> Option<Vector> {
+    zone::within(Zone::Utc, || texts_of(array))
+}
+
+fn texts_of(array: &dyn Array) -> Option<Vector> {
     let group = array.as_struct_opt()?;
     let names = group.column_by_name("metadata")?;
     let parts = Parts::of(array)?;
@@ -132,12 +137,19 @@ impl Parts {
                 }
                 // What other fields the object has. A value of another kind beside them contradicts them.
                 if let Some(value) = value.filter(|value| value.first().is_some_and(|b| b & 3 == OBJECT)) {
+                    // All of them have the object's bytes between them, as in `push_whole`.
+                    let (mut values, mut made) = (value.len(), 0);
                     for (name, value) in names.entries(value)? {
-                        let mut text = String::new();
-                        names.push_whole(value, depth + 1, &mut text)?;
-                        if fields.iter().all(|(known, _)| known != name) {
-                            entries.push((name.to_owned(), text));
+                        if fields.iter().any(|(known, _)| known == name) {
+                            continue;
                         }
+                        let mut text = String::new();
+                        names.push(value, depth + 1, &mut values, &mut text)?;
+                        made += name.len() + text.len();
+                        if made > TEXT_BYTES_MAX {
+                            return None;
+                        }
+                        entries.push((name.to_owned(), text));
                     }
                 }
                 entries.sort();
@@ -415,6 +427,38 @@ mod tests {
         // As many as there are bytes are as they should be.
         let many = [&[3, 200], &(0..=200).collect::<Vec<u8>>()[..], &[1 << 2; 200]].concat();
         assert_eq!(text(&many).unwrap().matches("true").count(), 200);
+    }
+
+    /// A shredded object, of whose fields none is a column, with these other fields.
+    fn residual(value: &[u8]) -> Option<String> {
+        let object = StructArray::new_empty_fields(1, None);
+        let binary = |bytes: &[u8]| -> ArrayRef { Arc::new(BinaryArray::from_iter([Some(bytes)])) };
+        let whole = StructArray::from(vec![
+            (Arc::new(ArrowField::new("metadata", DataType::Binary, false)), binary(NAMES)),
+            (Arc::new(ArrowField::new("value", DataType::Binary, true)), binary(value)),
+            (
+                Arc::new(ArrowField::new("typed_value", object.data_type().clone(), true)),
+                Arc::new(object) as ArrayRef,
+            ),
+        ]);
+        Some(column(&whole)?.value(0).display(Type::Json))
+    }
+
+    #[test]
+    fn fields_beside_columns_have_the_bytes_between_them() {
+        assert_eq!(residual(&[2, 1, 0, 0, 1, 1 << 2]).unwrap(), "{\"a\":true}");
+        // 200 fields that all are the same array of 200 values.
+        let array = [&[3, 200], &[0; 201][..], &[1 << 2]].concat();
+        let object = [&[2, 200], &[0; 200][..], &[0; 201], &array].concat();
+        assert!(residual(&object).is_none());
+    }
+
+    #[test]
+    fn instants_are_written_in_utc_in_every_zone() {
+        let told = || residual(&[&[2, 1, 0, 0, 9, 12 << 2][..], &0i64.to_le_bytes()].concat()).unwrap();
+        let plain = told();
+        assert!(plain.contains("1970-01-01 00:00:00+00"), "{plain}");
+        assert_eq!(zone::within(Zone::parse("Europe/Berlin").unwrap(), told), plain);
     }
 
     #[test]

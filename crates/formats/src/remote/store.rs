@@ -12,7 +12,7 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{
-    ClientOptions, HeaderMap, HeaderValue, ObjectStore, RetryConfig, StaticCredentialProvider,
+    ClientOptions, HeaderMap, HeaderValue, ObjectMeta, ObjectStore, RetryConfig, StaticCredentialProvider,
 };
 use types::{Error, Result, SqlState};
 
@@ -311,22 +311,61 @@ pub fn list(pattern: &str) -> Result<Vec<String>> {
     let fixed = pattern.get(located.root.len()..wild).unwrap_or_default();
     let folder = fixed.trim_start_matches('/').rsplit_once('/').map(|(folder, _)| folder);
     let prefix = folder.map(|folder| object(pattern, folder)).transpose()?;
-    let options = glob::MatchOptions { require_literal_separator: true, ..Default::default() };
     let listing = async {
         let mut found = Vec::new();
-        let mut objects = located.store.list(prefix.as_ref());
-        while let Some(object) = objects.try_next().await? {
+        let mut take = |object: &ObjectMeta| {
             let place = object.location.as_ref();
             let hidden = place.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']));
-            if object.size > 0 && !hidden && glob.matches_with(place, options) && found.len() < LISTED_MAX {
+            if object.size > 0 && !hidden && glob.matches_with(place, BY_PARTS) && found.len() < LISTED_MAX {
                 found.push(format!("{}/{place}", located.root));
             }
+        };
+        if located.is_hdfs() {
+            by_folders(&located, prefix, &mut take).await?;
+            return Ok(found);
+        }
+        let mut objects = located.store.list(prefix.as_ref());
+        while let Some(object) = objects.try_next().await? {
+            take(&object);
         }
         Ok(found)
     };
     let mut found = wait(listing)?.map_err(|e| failed("list", pattern, &e))?;
     found.sort();
     Ok(found)
+}
+
+/// Names are matched part by part of a path.
+const BY_PARTS: glob::MatchOptions = glob::MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
+
+/// Looks at the files of those folders that can have some which the pattern matches. Where each folder is a request of its
+/// own, and may be closed to us, others are better left alone.
+async fn by_folders(
+    located: &Located,
+    prefix: Option<Path>,
+    take: &mut (dyn FnMut(&ObjectMeta) + Send),
+) -> object_store::Result<()> {
+    let parts: Vec<&str> = located.place.split('/').filter(|part| !part.is_empty()).collect();
+    // Folders with how many parts of the pattern lead to them.
+    let mut folders = vec![(prefix.as_ref().map_or(0, |prefix| prefix.parts().count()), prefix)];
+    while let Some((depth, folder)) = folders.pop() {
+        let listed = located.store.list_with_delimiter(folder.as_ref()).await?;
+        listed.objects.iter().for_each(&mut *take);
+        // Below `**` there may be any number of folders.
+        let anywhere = parts.iter().take(depth + 1).any(|part| *part == "**");
+        let part = parts.get(depth).and_then(|part| glob::Pattern::new(part).ok());
+        folders.extend(listed.common_prefixes.into_iter().filter_map(|folder| {
+            let name = folder.filename().unwrap_or_default();
+            let leads =
+                depth + 1 < parts.len() && part.as_ref().is_some_and(|p| p.matches_with(name, BY_PARTS));
+            (anywhere || leads).then_some((depth + 1, Some(folder)))
+        }));
+    }
+    Ok(())
 }
 
 /// The names and lengths of all objects below an address, in the order of their names.

@@ -79,7 +79,8 @@ impl<W: Write> BatchWriter for Delimited<W> {
 }
 
 fn quoted_cell(text: &str, separator: char, null_text: &str, line: &mut String) {
-    if text == null_text || text.contains([separator, '"', '\n', '\r']) {
+    // Alone on its line, `\.` would end the rows of COPY FROM STDIN.
+    if text == null_text || text == "\\." || text.contains([separator, '"', '\n', '\r']) {
         line.push('"');
         line.push_str(&text.replace('"', "\"\""));
         line.push('"');
