@@ -63,11 +63,14 @@ pub fn pieces(text: &str, is_input: bool) -> Vec<Piece<'_>> {
             Kind::Comment => {}
             _ => {
                 between = &rest[..length] == ";";
-                if reads.at(&rest[..length]) {
-                    let rows = rows_behind(text, at + length, is_input);
+                if reads.at(&rest[..length])
+                    && let behind = at + length
+                    && let rows = rows_behind(text, behind, is_input)
+                    && (rows.is_some() || !line_behind(text, behind).trim().is_empty())
+                {
                     // With another statement on its line it has no rows here, and those behind are not its.
-                    let end = rows.map_or(at + length, |(_, end)| end);
-                    statements(&mut pieces, from, at + length, rows.map(|(rows, _)| rows));
+                    let end = rows.map_or(behind, |(_, end)| end);
+                    statements(&mut pieces, from, behind, rows.map(|(rows, _)| rows));
                     (at, from) = (end, end);
                     line_begins = rows.is_some();
                     continue;
@@ -113,12 +116,19 @@ impl ReadsInput {
     }
 }
 
+/// What is left of the line that a place is in.
+fn line_behind(text: &str, at: usize) -> &str {
+    let rest = &text[at..];
+    &rest[..rest.find('\n').map_or(rest.len(), |end| end + 1)]
+}
+
 /// The rows in the lines behind a statement that ends at `at`, and where the script goes on.
 fn rows_behind(text: &str, at: usize, is_input: bool) -> Option<(&str, usize)> {
-    let begin = at + text[at..].find('\n').map_or(text.len() - at, |end| end + 1);
-    if !text[at..begin].trim().is_empty() {
+    let line = line_behind(text, at);
+    if !line.trim().is_empty() {
         return None;
     }
+    let begin = at + line.len();
     match end_of_rows(text[begin..].as_bytes()) {
         Some((rows, end)) => Some((&text[begin..begin + rows], begin + end)),
         None => is_input.then_some((&text[begin..], text.len())),
