@@ -214,7 +214,8 @@ impl QueryContext {
         self.away.put(bytes, &self.pool, stop);
     }
 
-    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file, and is tried again later.
+    /// The query goes on: what was put away comes back, as far as there is memory; what does not can be read in its file,
+    /// and is tried again later.
     #[inline]
     pub fn bring_back(&self) {
         if self.away.any() {

@@ -15,51 +15,53 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::datetime::parse_interval;
 
 use crate::parse::is_word;
-use crate::place;
 
-pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>) {
+pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
     take_table(tokens);
+    if !tokens.iter().any(|t| matches!(t.token, Token::HexStringLiteral(_)) || is_word(t, "interval")) {
+        return;
+    }
+    // In one go, as there may be as many of them as there are rows in an INSERT.
+    let mut taken = Vec::with_capacity(tokens.len());
     let mut before: Option<Token> = None;
     let mut at = 0;
-    while at < tokens.len() {
-        let span = tokens[at].span;
+    while let Some(token) = tokens.get(at) {
+        let span = token.span;
         let own = |token: Token| TokenWithSpan { token, span };
-        match &tokens[at].token {
-            Token::Whitespace(_) => {
-                at += 1;
-                continue;
+        at += 1;
+        match &token.token {
+            Token::HexStringLiteral(digits) if is_number(token, digits) => {
+                taken.push(own(Token::Number(format!("0x{digits}"), false)));
             }
             Token::HexStringLiteral(digits) => {
-                let begins = place::location(text, span.start).map_or(0, |place| place.offset as usize);
-                if text.get(begins..).is_some_and(|rest| rest.starts_with('0')) {
-                    tokens[at].token = Token::Number(format!("0x{digits}"), false);
-                } else {
-                    let bytes = format!("\\x{digits}");
-                    let cast = [
-                        own(Token::SingleQuotedString(bytes)),
-                        own(Token::DoubleColon),
-                        own(Token::make_keyword("BYTEA")),
-                    ];
-                    tokens.splice(at..=at, cast);
-                    at += 2;
-                }
+                let bytes = Token::SingleQuotedString(format!("\\x{digits}"));
+                taken.extend([bytes, Token::DoubleColon, Token::make_keyword("BYTEA")].map(own));
             }
             Token::Word(word) if word.keyword == Keyword::INTERVAL => {
-                if let Some(sign @ (Token::Plus | Token::Minus)) = &before
-                    && let Some((value, parts)) = parts_of_interval(tokens, at)
-                {
-                    let [months, rest] = parts.map(Token::SingleQuotedString);
-                    let interval = || own(Token::make_keyword("INTERVAL"));
-                    let split = [interval(), own(months), own(sign.clone()), interval(), own(rest)];
-                    tokens.splice(at..=value, split);
-                    at += 4;
+                let sign = before.as_ref().filter(|sign| matches!(sign, Token::Plus | Token::Minus));
+                match sign.zip(parts_of_interval(tokens, at)) {
+                    Some((sign, (value, parts))) => {
+                        let [months, rest] = parts.map(Token::SingleQuotedString);
+                        let interval = || Token::make_keyword("INTERVAL");
+                        taken.extend([interval(), months, sign.clone(), interval(), rest].map(own));
+                        at = value + 1;
+                    }
+                    None => taken.push(token.clone()),
                 }
             }
-            _ => {}
+            _ => taken.push(token.clone()),
         }
-        before = Some(tokens[at].token.clone());
-        at += 1;
+        if !matches!(token.token, Token::Whitespace(_)) {
+            before = taken.last().map(|last| last.token.clone());
+        }
     }
+    *tokens = taken;
+}
+
+/// Whether it was written `0xff`, and not `X'ff'`, which is a character longer.
+fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
+    let (begin, end) = (token.span.start, token.span.end);
+    begin.line == end.line && end.column - begin.column == digits.chars().count() as u64 + 2
 }
 
 /// Makes FROM of a leading TABLE: `SELECT *` is put before it later.
@@ -70,11 +72,11 @@ fn take_table(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// Where the value of the INTERVAL at `at` stands, and its months and the rest of it, if it has both.
+/// Where the value of the INTERVAL before `at` stands, and its months and the rest of it, if it has both.
 fn parts_of_interval(tokens: &[TokenWithSpan], at: usize) -> Option<(usize, [String; 2])> {
     let solid =
         |from: usize| (from..tokens.len()).find(|at| !matches!(tokens[*at].token, Token::Whitespace(_)));
-    let value = solid(at + 1)?;
+    let value = solid(at)?;
     let Token::SingleQuotedString(text) = &tokens[value].token else { return None };
     // A factor would belong to the last part alone, and a field says what the number counts.
     let next = solid(value + 1).map(|next| &tokens[next].token);
@@ -92,4 +94,46 @@ fn parts_of_interval(tokens: &[TokenWithSpan], at: usize) -> Option<(usize, [Str
     let (months, micros) = parse_interval(text)?;
     let parts = [format!("{months} months"), format!("{micros} microseconds")];
     (months != 0 && micros != 0).then_some((value, parts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Grammar;
+    use sqlparser::tokenizer::Tokenizer;
+
+    fn taken(text: &str) -> Vec<TokenWithSpan> {
+        let grammar = Grammar::new();
+        let mut tokens = Vec::new();
+        Tokenizer::new(&grammar, text).tokenize_with_location_into_buf(&mut tokens).unwrap();
+        take(&mut tokens);
+        tokens
+    }
+
+    fn shown(text: &str) -> String {
+        taken(text).iter().map(|t| t.token.to_string()).collect()
+    }
+
+    #[test]
+    fn literals_become_ones_that_the_parser_knows() {
+        assert_eq!(shown("SELECT 0xfF, X'fF', x''"), "SELECT 0xfF, '\\xfF'::BYTEA, '\\x'::BYTEA");
+        assert_eq!(shown("\n  0x1+\n X'01'"), "\n  0x1+\n '\\x01'::BYTEA");
+        assert_eq!(
+            shown("a - INTERVAL '1 month 1 day' + b"),
+            "a - INTERVAL'1 months'-INTERVAL'86400000000 microseconds' + b"
+        );
+        for same in ["a + INTERVAL '1 month'", "INTERVAL '1 month 1 day'", "a + INTERVAL '1 month 1 day' * 2"]
+        {
+            assert_eq!(shown(same), same);
+        }
+        assert_eq!(shown(" TABLE t"), " FROM t");
+    }
+
+    #[test]
+    fn many_literals_are_taken_in_one_go() {
+        let text = "(x'00', a + INTERVAL '1 month 1 day'),\n".repeat(100_000);
+        let begun = std::time::Instant::now();
+        assert!(taken(&text).len() > 1_000_000);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+    }
 }
