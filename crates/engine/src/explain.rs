@@ -12,7 +12,7 @@ use types::{Error, Result};
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Part, Purpose, Run};
+use crate::run::{Part, Purpose, Run, RunAs};
 use crate::session::text_result;
 use crate::statement;
 use crate::traces::{self, rendered};
@@ -61,7 +61,8 @@ impl Session {
         let prepared = self.prepare(query, relations, Purpose::Analyze, &mut parts)?;
         let started = Instant::now();
         let plan = Arc::new(prepared.plan);
-        let run = self.run_plan(&plan, relations, &prepared.shared, None, true)?;
+        let run =
+            self.run_plan(&plan, relations, &prepared.shared, RunAs { analyze: true, ..RunAs::default() })?;
         parts.push(Part { title: "query".to_owned(), plan, run: Some(run), executed: started.elapsed() });
         let trace = self.explained_trace(parts, prepared.planning);
         let mut text = rendered(&trace, format);
@@ -97,6 +98,7 @@ impl Session {
             settings: Arc::new(Vec::new),
             parts: parts.into_iter().map(Part::traced).collect(),
             parts_left_out: 0,
+            kept_plan: false,
         }
     }
 }

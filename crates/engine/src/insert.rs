@@ -13,8 +13,7 @@ use crate::Session;
 use crate::constraints::{LiveBlock, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::Purpose;
-use crate::run::result_schema;
+use crate::run::{Purpose, RunAs, result_schema};
 use crate::session::shown;
 use crate::verify::RowChanges;
 
@@ -68,7 +67,8 @@ impl Session {
         let count = OutputColumn { name: "rows".into(), ty: Type::BigInt, nullable: false, bounds: None };
         let mut plan = PhysicalPlan::new(node, vec![count], estimated_rows);
         plan.number();
-        self.run_plan(&Arc::new(plan), relations, &prepared.shared, Some(target.clone()), false)?;
+        let run_as = RunAs { insert: Some(target.clone()), ..RunAs::default() };
+        self.run_plan(&Arc::new(plan), relations, &prepared.shared, run_as)?;
         let mut blocks = target.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(std::mem::take(&mut *blocks))
     }

@@ -64,6 +64,7 @@ mod indices;
 mod insert;
 mod modify;
 mod placement;
+mod plan_cache;
 mod progress;
 mod query_control;
 mod recursion;

@@ -20,7 +20,7 @@ use crate::Session;
 use crate::referential::{Fate, Renewed, wants_renewed};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, cancelled, conform, result_schema};
+use crate::run::{Purpose, RunAs, cancelled, conform, result_schema};
 use crate::verify::RowChanges;
 
 /// Fewer rows are not worth another thread.
@@ -38,7 +38,7 @@ impl Session {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);
-        let run = self.run_plan(&plan, relations, &prepared.shared, None, false)?;
+        let run = self.run_plan(&plan, relations, &prepared.shared, RunAs::default())?;
         let batches = conform(run.result.batches, &schema)?;
         let returned = schema.len() - returning.unwrap_or(0);
         let deletes = kind == ModificationKind::Merge;

@@ -11,7 +11,7 @@ use vector::Batch;
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Part, Purpose, SharedRows, conform};
+use crate::run::{Part, Purpose, RunAs, SharedRows, conform};
 use crate::statistics::SnapshotStatistics;
 
 impl Session {
@@ -45,10 +45,10 @@ impl Session {
             let started = Instant::now();
             let (mut base_run, mut step_run) = (None, None);
             if purpose != Purpose::Explain {
-                let analyze = purpose == Purpose::Analyze;
+                let run_as = RunAs { analyze: purpose == Purpose::Analyze, ..RunAs::default() };
                 let mut all: Vec<Batch> = Vec::new();
                 let mut seen: HashSet<Vec<Value>> = HashSet::new();
-                let run = self.run_plan(&base, relations, shared, None, analyze)?;
+                let run = self.run_plan(&base, relations, shared, run_as.clone())?;
                 let mut new = conform(run.result.batches.clone(), &schema)?;
                 base_run = Some(run);
                 crate::statement::name_part(&title("first rows"));
@@ -62,7 +62,7 @@ impl Session {
                     }
                     all.extend(new.iter().cloned());
                     shared[recursion.working] = Arc::new(new);
-                    let run = self.run_plan(&step, relations, shared, None, analyze)?;
+                    let run = self.run_plan(&step, relations, shared, run_as.clone())?;
                     new = conform(run.result.batches.clone(), &schema)?;
                     step_run = Some(run);
                     crate::statement::name_part(&title("repeated"));

@@ -1,6 +1,7 @@
 //! The catalog as the SQL front end sees it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
@@ -37,6 +38,8 @@ pub(crate) struct SessionRelations {
     sequences: SequenceValues,
     /// Schemas in which names without one are looked for before the default one.
     path: Mutex<Vec<String>>,
+    /// Something was asked that neither the snapshot nor the settings decide.
+    passing: AtomicBool,
 }
 
 /// Logs of rejects by name.
@@ -67,6 +70,7 @@ impl SessionRelations {
             rejects: Arc::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            passing: AtomicBool::new(false),
         }
     }
     pub fn with_questions(mut self, tick: Tick, asked: usize) -> Self {
@@ -125,6 +129,7 @@ impl SessionRelations {
             rejects: Arc::default(),
             standard: Arc::new(StandardStreams::new(sync::CancelToken::new())),
             sequences: SequenceValues::default(),
+            passing: AtomicBool::new(false),
         }
     }
     pub fn database(&self) -> Option<&Database> {
@@ -177,6 +182,7 @@ impl SessionRelations {
             rejects: self.rejects.clone(),
             sequences: self.sequences.clone(),
             path: Mutex::default(),
+            passing: AtomicBool::new(false),
         };
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let text = format!("SELECT * FROM {}.{}", quoted(schema), quoted(name));
@@ -184,6 +190,20 @@ impl SessionRelations {
             Ok(plan::Statement::Query(query)) => Some(result_schema(&query)),
             _ => None,
         }
+    }
+    /// Whether what was bound so far would be bound alike again, as long as the snapshot and the settings stay: nothing was
+    /// asked of files, of the host program, of the system's state or of the clock.
+    pub fn lasts(&self) -> bool {
+        !self.passing.load(Relaxed)
+    }
+    /// What is told is of the moment.
+    fn of_the_moment<T>(&self, told: T) -> T {
+        self.passing.store(true, Relaxed);
+        told
+    }
+    /// The session's settings.
+    pub fn session_settings(&self) -> &Settings {
+        &self.settings
     }
     /// Schemas in which names without one are looked for before the default one.
     pub fn path(&self) -> Vec<String> {
@@ -250,10 +270,11 @@ impl sql::Relations for SessionRelations {
         Some(sql::MacroInfo { parameters, text, table })
     }
     fn external(&self, name: &str) -> Option<plan::External> {
-        match self.sequences.function(name, self) {
+        let found = match self.sequences.function(name, self) {
             Some(function) => Some(function),
             None => self.database.as_ref()?.shared.definitions.external(name),
-        }
+        };
+        found.map(|function| self.of_the_moment(function))
     }
     fn unique_constraint(&self, table: TableId, name: &str) -> Option<Vec<usize>> {
         let table = self.table_by_id(table).ok()?;
@@ -261,28 +282,32 @@ impl sql::Relations for SessionRelations {
         Some(key.columns.clone())
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
-        self.with_rejects(options, |options| formats::describe(path, options))
+        self.of_the_moment(self.with_rejects(options, |options| formats::describe(path, options)))
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
-        self.with_rejects(options, |options| formats::describe_as(path, options, table))
+        self.of_the_moment(self.with_rejects(options, |options| formats::describe_as(path, options, table)))
     }
     fn standard_input(&self, format: &str) -> Result<String> {
         let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
         let folder = folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from);
-        self.standard.held(format, &folder)
+        self.of_the_moment(self.standard.held(format, &folder))
     }
     fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
         let (columns, rows) = formats::report(path, options)?;
-        Ok(sql::SystemRows { columns, rows })
+        self.of_the_moment(Ok(sql::SystemRows { columns, rows }))
+    }
+    fn moment(&self) -> i64 {
+        self.of_the_moment(sql::clock())
     }
     fn object(&self, name: &str) -> Option<FileSource> {
-        self.objects.get(&name.to_lowercase()).map(|object| object.source.clone())
+        let object = self.objects.get(&name.to_lowercase())?;
+        Some(self.of_the_moment(object.source.clone()))
     }
     fn system(&self, function: &str) -> Result<Option<sql::SystemRows>> {
-        system::rows(self, function)
+        self.of_the_moment(system::rows(self, function))
     }
     fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
-        system::rows_of(function, arguments)
+        self.of_the_moment(system::rows_of(function, arguments))
     }
     fn current_schema(&self) -> String {
         search_path::current(&self.path()).to_owned()
@@ -294,6 +319,7 @@ impl sql::Relations for SessionRelations {
         std::mem::replace(&mut *self.path.lock().unwrap_or_else(PoisonError::into_inner), schemas)
     }
     fn answer(&self, query: &str) -> Result<sql::SystemRows> {
+        self.of_the_moment(());
         let answers = !self.describing && self.asked < QUESTIONS_MAX;
         let Some(database) = self.database.as_ref().filter(|_| answers) else {
             return Err(Error::unsupported("PIVOT must be given its values here")

@@ -18,7 +18,7 @@ use crate::background::Next;
 use crate::database::Shared;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{Purpose, conform, result_schema};
+use crate::run::{Purpose, RunAs, conform, result_schema};
 
 impl Session {
     pub(crate) fn reorganize(
@@ -71,7 +71,7 @@ impl Session {
         let schema = result_schema(&rows.query);
         let prepared = self.prepare(rows.query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);
-        let run = self.run_plan(&plan, relations, &prepared.shared, None, false)?;
+        let run = self.run_plan(&plan, relations, &prepared.shared, RunAs::default())?;
         let mut found = HashSet::new();
         for batch in conform(run.result.batches, &schema)? {
             for row in 0..batch.rows {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use operators::context::InsertTarget;
+use operators::context::{Conform, InsertTarget};
 use operators::{QueryContext, QueryResult, compose};
 use plan::{
     Expr, ExprKind, LogicalPlan, LogicalQuery, MaterializedSource, PhysicalNode, PhysicalPlan, ScanSource,
@@ -12,9 +12,10 @@ use plan::{
 use scheduler::{Query, QueryControl, RunRecord};
 use sync::StopReason;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value};
-use vector::Batch;
+use vector::{Batch, Data, Vector};
 
 use crate::Session;
+use crate::plan_cache::{PlannedQuery, ScalarStep, Steps};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::settings::TraceLevel;
@@ -39,6 +40,67 @@ pub(crate) struct Prepared {
     pub shared: Vec<SharedRows>,
     /// Time spent in the optimizer.
     pub planning: Duration,
+    /// What ran before; `None` where that cannot be done again without planning.
+    steps: Option<StepsBefore>,
+}
+
+/// What ran before a query was planned.
+#[derive(Default)]
+struct StepsBefore {
+    common: Vec<(Arc<PhysicalPlan>, usize)>,
+    subqueries: Vec<ScalarStep>,
+}
+
+impl Prepared {
+    /// A query with these columns, and how it comes about again, if that can be kept.
+    pub fn into_query(self, schema: Schema) -> (PlannedQuery, Option<Steps>) {
+        let plan = Arc::new(self.plan);
+        let steps = self.steps.map(|StepsBefore { common, subqueries }| Steps {
+            common,
+            subqueries,
+            plan: plan.clone(),
+        });
+        (PlannedQuery { schema, plan, shared: self.shared, planning: self.planning }, steps)
+    }
+}
+
+/// What a query's rows are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Values,
+    /// Decimals are 128 bits wide already: what `to_record_batch` then does shares all buffers.
+    Arrow,
+}
+
+impl Form {
+    /// Brings a batch of a query with these columns into this form.
+    pub fn conform(self, batch: Batch, schema: &Schema) -> Result<Batch> {
+        let batch = conform_batch(batch, schema)?;
+        Ok(if self == Form::Arrow { as_arrow_has_it(batch) } else { batch })
+    }
+}
+
+fn as_arrow_has_it(batch: Batch) -> Batch {
+    let rows = batch.rows;
+    let wide = |column: Vector| match (column.ty(), column.flatten().data()) {
+        (ty @ Type::Decimal { .. }, Data::I64(values)) => {
+            let values: Vec<i128> = values.iter().map(|v| i128::from(*v)).collect();
+            Vector::new(ty, Data::I128(values.into()), column.flatten().validity().cloned())
+        }
+        _ => column,
+    };
+    Batch::new(batch.columns.into_iter().map(wide).collect(), rows)
+}
+
+/// How a plan runs, and what becomes of its rows.
+#[derive(Clone, Default)]
+pub(crate) struct RunAs {
+    /// Where they go; into the result, if not given.
+    pub insert: Option<Arc<dyn InsertTarget>>,
+    /// What workers do to the result's batches.
+    pub conform: Option<Arc<Conform>>,
+    /// Time and record every operator.
+    pub analyze: bool,
 }
 
 /// What preparing a query is for.
@@ -61,11 +123,23 @@ pub(crate) struct Part {
 
 impl Session {
     pub(crate) fn run_query(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultSet> {
-        let schema = result_schema(&query);
-        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
-        let run = self.run_plan(&Arc::new(prepared.plan), relations, &prepared.shared, None, false)?;
-        let mut result = ResultSet::new(schema.clone(), conform(run.result.batches, &schema)?);
-        result.planning = prepared.planning;
+        self.run_planned(self.plan_query(query, None, relations)?, relations, Form::Values)
+    }
+
+    /// Runs a query that is planned to its end.
+    pub(crate) fn run_planned(
+        &self,
+        query: PlannedQuery,
+        relations: &SessionRelations,
+        form: Form,
+    ) -> Result<ResultSet> {
+        let PlannedQuery { schema, plan, shared, planning } = query;
+        let declared = schema.clone();
+        let conform: Arc<Conform> = Arc::new(move |batch| form.conform(batch, &declared));
+        let run_as = RunAs { conform: Some(conform), ..RunAs::default() };
+        let run = self.run_plan(&plan, relations, &shared, run_as)?;
+        let mut result = ResultSet::new(schema, run.result.batches);
+        result.planning = planning;
         Ok(result)
     }
 
@@ -85,13 +159,18 @@ impl Session {
         let mut planning = started.elapsed();
 
         let mut shared: Vec<SharedRows> = Vec::with_capacity(common.len());
+        // Rounds of a recursion are planned as they come.
+        let mut steps = query.recursions.is_empty().then(StepsBefore::default);
         planning += self.run_recursions(&mut query, relations, purpose, parts, &mut shared)?;
         for (number, mut plan) in common.into_iter().enumerate() {
             plan.number();
-            let title = format!("common subplan {number}");
+            let title = common_title(number);
             let plan = Arc::new(plan);
             let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
             let rows = run.as_ref().map(|run| run.result.batches.clone()).unwrap_or_default();
+            if let Some(steps) = &mut steps {
+                steps.common.push((plan.clone(), rows.iter().map(|batch| batch.rows).sum()));
+            }
             shared.push(Arc::new(rows));
             if purpose != Purpose::Run {
                 parts.push(Part { title, plan, run, executed });
@@ -117,10 +196,15 @@ impl Session {
             let started = Instant::now();
             let plan = optimizer::optimize_plan(limited, &mut query.columns, &[id], &statistics, &settings)?;
             planning += started.elapsed();
-            let (title, plan) = (format!("subquery {number}"), Arc::new(plan));
+            let (title, plan) = (subquery_title(number), Arc::new(plan));
             let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
             if let Some(run) = &run {
-                values.push(scalar(run, plan.output[0].ty, query.columns.get(id).ty)?);
+                let ty = query.columns.get(id).ty;
+                let value = scalar(run, plan.output[0].ty, ty)?;
+                if let Some(steps) = &mut steps {
+                    steps.subqueries.push(ScalarStep { plan: plan.clone(), ty, value: value.clone() });
+                }
+                values.push(value);
             }
             if purpose != Purpose::Run {
                 parts.push(Part { title, plan, run, executed });
@@ -132,7 +216,36 @@ impl Session {
         let started = Instant::now();
         let plan = optimizer::optimize_plan(query.plan, &mut query.columns, &output, &statistics, &settings)?;
         planning += started.elapsed();
-        Ok(Prepared { plan, shared, planning })
+        Ok(Prepared { plan, shared, planning, steps })
+    }
+
+    /// Runs what has to run before a query whose plans were kept. Gives the rows that its plan reads, or `None` when the
+    /// plan was made with other values.
+    pub(crate) fn run_steps(
+        &self,
+        steps: &Steps,
+        relations: &SessionRelations,
+    ) -> Result<Option<Vec<SharedRows>>> {
+        let mut shared: Vec<SharedRows> = Vec::with_capacity(steps.common.len());
+        let run = |title: String, plan: &Arc<PhysicalPlan>, shared: &[SharedRows]| -> Result<Run> {
+            let run = self.run_plan(plan, relations, shared, RunAs::default())?;
+            statement::name_part(&title);
+            Ok(run)
+        };
+        for (number, (plan, rows)) in steps.common.iter().enumerate() {
+            let result = run(common_title(number), plan, &shared)?.result;
+            if result.rows() != *rows {
+                return Ok(None);
+            }
+            shared.push(Arc::new(result.batches));
+        }
+        for (number, ScalarStep { plan, ty, value }) in steps.subqueries.iter().enumerate() {
+            let found = run(subquery_title(number), plan, &shared)?;
+            if !is_same(&scalar(&found, plan.output[0].ty, *ty)?, value) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(shared))
     }
 
     fn run_part(
@@ -147,7 +260,8 @@ impl Session {
             return Ok((None, Duration::ZERO));
         }
         let started = Instant::now();
-        let run = self.run_plan(plan, relations, shared, None, purpose == Purpose::Analyze)?;
+        let run_as = RunAs { analyze: purpose == Purpose::Analyze, ..RunAs::default() };
+        let run = self.run_plan(plan, relations, shared, run_as)?;
         statement::name_part(title);
         Ok((Some(run), started.elapsed()))
     }
@@ -158,9 +272,9 @@ impl Session {
         plan: &PhysicalPlan,
         relations: &SessionRelations,
         materialized: &[SharedRows],
-        insert: Option<Arc<dyn InsertTarget>>,
-        analyze: bool,
+        run_as: RunAs,
     ) -> Result<QueryContext> {
+        let RunAs { insert, conform, analyze } = run_as;
         let mut tables = HashMap::new();
         let mut open = vec![plan];
         while let Some(node) = open.pop() {
@@ -182,6 +296,7 @@ impl Session {
         let mut context =
             QueryContext::new(execution, shared.budget.clone(), shared.pool.clone(), tables, insert, plan);
         context.materialized = materialized.to_vec();
+        context.conform = conform;
         context.cancel = self.cancel_token();
         if let Some(query) = statement::current() {
             context.held = query.held();
@@ -193,7 +308,7 @@ impl Session {
     /// Adds what operators decide from blocks' statistics, before anything runs, to the plan's remarks.
     pub(crate) fn remark_decisions(&self, plan: &mut PhysicalPlan, relations: &SessionRelations) {
         // Of common subplans there are no rows yet, so a plan that reads them may not compose: nothing is said then.
-        let Ok(context) = self.query_context(plan, relations, &[], None, false) else { return };
+        let Ok(context) = self.query_context(plan, relations, &[], RunAs::default()) else { return };
         let context = Arc::new(context);
         if compose(plan, &context).is_err() {
             return;
@@ -211,15 +326,14 @@ impl Session {
         plan: &Arc<PhysicalPlan>,
         relations: &SessionRelations,
         materialized: &[SharedRows],
-        insert: Option<Arc<dyn InsertTarget>>,
-        analyze: bool,
+        run_as: RunAs,
     ) -> Result<Run> {
         let query = statement::current();
         loop {
-            match self.run_once(plan, relations, materialized, insert.clone(), analyze) {
+            match self.run_once(plan, relations, materialized, run_as.clone()) {
                 // What an insert made was its own until now.
                 Err(error) if self.may_run_again(&error, query.as_ref()) => {
-                    if let Some(insert) = &insert {
+                    if let Some(insert) = &run_as.insert {
                         insert.begin_anew();
                     }
                 }
@@ -240,10 +354,9 @@ impl Session {
         plan: &Arc<PhysicalPlan>,
         relations: &SessionRelations,
         materialized: &[SharedRows],
-        insert: Option<Arc<dyn InsertTarget>>,
-        analyze: bool,
+        run_as: RunAs,
     ) -> Result<Run> {
-        let context = self.query_context(plan, relations, materialized, insert, analyze)?;
+        let context = self.query_context(plan, relations, materialized, run_as)?;
         let traced = statement::trace().filter(|trace| trace.records());
         let noted = traced.as_ref().map(|trace| (&**trace, plan));
         self.run_in(plan, context, noted)
@@ -312,6 +425,23 @@ fn scalar(run: &Run, from: Type, to: Type) -> Result<Value> {
             SqlState::CardinalityViolation,
             "more than one row returned by a subquery used as an expression",
         )),
+    }
+}
+
+fn common_title(number: usize) -> String {
+    format!("common subplan {number}")
+}
+
+fn subquery_title(number: usize) -> String {
+    format!("subquery {number}")
+}
+
+/// Whether two values of one type are the same to the last bit: zeros of either sign are equal and make other plans.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::F64(one), Value::F64(other)) => one.to_bits() == other.to_bits(),
+        (Value::F32(one), Value::F32(other)) => one.to_bits() == other.to_bits(),
+        _ => one == other,
     }
 }
 

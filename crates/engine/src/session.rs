@@ -18,11 +18,13 @@ use crate::copy_streams::StandardStreams;
 use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::placement::WorkerAffinity;
+use crate::plan_cache::{PlanCache, Planned};
 use crate::progress::ProgressWatch;
 use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
 use crate::result::ResultSet;
 use crate::roles::{self, RoleView};
+use crate::run::Form;
 use crate::secrets;
 use crate::sequences::SequenceValues;
 use crate::settings::{self, Settings};
@@ -49,6 +51,7 @@ pub struct Session {
     pub(crate) streams: Mutex<Vec<OpenStream>>,
     /// Texts of prepared statements by name.
     pub(crate) prepared: Mutex<BTreeMap<String, String>>,
+    pub(crate) plans: PlanCache,
     pub(crate) transactions: Arc<Transactions>,
     /// What transactions begin with, if not with the newest.
     pub(crate) pinned: Option<Arc<catalog::Snapshot>>,
@@ -80,6 +83,7 @@ impl Session {
             progress: ProgressWatch::default(),
             streams: Mutex::default(),
             prepared: Mutex::default(),
+            plans: PlanCache::default(),
             transactions: Arc::default(),
             pinned: None,
             reclaims: AtomicBool::new(false),
@@ -191,10 +195,16 @@ impl Session {
 
     /// As `execute`, handing each result on as soon as it is there.
     pub fn execute_each(&self, text: &str, mut deliver: impl FnMut(ResultSet) -> Result<()>) -> Result<()> {
-        for statement in sql::split(text)? {
-            deliver(self.execute_one(text, &statement, &[])?)?;
+        let statements = self.statements(text)?;
+        for statement in &statements {
+            deliver(self.execute_one(text, statement, statements.len() == 1, &[])?)?;
         }
         Ok(())
+    }
+
+    /// The statements of a text.
+    pub(crate) fn statements(&self, text: &str) -> Result<Vec<sql::StatementText>> {
+        self.plans.statement(text).map_or_else(|| sql::split(text), |statement| Ok(vec![statement]))
     }
 
     /// Runs `text`, which must hold one statement, and returns its result.
@@ -205,28 +215,32 @@ impl Session {
     /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that its
     /// place asks for, as a quoted literal does.
     pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
-        let mut statements = sql::split(text)?.into_iter();
-        let Some(first) = statements.next() else {
-            return Err(Error::new(SqlState::SyntaxError, "the statement is empty"));
-        };
-        if statements.next().is_some() {
-            return Err(more_than_one());
+        match self.statements(text)?.as_slice() {
+            [] => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
+            [statement] => self.execute_one(text, statement, true, parameters),
+            _ => Err(more_than_one()),
         }
-        self.execute_one(text, &first, parameters)
     }
 
     /// The columns that a text's only statement would return if it ran; `None` when it is no query, or not the only
     /// statement. Faults that binding finds are found.
     pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
-        let statements = sql::split(text)?;
+        let statements = self.statements(text)?;
         let [statement] = statements.as_slice() else { return Ok(None) };
         let zone = self.settings().time_zone;
         caught(text, || {
             zone::within(zone, || {
                 let _reading = self.standard.begin();
                 let relations = self.relations();
+                if let Some(schema) = self.plans.schema(text, &relations) {
+                    return Ok(Some(schema));
+                }
                 Ok(match sql::plan(text, statement, &relations)? {
-                    Statement::Query(query) => Some(crate::run::result_schema(&query)),
+                    Statement::Query(query) => {
+                        let schema = crate::run::result_schema(&query);
+                        self.plans.keep_bound(text, statement, &schema, Some(query), &relations);
+                        Some(schema)
+                    }
                     Statement::Modify(modification) => modification.returning.map(|columns| {
                         let schema = crate::run::result_schema(&modification.query);
                         Schema::new(schema.fields()[schema.len() - columns..].to_vec())
@@ -241,6 +255,7 @@ impl Session {
         &self,
         text: &str,
         statement: &sql::StatementText,
+        alone: bool,
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
         self.guarded(text, || {
@@ -252,19 +267,28 @@ impl Session {
                     trace.set_text(statement.of(text));
                 }
                 let relations = self.relations();
-                let planned = sql::plan_with(text, statement, &relations, parameters)?;
+                let (planned, recorded) =
+                    self.plan_statement(text, statement, alone, &relations, parameters)?;
                 let bound = started.elapsed();
-                let is_query = matches!(planned, Statement::Query(_));
-                let recorded = self.begin_record(&planned, statement.of(text), parameters);
-                let mut result = self.run_statement(planned, &relations)?;
+                let mut result = match planned {
+                    Planned::Query(query) => {
+                        self.use_block();
+                        self.run_planned(query, &relations, Form::Values)?
+                    }
+                    Planned::Statement(Statement::Query(query)) => {
+                        self.use_block();
+                        let query = self.plan_query(query, alone.then_some(text), &relations)?;
+                        let mut result = self.run_planned(query, &relations, Form::Values)?;
+                        result.planning += bound;
+                        result
+                    }
+                    Planned::Statement(other) => self.run_statement(other, &relations)?,
+                };
                 if let Some(recorded) = self.scanned_by(recorded) {
                     self.database.shared.workload.note(recorded);
                 }
                 if let Some(trace) = trace {
                     trace.note_tag(result.tag());
-                }
-                if is_query {
-                    result.planning += bound;
                 }
                 result.zone = zone::current();
                 Ok(result)

@@ -37,7 +37,7 @@ impl TraceLevel {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub unit_of_transfer: TransferSetting,
     /// Work orders of one operator at a time; `None`: as many as there are workers.
@@ -65,6 +65,7 @@ pub struct Settings {
     pub late_fetch: bool,
     /// `None`: as the memory limit allows.
     pub operator_bytes: Option<usize>,
+    pub plan_cache: bool,
     pub record_workload: bool,
     /// In which instants are read and shown.
     pub time_zone: Zone,
@@ -111,6 +112,7 @@ impl Default for Settings {
             file_skipping: true,
             late_fetch: true,
             operator_bytes: None,
+            plan_cache: true,
             record_workload: true,
             time_zone: Zone::Utc,
             search_path: vec![],
@@ -166,7 +168,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 32] = [
+pub const SESSION_SETTINGS: [(&str, &str); 33] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -205,6 +207,10 @@ pub const SESSION_SETTINGS: [(&str, &str); 32] = [
     (
         "operator_memory",
         "bytes that a join, aggregation, sort or window keeps before it uses files; auto: by memory_limit",
+    ),
+    (
+        "plan_cache",
+        "plans of queries are kept for when their text comes again, as long as no table and no setting changes",
     ),
     ("record_workload", "statements are recorded for CALL advise, in memory"),
     (
@@ -361,6 +367,7 @@ impl Settings {
             "file_skipping" => switch_text(self.file_skipping),
             "late_fetch" => switch_text(self.late_fetch),
             "operator_memory" => self.operator_bytes.map_or("auto".into(), |bytes| bytes.to_string()),
+            "plan_cache" => switch_text(self.plan_cache),
             "record_workload" => switch_text(self.record_workload),
             "timezone" => self.time_zone.name(),
             "search_path" => crate::search_path::shown(&self.search_path),
@@ -443,6 +450,7 @@ impl Settings {
             "block_skipping" => self.block_skipping = switch()?,
             "file_skipping" => self.file_skipping = switch()?,
             "late_fetch" => self.late_fetch = switch()?,
+            "plan_cache" => self.plan_cache = switch()?,
             "record_workload" => self.record_workload = switch()?,
             "search_path" => self.search_path = crate::search_path::parsed(text),
             "trace" => {

@@ -11,26 +11,28 @@
 //! Common subplans and scalar subqueries run before `stream` returns, on the calling thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Once, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
-use operators::QueryContext;
 use operators::compose::compose_stream;
+use operators::context::Conform;
 use operators::stream::{Popped, ResultQueue};
-use plan::{LogicalQuery, PhysicalPlan, Statement};
+use plan::Statement;
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
 use types::{Error, Result, Schema, Type, Value, Zone, zone};
+use vector::Batch;
 use vector::arrow::{arrow_schema_in, to_record_batch};
-use vector::{Batch, Data, Vector};
 
 use crate::Session;
+use crate::plan_cache::{Planned, PlannedQuery};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
-use crate::run::{cancelled, conform_batch, failure, lacked_memory_of_others, result_schema};
+use crate::run::{Form, RunAs, cancelled, failure, lacked_memory_of_others};
 use crate::session::{Tick, internal_error};
+use crate::workload;
 
 /// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
 const QUEUE_BYTES_MAX: u64 = 32 << 20;
@@ -64,26 +66,6 @@ struct Running {
     control: Arc<QueryControl>,
     tick: Option<Tick>,
     driver: Option<JoinHandle<()>>,
-}
-
-/// What a stream's batches are for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Values,
-    /// Decimals are 128 bits wide already: what `to_record_batch` then does shares all buffers.
-    Arrow,
-}
-
-fn as_arrow_has_it(batch: Batch) -> Batch {
-    let rows = batch.rows;
-    let wide = |column: Vector| match (column.ty(), column.flatten().data()) {
-        (ty @ Type::Decimal { .. }, Data::I64(values)) => {
-            let values: Vec<i128> = values.iter().map(|v| i128::from(*v)).collect();
-            Vector::new(ty, Data::I128(values.into()), column.flatten().validity().cloned())
-        }
-        _ => column,
-    };
-    Batch::new(batch.columns.into_iter().map(wide).collect(), rows)
 }
 
 /// How a session finds the streams that are open, to stop them.
@@ -255,8 +237,37 @@ impl Session {
         Ok(self.open_stream(text, parameters, Form::Arrow)?.into_arrow())
     }
 
+    /// As `stream_arrow`, for readers that want all rows before they do anything: when this returns the query has run, the
+    /// calling thread with it. There is no other thread that runs it, no bound on what is computed ahead, and nobody to
+    /// wait for.
+    pub fn collect_arrow(&self, text: &str) -> Result<ArrowStream> {
+        Ok(self
+            .run_last(text, &[], |query, relations, _| {
+                self.run_planned(query, &relations, Form::Arrow).map(ResultStream::ready)
+            })?
+            .into_arrow())
+    }
+
     fn open_stream(&self, text: &str, parameters: &[(Value, Type)], form: Form) -> Result<ResultStream> {
-        let statements = sql::split(text)?;
+        self.run_last(text, parameters, |query, relations, recorded| {
+            // The places of a scheduler's workers may all be taken by orders that wait as we would.
+            match self.database.shared.scheduler.is_inside_order() {
+                true => self.run_planned(query, &relations, form).map(ResultStream::ready),
+                false => self.stream_query(query, relations, form, recorded.take()),
+            }
+        })
+    }
+
+    /// Runs the statements of a text, and the last one by `run` if it is a query. What `run` leaves of the record is
+    /// noted when it has succeeded.
+    fn run_last(
+        &self,
+        text: &str,
+        parameters: &[(Value, Type)],
+        run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
+        + Sync,
+    ) -> Result<ResultStream> {
+        let statements = self.statements(text)?;
         let Some((last, before)) = statements.split_last() else {
             return Ok(ResultStream::ready(ResultSet::done("")));
         };
@@ -264,7 +275,7 @@ impl Session {
             return Err(crate::session::more_than_one());
         }
         for statement in before {
-            self.execute_one(text, statement, &[])?;
+            self.execute_one(text, statement, false, &[])?;
         }
         self.guarded(text, || {
             self.as_transaction(last.ends_transaction(text), || {
@@ -272,40 +283,56 @@ impl Session {
                     trace.set_text(last.of(text));
                 }
                 let relations = self.relations();
-                let mut planned = sql::plan_with(text, last, &relations, parameters)?;
-                let recorded = self.begin_record(&planned, last.of(text), parameters);
-                if let Statement::Execute { name, arguments } = &planned {
-                    planned = self.planned_prepared(name, arguments, &relations)?;
-                }
-                match planned {
-                    // The places of a scheduler's workers may all be taken by orders that wait as we would.
-                    Statement::Query(query) if !self.database.shared.scheduler.is_inside_order() => {
-                        self.stream_query(query, relations, form, recorded)
+                let alone = before.is_empty();
+                let (planned, mut recorded) =
+                    self.plan_statement(text, last, alone, &relations, parameters)?;
+                let query = match planned {
+                    Planned::Query(query) => Ok(query),
+                    Planned::Statement(Statement::Query(query)) => {
+                        let kept = alone && parameters.is_empty();
+                        Ok(self.plan_query(query, kept.then_some(text), &relations)?)
                     }
-                    other => {
-                        let result = self.run_statement(other, &relations);
-                        if let (Ok(_), Some(recorded)) = (&result, self.scanned_by(recorded)) {
-                            self.database.shared.workload.note(recorded);
+                    Planned::Statement(Statement::Execute { name, arguments }) => {
+                        match self.planned_prepared(&name, &arguments, &relations)? {
+                            Statement::Query(query) => Ok(self.plan_query(query, None, &relations)?),
+                            other => Err(other),
                         }
-                        result.map(ResultStream::ready)
                     }
+                    Planned::Statement(other) => Err(other),
+                };
+                let result = match query {
+                    Ok(query) => {
+                        self.use_block();
+                        run(query, relations, &mut recorded)
+                    }
+                    Err(other) => self.run_statement(other, &relations).map(ResultStream::ready),
+                };
+                if let (Ok(_), Some(recorded)) = (&result, self.scanned_by(recorded)) {
+                    self.database.shared.workload.note(recorded);
                 }
+                result
             })
         })
     }
 
     fn stream_query(
         &self,
-        query: LogicalQuery,
+        query: PlannedQuery,
         relations: SessionRelations,
         form: Form,
-        recorded: Option<crate::workload::Running>,
+        recorded: Option<workload::Running>,
     ) -> Result<ResultStream> {
-        let schema = result_schema(&query);
-        let prepared = self.prepare(query, &relations, crate::run::Purpose::Run, &mut vec![])?;
-        let crate::run::Prepared { plan, shared, .. } = prepared;
-        let plan = Arc::new(plan);
-        let mut context = self.query_context(&plan, &relations, &shared, None, false)?;
+        let PlannedQuery { schema, plan, shared, .. } = query;
+        let statement = crate::statement::current();
+        let conform: Arc<Conform> = {
+            let (declared, statement) = (schema.clone(), statement.clone());
+            Arc::new(move |batch| {
+                statement.iter().for_each(|query| query.rows_flow());
+                form.conform(batch, &declared)
+            })
+        };
+        let run_as = RunAs { conform: Some(conform), ..RunAs::default() };
+        let mut context = self.query_context(&plan, &relations, &shared, run_as)?;
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();
         cancel.set_timeout(self.cancel_token().time_left());
@@ -314,20 +341,7 @@ impl Session {
         let context = Arc::new(context);
         let queue =
             ResultQueue::new(QUEUE_BYTES_MAX.min(self.database.memory_limit() / QUEUE_SHARE) as usize);
-        let statement = crate::statement::current();
-        let compose = {
-            let (declared, queue, statement) = (schema.clone(), queue.clone(), statement.clone());
-            move |plan: &PhysicalPlan, context: &Arc<QueryContext>| {
-                let (declared, statement, flow) = (declared.clone(), statement.clone(), Once::new());
-                let conform = Box::new(move |batch| {
-                    flow.call_once(|| statement.iter().for_each(|query| query.rows_flow()));
-                    let batch = conform_batch(batch, &declared)?;
-                    Ok(if form == Form::Arrow { as_arrow_has_it(batch) } else { batch })
-                });
-                compose_stream(plan, context, &queue, conform)
-            }
-        };
-        let dag = compose(&plan, &context)?;
+        let dag = compose_stream(&plan, &context, &queue)?;
         let traced = crate::statement::trace();
         let mut control = QueryControl::with_cancel(cancel.clone()).pausable();
         if traced.as_ref().is_some_and(|trace| trace.records()) {
@@ -361,7 +375,7 @@ impl Session {
                             return Err(error);
                         }
                         context = Arc::new(context.anew(&plan));
-                        dag = compose(&plan, &context)?;
+                        dag = compose_stream(&plan, &context, &queue)?;
                     }
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));

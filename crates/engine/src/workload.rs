@@ -131,6 +131,25 @@ impl Session {
         text: &str,
         parameters: &[(Value, Type)],
     ) -> Option<Running> {
+        match planned {
+            Statement::Query(_)
+            | Statement::Modify(_)
+            | Statement::Insert { .. }
+            | Statement::CreateTableAs { .. }
+            | Statement::CopyTo { .. } => self.begin_record_of(text, parameters),
+            Statement::Execute { name, arguments } => {
+                let text = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+                self.begin_record_of(&text?, arguments)
+            }
+            _ => {
+                self.scanned().clear();
+                None
+            }
+        }
+    }
+
+    /// As `begin_record`, of a text that is to be recorded.
+    pub(crate) fn begin_record_of(&self, text: &str, parameters: &[(Value, Type)]) -> Option<Running> {
         self.scanned().clear();
         let path = {
             let settings = self.settings();
@@ -139,24 +158,11 @@ impl Session {
             }
             settings.search_path.clone()
         };
-        let example = match planned {
-            Statement::Query(_)
-            | Statement::Modify(_)
-            | Statement::Insert { .. }
-            | Statement::CreateTableAs { .. }
-            | Statement::CopyTo { .. } => {
-                Example { text: text.to_owned(), parameters: parameters.to_vec(), path }
-            }
-            Statement::Execute { name, arguments } => {
-                let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-                Example { text: prepared.get(name)?.clone(), parameters: arguments.clone(), path }
-            }
-            _ => return None,
-        };
-        let bytes: usize =
-            example.parameters.iter().map(|(value, _)| value.as_bytes().map_or(16, <[u8]>::len)).sum();
-        (example.text.len().max(bytes) <= TEXT_BYTES_MAX)
-            .then(|| Running { example, started: Instant::now() })
+        let bytes: usize = parameters.iter().map(|(value, _)| value.as_bytes().map_or(16, <[u8]>::len)).sum();
+        (text.len().max(bytes) <= TEXT_BYTES_MAX).then(|| {
+            let example = Example { text: text.to_owned(), parameters: parameters.to_vec(), path };
+            Running { example, started: Instant::now() }
+        })
     }
 
     /// To be called when the statement's plan is known: with the tables that it scans, if any.

@@ -73,8 +73,9 @@ impl Sink for Collect {
     fn local(&self) -> Local {
         Box::new(Tagged::default())
     }
-    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
-        local_state::<Tagged>(local).batches.push((tag, detached_batch(&batch)));
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
+        let batch = work.query.conformed(detached_batch(&batch))?;
+        local_state::<Tagged>(local).batches.push((tag, batch));
         Ok(Flow::More)
     }
     fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {

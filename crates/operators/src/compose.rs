@@ -41,7 +41,7 @@ use crate::pipeline::{
 use crate::project::Project;
 use crate::series::SeriesSource;
 use crate::sort::Sort;
-use crate::stream::{Prepare, ResultQueue, Stream};
+use crate::stream::{ResultQueue, Stream};
 use crate::table_scan::TableScan;
 use crate::transfer::{choice, transfer};
 use crate::unnest::Unnest;
@@ -65,9 +65,8 @@ pub fn compose_stream(
     plan: &PhysicalPlan,
     query: &Arc<QueryContext>,
     queue: &Arc<ResultQueue>,
-    prepare: Box<Prepare>,
 ) -> Result<Dag> {
-    compose_into(plan, query, |branches| Arc::new(Stream::new(plan.id, queue.clone(), prepare, branches)))
+    compose_into(plan, query, |branches| Arc::new(Stream::new(plan.id, queue.clone(), branches)))
 }
 
 fn compose_into(

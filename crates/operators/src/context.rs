@@ -94,6 +94,9 @@ pub trait InsertTarget: Send + Sync {
     fn begin_anew(&self);
 }
 
+/// Brings a batch of a result into the form that its reader wants, such as columns' declared types.
+pub type Conform = dyn Fn(vector::Batch) -> Result<vector::Batch> + Send + Sync;
+
 pub struct QueryContext {
     pub settings: ExecutionSettings,
     pub budget: Budget,
@@ -113,6 +116,8 @@ pub struct QueryContext {
     pub edges: Edges,
     /// Rows of common subplans, which ran before.
     pub materialized: Vec<Arc<Vec<vector::Batch>>>,
+    /// What workers do to each batch of the result.
+    pub conform: Option<Arc<Conform>>,
     filters: HashMap<FilterId, OnceLock<Arc<KeyFilter>>>,
     scan_bounds: Mutex<ScanBounds>,
     away: crate::away::AwayStates,
@@ -150,6 +155,7 @@ impl QueryContext {
             held: Arc::default(),
             temporary: None,
             materialized: vec![],
+            conform: None,
             filters,
             scan_bounds: Mutex::default(),
             away: Default::default(),
@@ -170,7 +176,16 @@ impl QueryContext {
         context.held = self.held.clone();
         context.temporary = self.temporary.clone();
         context.materialized = self.materialized.clone();
+        context.conform = self.conform.clone();
         context
+    }
+
+    /// A batch of the result, in its reader's form.
+    pub(crate) fn conformed(&self, batch: vector::Batch) -> Result<vector::Batch> {
+        match &self.conform {
+            Some(conform) => conform(batch),
+            None => Ok(batch),
+        }
     }
 
     /// Whether the query is paused or suspended.

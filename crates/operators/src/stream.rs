@@ -33,9 +33,6 @@ use crate::pipeline::{Flow, Local, Sink, Work, branch_of, tag};
 /// How long either side sleeps before it looks whether the statement was stopped.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What workers do to each batch before it is queued, such as giving columns their declared types.
-pub type Prepare = dyn Fn(Batch) -> Result<Batch> + Send + Sync;
-
 /// What the consumer finds.
 pub enum Popped {
     Batch(Batch),
@@ -295,13 +292,12 @@ impl Unit {
 pub struct Stream {
     node: NodeId,
     queue: Arc<ResultQueue>,
-    prepare: Box<Prepare>,
 }
 
 impl Stream {
-    pub fn new(node: NodeId, queue: Arc<ResultQueue>, prepare: Box<Prepare>, branches: usize) -> Self {
+    pub fn new(node: NodeId, queue: Arc<ResultQueue>, branches: usize) -> Self {
         queue.set_branches(branches);
-        Stream { node, queue, prepare }
+        Stream { node, queue }
     }
 }
 
@@ -310,7 +306,7 @@ impl Sink for Stream {
         self.node
     }
     fn consume(&self, batch: Batch, tag: u64, _local: &mut Local, work: &Work<'_>) -> Result<Flow> {
-        self.queue.push(tag, (self.prepare)(detached_batch(&batch))?, work)?;
+        self.queue.push(tag, work.query.conformed(detached_batch(&batch))?, work)?;
         Ok(Flow::More)
     }
     fn finish(&self, _locals: Vec<Local>, _query: &QueryContext) -> Result<()> {

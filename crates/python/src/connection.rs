@@ -83,12 +83,14 @@ impl Connection {
     /// that most errors are raised here.
     ///
     /// arrow: the rows will be read as Arrow, and are brought into its form by the workers.
-    #[pyo3(signature = (query, arrow=false))]
-    fn stream(&self, py: Python<'_>, query: &str, arrow: bool) -> PyResult<Stream> {
+    /// whole: they will all be read before anything is done with them, so they are computed first.
+    #[pyo3(signature = (query, arrow=false, whole=false))]
+    fn stream(&self, py: Python<'_>, query: &str, arrow: bool, whole: bool) -> PyResult<Stream> {
         let opened = self.run(py, query, |session, text| {
-            let mut stream = match arrow {
-                true => session.stream_arrow(text)?.into_stream(),
-                false => session.stream(text)?,
+            let mut stream = match (arrow, whole) {
+                (true, true) => session.collect_arrow(text)?.into_stream(),
+                (true, false) => session.stream_arrow(text)?.into_stream(),
+                (false, _) => session.stream(text)?,
             };
             let first = stream.next_batch()?;
             Ok((stream, first))

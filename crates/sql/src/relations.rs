@@ -1,5 +1,7 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use plan::{External, FileFormat, FileSource, TableId};
 use types::{Error, Field, Result, Schema, Value};
 
@@ -45,6 +47,12 @@ pub struct MacroInfo {
 pub struct SystemRows {
     pub columns: Schema,
     pub rows: Vec<Vec<Value>>,
+}
+
+/// Microseconds since 1970.
+pub fn clock() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a larger
@@ -122,6 +130,10 @@ pub trait Relations: Sync {
     /// looked for before, to be handed back: texts of views and defaults do not mean what the session's names mean.
     fn search_in(&self, _schemas: Vec<String>) -> Vec<String> {
         vec![]
+    }
+    /// The moment of the statement, in microseconds since 1970: asked at most once, when the text says `now()` or the like.
+    fn moment(&self) -> i64 {
+        clock()
     }
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {

@@ -70,6 +70,7 @@ fn whole(trace: &QueryTrace) -> Vec<String> {
     errors.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut fields = vec![
         field("optimizing_milliseconds", number(trace.planning.as_secs_f64() * 1e3)),
+        field("kept_plan", trace.kept_plan),
         field("execution_milliseconds", number(milliseconds(trace.execution()))),
         field("memory_peak_bytes", trace.memory_peak),
         field("workers", trace.workers),

@@ -109,6 +109,7 @@ pub struct Counters {
     failed: AtomicU64,
     cancelled: AtomicU64,
     slow: AtomicU64,
+    kept_plans: AtomicU64,
     rows: AtomicU64,
     work_orders: AtomicU64,
     planning_nanoseconds: AtomicU64,
@@ -129,6 +130,7 @@ impl Counters {
         };
         ended.fetch_add(1, Relaxed);
         self.slow.fetch_add(slow.into(), Relaxed);
+        self.kept_plans.fetch_add(trace.kept_plan.into(), Relaxed);
         self.rows.fetch_add(trace.rows, Relaxed);
         self.work_orders.fetch_add(trace.work_orders(), Relaxed);
         self.planning_nanoseconds.fetch_add(nanoseconds(trace.planning), Relaxed);
@@ -158,6 +160,12 @@ impl Counters {
                 Kind::Counter,
                 "Statements that took longer than slow_query_threshold.",
                 count(&self.slow),
+            ),
+            Family::single(
+                "quickstep_kept_plans_total",
+                Kind::Counter,
+                "Statements whose plans an earlier one with the same text had left.",
+                count(&self.kept_plans),
             ),
             Family::single(
                 "quickstep_result_rows_total",

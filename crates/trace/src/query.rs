@@ -35,6 +35,8 @@ pub struct QueryTrace {
     pub memory_expected: u64,
     /// Rows of its result, or rows changed.
     pub rows: u64,
+    /// Its plans were those of an earlier statement with the same text.
+    pub kept_plan: bool,
     /// SQLSTATE and message, of one that did not end well.
     pub failure: Option<(String, String)>,
     pub settings: SettingsOf,
@@ -355,6 +357,7 @@ pub(crate) mod tests {
             settings: Arc::new(|| vec![("lip".into(), "on".into()), ("workers".into(), "2".into())]),
             parts: vec![part],
             parts_left_out: 0,
+            kept_plan: false,
         }
     }
 

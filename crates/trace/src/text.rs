@@ -33,6 +33,9 @@ pub fn explain_text(trace: &QueryTrace) -> String {
     if trace.parts_left_out > 0 {
         let _ = writeln!(text, "{} more plans ran", explain::grouped(trace.parts_left_out));
     }
+    if trace.kept_plan {
+        text.push_str("planned by an earlier statement with the same text\n");
+    }
     errors.sort_by(|a, b| b.0.total_cmp(&a.0));
     if let Some((worst, at)) = errors.first() {
         let median = explain::percentile(&errors, 0.5);
@@ -48,11 +51,12 @@ pub fn explain_text(trace: &QueryTrace) -> String {
 /// What happened, in one line: for logs.
 pub fn summary(trace: &QueryTrace) -> String {
     let mut line = format!(
-        "query {} {} after {:.3} ms: planning {:.3} ms, execution {:.3} ms, {} rows, {} work orders, {} at most",
+        "query {} {} after {:.3} ms: planning {:.3} ms{}, execution {:.3} ms, {} rows, {} work orders, {} at most",
         trace.id,
         trace.state(),
         trace.total.as_secs_f64() * 1e3,
         trace.planning.as_secs_f64() * 1e3,
+        if trace.kept_plan { " (kept)" } else { "" },
         milliseconds(trace.execution()),
         explain::grouped(trace.rows),
         explain::grouped(trace.work_orders()),

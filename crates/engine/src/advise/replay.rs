@@ -13,7 +13,7 @@ use types::{ColumnPredicate, Result};
 use super::Session;
 use crate::explain::query_of;
 use crate::relations::SessionRelations;
-use crate::run::{Purpose, SharedRows};
+use crate::run::{Purpose, RunAs, SharedRows};
 use crate::workload::{Example, Recorded};
 
 /// Statements of the record that are run again for a table: those that ran most.
@@ -165,7 +165,10 @@ impl Replays {
 
     fn time(&self, session: &Session, table: &Arc<Table>, replay: &Replay) -> Result<f64> {
         session.go_on()?;
-        let mut context = session.query_context(&replay.plan, &self.relations, &replay.shared, None, true)?;
+        let mut context = {
+            let analyze = RunAs { analyze: true, ..RunAs::default() };
+            session.query_context(&replay.plan, &self.relations, &replay.shared, analyze)?
+        };
         context.tables.insert(plan::TableId(table.id.0), table.clone());
         let run = session.run_in(&replay.plan, context, None)?;
         Ok(replay.path.iter().map(|node| run.context.metrics.get(*node).nanoseconds as f64).sum())

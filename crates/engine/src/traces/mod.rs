@@ -63,6 +63,7 @@ struct State {
     parts: Vec<PartTrace>,
     parts_left_out: u64,
     rows: u64,
+    kept_plan: bool,
     failure: Option<(String, String)>,
 }
 
@@ -170,6 +171,11 @@ impl StatementTrace {
         self.state().rows = last.unwrap_or(0);
     }
 
+    /// Its plans were those of an earlier statement.
+    pub fn note_kept_plan(&self) {
+        self.state().kept_plan = true;
+    }
+
     pub fn note_failure(&self, error: &Error) {
         let failure = (error.state().code().to_owned(), error.message().to_owned());
         self.state().failure.get_or_insert(failure);
@@ -193,6 +199,7 @@ impl StatementTrace {
             memory_peak: query.memory_peak(),
             memory_expected: query.memory_predicted(),
             rows: state.rows,
+            kept_plan: state.kept_plan,
             failure: state.failure.take(),
             settings: Arc::new(move || settings.listed()),
             parts: std::mem::take(&mut state.parts),

@@ -69,20 +69,14 @@ impl Clustered {
             return Ok(None);
         }
         let Some((table, column)) = scanned_column(input, *key, query) else { return Ok(None) };
-        let blocks = query.table(table)?.data.blocks();
-        let ranges: Option<Vec<Option<(i64, i64)>>> = blocks
-            .iter()
-            .map(|block| {
-                let statistics = block.statistics(column);
-                if block.rows() == 0 {
-                    return Some(None);
-                }
-                let bound = |value: &types::Value| value.as_i128().and_then(|v| i64::try_from(v).ok());
-                let range = (bound(&statistics.min)?, bound(&statistics.max)?);
-                (statistics.null_count == 0).then_some(Some(range))
-            })
-            .collect();
-        let Some(own) = ranges.and_then(|ranges| own_keys(&ranges)) else { return Ok(None) };
+        let data = &query.table(table)?.data;
+        if data.statistics(column).null_count > 0 {
+            return Ok(None);
+        }
+        let Some(own) = data.zones().bounds(column).and_then(|(least, greatest)| own_keys(least, greatest))
+        else {
+            return Ok(None);
+        };
         if plan.estimated_rows < own.len() as f64 * GROUPS_PER_BLOCK_MIN {
             return Ok(None);
         }
@@ -167,20 +161,24 @@ fn scanned_column(
     }
 }
 
-/// What each block has for itself, from the blocks' least and greatest keys; `None` when they are not clustered.
-/// A block's own keys lie above all keys of the blocks before it, in the order of their least keys, and below the
-/// least key of the next.
-pub(super) fn own_keys(ranges: &[Option<(i64, i64)>]) -> Option<Vec<OwnKeys>> {
-    let mut order: Vec<usize> = (0..ranges.len()).filter(|at| ranges[*at].is_some()).collect();
-    order.sort_by_key(|at| ranges[*at]);
-    let mut own: Vec<OwnKeys> = vec![None; ranges.len()];
+/// What each block has for itself, from the blocks' least and greatest keys; `None` when they are not clustered. A block
+/// whose least key is above its greatest has no rows. A block's own keys lie above all keys of the blocks before it, in
+/// the order of their least keys, and below the least key of the next.
+pub(super) fn own_keys(least: &[i64], greatest: &[i64]) -> Option<Vec<OwnKeys>> {
+    let filled = |at: &usize| least[*at] <= greatest[*at];
+    let mut order: Vec<usize> = (0..least.len().min(greatest.len())).filter(filled).collect();
+    // Tables mostly lie in their order already.
+    if !order.is_sorted_by_key(|at| (least[*at], greatest[*at])) {
+        order.sort_unstable_by_key(|at| (least[*at], greatest[*at]));
+    }
+    let mut own: Vec<OwnKeys> = vec![None; least.len()];
     let mut clustered = 0;
     let mut highest: Option<i64> = None;
     for (place, at) in order.iter().enumerate() {
-        let Some((min, max)) = ranges[*at] else { continue };
-        let next = order.get(place + 1).and_then(|next| ranges[*next]);
+        let (min, max) = (least[*at], greatest[*at]);
         let low = highest.map_or(Some(min), |h| h.checked_add(1).map(|above| above.max(min)));
-        let high = next.map_or(Some(max), |(next, _)| next.checked_sub(1).map(|below| below.min(max)));
+        let next = order.get(place + 1).map(|next| least[*next]);
+        let high = next.map_or(Some(max), |next| next.checked_sub(1).map(|below| below.min(max)));
         highest = Some(highest.map_or(max, |h| h.max(max)));
         let (Some(low), Some(high)) = (low, high) else { continue };
         if low > high {

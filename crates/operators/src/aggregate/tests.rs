@@ -152,11 +152,12 @@ impl Case {
             .map(|rows| Side { types: self.input.types.clone(), rows: rows.to_vec() })
             .collect();
         let key = |row: &Row| row[0].as_i128().unwrap() as i64;
-        let ranges: Vec<Option<(i64, i64)>> = units
+        let (least, greatest): (Vec<i64>, Vec<i64>) = units
             .iter()
-            .map(|u| Some((u.rows.iter().map(key).min()?, u.rows.iter().map(key).max()?)))
-            .collect();
-        let own = own_keys(&ranges).unwrap_or_else(|| vec![None; ranges.len()]);
+            .map(|u| u.rows.iter().map(key))
+            .map(|keys| (keys.clone().min().unwrap_or(i64::MAX), keys.max().unwrap_or(i64::MIN)))
+            .unzip();
+        let own = own_keys(&least, &greatest).unwrap_or_else(|| vec![None; least.len()]);
         let clustered = Clustered::new(aggregate, own);
         let context = WorkContext::detached();
         let work = Work { query: &query, context: &context };
@@ -491,7 +492,11 @@ fn clustered_keys_are_finished_unit_by_unit() {
 
 #[test]
 fn a_block_owns_the_keys_that_no_other_block_has() {
-    let own = |ranges: &[(i64, i64)]| own_keys(&ranges.iter().map(|r| Some(*r)).collect::<Vec<_>>());
+    let own = |ranges: &[(i64, i64)]| {
+        let (least, greatest): (Vec<i64>, Vec<i64>) = ranges.iter().copied().unzip();
+        own_keys(&least, &greatest)
+    };
+    let none = (i64::MAX, i64::MIN);
     assert_eq!(
         own(&[(1, 40), (40, 75), (76, 90)]),
         Some(vec![Some((1, 39)), Some((41, 75)), Some((76, 90))])
@@ -503,8 +508,8 @@ fn a_block_owns_the_keys_that_no_other_block_has() {
     assert_eq!(own(&[(0, 99), (1, 98), (0, 97)]), None);
     let spread = own(&[(0, 100), (90, 95), (101, 400), (401, 700), (701, 800)]).unwrap();
     assert_eq!((spread[0], spread[1], spread[2]), (Some((0, 89)), None, Some((101, 400))));
-    assert_eq!(own_keys(&[None, None]), None);
-    assert_eq!(own_keys(&[None, Some((3, 4))]), Some(vec![None, Some((3, 4))]));
+    assert_eq!(own(&[none, none]), None);
+    assert_eq!(own(&[none, (3, 4)]), Some(vec![None, Some((3, 4))]));
 }
 
 #[test]

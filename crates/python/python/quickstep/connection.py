@@ -164,8 +164,10 @@ class Connection:
     def _run(self, text: str, found: dict[str, Any]) -> _native.Result:
         return self._with_objects(text, found, _native.Connection.sql)
 
-    def _stream(self, text: str, found: dict[str, Any], arrow: bool = False) -> _native.Stream:
-        return self._with_objects(text, found, lambda native, text: native.stream(text, arrow))
+    def _stream(
+        self, text: str, found: dict[str, Any], arrow: bool = False, whole: bool = False
+    ) -> _native.Stream:
+        return self._with_objects(text, found, lambda native, text: native.stream(text, arrow, whole))
 
     # The program's functions.
 

@@ -44,7 +44,7 @@ class Cursor(Rows):
             raise InterfaceError("no statement has been executed")
         return self._stream
 
-    def _whole(self) -> Any:
+    def _whole(self, at_once: bool = False) -> Any:
         return self._open()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -283,8 +283,8 @@ class Relation(Rows):
             self._result = self._connection._run(self._query, dict(self._objects))
         return self._result
 
-    def _started(self, arrow: bool = False) -> _native.Stream:
-        return self._connection._stream(self._query, dict(self._objects), arrow)
+    def _started(self, arrow: bool = False, whole: bool = False) -> _native.Stream:
+        return self._connection._stream(self._query, dict(self._objects), arrow, whole)
 
     def _open(self) -> _native.Stream:
         if self._reading is None:
@@ -305,10 +305,10 @@ class Relation(Rows):
             return super().fetchall()
         return self.fetchmany(len(self._result))
 
-    def _whole(self) -> Any:
+    def _whole(self, at_once: bool = False) -> Any:
         if self._table is not None:
             return self._table
-        return self._result if self._result is not None else self._started(arrow=True)
+        return self._result if self._result is not None else self._started(arrow=True, whole=at_once)
 
     def arrow(self) -> Any:
         """A pyarrow Table, computed once and kept."""

@@ -36,8 +36,9 @@ class Rows:
             raise InterfaceError(f'"{months[0]}" has months, which data frames have no type for: cast it to TEXT')
         return intervals.as_durations(self.arrow()) if intervals.has_spans(self.description) else self.arrow()
 
-    def _whole(self) -> Any:
-        """What gives all rows, or those that are left, through Arrow's C stream."""
+    def _whole(self, at_once: bool = False) -> Any:
+        """What gives all rows, or those that are left, through Arrow's C stream. `at_once`: they are all read before
+        anything is done with them, so that nobody need wait for anybody."""
         raise NotImplementedError
 
     # Tuples.
@@ -70,7 +71,7 @@ class Rows:
 
     def _read(self, make: Callable[[Any], Any]) -> Any:
         """What `make` makes of the rows. Arrow's interface has no classes of errors: the query's own is raised."""
-        source = self._whole()
+        source = self._whole(at_once=True)
         try:
             return make(source)
         except Exception:

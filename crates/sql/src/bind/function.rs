@@ -636,11 +636,7 @@ fn whole_below_or_above(value: Bound, above: bool, text: &str) -> Result<Expr> {
 impl Binder<'_> {
     /// The moment of the statement: the same wherever it asks.
     pub(crate) fn now(&mut self, ty: Type) -> Expr {
-        let micros = *self.moment.get_or_insert_with(|| {
-            std::time::SystemTime::now()
-                .duration_since(std::time::UNIX_EPOCH)
-                .map_or(0, |d| i64::try_from(d.as_micros()).unwrap_or(i64::MAX))
-        });
+        let micros = *self.moment.get_or_insert_with(|| self.relations.moment());
         let local = types::zone::current().local(micros).unwrap_or(micros);
         let value = match ty {
             Type::Date => Value::I32(local.div_euclid(MICROS_PER_DAY) as i32),

@@ -1,0 +1,283 @@
+//! The plan cache: what planning has found of a text is kept by the session for when the text comes again.
+//!
+//! ```text
+//!  describe(text) --> bound ---.
+//!                              v
+//!  run(text) ------> bound, optimized --> kept: the plans of its common subplans and scalar subqueries, what these
+//!                                         gave, and the plan of the query that was made with it
+//!  run(text) ------> kept: they run again, and if they give the same, so does the plan
+//! ```
+//!
+//! A plan is made of a text, of the snapshot that names are resolved in and that statistics and samples come from, and of
+//! the session's settings. What is kept is thrown away when either of these is another one, so a plan that is found is the
+//! plan that would be made. A text that depends on anything else (the clock, files, functions and objects of the host
+//! program, the state of the system) is not kept: the front end asks for all of these through one interface, which notes
+//! that it did ([`SessionRelations::lasts`]). So are parameters: their values decide selectivities.
+//!
+//! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives another
+//! value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use catalog::Snapshot;
+use plan::{LogicalQuery, PhysicalPlan, Statement};
+use sql::StatementText;
+use types::{Result, Schema, Type, Value};
+
+use crate::Session;
+use crate::relations::SessionRelations;
+use crate::run::{Purpose, SharedRows, result_schema};
+use crate::settings::Settings;
+use crate::workload::Running;
+
+/// Longer texts are mostly lists of literals, which come once.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Texts of one session; a dashboard has some dozens.
+const TEXTS_MAX: usize = 64;
+
+/// What one session keeps.
+#[derive(Default)]
+pub(crate) struct PlanCache(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// Of all entries: what they hold for.
+    under: Option<Under>,
+    texts: HashMap<Box<str>, Entry>,
+    uses: u64,
+}
+
+/// What a plan is made of beside its text.
+struct Under {
+    snapshot: Weak<Snapshot>,
+    settings: Settings,
+}
+
+struct Entry {
+    statement: StatementText,
+    schema: Schema,
+    stage: Stage,
+    last_use: u64,
+}
+
+enum Stage {
+    Bound(Box<LogicalQuery>),
+    /// Somebody has taken what was bound, and plans it.
+    Taken,
+    Planned(Arc<Steps>),
+    /// Its plan is another one each time.
+    Unsteady,
+}
+
+/// How a query is run whose planning needs values: what runs before, and what comes of it.
+pub(crate) struct Steps {
+    /// Common subplans, and how many rows each gave.
+    pub common: Vec<(Arc<PhysicalPlan>, usize)>,
+    pub subqueries: Vec<ScalarStep>,
+    /// The query's own, made with these.
+    pub plan: Arc<PhysicalPlan>,
+}
+
+/// A scalar subquery that runs before its query is planned.
+pub(crate) struct ScalarStep {
+    pub plan: Arc<PhysicalPlan>,
+    /// The declared type, which the optimizer may have narrowed.
+    pub ty: Type,
+    pub value: Value,
+}
+
+/// A query that only has to run.
+pub(crate) struct PlannedQuery {
+    pub schema: Schema,
+    pub plan: Arc<PhysicalPlan>,
+    /// Rows of its common subplans, which have run.
+    pub shared: Vec<SharedRows>,
+    pub planning: Duration,
+}
+
+/// A statement as far as planning has brought it.
+pub(crate) enum Planned {
+    Statement(Statement),
+    /// Its plans were kept.
+    Query(PlannedQuery),
+}
+
+/// What was kept of a text.
+enum Found {
+    Bound(LogicalQuery),
+    Planned(Schema, Arc<Steps>),
+}
+
+impl PlanCache {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The only statement of a text that was seen before: it need not be looked for again.
+    pub fn statement(&self, text: &str) -> Option<StatementText> {
+        // A long script is not even hashed.
+        let may_be_kept = text.len() <= TEXT_BYTES_MAX;
+        may_be_kept.then(|| self.kept().texts.get(text).map(|entry| entry.statement.clone()))?
+    }
+
+    /// The columns that a text gives.
+    pub fn schema(&self, text: &str, relations: &SessionRelations) -> Option<Schema> {
+        let mut kept = self.kept();
+        kept.used(text, relations).map(|entry| entry.schema.clone())
+    }
+
+    /// What planning a text goes on with. What was only bound is given to one.
+    fn find(&self, text: &str, relations: &SessionRelations) -> Option<Found> {
+        let mut kept = self.kept();
+        let entry = kept.used(text, relations)?;
+        match &entry.stage {
+            Stage::Planned(steps) => Some(Found::Planned(entry.schema.clone(), steps.clone())),
+            Stage::Bound(_) => match std::mem::replace(&mut entry.stage, Stage::Taken) {
+                Stage::Bound(query) => Some(Found::Bound(*query)),
+                _ => None,
+            },
+            Stage::Taken | Stage::Unsteady => None,
+        }
+    }
+
+    /// Keeps a text whose only statement is a query, with its columns, and what was bound if nobody goes on with that now.
+    pub fn keep_bound(
+        &self,
+        text: &str,
+        statement: &StatementText,
+        schema: &Schema,
+        bound: Option<LogicalQuery>,
+        relations: &SessionRelations,
+    ) {
+        if !relations.session_settings().plan_cache || !relations.lasts() || text.len() > TEXT_BYTES_MAX {
+            return;
+        }
+        let mut kept = self.kept();
+        if kept.used(text, relations).is_some() {
+            return;
+        }
+        let dropped = kept.make_room();
+        kept.uses += 1;
+        let entry = Entry {
+            statement: statement.clone(),
+            schema: schema.clone(),
+            stage: bound.map_or(Stage::Taken, |query| Stage::Bound(Box::new(query))),
+            last_use: kept.uses,
+        };
+        kept.texts.insert(text.into(), entry);
+        drop(kept);
+        drop(dropped);
+    }
+
+    /// Keeps the plans of a text that is kept.
+    fn keep_planned(&self, text: &str, steps: Steps, relations: &SessionRelations) {
+        if let Some(entry) = self.kept().used(text, relations)
+            && !matches!(entry.stage, Stage::Unsteady)
+        {
+            entry.stage = Stage::Planned(Arc::new(steps));
+        }
+    }
+
+    /// A text's plan has turned out to be another one each time.
+    fn refuse(&self, text: &str) {
+        if let Some(entry) = self.kept().texts.get_mut(text) {
+            entry.stage = Stage::Unsteady;
+        }
+    }
+}
+
+impl Session {
+    /// Plans a statement, which is all of the text if it is `alone`: by what is kept of the text, or anew. With what is
+    /// to be recorded of it.
+    pub(crate) fn plan_statement(
+        &self,
+        text: &str,
+        statement: &StatementText,
+        alone: bool,
+        relations: &SessionRelations,
+        parameters: &[(Value, Type)],
+    ) -> Result<(Planned, Option<Running>)> {
+        let own = statement.of(text);
+        let alone = alone && parameters.is_empty();
+        let started = Instant::now();
+        match if alone { self.plans.find(text, relations) } else { None } {
+            Some(Found::Bound(query)) => {
+                return Ok((Planned::Statement(Statement::Query(query)), self.begin_record_of(own, &[])));
+            }
+            Some(Found::Planned(schema, steps)) => {
+                let planning = started.elapsed();
+                let recorded = self.begin_record_of(own, &[]);
+                if let Some(shared) = self.run_steps(&steps, relations)? {
+                    if let Some(trace) = crate::statement::trace() {
+                        trace.note_kept_plan();
+                    }
+                    let plan = steps.plan.clone();
+                    return Ok((Planned::Query(PlannedQuery { schema, plan, shared, planning }), recorded));
+                }
+                self.plans.refuse(text);
+            }
+            None => {}
+        }
+        let planned = sql::plan_with(text, statement, relations, parameters)?;
+        if let (true, Statement::Query(query)) = (alone, &planned) {
+            self.plans.keep_bound(text, statement, &result_schema(query), None, relations);
+        }
+        let recorded = self.begin_record(&planned, own, parameters);
+        Ok((Planned::Statement(planned), recorded))
+    }
+
+    /// Plans a query that is bound, and runs what has to run before. `text`: whose plan it is, if that is to be kept.
+    pub(crate) fn plan_query(
+        &self,
+        query: LogicalQuery,
+        text: Option<&str>,
+        relations: &SessionRelations,
+    ) -> Result<PlannedQuery> {
+        let schema = result_schema(&query);
+        let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
+        let (query, steps) = prepared.into_query(schema);
+        if let (Some(text), Some(steps)) = (text, steps) {
+            self.plans.keep_planned(text, steps, relations);
+        }
+        Ok(query)
+    }
+}
+
+impl Under {
+    fn is_of(&self, relations: &SessionRelations) -> bool {
+        // The weak reference keeps the address from being another snapshot's.
+        self.snapshot.as_ptr() == Arc::as_ptr(relations.snapshot())
+            && self.settings == *relations.session_settings()
+    }
+}
+
+impl Kept {
+    /// The entry of a text, if it holds for this snapshot and these settings. What does not is thrown away.
+    fn used(&mut self, text: &str, relations: &SessionRelations) -> Option<&mut Entry> {
+        if !self.under.as_ref().is_some_and(|under| under.is_of(relations)) {
+            self.texts.clear();
+            self.under = Some(Under {
+                snapshot: Arc::downgrade(relations.snapshot()),
+                settings: relations.session_settings().clone(),
+            });
+        }
+        if !relations.session_settings().plan_cache || text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        self.uses += 1;
+        let entry = self.texts.get_mut(text)?;
+        entry.last_use = self.uses;
+        Some(entry)
+    }
+
+    /// Takes out what was not used for longest, when there is as much as there may be.
+    fn make_room(&mut self) -> Option<Entry> {
+        if self.texts.len() < TEXTS_MAX {
+            return None;
+        }
+        let oldest = self.texts.iter().min_by_key(|(_, entry)| entry.last_use)?.0.clone();
+        self.texts.remove(&oldest)
+    }
+}
