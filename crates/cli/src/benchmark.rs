@@ -83,6 +83,8 @@ pub fn run(suite: Suite, arguments: &BenchmarkArguments) -> Result<(), Failed> {
     let chosen = choose(suite, arguments.queries.as_deref())?;
     let database = Database::in_memory(arguments.engine.options()?)?;
     let session = database.session();
+    // Every run is to hold its planning, and tells how long that took.
+    session.query("SET plan_cache = 'off'")?;
     for setting in &arguments.settings {
         let Some((name, value)) = setting.split_once('=') else {
             eprintln!("quickstep: --set wants NAME=VALUE, not \"{setting}\"");

@@ -238,6 +238,11 @@ impl QueryContext {
         }
     }
 
+    /// Whether so much memory is in use that what is of no more use should go first.
+    pub(crate) fn memory_is_short(&self) -> bool {
+        self.budget.used() > self.budget.limit() / 2
+    }
+
     /// Asks for room before a large allocation.
     pub fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
         self.budget.reserve(bytes as u64).map_err(out_of_memory)

@@ -3,7 +3,7 @@
 //! ```text
 //!            blocking_left = 0              claim: Exhausted          nobody inside
 //!   waiting ------------------> open ----------------------> draining --------------> finished
-//!            start(), [inputs_finished()]                              finish(), then consumers
+//!            start(), [inputs_finished()]                              finish(), then consumers, let_go()
 //! ```
 //!
 //! Who may claim and who finishes is decided in `lifecycle.rs`.
@@ -671,6 +671,10 @@ impl QueryRun {
             // This thread takes the first one itself.
             self.happened(claimable.saturating_sub(1));
         }
+        self.guard(id, || {
+            state.segment.let_go();
+            Ok(())
+        });
     }
 
     /// Something may be claimable: those who are about to sleep look again, and up to `hands`

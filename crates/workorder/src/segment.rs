@@ -7,10 +7,10 @@
 //!                                                            |  ^                          |
 //!                                          claim()=Order, execute, completed       no order running
 //!                                                            |  |                          v
-//!                                                            +--+                      finish() --> finished
+//!                                                            +--+           finish() --> let_go() --> finished
 //! ```
 //!
-//! `start`, `inputs_finished` and `finish` are each called at most once, in this order, on any
+//! `start`, `inputs_finished`, `finish` and `let_go` are each called at most once, in this order, on any
 //! thread; `claim` and `execute` by many threads at once. When the query fails or is cancelled
 //! the calls just stop: a segment cleans up in `Drop`, never in `finish`.
 
@@ -136,6 +136,9 @@ pub trait Segment: Send + Sync {
     fn finish(&self) -> Result<(), Failure> {
         Ok(())
     }
+
+    /// Called once, after consumers were told: what the segment held is let go, while others work already.
+    fn let_go(&self) {}
 
     /// Orders of this segment that may be begun and not ended at a time. Asked once, before the first claim.
     fn orders_max(&self) -> usize {

@@ -11,15 +11,18 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use crate::zeroed::{AtomicWords, PartedWords, Words};
+use crate::zeroed::{PartedWords, Words};
 
 /// Rows between asking for a head and using it: heads lie anywhere, and each is a miss once they outgrow the cache.
 const AHEAD: usize = 24;
 
+/// Rows whose chains are zeroed together, by the worker that comes to them first.
+const CHAINED_ROWS: usize = if cfg!(test) { 50 } else { 1 << 17 };
+
 pub(super) struct ArrayFilling {
     heads: PartedWords<u32>,
     /// Empty when keys are known to be unique.
-    next: AtomicWords<u32>,
+    next: PartedWords<u32>,
     duplicates: AtomicBool,
 }
 
@@ -28,9 +31,10 @@ impl ArrayFilling {
         let border = |p: u64| (u128::from(range) * u128::from(p) / u128::from(partitions)) as usize;
         // The entry after all codes belongs to the last partition, and none of them writes it.
         let borders = (0..partitions).map(border).chain([range as usize + 1]);
+        let chained = if unique { 0 } else { rows };
         ArrayFilling {
             heads: PartedWords::new(borders.collect()),
-            next: AtomicWords::new(if unique { 0 } else { rows }),
+            next: PartedWords::new((0..chained).step_by(CHAINED_ROWS).chain([chained]).collect()),
             duplicates: AtomicBool::new(false),
         }
     }
@@ -40,13 +44,16 @@ impl ArrayFilling {
         lowest < end as u64 && highest >= first as u64
     }
 
-    /// `entries`: of each code what its head is to be.
+    /// `entries`: of each code what its head is to be; where keys may repeat, those of rows that follow one another.
     pub(super) fn insert(&self, partition: u64, entries: &[u32], codes: &[u64]) {
         let heads = self.heads.part(partition as usize);
         let first = self.heads.borders(partition as usize).0 as u64;
         // The entry after all codes stays empty.
         let own =
             (heads.len() - usize::from(self.heads.borders(partition as usize).1 == self.heads.len())) as u64;
+        let rows = entries.first().filter(|_| self.next.len() > 0).map(|entry| *entry as usize - 1);
+        let rows = rows.map_or(0..0, |row| row..row + entries.len());
+        let next = self.next.range(rows.start, rows.end);
         let mut duplicates = false;
         // Rows of other partitions go to a place of no consequence, and so does the end of a chain: which they are
         // follows no pattern, so a branch would be guessed wrong every other time, and each time the processor would
@@ -61,7 +68,7 @@ impl ArrayFilling {
             let before = if inside { head.load(Relaxed) } else { 0 };
             head.store(*entry, Relaxed);
             duplicates |= before != 0;
-            self.next.get(*entry as usize - 1).filter(|_| inside).unwrap_or(&nowhere).store(before, Relaxed);
+            next.get(at).filter(|_| inside).unwrap_or(&nowhere).store(before, Relaxed);
         }
         if duplicates {
             self.duplicates.store(true, Relaxed);

@@ -190,7 +190,7 @@ impl HashJoin {
         bytes += match payload {
             // Entries, while the table is filled.
             Some(_) => rows as u64 * 4,
-            None => batches.iter().flat_map(|b| &b.columns).map(|c| c.bytes() as u64).sum::<u64>(),
+            None => batches.iter().map(|b| b.column_bytes as u64).sum::<u64>(),
         };
         if self.marks_build_rows() {
             bytes += rows as u64 / 8;
@@ -432,7 +432,7 @@ impl Step for BuildStep {
     fn start(&self, query: &QueryContext) -> Result<u64> {
         let join = &*self.0;
         let batches = std::mem::take(&mut *lock(&join.collected));
-        let bytes = batches.iter().map(BuildBatch::bytes).sum();
+        let bytes = batches.iter().map(|batch| batch.bytes).sum();
         let rows = batches.iter().map(|batch| batch.rows).sum();
         if join.has_spilled() || (join.can_spill && query.should_spill(bytes, assembly_bytes(rows, bytes))) {
             return join.begin_spilling(batches, query);

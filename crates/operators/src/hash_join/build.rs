@@ -37,6 +37,7 @@ impl HashJoin {
         if !self.can_spill || !work.query.should_spill(collected.bytes, more) {
             return Ok(false);
         }
+        collected.join_pieces(self);
         let Collected { batches, bytes, rows, .. } = std::mem::take(collected);
         self.held_bytes.fetch_sub(bytes, Relaxed);
         self.held_rows.fetch_sub(rows, Relaxed);
@@ -63,7 +64,11 @@ impl HashJoin {
         } else {
             vec![]
         };
-        BuildBatch { tag, rows, columns, keys, bounds, column_bounds, entries: OnceLock::new() }
+        let bytes_of = |vectors: &[Vector]| vectors.iter().map(Vector::bytes).sum::<usize>();
+        let column_bytes = bytes_of(&columns);
+        let bytes = column_bytes + bytes_of(&keys);
+        let entries = OnceLock::new();
+        BuildBatch { tag, rows, columns, keys, bounds, column_bounds, column_bytes, bytes, entries }
     }
 }
 
@@ -77,9 +82,58 @@ pub(super) struct BuildSink(pub Arc<HashJoin>);
 #[derive(Default)]
 struct Collected {
     batches: Vec<BuildBatch>,
+    /// Small pieces of one work order's run, in its order, which become one batch: of a thousand blocks of which a few
+    /// rows are left each, everything that is done batch by batch afterwards would be done a thousand times.
+    pieces: Vec<Piece>,
+    piece_rows: usize,
     bytes: usize,
     rows: usize,
     reservation: Option<memory::Reservation>,
+}
+
+struct Piece {
+    tag: u64,
+    rows: usize,
+    columns: Vec<Vector>,
+    keys: Vec<Vector>,
+}
+
+impl Piece {
+    /// Dictionaries would have to be merged, which takes longer the more values and the fewer rows they have.
+    fn is_small(&self) -> bool {
+        let is_dictionary = |vector: &Vector| matches!(vector.data(), Data::Dictionary { .. });
+        self.rows < PIECE_ROWS_MAX && !self.columns.iter().any(is_dictionary)
+    }
+}
+
+/// Pieces of fewer rows are put together, into batches of fewer than twice as many.
+const PIECE_ROWS_MAX: usize = if cfg!(test) { 8 } else { vector::BATCH_ROWS / 2 };
+
+impl Collected {
+    fn add(&mut self, piece: Piece, join: &HashJoin) {
+        let small = piece.is_small();
+        if !small || self.piece_rows + piece.rows > 2 * PIECE_ROWS_MAX {
+            self.join_pieces(join);
+        }
+        self.piece_rows += piece.rows;
+        self.pieces.push(piece);
+        if !small {
+            self.join_pieces(join);
+        }
+    }
+
+    /// Makes the pieces one batch, under the first one's tag.
+    fn join_pieces(&mut self, join: &HashJoin) {
+        let rows = std::mem::take(&mut self.piece_rows);
+        let pieces = std::mem::take(&mut self.pieces);
+        let Some(first) = pieces.first() else { return };
+        let tag = first.tag;
+        let joined = |vectors: fn(&Piece) -> &Vec<Vector>| -> Vec<Vector> {
+            let column = |at| Vector::concat(&pieces.iter().map(|p| &vectors(p)[at]).collect::<Vec<_>>());
+            (0..vectors(first).len()).map(column).collect()
+        };
+        self.batches.push(join.build_batch(tag, rows, joined(|p| &p.columns), joined(|p| &p.keys)));
+    }
 }
 
 impl Sink for BuildSink {
@@ -128,7 +182,7 @@ impl Sink for BuildSink {
         let keys: Vec<Vector> = keys.iter().map(detached).collect();
         let bytes = columns.iter().chain(&keys).map(Vector::bytes).sum::<usize>();
         let collected = local_state::<Collected>(local);
-        collected.batches.push(join.build_batch(tag, rows, columns, keys));
+        collected.add(Piece { tag, rows, columns, keys }, join);
         collected.bytes += bytes;
         collected.rows += rows;
         join.held_bytes.fetch_add(bytes, Relaxed);
@@ -143,6 +197,12 @@ impl Sink for BuildSink {
         Ok(Flow::More)
     }
 
+    fn end_order(&self, local: &mut Local, _work: &Work<'_>) -> Result<()> {
+        // Tags of other orders may lie between this one's and those of the next.
+        local_state::<Collected>(local).join_pieces(&self.0);
+        Ok(())
+    }
+
     fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
         self.0.put_away(local_state::<Collected>(local), work).map(|_| ())
     }
@@ -150,7 +210,9 @@ impl Sink for BuildSink {
     fn finish(&self, locals: Vec<Local>, _query: &QueryContext) -> Result<()> {
         let mut all = lock(&self.0.collected);
         for mut local in locals {
-            all.append(&mut local_state::<Collected>(&mut local).batches);
+            let collected = local_state::<Collected>(&mut local);
+            collected.join_pieces(&self.0);
+            all.append(&mut collected.batches);
         }
         Ok(())
     }

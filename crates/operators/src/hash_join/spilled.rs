@@ -214,7 +214,7 @@ impl HashJoin {
                 let keys = columns.split_off(columns.len() - self.key_types.len());
                 let rows = keys.first().map_or(0, Vector::len);
                 let batch = self.build_batch(piece as u64, rows, columns, keys);
-                bytes += batch.bytes() + assembly_bytes(rows, batch.bytes());
+                bytes += batch.bytes + assembly_bytes(rows, batch.bytes);
                 batches.push(batch);
                 piece += 1;
             }

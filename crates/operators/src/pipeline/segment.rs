@@ -1,7 +1,7 @@
 //! Pipelines as the scheduler's segments.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use types::Result;
@@ -54,6 +54,8 @@ pub struct PipelineSegment {
     query: Arc<QueryContext>,
     orders: OrderRange,
     locals: sync::Pool<OrderLocal>,
+    /// What it held is gone already.
+    gone: AtomicBool,
 }
 
 struct OrderLocal {
@@ -68,7 +70,14 @@ impl PipelineSegment {
         if branch.chain.sink.may_pause() {
             orders = orders.with_run_max(1);
         }
-        PipelineSegment { name, branch, query, orders, locals: sync::Pool::new() }
+        PipelineSegment {
+            name,
+            branch,
+            query,
+            orders,
+            locals: sync::Pool::new(),
+            gone: AtomicBool::new(false),
+        }
     }
 
     fn run_order(&self, order: WorkOrder, context: &WorkContext<'_>) -> Result<Outcome> {
@@ -226,13 +235,22 @@ impl Segment for PipelineSegment {
         let locals: Vec<Local> =
             self.locals.drain().into_iter().filter_map(|l| l.chain.into_sink_local()).collect();
         self.branch.chain.sink.branch_ended(self.branch.ordinal);
-        self.branch.chain.transforms.iter().for_each(|transform| transform.finished());
-        self.branch.source.finished();
+        if self.query.memory_is_short() {
+            // What consumers want first is room.
+            self.let_go();
+        }
         if let Some((near, far)) = self.orders.near_and_far() {
             let shown = format!("{near} of {}", near + far);
             self.query.metrics.state(self.branch.source.node(), "blocks read near their memory", shown);
         }
         Ok(self.branch.input.segment_finished(locals, &self.query)?)
+    }
+    fn let_go(&self) {
+        if self.gone.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.branch.chain.transforms.iter().for_each(|transform| transform.finished());
+        self.branch.source.finished();
     }
     fn orders_max(&self) -> usize {
         self.query.settings.orders_max.unwrap_or(usize::MAX)
