@@ -160,6 +160,8 @@ fn what_is_of_the_moment_is_not_kept() {
         "SELECT random() FROM t LIMIT 1",
         "SELECT (SELECT random()) FROM t LIMIT 1",
         "SELECT uuid()",
+        "SELECT sum(k) FROM t TABLESAMPLE BERNOULLI (50)",
+        "SELECT sum(k) FROM t USING SAMPLE 100 ROWS",
         "SELECT max(id) FROM quickstep_query_history",
     ] {
         let first = run(&session, text);

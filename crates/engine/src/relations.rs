@@ -296,6 +296,9 @@ impl sql::Relations for SessionRelations {
         let (columns, rows) = formats::report(path, options)?;
         self.of_the_moment(Ok(sql::SystemRows { columns, rows }))
     }
+    fn seed(&self) -> u64 {
+        self.of_the_moment(sql::chance())
+    }
     fn moment(&self) -> i64 {
         self.of_the_moment(sql::clock())
     }

@@ -41,7 +41,7 @@ mod wide_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
-pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo, clock};
+pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock};
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;
 

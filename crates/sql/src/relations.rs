@@ -1,5 +1,6 @@
 //! What the front end must be told about tables and files; the engine implements it.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plan::{External, FileFormat, FileSource, TableId};
@@ -53,6 +54,11 @@ pub struct SystemRows {
 pub fn clock() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// A number by chance.
+pub fn chance() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// One statement's view of the catalog. `Sync`, because a deeply nested statement is planned on a thread with a larger
@@ -134,6 +140,10 @@ pub trait Relations: Sync {
     /// The moment of the statement, in microseconds since 1970: asked at most once, when the text says `now()` or the like.
     fn moment(&self) -> i64 {
         clock()
+    }
+    /// A number that nobody has chosen: another one for each run of the statement.
+    fn seed(&self) -> u64 {
+        chance()
     }
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {

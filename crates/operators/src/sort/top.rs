@@ -16,6 +16,9 @@ use crate::values::slices;
 /// Rows kept beyond twice k before the surplus is thrown out.
 const SURPLUS_ROWS: usize = 4096;
 
+/// From so many rows on, each worker's are thinned to the first k at the same time before they are put together.
+const THINNED_ROWS_MIN: usize = if cfg!(test) { 20 } else { 512 };
+
 #[derive(Default)]
 pub struct TopState {
     kept: Mutex<Vec<Kept>>,
@@ -138,16 +141,28 @@ impl Step for TopMerge {
         self.0.node
     }
     fn start(&self, _query: &QueryContext) -> Result<u64> {
-        Ok(1)
+        let mut kept = self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.rows > 0);
+        let rows: usize = kept.iter().map(|kept| kept.rows).sum();
+        Ok(if rows < THINNED_ROWS_MIN { 0 } else { kept.len() as u64 })
     }
-    fn run(&self, _partition: u64, _work: &Work<'_>) -> Result<()> {
+    fn run(&self, partition: u64, _work: &Work<'_>) -> Result<()> {
+        let place =
+            |all: &mut Vec<Kept>, kept| all.get_mut(partition as usize).map(|at| std::mem::replace(at, kept));
+        let all = || self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut kept) = place(&mut all(), Kept::default()) else { return Ok(()) };
+        let (rows, tags, bound) = self.0.first(&mut kept)?;
+        place(&mut all(), Kept { rows: rows.rows, batches: vec![rows], tags: vec![tags], bound });
+        Ok(())
+    }
+    fn finish(&self, _query: &QueryContext) -> Result<()> {
         let mut together = Kept::default();
         for mut kept in std::mem::take(&mut *self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
             together.batches.append(&mut kept.batches);
             together.tags.append(&mut kept.tags);
         }
         let (rows, _, _) = self.0.first(&mut together)?;
-        // The one partition runs once.
+        // Finish is called once.
         let _ = self.0.top.rows.set(rows);
         Ok(())
     }

@@ -65,6 +65,7 @@ pub(crate) use merge::MERGE_ACTION;
 pub(crate) use retype::Retyped;
 pub(crate) use values::is_default;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -131,7 +132,7 @@ pub(crate) struct Binder<'a> {
     /// USING SAMPLE, by the place of the SELECT.
     samples: &'a [(Location, SampleClause)],
     /// Of samples that were given no seed.
-    seed: u64,
+    seed: OnceCell<u64>,
     /// Microseconds since 1970, once something has asked for the time.
     moment: Option<i64>,
     /// Values of `$1`, `$2` and so on.
@@ -166,7 +167,7 @@ impl<'a> Binder<'a> {
             alias_uses: 0,
             exclusions: &[],
             samples: &[],
-            seed: sample::random_seed(),
+            seed: OnceCell::new(),
             moment: None,
             values: &[],
             texts,

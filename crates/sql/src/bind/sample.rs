@@ -4,9 +4,6 @@
 //! place for each number (`types::sample`): a share of the rows are those that lie before a point, and a sample of n
 //! rows are the n first. Where a table is large, a share of it that surely holds n rows is drawn first.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-
 use plan::{Expr, ExprKind, Function, LogicalPlan, ScanSource, SortKey, WindowCall};
 use sqlparser::ast::{
     Expr as Ast, TableSample, TableSampleKind, TableSampleMethod, TableSampleUnit, Value as AstValue,
@@ -24,11 +21,6 @@ struct Wanted {
     rows: bool,
     seed: u64,
     span: Span,
-}
-
-/// A seed that nobody has chosen.
-pub(super) fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 impl<'a> Binder<'a> {
@@ -93,7 +85,10 @@ impl<'a> Binder<'a> {
             Some(digits) => digits
                 .parse()
                 .unwrap_or_else(|_| digits.parse::<f64>().map_or_else(|_| digits.len() as u64, f64::to_bits)),
-            None => types::sample::place(at.line << 32 | at.column, self.seed),
+            None => {
+                let seed = *self.seed.get_or_init(|| self.relations.seed());
+                types::sample::place(at.line << 32 | at.column, seed)
+            }
         }
     }
 
