@@ -6,8 +6,9 @@ Each number of workers has a process of its own that generates the data once;
 rounds go over all processes in turn, so that what disturbs the machine disturbs
 all alike, and only one of them runs at a time.  In its turn an engine answers a
 query twice, and the second time counts: as everywhere here, a warm query.  Wall time is a query's median
-from text to Arrow table; CPU time is the whole process's.  Planning, which no number
-of workers changes, is what EXPLAIN ANALYZE tells at scale factor 1 at most.  How
+from text to Arrow table; CPU time is the whole process's.  Planning stands apart: no number of
+workers changes it, and a session keeps its plans, so that the second time there is none.  It is what
+EXPLAIN ANALYZE tells at scale factor 1 at most.  How
 much of the memory's bandwidth one worker uses is what the query's scans read, as
 EXPLAIN ANALYZE tells, over its time, beside how fast one thread goes through a
 gibibyte (memchr of a byte that is not there).  What the machine itself gives to
@@ -248,8 +249,8 @@ def main() -> None:
         latest[one["suite"], one["scale"], one["machine"]["cores"]] = one
     text = (
         "# Scaling with workers\n"
-        "Written by `bench/scaling.py`, where it is explained. Milliseconds; CPU is the whole process's; planning at "
-        "scale factor 1 at most.\n\n"
+        "Written by `bench/scaling.py`, where it is explained. Milliseconds; CPU is the whole process's; planning "
+        "stands apart (plans are kept), and is of scale factor 1 at most.\n\n"
     )
     REPORT.write_text(text + "\n".join(report(one) for one in latest.values()))
 
