@@ -220,6 +220,12 @@ fn functions_of_the_host_program_are_called_as_they_are_now() {
     assert_eq!(number(&session, text), 2);
     assert!(database.drop_function("always"));
     assert!(session.query(text).is_err());
+    for name in ["abs", "grouping", "columns"] {
+        let function = ScalarFunction::new(name, vec![Type::BigInt], Type::BigInt, |arguments, _| {
+            Ok(arguments[0].clone())
+        });
+        assert!(database.create_function(function, false).is_err(), "{name} is the engine's own");
+    }
 }
 
 #[test]
@@ -241,6 +247,10 @@ fn what_runs_before_a_query_is_planned_runs_every_time() {
         assert_eq!(number(&session, text), 1001);
     }
     assert!(!was_kept(&session));
+    // What ran in vain is no part of it.
+    run(&session, "SELECT max(k) FROM t WHERE g < (SELECT random())");
+    run(&session, "SELECT max(k) FROM t WHERE g < (SELECT random())");
+    assert_eq!(session.database().query_traces().last().unwrap().parts.len(), 2);
     // More than one row is an error each time.
     let text = "SELECT (SELECT k FROM t)";
     for _ in 0..3 {
@@ -287,6 +297,9 @@ fn texts_are_kept_whole_and_not_without_bound() {
     assert!(was_kept(&session));
     run(&session, &text(0));
     assert!(!was_kept(&session));
+    // A plan that holds a long value is not kept.
+    let text = "SELECT length((SELECT string_agg(k::text, ', ' ORDER BY k) FROM t))";
+    assert_eq!(again(&session, text), (vec![vec![Value::I64(4891)]], false));
     // Long texts are not kept.
     let list: Vec<String> = (0..5000).map(|i| i.to_string()).collect();
     let text = format!("SELECT count(*) FROM t WHERE k IN ({})", list.join(", "));

@@ -24,16 +24,20 @@ use std::time::{Duration, Instant};
 use catalog::Snapshot;
 use plan::{LogicalQuery, PhysicalPlan, Statement};
 use sql::StatementText;
-use types::{Result, Schema, Type, Value};
+use types::{Result, Schema, Type, Value, zone};
 
 use crate::Session;
 use crate::relations::SessionRelations;
 use crate::run::{Purpose, SharedRows, result_schema};
+use crate::session::LONG_TEXT_BYTES;
 use crate::settings::Settings;
 use crate::workload::Running;
 
-/// Longer texts are mostly lists of literals, which come once.
-const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Longer texts are mostly lists of literals, which come once; or nest so deeply that their plans cannot be taken apart on
+/// any stack.
+const TEXT_BYTES_MAX: usize = LONG_TEXT_BYTES;
+/// Of the values of scalar subqueries that stand in a plan.
+const VALUE_BYTES_MAX: usize = 4 << 10;
 /// Texts of one session; a dashboard has some dozens.
 const TEXTS_MAX: usize = 64;
 
@@ -67,7 +71,7 @@ enum Stage {
     /// Somebody has taken what was bound, and plans it.
     Taken,
     Planned(Arc<Steps>),
-    /// Its plan is another one each time.
+    /// Its plan is another one each time, or holds too much.
     Unsteady,
 }
 
@@ -151,7 +155,9 @@ impl PlanCache {
         bound: Option<LogicalQuery>,
         relations: &SessionRelations,
     ) {
-        if !relations.session_settings().plan_cache || !relations.lasts() || text.len() > TEXT_BYTES_MAX {
+        let settings = relations.session_settings();
+        let may_be_kept = settings.plan_cache && text.len() <= TEXT_BYTES_MAX;
+        if !may_be_kept || !relations.lasts() || settings.time_zone != zone::current() {
             return;
         }
         let mut kept = self.kept();
@@ -173,10 +179,12 @@ impl PlanCache {
 
     /// Keeps the plans of a text that is kept.
     fn keep_planned(&self, text: &str, steps: Steps, relations: &SessionRelations) {
+        let values = steps.subqueries.iter().map(|step| step.value.as_bytes().map_or(0, <[u8]>::len));
+        let fits = values.sum::<usize>() <= VALUE_BYTES_MAX;
         if let Some(entry) = self.kept().used(text, relations)
             && !matches!(entry.stage, Stage::Unsteady)
         {
-            entry.stage = Stage::Planned(Arc::new(steps));
+            entry.stage = if fits { Stage::Planned(Arc::new(steps)) } else { Stage::Unsteady };
         }
     }
 
@@ -204,10 +212,12 @@ impl Session {
         let started = Instant::now();
         match if alone { self.plans.find(text, relations) } else { None } {
             Some(Found::Bound(query)) => {
+                self.use_block();
                 return Ok((Planned::Statement(Statement::Query(query)), self.begin_record_of(own, &[])));
             }
             Some(Found::Planned(schema, steps)) => {
                 let planning = started.elapsed();
+                self.use_block();
                 let recorded = self.begin_record_of(own, &[]);
                 if let Some(shared) = self.run_steps(&steps, relations)? {
                     if let Some(trace) = crate::statement::trace() {
@@ -217,12 +227,18 @@ impl Session {
                     return Ok((Planned::Query(PlannedQuery { schema, plan, shared, planning }), recorded));
                 }
                 self.plans.refuse(text);
+                if let Some(trace) = crate::statement::trace() {
+                    trace.begin_anew();
+                }
             }
             None => {}
         }
         let planned = sql::plan_with(text, statement, relations, parameters)?;
-        if let (true, Statement::Query(query)) = (alone, &planned) {
-            self.plans.keep_bound(text, statement, &result_schema(query), None, relations);
+        if let Statement::Query(query) = &planned {
+            self.use_block();
+            if alone {
+                self.plans.keep_bound(text, statement, &result_schema(query), None, relations);
+            }
         }
         let recorded = self.begin_record(&planned, own, parameters);
         Ok((Planned::Statement(planned), recorded))
@@ -238,7 +254,9 @@ impl Session {
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
         let (query, steps) = prepared.into_query(schema);
-        if let (Some(text), Some(steps)) = (text, steps) {
+        if let (Some(text), Some(steps)) = (text, steps)
+            && *self.settings() == *relations.session_settings()
+        {
             self.plans.keep_planned(text, steps, relations);
         }
         Ok(query)
@@ -263,7 +281,9 @@ impl Kept {
                 settings: relations.session_settings().clone(),
             });
         }
-        if !relations.session_settings().plan_cache || text.len() > TEXT_BYTES_MAX {
+        let settings = relations.session_settings();
+        // Another thread of the session may have set the zone since this statement began, in which it is bound.
+        if !settings.plan_cache || text.len() > TEXT_BYTES_MAX || settings.time_zone != zone::current() {
             return None;
         }
         self.uses += 1;

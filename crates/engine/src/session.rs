@@ -271,12 +271,8 @@ impl Session {
                     self.plan_statement(text, statement, alone, &relations, parameters)?;
                 let bound = started.elapsed();
                 let mut result = match planned {
-                    Planned::Query(query) => {
-                        self.use_block();
-                        self.run_planned(query, &relations, Form::Values)?
-                    }
+                    Planned::Query(query) => self.run_planned(query, &relations, Form::Values)?,
                     Planned::Statement(Statement::Query(query)) => {
-                        self.use_block();
                         let query = self.plan_query(query, alone.then_some(text), &relations)?;
                         let mut result = self.run_planned(query, &relations, Form::Values)?;
                         result.planning += bound;
@@ -678,7 +674,7 @@ pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet 
 }
 
 /// Texts beyond this may nest deeply enough to need a stack of their own.
-const LONG_TEXT_BYTES: usize = 8 << 10;
+pub(crate) const LONG_TEXT_BYTES: usize = 8 << 10;
 /// Plans of deep expressions are walked by recursion. Pages of the stack that nobody touches cost nothing.
 const LARGE_STACK_BYTES: usize = 1 << 30;
 

@@ -293,6 +293,7 @@ impl Session {
                         Ok(self.plan_query(query, kept.then_some(text), &relations)?)
                     }
                     Planned::Statement(Statement::Execute { name, arguments }) => {
+                        self.use_block();
                         match self.planned_prepared(&name, &arguments, &relations)? {
                             Statement::Query(query) => Ok(self.plan_query(query, None, &relations)?),
                             other => Err(other),
@@ -301,10 +302,7 @@ impl Session {
                     Planned::Statement(other) => Err(other),
                 };
                 let result = match query {
-                    Ok(query) => {
-                        self.use_block();
-                        run(query, relations, &mut recorded)
-                    }
+                    Ok(query) => run(query, relations, &mut recorded),
                     Err(other) => self.run_statement(other, &relations).map(ResultStream::ready),
                 };
                 if let (Ok(_), Some(recorded)) = (&result, self.scanned_by(recorded)) {

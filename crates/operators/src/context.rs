@@ -238,9 +238,11 @@ impl QueryContext {
         }
     }
 
-    /// Whether so much memory is in use that what is of no more use should go first.
+    /// Whether what is of no more use should go before anybody asks for more: a build that begins may want several times
+    /// what was collected, and would go to files for a table that is about to be freed.
     pub(crate) fn memory_is_short(&self) -> bool {
-        self.budget.used() > self.budget.limit() / 2
+        let of_queries = self.budget.used().saturating_sub(memory::arena_bytes());
+        self.budget.available() < of_queries.saturating_mul(8)
     }
 
     /// Asks for room before a large allocation.

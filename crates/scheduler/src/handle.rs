@@ -444,7 +444,9 @@ impl Query {
 
     /// Its first rows are on their way to a reader who may take his time: nobody waits for it any more.
     pub fn rows_flow(&self) {
-        self.flows.store(true, SeqCst);
+        if self.flows.swap(true, SeqCst) {
+            return;
+        }
         if let Some(foreman) = self.foreman.upgrade() {
             foreman.rows_flow(self.id);
         }

@@ -171,6 +171,11 @@ impl StatementTrace {
         self.state().rows = last.unwrap_or(0);
     }
 
+    /// What ran so far was in vain, and runs again.
+    pub fn begin_anew(&self) {
+        self.state().parts.clear();
+    }
+
     /// Its plans were those of an earlier statement.
     pub fn note_kept_plan(&self) {
         self.state().kept_plan = true;
