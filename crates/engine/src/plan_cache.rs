@@ -10,9 +10,9 @@
 //!
 //! A plan is made of a text, of the snapshot that names are resolved in and that statistics and samples come from, and of
 //! the session's settings. What is kept is thrown away when either of these is another one, so a plan that is found is the
-//! plan that would be made. A text that depends on anything else (the clock, files, functions and objects of the host
-//! program, the state of the system) is not kept: the front end asks for all of these through one interface, which notes
-//! that it did ([`SessionRelations::lasts`]). So are parameters: their values decide selectivities.
+//! plan that would be made. A text that depends on anything else (the clock, chance, files, functions and objects of the
+//! host program, the state of the system) is not kept: the front end asks for all of these through one interface, which
+//! notes that it did ([`SessionRelations::lasts`]). Nor is one with parameters: their values decide selectivities.
 //!
 //! Results are never kept. Subqueries that run before their query is planned run every time, and where one gives another
 //! value than before (it calls `random()`, say) the query is planned anew, and its text not kept any more.

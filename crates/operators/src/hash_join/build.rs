@@ -106,7 +106,7 @@ impl Piece {
     }
 }
 
-/// Pieces of fewer rows are put together, into batches of fewer than twice as many.
+/// Pieces of fewer rows are put together, into batches of at most twice as many.
 const PIECE_ROWS_MAX: usize = if cfg!(test) { 8 } else { vector::BATCH_ROWS / 2 };
 
 impl Collected {
