@@ -99,7 +99,9 @@ impl Session {
         options: &TableOptions,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
-        let fields = result_schema(&query).fields().to_vec();
+        // That a query gives no NULLs today is no constraint.
+        let fields: Vec<Field> =
+            result_schema(&query).fields().iter().map(|f| Field::new(&f.name, f.ty, true)).collect();
         if options.if_exists != IfExists::Replace {
             if let Some(done) = self.exists_already(name, &fields, options)? {
                 return Ok(done);

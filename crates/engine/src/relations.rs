@@ -239,6 +239,7 @@ impl sql::Relations for SessionRelations {
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.keys.iter().find(|k| k.primary).map(|k| k.columns.clone()),
+            has_nulls: table.data.all_statistics().iter().map(|s| s.null_count > 0).collect(),
             defaults: table.attributes.iter().map(|a| a.default.clone()).collect(),
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
@@ -340,6 +341,28 @@ impl sql::Relations for SessionRelations {
     }
     fn system_functions(&self) -> &'static [&'static str] {
         &system::FUNCTIONS
+    }
+    fn names_in(&self, schema: Option<&str>) -> Vec<String> {
+        let path = self.path();
+        let searched = |name: &str| match schema {
+            Some(schema) => name == schema,
+            None => {
+                path.iter().any(|s| s == name)
+                    || name == catalog::DEFAULT_SCHEMA
+                    || name == catalog::TEMPORARY_SCHEMA
+            }
+        };
+        let schemas = self.snapshot.schemas().iter().filter(|(name, _)| searched(name));
+        let mut names: Vec<String> = schemas
+            .flat_map(|(_, held)| held.tables.keys().chain(held.views.keys()).chain(held.sequences.keys()))
+            .cloned()
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+    fn schema_names(&self) -> Vec<String> {
+        self.snapshot.schemas().keys().cloned().collect()
     }
     fn table_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.snapshot.tables().map(|t| t.name.clone()).collect();

@@ -18,6 +18,7 @@ impl Relations for Catalog {
             defaults: vec![],
             id: TableId(at as u64),
             name: name.to_owned(),
+            has_nulls: vec![],
             columns: Schema::new(
                 all[at].columns.iter().map(|(n, ty, ..)| Field::new(*n, *ty, false)).collect(),
             ),

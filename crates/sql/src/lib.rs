@@ -22,6 +22,7 @@ mod hints;
 mod idioms;
 mod literal_syntax;
 mod merge_syntax;
+mod names;
 mod nested_syntax;
 mod overriding;
 mod parse;

@@ -14,6 +14,9 @@ pub struct RelationInfo {
     pub columns: Schema,
     pub primary_key: Option<Vec<usize>>,
     pub unique: Vec<Vec<usize>>,
+    /// By column, whether it has NULLs now: what is not declared NOT NULL may be planned as if it were. Empty where that is
+    /// not known.
+    pub has_nulls: Vec<bool>,
     /// By column, the text of its DEFAULT.
     pub defaults: Vec<Option<String>>,
 }
@@ -148,6 +151,14 @@ pub trait Relations: Sync {
     /// Names of those functions.
     fn system_functions(&self) -> &'static [&'static str] {
         &[]
+    }
+    /// Tables, views and sequences of a schema, or of those in which names without one are looked for.
+    fn names_in(&self, _schema: Option<&str>) -> Vec<String> {
+        self.table_names()
+    }
+    /// Schemas there are.
+    fn schema_names(&self) -> Vec<String> {
+        vec![]
     }
     /// Names that can be queried, for "did you mean".
     fn table_names(&self) -> Vec<String>;

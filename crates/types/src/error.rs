@@ -64,6 +64,7 @@ pub enum SqlState {
     GroupingError,
     InvalidColumnReference,
     DuplicateAlias,
+    AmbiguousAlias,
     CannotCoerce,
     FeatureNotSupported,
     /// Who asks has not said that it would (a bus client that is not registered as a sender, say).
@@ -146,6 +147,7 @@ impl SqlState {
             Self::GroupingError => "42803",
             Self::InvalidColumnReference => "42P10",
             Self::DuplicateAlias => "42712",
+            Self::AmbiguousAlias => "42P09",
             Self::CannotCoerce => "42846",
             Self::FeatureNotSupported => "0A000",
             Self::InsufficientPrivilege => "42501",

@@ -232,6 +232,7 @@ impl Relations for FuzzRelations<'_> {
             defaults: vec![],
             id: TableId(number as u64),
             name: table.name.clone(),
+            has_nulls: vec![],
             columns: Schema::new(table.fields.clone()),
             primary_key: table.keyed.then(|| vec![0]),
             unique: vec![],

@@ -553,13 +553,13 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
 pub(crate) struct Grouping {
     pub groups: Vec<(ColumnId, Expr)>,
     by_expression: Vec<(Expr, ColumnId)>,
-    /// Columns of the input that are neither grouped nor aggregated, and may not be seen above.
-    hidden: HashMap<ColumnId, ()>,
+    /// Columns of the input that are neither grouped nor aggregated, and may not be seen above, by their names there.
+    hidden: HashMap<ColumnId, Rc<str>>,
 }
 
 impl Grouping {
     /// The group expressions under the columns they become; `input` are the columns of the FROM clause.
-    pub fn new(expressions: Vec<(ColumnId, Expr)>, input: impl Iterator<Item = ColumnId>) -> Self {
+    pub fn new(expressions: Vec<(ColumnId, Expr)>, input: impl Iterator<Item = (ColumnId, Rc<str>)>) -> Self {
         let mut groups: Vec<(ColumnId, Expr)> = Vec::new();
         let mut by_expression: Vec<(Expr, ColumnId)> = Vec::new();
         for (id, expr) in expressions {
@@ -569,7 +569,7 @@ impl Grouping {
             by_expression.push((expr.clone(), id));
             groups.push((id, expr));
         }
-        let mut hidden: HashMap<ColumnId, ()> = input.map(|id| (id, ())).collect();
+        let mut hidden: HashMap<ColumnId, Rc<str>> = input.collect();
         for (id, _) in &groups {
             hidden.remove(id);
         }
@@ -581,12 +581,12 @@ impl Grouping {
     pub fn of_sets(
         keyed: Vec<(ColumnId, Expr, Expr)>,
         set: (ColumnId, Expr),
-        input: impl Iterator<Item = ColumnId>,
+        input: impl Iterator<Item = (ColumnId, Rc<str>)>,
     ) -> Self {
         let by_expression = keyed.iter().map(|(id, key, _)| (key.clone(), *id)).collect();
         let mut groups: Vec<(ColumnId, Expr)> = keyed.into_iter().map(|(id, _, expr)| (id, expr)).collect();
         groups.push(set);
-        Grouping { groups, by_expression, hidden: input.map(|id| (id, ())).collect() }
+        Grouping { groups, by_expression, hidden: input.collect() }
     }
 
     /// An expression over the input as one over groups: group expressions become their columns. A column that is left
@@ -609,9 +609,9 @@ impl Grouping {
 
     /// Checks that a column may be used above the aggregation, and makes it available there.
     pub fn admit(&self, binder: &Binder<'_>, calls: &mut Aggregates<'_>, id: ColumnId) -> Result<()> {
-        if !self.hidden.contains_key(&id) || calls.calls.iter().any(|(c, _)| *c == id) {
+        let Some(name) = self.hidden.get(&id).filter(|_| !calls.calls.iter().any(|(c, _)| *c == id)) else {
             return Ok(());
-        }
+        };
         let grouped = |c: &ColumnId| self.groups.iter().any(|(g, _)| g == c);
         if binder.keys.iter().any(|k| k.row.contains(&id) && k.columns.iter().all(grouped)) {
             let argument = binder.column(id);
@@ -629,8 +629,7 @@ impl Grouping {
         Err(Error::new(
             SqlState::GroupingError,
             format!(
-                "column \"{}\" must appear in the GROUP BY clause or be used in an aggregate function",
-                binder.columns.get(id).name
+                "column \"{name}\" must appear in the GROUP BY clause or be used in an aggregate function"
             ),
         )
         .with_hint("group by it (GROUP BY ALL does), or take any_value of it"))

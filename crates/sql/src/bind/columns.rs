@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use regex::Regex;
 use sqlparser::ast::{
-    Array, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Array, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     SelectItemQualifiedWildcardKind, Value as AstValue,
 };
 use sqlparser::tokenizer::Span;
@@ -15,9 +15,9 @@ use types::{Error, Result, SqlState};
 
 use super::coerce::Bound;
 use super::expression::ExprBinder;
-use super::folded;
 use super::scope::nearest;
 use super::select::Item;
+use crate::names::Name;
 
 /// Columns that one COLUMNS may stand for, over all expressions of a query.
 const EXPANSION_MAX: usize = 10_000;
@@ -123,15 +123,15 @@ impl<'a> ExprBinder<'_, 'a> {
                 for name in elem {
                     let name = match name {
                         Ast::Value(value) => match &value.value {
-                            AstValue::SingleQuotedString(name) => name.clone(),
-                            other => other.to_string(),
+                            AstValue::SingleQuotedString(name) => Name::of(&Ident::new(name)),
+                            other => Name::exact(&other.to_string()),
                         },
-                        Ast::Identifier(ident) => folded(ident),
-                        other => other.to_string(),
+                        Ast::Identifier(ident) => Name::of(ident),
+                        other => Name::exact(&other.to_string()),
                     };
-                    match scope.star().find(|e| *e.name == *name) {
+                    match scope.find_here(None, None, &name).map_err(|e| self.binder.error_at(e, span))? {
                         Some(entry) => items.push(self.star_item(entry, span)),
-                        None => return Err(self.binder.error_at(scope.unknown(None, &name), span)),
+                        None => return Err(self.binder.error_at(scope.unknown(None, &name.text), span)),
                     }
                 }
                 items

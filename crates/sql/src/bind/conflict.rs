@@ -18,7 +18,7 @@ use types::{Comparison, Error, Result, SqlState, Type};
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::fold;
-use super::modify::{Changed, Named, action, case, entries, is_null, name_span, something, unknown_column};
+use super::modify::{Changed, Named, action, case, column_position, entries, is_null, name_span, something};
 use super::scope::Scope;
 use super::{Binder, Relation, folded};
 use crate::RelationInfo;
@@ -99,11 +99,7 @@ impl<'a> Binder<'a> {
             Some(ConflictTarget::Columns(names)) => {
                 let mut places = Vec::with_capacity(names.len());
                 for ident in names {
-                    let name = folded(ident);
-                    let Some(at) = info.columns.position(&name) else {
-                        return Err(self.error_at(unknown_column(info, &name), ident.span));
-                    };
-                    places.push(at);
+                    places.push(column_position(info, ident).map_err(|e| self.error_at(e, ident.span))?);
                 }
                 let same = |key: &&Vec<usize>| {
                     key.iter().all(|c| places.contains(c)) && places.iter().all(|c| key.contains(c))

@@ -17,6 +17,7 @@ use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator, own, zones};
+use crate::names::Name;
 use crate::place::Placed;
 use crate::{place, stack};
 
@@ -277,6 +278,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         {
             return Ok(bound);
         }
+        if let [ident] = idents
+            && let Some(row) = self.whole_row(ident)?
+        {
+            return Ok(row);
+        }
         if idents.len() > 1 {
             // A struct's column, and names of fields.
             return self.named_value(&idents.iter().collect::<Vec<_>>());
@@ -284,15 +290,41 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         Err(self.unknown_column(idents))
     }
 
+    /// A table's name in place of a column's: its row as a struct. NULL where every value is, which is what the outer
+    /// side of a join has for rows without a partner.
+    fn whole_row(&mut self, ident: &Ident) -> Result<Option<Bound>> {
+        let name = Name::of(ident);
+        let of_table = std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
+            .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
+            .find(|columns| !columns.is_empty());
+        let Some(columns) = of_table else { return Ok(None) };
+        let span = ident.span;
+        let (names, ids): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
+        let values = ids.iter().map(|id| Bound::typed(self.binder.column(*id), span)).collect();
+        let row = self.structure(names, values, span)?;
+        if !ids.iter().all(|id| self.binder.columns.get(*id).nullable) {
+            return Ok(Some(row));
+        }
+        let there = |id: &plan::ColumnId| super::modify::is_null(self.binder.column(*id), true);
+        let any = Expr::or(ids.iter().map(there).collect());
+        let ty = row.ty();
+        let kind = ExprKind::Case { branches: vec![(any, row.expr)], otherwise: None };
+        Ok(Some(Bound::typed(Expr::new(kind, ty), span)))
+    }
+
     /// What an alias further left in the select list stands for, where no column has the name: bound anew, as if its
     /// expression were written here.
     fn listed_alias(&mut self, ident: &'a Ident) -> Result<Option<Bound>> {
-        let name = folded(ident);
-        let written = self.listed.iter().enumerate().rev().find_map(|(at, item)| match item {
-            SelectItem::ExprWithAlias { expr, alias } if folded(alias) == name => Some((at, expr)),
-            _ => None,
-        });
+        let name = Name::of(ident);
+        let named = |fits: &dyn Fn(&str) -> bool| {
+            self.listed.iter().enumerate().rev().find_map(|(at, item)| match item {
+                SelectItem::ExprWithAlias { expr, alias } if fits(&folded(alias)) => Some((at, expr)),
+                _ => None,
+            })
+        };
+        let written = named(&|alias| name.is(alias)).or_else(|| named(&|alias| name.resembles(alias)));
         let Some((at, expr)) = written else { return Ok(None) };
+        let name = name.text;
         self.binder.alias_uses += 1;
         if self.binder.alias_uses > ALIAS_USES_MAX {
             let message = "aliases of the select list are used too often";
@@ -319,10 +351,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     /// The error for names that are no column.
     pub(super) fn unknown_column(&self, idents: &[Ident]) -> Error {
         let span = Span::union_iter(idents.iter().map(|i| i.span));
-        let names: Vec<String> = idents.iter().map(folded).collect();
+        let names: Vec<Name> = idents.iter().map(Name::of).collect();
         let (table, name) = match names.as_slice() {
-            [name] => (None, name),
-            [.., table, name] if names.len() <= 3 => (Some(table.as_str()), name),
+            [name] => (None, &name.text),
+            [.., table, name] if names.len() <= 3 => (Some(table), &name.text),
             _ => {
                 let error = Error::unsupported("a column is named by at most schema, table and column");
                 return place::at(error, self.text(), span);
@@ -342,23 +374,53 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     /// The column, argument or select item of that name; `None` when there is none.
     pub(super) fn column(&mut self, idents: &[Ident]) -> Result<Option<Bound>> {
         let span = Span::union_iter(idents.iter().map(|i| i.span));
-        let names: Vec<String> = idents.iter().map(folded).collect();
-        let (schema, table, name) = match names.as_slice() {
-            [name] => (None, None, name),
-            [table, name] => (None, Some(table.as_str()), name),
-            [schema, table, name] => (Some(schema.as_str()), Some(table.as_str()), name),
-            _ => return Ok(None),
-        };
+        let names: Vec<Name> = idents.iter().map(Name::of).collect();
+        let Some((schema, table, name)) = qualified(&names) else { return Ok(None) };
         if let (None, Some(frame)) = (table, self.binder.arguments.last())
-            && let Some((_, argument)) = frame.iter().find(|(parameter, _)| parameter == name)
+            && let Some((_, argument)) = frame.iter().find(|(parameter, _)| name.is(parameter))
         {
             return Ok(Some(Bound { span, ..argument.clone() }));
         }
-        if let Some(id) = self.scope.find(schema, table, name).placed(self.text(), span)? {
-            return Ok(Some(Bound::typed(self.binder.column(id), span)));
+        if let Some(entry) = self.scope.find(schema, table, name).placed(self.text(), span)? {
+            return Ok(Some(Bound::typed(self.binder.column(entry.id), span)));
         }
-        let item = self.aliases.iter().find(|(alias, _)| table.is_none() && **alias == **name);
-        Ok(item.map(|(_, item)| Bound { span, ..item.clone() }))
+        if table.is_some() {
+            return Ok(None);
+        }
+        let aliases = self.aliases.iter().map(|(alias, _)| &**alias);
+        let at = name.position(aliases, "column").placed(self.text(), span)?;
+        Ok(at.map(|at| Bound { span, ..self.aliases[at].1.clone() }))
+    }
+
+    /// What a column that a select list names is called: as it is spelled where it comes from.
+    pub(super) fn spelling(&self, ast: &Ast) -> Option<Rc<str>> {
+        let idents = match strip(ast) {
+            Ast::Identifier(ident) => std::slice::from_ref(ident),
+            Ast::CompoundIdentifier(idents) => idents.as_slice(),
+            _ => return None,
+        };
+        let names: Vec<Name> = idents.iter().map(Name::of).collect();
+        if let Some((schema, table, name)) = qualified(&names)
+            && let Some(entry) = self.scope.find(schema, table, name).ok()?
+        {
+            return Some(entry.name.clone());
+        }
+        // A column, and fields of it.
+        let fields = |count: usize| {
+            let (schema, table, name) = qualified(&names[..count])?;
+            let id = self.scope.find(schema, table, name).ok()??.id;
+            names[count..].iter().try_fold(
+                (self.binder.columns.get(id).ty, String::new()),
+                |(ty, _), name| {
+                    let known = ty.fields()?;
+                    let at = name.position(known.iter().map(|(own, _)| own.as_str()), "field").ok()??;
+                    let (own, ty) = &known[at];
+                    Some((*ty, own.clone()))
+                },
+            )
+        };
+        let (_, name) = (1..names.len().min(4)).rev().find_map(fields)?;
+        Some(name.as_str().into())
     }
 
     fn literal(&mut self, value: &ValueWithSpan) -> Result<Bound> {
@@ -579,6 +641,16 @@ pub(crate) fn comparison_of(op: &BinaryOperator) -> Option<Comparison> {
 }
 
 /// Without brackets around it.
+/// Schema, table and column of a column's name; `None` where there are too many parts.
+fn qualified(names: &[Name]) -> Option<(Option<&Name>, Option<&Name>, &Name)> {
+    match names {
+        [name] => Some((None, None, name)),
+        [table, name] => Some((None, Some(table), name)),
+        [schema, table, name] => Some((Some(schema), Some(table), name)),
+        _ => None,
+    }
+}
+
 pub(crate) fn strip(mut ast: &Ast) -> &Ast {
     while let Ast::Nested(inner) = ast {
         ast = inner;

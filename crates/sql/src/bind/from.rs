@@ -18,6 +18,7 @@ use super::reserved::reserved;
 use super::scope::{Entry, Scope, nearest};
 use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
+use crate::names::Name;
 use crate::{RelationInfo, place};
 
 /// A table factor: its plan and the names it adds.
@@ -128,7 +129,7 @@ impl<'a> Binder<'a> {
                 for name in names {
                     match name.0.as_slice() {
                         [part] if part.as_ident().is_some() => {
-                            wanted.extend(part.as_ident().map(|i| (folded(i), i.span)))
+                            wanted.extend(part.as_ident().map(|i| (Name::of(i), i.span)))
                         }
                         _ => return Err(Error::new(SqlState::SyntaxError, "USING takes plain column names")),
                     }
@@ -136,10 +137,10 @@ impl<'a> Binder<'a> {
                 self.using(&mut entries, &mut right_entries, &wanted)?
             }
             JoinConstraint::Natural => {
-                let wanted: Vec<(String, Span)> = entries
+                let wanted: Vec<(Name, Span)> = entries
                     .iter()
                     .filter(|l| l.plain && right_entries.iter().any(|r| r.plain && r.name == l.name))
-                    .map(|l| (l.name.to_string(), Span::empty()))
+                    .map(|l| (Name::exact(&l.name), Span::empty()))
                     .collect();
                 self.using(&mut entries, &mut right_entries, &wanted)?
             }
@@ -226,7 +227,7 @@ impl<'a> Binder<'a> {
         &mut self,
         left: &mut [Entry],
         right: &mut [Entry],
-        names: &[(String, Span)],
+        names: &[(Name, Span)],
     ) -> Result<(Vec<Expr>, Vec<(Rc<str>, ColumnId, ColumnId)>)> {
         let (mut conditions, mut merged) = (Vec::new(), Vec::new());
         for (name, span) in names {
@@ -234,15 +235,19 @@ impl<'a> Binder<'a> {
             let r = self.using_column(right, name, "right", *span)?;
             let (a, b) = (Bound::typed(self.column(l), *span), Bound::typed(self.column(r), *span));
             conditions.push(operator::comparison(Comparison::Equal, a, b, self.text)?);
-            merged.push((name.as_str().into(), l, r));
+            let known = left.iter().find(|e| e.id == l).map(|e| e.name.clone());
+            merged.push((known.unwrap_or_else(|| name.text.as_str().into()), l, r));
         }
         Ok((conditions, merged))
     }
 
-    fn using_column(&self, entries: &mut [Entry], name: &str, side: &str, span: Span) -> Result<ColumnId> {
+    fn using_column(&self, entries: &mut [Entry], name: &Name, side: &str, span: Span) -> Result<ColumnId> {
+        let exact = entries.iter().any(|e| e.plain && name.is(&e.name));
+        let fits = |known: &str| if exact { name.is(known) } else { name.resembles(known) };
+        let name = name.text.as_str();
         let mut found: Option<usize> = None;
         for (at, entry) in entries.iter().enumerate() {
-            if entry.plain && *entry.name == *name {
+            if entry.plain && fits(&entry.name) {
                 if found.is_some() {
                     let error = Error::new(
                         SqlState::AmbiguousColumn,
@@ -291,7 +296,7 @@ impl<'a> Binder<'a> {
                 }
                 _ => l,
             };
-            entries.push(Entry { table: None, schema: None, name, id, plain: true });
+            entries.push(Entry { table: None, schema: None, name, id, plain: true, hidden: false });
         }
         if !computed.is_empty() {
             let input = std::mem::replace(plan, LogicalPlan::placeholder());
@@ -323,7 +328,7 @@ impl<'a> Binder<'a> {
                         false => visible.parent.clone(),
                     }));
                     let relation = self.expanded_json(&function, &args.args, scope, factor_span(factor))?;
-                    let mut source = self.source(relation, alias.as_ref(), Some(function), None)?;
+                    let mut source = self.function_source(relation, alias.as_ref(), function)?;
                     source.lateral = has_left;
                     return Ok(source);
                 }
@@ -351,7 +356,10 @@ impl<'a> Binder<'a> {
                     }
                     _ => None,
                 };
-                let mut source = self.source(relation, alias.as_ref(), Some(default), schema)?;
+                let mut source = match args {
+                    Some(_) => self.function_source(relation, alias.as_ref(), default)?,
+                    None => self.source(relation, alias.as_ref(), Some(default), schema)?,
+                };
                 source.lateral = lateral;
                 Ok(source)
             }
@@ -374,7 +382,7 @@ impl<'a> Binder<'a> {
                         self.unnest_factor(lists.collect(), *with_ordinality, scope)?
                     }
                 };
-                let mut source = self.source(relation, alias.as_ref(), Some(default), None)?;
+                let mut source = self.function_source(relation, alias.as_ref(), default)?;
                 source.lateral = has_left;
                 Ok(source)
             }
@@ -387,13 +395,13 @@ impl<'a> Binder<'a> {
                 }));
                 let function = super::series::series_name(name).unwrap_or_default();
                 let (relation, uses_left) = self.series(&function, args, scope, factor_span(factor))?;
-                let mut source = self.source(relation, alias.as_ref(), Some(function), None)?;
+                let mut source = self.function_source(relation, alias.as_ref(), function)?;
                 source.lateral = uses_left && has_left;
                 Ok(source)
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 let (relation, default) = self.table_function(name, args)?;
-                self.source(relation, alias.as_ref(), Some(default), None)
+                self.function_source(relation, alias.as_ref(), default)
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {
                 let outer = if *lateral && has_left {
@@ -415,7 +423,7 @@ impl<'a> Binder<'a> {
                     false => visible.parent.clone(),
                 }));
                 let relation = self.unnest_factor(array_exprs.iter().collect(), *with_ordinality, scope)?;
-                let mut source = self.source(relation, alias.as_ref(), Some("unnest".into()), None)?;
+                let mut source = self.function_source(relation, alias.as_ref(), "unnest".into())?;
                 source.lateral = has_left;
                 Ok(source)
             }
@@ -470,6 +478,36 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// A function's rows. An alias without columns names the column of a function of single values, as in PostgreSQL;
+    /// what the function calls it stays another name of it, and where the function names it (`value`) the alias is one.
+    fn function_source(
+        &mut self,
+        mut relation: Relation,
+        alias: Option<&TableAlias>,
+        function: String,
+    ) -> Result<Source> {
+        let single = match relation.columns.as_slice() {
+            [(name, id)] => Some((name.clone(), *id)),
+            [(name, id), (second, _)] if &**second == "ordinality" => Some((name.clone(), *id)),
+            _ => None,
+        };
+        let named = alias.filter(|a| a.columns.is_empty()).map(|a| folded(&a.name));
+        let mut other: Option<(Rc<str>, ColumnId)> = None;
+        if let (Some((name, id)), Some(alias)) = (single, named) {
+            if *name == *function {
+                relation.columns[0].0 = alias.as_str().into();
+                other = Some((name, id));
+            } else if *name == *"value" {
+                other = Some((alias.as_str().into(), id));
+            }
+        }
+        let mut source = self.source(relation, alias, Some(function), None)?;
+        let table = source.entries.first().and_then(|e| e.table.clone());
+        let hidden = |(name, id)| Entry { table, schema: None, name, id, plain: true, hidden: true };
+        source.entries.extend(other.map(hidden));
+        Ok(source)
+    }
+
     /// Names a relation's columns by its alias, or by `default`.
     fn source(
         &mut self,
@@ -487,7 +525,14 @@ impl<'a> Binder<'a> {
         let entries = relation
             .columns
             .into_iter()
-            .map(|(name, id)| Entry { table: table.clone(), schema: schema.clone(), name, id, plain: true })
+            .map(|(name, id)| Entry {
+                table: table.clone(),
+                schema: schema.clone(),
+                name,
+                id,
+                plain: true,
+                hidden: false,
+            })
             .collect();
         Ok(Source { plan: relation.plan, entries, lateral: false })
     }
@@ -504,42 +549,85 @@ impl<'a> Binder<'a> {
             })?;
             return Ok((self.file(source), file_stem(value)));
         }
-        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
         let (schema, table) = match names.as_slice() {
             [table] => (None, table),
-            [schema, table] => (Some(schema.as_str()), table),
+            [schema, table] => (Some(schema), table),
             _ => {
                 let error = Error::unsupported("a table is named by at most schema and name");
                 return Err(self.error_at(error, span));
             }
         };
+        if let Some(found) = self.relation_named(schema.map(|s| s.text.as_str()), &table.text, span)? {
+            return Ok(found);
+        }
+        let other = self.respelled(schema, table).map_err(|e| self.error_at(e, span))?;
+        if let Some((schema, name)) = other
+            && let Some(found) = self.relation_named(schema.as_deref(), &name, span)?
+        {
+            return Ok(found);
+        }
+        let reserved = idents.iter().find_map(|i| reserved(i));
+        let unknown = || self.unknown_table(schema.map(|s| s.text.as_str()), &table.text);
+        Err(self.error_at(reserved.unwrap_or_else(unknown), span))
+    }
+
+    /// How a name that nothing is spelled like is spelled but for its case: a common table expression's, or that of a
+    /// table, a view or a sequence, with its schema.
+    pub(crate) fn respelled(
+        &self,
+        schema: Option<&Name>,
+        name: &Name,
+    ) -> Result<Option<(Option<String>, String)>> {
+        if schema.is_none()
+            && let Some(cte) = self.ctes.iter().rev().find(|c| name.resembles(&c.name))
+        {
+            return Ok(Some((None, cte.name.clone())));
+        }
+        let schema = match schema {
+            None => None,
+            Some(schema) => {
+                let known = self.relations.schema_names();
+                let at = schema.position(known.iter().map(String::as_str), "schema")?;
+                Some(at.map_or_else(|| schema.text.clone(), |at| known[at].clone()))
+            }
+        };
+        let known = self.relations.names_in(schema.as_deref());
+        let at = name.position(known.iter().map(String::as_str), "relation")?;
+        Ok(at.map(|at| (schema, known[at].clone())))
+    }
+
+    /// What a name means as it is spelled; `None` when there is nothing of that name.
+    fn relation_named(
+        &mut self,
+        schema: Option<&str>,
+        table: &str,
+        span: Span,
+    ) -> Result<Option<(Relation, String)>> {
+        let named = |relation: Relation| Ok(Some((relation, table.to_owned())));
         if schema.is_none()
             && let Some(at) = self.find_cte(table)
         {
-            return Ok((self.bind_cte(at)?, table.clone()));
+            return named(self.bind_cte(at)?);
         }
         if let Some(view) = self.relations.view(schema, table) {
             self.count_instance()?;
-            let shown = schema.map_or_else(|| table.clone(), |s| format!("{s}.{table}"));
-            return Ok((self.bind_view(&shown, view, span)?, table.clone()));
+            let shown = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
+            return named(self.bind_view(&shown, view, span)?);
         }
-        match self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
-            Some(info) => Ok((self.scan(info), table.clone())),
-            None if schema.is_none() && self.relations.object(table).is_some() => {
-                let source = self.relations.object(table);
-                let source = source.ok_or_else(|| Error::internal("an object is gone"))?;
-                Ok((self.file(source), table.clone()))
-            }
-            None if schema.is_none()
-                && let Some(listed) = self.relations.system(table).map_err(|e| self.error_at(e, span))? =>
-            {
-                // A listing of the catalog, its brackets left out.
-                Ok((self.constant_rows(listed.columns.fields(), listed.rows), table.clone()))
-            }
-            None => {
-                let reserved = idents.iter().find_map(|i| reserved(i));
-                Err(self.error_at(reserved.unwrap_or_else(|| self.unknown_table(schema, table)), span))
-            }
+        if let Some(info) = self.relations.table(schema, table).map_err(|e| self.error_at(e, span))? {
+            return named(self.scan(info));
+        }
+        if schema.is_some() {
+            return Ok(None);
+        }
+        if let Some(source) = self.relations.object(table) {
+            return named(self.file(source));
+        }
+        match self.relations.system(table).map_err(|e| self.error_at(e, span))? {
+            // A listing of the catalog, its brackets left out.
+            Some(listed) => named(self.constant_rows(listed.columns.fields(), listed.rows)),
+            None => Ok(None),
         }
     }
 
@@ -565,8 +653,12 @@ impl<'a> Binder<'a> {
 
     pub(super) fn scan(&mut self, info: RelationInfo) -> Relation {
         let fields = info.columns.fields();
-        let ids: Vec<ColumnId> =
-            fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();
+        let nullable = |at: usize| fields[at].nullable && info.has_nulls.get(at).copied().unwrap_or(true);
+        let ids: Vec<ColumnId> = fields
+            .iter()
+            .enumerate()
+            .map(|(at, f)| self.columns.add(f.name.clone(), f.ty, nullable(at)))
+            .collect();
         for key in info.primary_key.iter().chain(&info.unique) {
             // A unique key with NULLs determines nothing.
             let certain = info.primary_key.as_ref() == Some(key) || key.iter().all(|k| !fields[*k].nullable);

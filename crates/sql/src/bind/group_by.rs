@@ -16,6 +16,7 @@ use super::select::Item;
 use super::subquery::Pending;
 use super::window::BoundWindow;
 use super::{Binder, folded};
+use crate::names::Name;
 
 impl<'a> Binder<'a> {
     /// GROUP BY's expressions; subqueries in them are joined to `plan` at once, and such expressions go to `grouped`.
@@ -124,14 +125,16 @@ impl<'a> Binder<'a> {
             };
         }
         if let Ast::Identifier(ident) = strip(ast) {
-            let name = folded(ident);
+            let name = Name::of(ident);
             let input = scope.find_here(None, None, &name).map_err(|e| self.error_at(e, ident.span))?;
             if input.is_none() {
-                for item in &select.projection {
-                    if let SelectItem::ExprWithAlias { expr, alias } = item
-                        && folded(alias) == name
-                    {
-                        return Ok(expr);
+                for fits in [Name::is, Name::resembles] {
+                    for item in &select.projection {
+                        if let SelectItem::ExprWithAlias { expr, alias } = item
+                            && fits(&name, &folded(alias))
+                        {
+                            return Ok(expr);
+                        }
                     }
                 }
             }

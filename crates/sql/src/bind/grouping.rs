@@ -18,6 +18,8 @@
 //! ```
 //! The set of no key has a row even where the input has none: such sets are joined once more, as outer rows.
 
+use std::rc::Rc;
+
 use plan::{
     AggregateCall, AggregateFunction, Arithmetic, ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan,
 };
@@ -233,7 +235,7 @@ impl<'a> Binder<'a> {
         &mut self,
         groups: &Groups,
         set: ColumnId,
-        input: impl Iterator<Item = ColumnId>,
+        input: impl Iterator<Item = (ColumnId, Rc<str>)>,
     ) -> Grouping {
         let column = self.column(set);
         let mut keyed = Vec::with_capacity(groups.keys.len());

@@ -179,6 +179,7 @@ impl<'a> Binder<'a> {
                 name: field.name.as_str().into(),
                 id,
                 plain: true,
+                hidden: false,
             });
         }
         let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Values);

@@ -23,7 +23,8 @@ use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::from::{duplicate_alias, shared_alias};
 use super::modify::{
-    Changed, Named, action, always_generated, case, entries, is_null, name_span, something, unknown_column,
+    Changed, Named, action, always_generated, case, column_position, entries, is_null, name_span, something,
+    unknown_column,
 };
 use super::scope::{Entry, Scope};
 use super::values::is_default;
@@ -181,7 +182,7 @@ impl<'a> Binder<'a> {
         scope.entries.extend(entries(&target.name, info, &values, true));
         self.versions(&mut scope, info, Some(&target.columns), Some(&values));
         let (table, name) = (Some(MERGE_ACTION.into()), MERGE_ACTION.into());
-        scope.entries.push(Entry { table, schema: None, name, id: told, plain: false });
+        scope.entries.push(Entry { table, schema: None, name, id: told, plain: false, hidden: false });
         let changed = Changed { plan, action: done, row: target.row, values };
         self.modification(ModificationKind::Merge, named, changed, scope, parts.returning, None)
     }
@@ -260,14 +261,19 @@ impl<'a> ExprBinder<'_, 'a> {
         let mut places = Vec::with_capacity(names.len());
         for name in names {
             let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-            let column = idents.last().map(|i| folded(i)).unwrap_or_default();
-            let error = match info.columns.position(&column).filter(|_| idents.len() == 1) {
-                None => unknown_column(info, &column),
-                Some(place) if places.contains(&place) => {
+            let found = match idents.as_slice() {
+                [column] => column_position(info, column),
+                [.., column] => Err(unknown_column(info, &folded(column))),
+                [] => Err(unknown_column(info, "")),
+            };
+            let error = match found {
+                Err(error) => error,
+                Ok(place) if places.contains(&place) => {
+                    let column = &info.columns.fields()[place].name;
                     let message = format!("column \"{column}\" specified more than once");
                     Error::new(SqlState::DuplicateColumn, message)
                 }
-                Some(place) => {
+                Ok(place) => {
                     places.push(place);
                     continue;
                 }

@@ -30,8 +30,9 @@ use super::expression::{Clause, ExprBinder, strip};
 use super::from::{duplicate_alias, shared_alias};
 use super::scope::{Entry, Scope};
 use super::values::is_default;
-use super::{Binder, Relation, folded};
+use super::{Binder, Relation};
 use crate::RelationInfo;
+use crate::names::Name;
 
 /// The table that a statement changes, as one of its query's relations.
 pub(super) struct Target<'i> {
@@ -87,6 +88,7 @@ pub(super) fn entries(table: &str, names: &RelationInfo, ids: &[ColumnId], plain
         name: field.name.as_str().into(),
         id: *id,
         plain,
+        hidden: false,
     };
     named.map(entry).collect()
 }
@@ -326,21 +328,17 @@ impl<'a> ExprBinder<'_, 'a> {
 
     fn assigned_column(&self, name: &NameSyntax, info: &RelationInfo) -> Result<usize> {
         let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let first = idents.first().map(|i| folded(i)).unwrap_or_default();
-        let found = info.columns.position(&first);
-        match (idents.len(), found) {
-            (1, Some(place)) => Ok(place),
-            (1, None) => Err(self.binder.error_at(unknown_column(info, &first), name_span(name))),
-            (_, Some(_)) => {
-                let message = "fields of a column are not assigned one by one";
-                Err(self.binder.error_at(Error::unsupported(message), name_span(name)))
+        let Some(first) = idents.first() else { return Err(unknown_column(info, "")) };
+        let found = column_position(info, first);
+        let error = match (idents.len(), found) {
+            (1, Ok(place)) => return Ok(place),
+            (1, Err(error)) => error,
+            (_, Ok(_)) => Error::unsupported("fields of a column are not assigned one by one"),
+            (_, Err(error)) => {
+                error.with_hint("SET target columns cannot be qualified with the relation name")
             }
-            _ => {
-                let error = unknown_column(info, &first)
-                    .with_hint("SET target columns cannot be qualified with the relation name");
-                Err(self.binder.error_at(error, name_span(name)))
-            }
-        }
+        };
+        Err(self.binder.error_at(error, name_span(name)))
     }
 
     /// The value of one column: DEFAULT, or an expression.
@@ -427,6 +425,13 @@ pub(crate) fn always_generated(info: &RelationInfo, at: usize) -> Error {
 
 pub(super) fn name_span(name: &NameSyntax) -> Span {
     Span::union_iter(name.0.iter().filter_map(|p| p.as_ident()).map(|i| i.span))
+}
+
+/// The table's column that a statement names.
+pub(crate) fn column_position(info: &RelationInfo, ident: &Ident) -> Result<usize> {
+    let name = Name::of(ident);
+    let known = info.columns.fields().iter().map(|f| f.name.as_str());
+    name.position(known, "column")?.ok_or_else(|| unknown_column(info, &name.text))
 }
 
 pub(crate) fn unknown_column(info: &RelationInfo, name: &str) -> Error {

@@ -605,6 +605,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 name: name.as_str().into(),
                 id: *id,
                 plain: true,
+                hidden: false,
             });
         }
         let around = std::mem::replace(&mut self.scope, std::rc::Rc::new(scope));

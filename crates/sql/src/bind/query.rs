@@ -154,7 +154,14 @@ impl<'a> Binder<'a> {
         };
         let mut scope = Scope::new(None);
         for (name, id) in &relation.columns {
-            scope.entries.push(Entry { table: None, schema: None, name: name.clone(), id: *id, plain: true });
+            scope.entries.push(Entry {
+                table: None,
+                schema: None,
+                name: name.clone(),
+                id: *id,
+                plain: true,
+                hidden: false,
+            });
         }
         let scope = Rc::new(scope);
         let mut keys = Vec::with_capacity(order.len());

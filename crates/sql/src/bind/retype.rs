@@ -34,6 +34,7 @@ impl<'a> Binder<'a> {
             name: name.clone(),
             id: *id,
             plain: true,
+            hidden: false,
         };
         scope.entries.extend(columns.iter().map(entry));
         let scope = Rc::new(scope);

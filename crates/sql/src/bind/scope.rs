@@ -1,5 +1,7 @@
 //! The names an expression can see, and their resolution.
 //!
+//! Names match in two rounds, as `names` says: as they are spelled, then without regard to case.
+//!
 //! A scope lists the columns of one FROM clause, in the order of `*`; its parent is the scope of the query around it,
 //! so that a name not found here is an outer reference. Ids are query-wide: an outer reference is simply a column
 //! that the subquery's plan does not produce, which is how correlation is found later.
@@ -10,6 +12,8 @@ use plan::ColumnId;
 pub(crate) use types::names::nearest;
 use types::{Error, Result, SqlState};
 
+use crate::names::{Name, several};
+
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The table's alias or name; absent for columns merged by USING.
@@ -19,6 +23,9 @@ pub(crate) struct Entry {
     pub id: ColumnId,
     /// Found without a qualifier; false for the sides of a merged column.
     pub plain: bool,
+    /// Another name of a column, which counts only where nothing else is found and is no part of `*`: what a function
+    /// calls its column when an alias does, and the alias when the function does.
+    pub hidden: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,20 +41,26 @@ impl Scope {
 
     /// The columns of `*`, in order.
     pub fn star(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|e| e.plain)
+        self.entries.iter().filter(|e| e.plain && !e.hidden)
     }
 
     /// The columns of `table.*`, in order.
-    pub fn star_of<'s>(&'s self, schema: Option<&'s str>, table: &'s str) -> impl Iterator<Item = &'s Entry> {
-        self.entries.iter().filter(move |e| is_of(e, schema, table))
+    pub fn star_of<'s>(
+        &'s self,
+        schema: Option<&'s Name>,
+        table: &'s Name,
+    ) -> impl Iterator<Item = &'s Entry> {
+        let exact = self.entries.iter().any(|e| is_of(e, schema, table, Round::Spelled));
+        let round = if exact { Round::Spelled } else { Round::Resembling };
+        self.entries.iter().filter(move |e| !e.hidden && is_of(e, schema, table, round))
     }
 
     /// The column of that name here or in a scope around; `None` when there is none.
-    pub fn find(&self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Option<ColumnId>> {
+    pub fn find(&self, schema: Option<&Name>, table: Option<&Name>, name: &Name) -> Result<Option<&Entry>> {
         let mut scope = Some(self);
         while let Some(here) = scope {
-            if let Some(id) = here.find_here(schema, table, name)? {
-                return Ok(Some(id));
+            if let Some(entry) = here.find_here(schema, table, name)? {
+                return Ok(Some(entry));
             }
             scope = here.parent.as_deref();
         }
@@ -57,30 +70,40 @@ impl Scope {
     /// The column of that name in this scope only.
     pub fn find_here(
         &self,
-        schema: Option<&str>,
-        table: Option<&str>,
-        name: &str,
-    ) -> Result<Option<ColumnId>> {
-        let mut found: Option<ColumnId> = None;
-        for entry in &self.entries {
-            let fits = *entry.name == *name
-                && match table {
-                    Some(table) => is_of(entry, schema, table),
-                    None => entry.plain,
-                };
-            if !fits || found == Some(entry.id) {
-                continue;
+        schema: Option<&Name>,
+        table: Option<&Name>,
+        name: &Name,
+    ) -> Result<Option<&Entry>> {
+        for round in [Round::Spelled, Round::Resembling, Round::Hidden] {
+            let mut found: Option<&Entry> = None;
+            for entry in &self.entries {
+                let fits = entry.hidden == matches!(round, Round::Hidden)
+                    && round.fits(name, &entry.name)
+                    && match table {
+                        Some(table) => is_of(entry, schema, table, round),
+                        None => entry.plain,
+                    };
+                if !fits {
+                    continue;
+                }
+                match found {
+                    Some(known) if known.id == entry.id => {}
+                    Some(known) if known.name != entry.name => {
+                        return Err(several("column", &name.text, &known.name, &entry.name));
+                    }
+                    Some(_) => {
+                        let message = format!("column reference \"{}\" is ambiguous", name.text);
+                        return Err(Error::new(SqlState::AmbiguousColumn, message)
+                            .with_hint("qualify it with the table's name or alias"));
+                    }
+                    None => found = Some(entry),
+                }
             }
             if found.is_some() {
-                return Err(Error::new(
-                    SqlState::AmbiguousColumn,
-                    format!("column reference \"{name}\" is ambiguous"),
-                )
-                .with_hint("qualify it with the table's name or alias"));
+                return Ok(found);
             }
-            found = Some(entry.id);
         }
-        Ok(found)
+        Ok(None)
     }
 
     pub fn has_table(&self, table: &str) -> bool {
@@ -89,10 +112,13 @@ impl Scope {
     }
 
     /// The error for a name that `find` did not find, with the nearest name as a hint.
-    pub fn unknown(&self, table: Option<&str>, name: &str) -> Error {
+    pub fn unknown(&self, table: Option<&Name>, name: &str) -> Error {
         if let Some(table) = table
-            && !self.has_table(table)
+            && !self
+                .all()
+                .any(|e| e.table.as_deref().is_some_and(|known| table.is(known) || table.resembles(known)))
         {
+            let table = table.text.as_str();
             let error = Error::new(
                 SqlState::UndefinedTable,
                 format!("missing FROM-clause entry for table \"{table}\""),
@@ -116,9 +142,15 @@ impl Scope {
                 }
             };
         }
-        let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{t}.{name}"));
+        let shown = table.map_or_else(|| format!("\"{name}\""), |t| format!("{}.{name}", t.text));
         let error = Error::new(SqlState::UndefinedColumn, format!("column {shown} does not exist"));
-        let names = self.all().filter(|e| table.is_none() || e.table.as_deref() == table).map(|e| &*e.name);
+        let names = self
+            .all()
+            .filter(|e| {
+                let known = e.table.as_deref().unwrap_or_default();
+                table.is_none_or(|table| table.is(known) || table.resembles(known))
+            })
+            .map(|e| &*e.name);
         match nearest(name, names) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
             None => error,
@@ -130,13 +162,27 @@ impl Scope {
     }
 }
 
-fn is_of(entry: &Entry, schema: Option<&str>, table: &str) -> bool {
-    entry.table.as_deref() == Some(table)
+/// The rounds of `names`: what is spelled so, then what differs in case; then other names of columns.
+#[derive(Clone, Copy)]
+enum Round {
+    Spelled,
+    Resembling,
+    Hidden,
+}
+
+impl Round {
+    fn fits(self, name: &Name, known: &str) -> bool {
+        name.is(known) || !matches!(self, Self::Spelled) && name.resembles(known)
+    }
+}
+
+fn is_of(entry: &Entry, schema: Option<&Name>, table: &Name, round: Round) -> bool {
+    entry.table.as_deref().is_some_and(|known| round.fits(table, known))
         && match (schema, entry.schema.as_deref()) {
             (None, _) => true,
             // A table found without a schema may be named with the one it is in by default.
-            (Some(given), None) => matches!(given, "public" | "main"),
-            (given, known) => given == known,
+            (Some(given), None) => matches!(given.text.as_str(), "public" | "main"),
+            (Some(given), Some(known)) => round.fits(given, known),
         }
 }
 

@@ -23,6 +23,7 @@ use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{free_columns, made_columns};
 use super::window::{BoundWindow, Windows};
 use super::{Binder, Relation, fold, folded};
+use crate::names::Name;
 
 /// A WHERE or HAVING: conditions, and the memberships among its conjuncts.
 #[derive(Default)]
@@ -259,7 +260,7 @@ impl<'a> Binder<'a> {
             call.filter = call.filter.take().map(|e| replace(e, &found));
         }
         let made = scope.parent.is_some().then(|| made_columns(&plan));
-        let input = scope.entries.iter().map(|e| e.id);
+        let input = scope.entries.iter().rev().map(|e| (e.id, e.name.clone()));
         let grouping = match groups.number {
             Some(set) => self.set_keys(&groups, set, input),
             None => {
@@ -502,10 +503,16 @@ impl<'a> ExprBinder<'_, 'a> {
         loop {
             let bound = self.bind(ast)?;
             super::check_depth(&bound.expr)?;
+            let plain = match alias {
+                Some(_) => None,
+                None => self.spelling(ast),
+            };
             let chosen = self.binder.chosen.as_mut().filter(|c| c.is_used());
-            let name = match &chosen {
-                Some(chosen) => chosen.heading(alias),
-                None => alias.map_or_else(|| heading(ast), str::to_owned),
+            let name = match (&chosen, alias, plain) {
+                (Some(chosen), ..) => chosen.heading(alias),
+                (None, Some(alias), _) => alias.to_owned(),
+                (None, None, Some(spelled)) => spelled.to_string(),
+                (None, None, None) => heading(ast),
             };
             let (untyped, span) = (bound.untyped, bound.span);
             items.push(Item { name: name.as_str().into(), expr: bound.expr, untyped, span });
@@ -525,11 +532,11 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(Error::unsupported("this form of select item is not supported"));
         };
         let idents: Vec<_> = name.0.iter().filter_map(|p| p.as_ident()).collect();
-        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
         let place = idents.first().map_or(span, |i| i.span);
         let (schema, table) = match names.as_slice() {
             [table] => (None, table),
-            [schema, table] => (Some(schema.as_str()), table),
+            [schema, table] => (Some(schema), table),
             _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
         };
         let star: Vec<Item> = self.scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
@@ -597,12 +604,13 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok((Order::Item(at), items[at].span));
         }
         if let Ast::Identifier(ident) = strip(ast) {
-            let name = folded(ident);
-            let mut matches = items.iter().enumerate().filter(|(_, i)| *i.name == *name);
-            if let Some((at, first)) = matches.next() {
+            let name = Name::of(ident);
+            for fits in [Name::is, Name::resembles] {
+                let mut matches = items.iter().enumerate().filter(|(_, i)| fits(&name, &i.name));
+                let Some((at, first)) = matches.next() else { continue };
                 if matches.any(|(_, other)| other.expr != first.expr) {
-                    let error =
-                        Error::new(SqlState::AmbiguousColumn, format!("ORDER BY \"{name}\" is ambiguous"));
+                    let message = format!("ORDER BY \"{}\" is ambiguous", name.text);
+                    let error = Error::new(SqlState::AmbiguousColumn, message);
                     return Err(self.binder.error_at(error, ident.span));
                 }
                 return Ok((Order::Item(at), ident.span));

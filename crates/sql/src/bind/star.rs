@@ -1,6 +1,8 @@
 //! `*` with options: EXCLUDE, REPLACE, RENAME and ILIKE.
 
-use sqlparser::ast::{ExcludeSelectItem, IdentWithAlias, RenameSelectItem, WildcardAdditionalOptions};
+use sqlparser::ast::{
+    ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, WildcardAdditionalOptions,
+};
 use sqlparser::tokenizer::Span;
 use types::{Error, LikePattern, Result, SqlState};
 
@@ -8,6 +10,7 @@ use super::expression::ExprBinder;
 use super::folded;
 use super::scope::nearest;
 use super::select::Item;
+use crate::names::Name;
 
 impl<'a> ExprBinder<'_, 'a> {
     /// The items of a `*` after its options: names left out, then values and names replaced.
@@ -27,26 +30,21 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             items.retain(|item| pattern.matches(item.name.to_lowercase().as_bytes()));
         }
-        let mut left_out: Vec<(String, Span)> = Vec::new();
-        match &options.opt_exclude {
-            None => {}
-            Some(ExcludeSelectItem::Single(name)) => {
-                left_out.extend(name.0.last().and_then(|p| p.as_ident()).map(|i| (folded(i), i.span)));
-            }
-            Some(ExcludeSelectItem::Multiple(names)) => left_out
-                .extend(names.iter().filter_map(|n| n.0.last()?.as_ident()).map(|i| (folded(i), i.span))),
-        }
-        for (name, at) in left_out {
-            self.find(&items, &name, at)?;
-            items.retain(|item| *item.name != *name);
+        let left_out: &[ObjectName] = match &options.opt_exclude {
+            None => &[],
+            Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
+            Some(ExcludeSelectItem::Multiple(names)) => names,
+        };
+        for ident in left_out.iter().filter_map(|n| n.0.last()?.as_ident()) {
+            let name = items[self.find(&items, ident)?].name.clone();
+            items.retain(|item| item.name != name);
         }
         for element in options.opt_replace.iter().flat_map(|r| &r.items) {
-            let name = folded(&element.column_name);
-            let place = self.find(&items, &name, element.column_name.span)?;
+            let place = self.find(&items, &element.column_name)?;
             let bound = self.bind(&element.expr)?;
             super::check_depth(&bound.expr)?;
             items[place] = Item {
-                name: name.as_str().into(),
+                name: items[place].name.clone(),
                 expr: bound.expr,
                 untyped: bound.untyped,
                 span: bound.span,
@@ -58,7 +56,7 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(RenameSelectItem::Multiple(several)) => several.iter().collect(),
         };
         for rename in renames {
-            let place = self.find(&items, &folded(&rename.ident), rename.ident.span)?;
+            let place = self.find(&items, &rename.ident)?;
             items[place].name = folded(&rename.alias).as_str().into();
         }
         if items.is_empty() {
@@ -68,8 +66,11 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(items)
     }
 
-    fn find(&self, items: &[Item], name: &str, span: Span) -> Result<usize> {
-        items.iter().position(|item| *item.name == *name).ok_or_else(|| {
+    fn find(&self, items: &[Item], ident: &Ident) -> Result<usize> {
+        let (name, span) = (Name::of(ident), ident.span);
+        let found = name.position(items.iter().map(|item| &*item.name), "column");
+        found.map_err(|e| self.binder.error_at(e, span))?.ok_or_else(|| {
+            let name = name.text.as_str();
             let error = Error::new(SqlState::UndefinedColumn, format!("column \"{name}\" is not part of *"));
             let error = match nearest(name, items.iter().map(|i| &*i.name)) {
                 Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),

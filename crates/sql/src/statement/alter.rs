@@ -9,6 +9,7 @@ use sqlparser::ast::{
 use types::{Error, Field, Result, SqlState, Type, Value};
 
 use super::Context;
+use super::create::spelled;
 use crate::bind::{Retyped, folded};
 use crate::place::Placed;
 use crate::{RelationInfo, data_type, place};
@@ -18,7 +19,7 @@ impl Context<'_> {
         if alter.location.is_some() || alter.on_cluster.is_some() || alter.table_type.is_some() {
             return Err(Error::unsupported("this form of ALTER TABLE is not supported").at(place::START));
         }
-        let (name, span) = self.object_name(&alter.name)?;
+        let (name, span) = self.existing_name(&alter.name)?;
         if self.alter_view || self.relations.view(name.schema.as_deref(), &name.name).is_some() {
             return self.alter_view(alter);
         }
@@ -75,21 +76,23 @@ impl Context<'_> {
             }
             Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
-                actions.extend(column_names.iter().map(|name| AlterAction::DropColumn {
-                    name: folded(name),
-                    if_exists: *if_exists,
-                    cascade,
-                }));
+                for name in column_names {
+                    let name = spelled(info.columns.fields(), name).placed(self.text, name.span)?;
+                    actions.push(AlterAction::DropColumn { name, if_exists: *if_exists, cascade });
+                }
             }
             Operation::RenameColumn { old_column_name, new_column_name } => {
-                let (from, to) = (folded(old_column_name), folded(new_column_name));
+                let from = spelled(info.columns.fields(), old_column_name)
+                    .placed(self.text, old_column_name.span)?;
+                let to = folded(new_column_name);
                 actions.push(AlterAction::RenameColumn { from, to });
             }
             Operation::RenameTable { table_name: RenameTableNameKind::To(to) } => {
                 actions.push(AlterAction::RenameTable { to: self.simple_name(to)? });
             }
             Operation::AlterColumn { column_name, op } => {
-                let column = folded(column_name);
+                let column =
+                    spelled(info.columns.fields(), column_name).placed(self.text, column_name.span)?;
                 actions.push(match op {
                     AlterColumnOperation::SetNotNull => AlterAction::SetNotNull { column },
                     AlterColumnOperation::DropNotNull => AlterAction::DropNotNull { column },
@@ -200,7 +203,7 @@ impl Context<'_> {
 
     /// `ALTER VIEW v RENAME TO w`, which may be written ALTER TABLE too.
     fn alter_view(&self, alter: &AlterTable) -> Result<Statement> {
-        let (name, span) = self.object_name(&alter.name)?;
+        let (name, span) = self.existing_name(&alter.name)?;
         if self.relations.view(name.schema.as_deref(), &name.name).is_none() {
             if alter.if_exists {
                 return Ok(Statement::AlterTable { name, table: None, actions: vec![] });
@@ -232,8 +235,8 @@ impl Context<'_> {
     ) -> Result<Statement> {
         let text = text.filter(|t| !t.is_empty()).map(str::to_owned);
         let on = match kind {
-            CommentObject::Table => CommentTarget::Table(self.object_name(name)?.0),
-            CommentObject::View => CommentTarget::View(self.object_name(name)?.0),
+            CommentObject::Table => CommentTarget::Table(self.existing_name(name)?.0),
+            CommentObject::View => CommentTarget::View(self.existing_name(name)?.0),
             CommentObject::Column => {
                 let mut parts = name.0.clone();
                 let column = parts.pop().and_then(|p| p.as_ident().cloned());
@@ -241,8 +244,11 @@ impl Context<'_> {
                     let message = "COMMENT ON COLUMN takes table.column";
                     return Err(Error::new(SqlState::SyntaxError, message).at(place::START));
                 };
-                let (table, _) = self.object_name(&NameSyntax(parts))?;
-                CommentTarget::Column { table, column: folded(&column) }
+                let (table, _) = self.existing_name(&NameSyntax(parts))?;
+                let info = self.relations.table(table.schema.as_deref(), &table.name).ok().flatten();
+                let fields = info.as_ref().map_or(&[][..], |info| info.columns.fields());
+                let column = spelled(fields, &column).placed(self.text, column.span)?;
+                CommentTarget::Column { table, column }
             }
             other => {
                 let message = format!("COMMENT ON {other} is not supported");

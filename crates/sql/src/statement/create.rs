@@ -14,6 +14,7 @@ use types::{Error, Field, ReferentialAction, Result, SqlState};
 
 use super::{Context, word};
 use crate::bind::folded;
+use crate::names::Name;
 use crate::partition_syntax::PartitionKind as Clause;
 use crate::place::Placed;
 use crate::{RelationInfo, data_type};
@@ -102,7 +103,7 @@ impl Context<'_> {
             columns.push(field);
         }
         for constraint in &create.constraints {
-            self.constraint(constraint, &mut options)?;
+            self.constraint(constraint, &columns, &mut options)?;
         }
         for (at, identity) in options.identities.iter().enumerate() {
             let column = &identity.column;
@@ -134,7 +135,7 @@ impl Context<'_> {
     /// PARTITION BY, its values as those of its column.
     fn partitioning(&self, columns: &[Field]) -> Result<Option<Partitioning>> {
         let Some(clause) = &self.parsed.partitioning else { return Ok(None) };
-        let column = folded(&clause.column);
+        let column = spelled(columns, &clause.column)?;
         let Some(field) = columns.iter().find(|f| f.name == column) else {
             let message = format!("column \"{column}\" named in partition key does not exist");
             return Err(self.at(Error::new(SqlState::UndefinedColumn, message), clause.column.span));
@@ -223,7 +224,7 @@ impl Context<'_> {
                 }
                 ColumnOption::Unique(_) => options.unique.push(vec![name.clone()]),
                 ColumnOption::ForeignKey(key) => {
-                    let key = self.foreign_key(key, vec![name.clone()])?;
+                    let key = self.foreign_key(key, vec![name.clone()], &[])?;
                     options.foreign_keys.push(key);
                 }
                 ColumnOption::Default(value) => {
@@ -257,7 +258,12 @@ impl Context<'_> {
         Ok(text)
     }
 
-    fn foreign_key(&self, key: &ForeignKeyConstraint, columns: Vec<String>) -> Result<ForeignKey> {
+    fn foreign_key(
+        &self,
+        key: &ForeignKeyConstraint,
+        columns: Vec<String>,
+        own: &[Field],
+    ) -> Result<ForeignKey> {
         use sqlparser::ast::ReferentialAction as R;
         let action = |action: Option<R>| match action {
             None | Some(R::NoAction) => ReferentialAction::NoAction,
@@ -267,8 +273,13 @@ impl Context<'_> {
             Some(R::SetDefault) => ReferentialAction::SetDefault,
         };
         let (on_delete, on_update) = (action(key.on_delete), action(key.on_update));
-        let (parent, _) = self.object_name(&key.foreign_table)?;
-        let parent_columns: Vec<String> = key.referred_columns.iter().map(folded).collect();
+        let (parent, _) = self.existing_name(&key.foreign_table)?;
+        // A table that refers to itself is not there yet.
+        let known = self.relations.table(parent.schema.as_deref(), &parent.name).ok().flatten();
+        let known = known.as_ref().map_or(own, |info| info.columns.fields());
+        let parent_columns: Result<Vec<String>> =
+            key.referred_columns.iter().map(|name| spelled(known, name)).collect();
+        let parent_columns = parent_columns?;
         if !parent_columns.is_empty() && parent_columns.len() != columns.len() {
             return Err(Error::new(
                 SqlState::SyntaxError,
@@ -278,20 +289,25 @@ impl Context<'_> {
         Ok(ForeignKey { columns, parent, parent_columns, on_delete, on_update })
     }
 
-    fn constraint(&self, constraint: &TableConstraint, options: &mut TableOptions) -> Result<()> {
+    fn constraint(
+        &self,
+        constraint: &TableConstraint,
+        columns: &[Field],
+        options: &mut TableOptions,
+    ) -> Result<()> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 if options.primary_key.is_some() {
                     return Err(two_primary_keys());
                 }
-                options.primary_key = Some(key_columns(key.columns.iter().map(|c| &c.column.expr))?);
+                options.primary_key = Some(key_columns(columns, key.columns.iter().map(|c| &c.column.expr))?);
             }
             TableConstraint::Unique(key) => {
-                options.unique.push(key_columns(key.columns.iter().map(|c| &c.column.expr))?);
+                options.unique.push(key_columns(columns, key.columns.iter().map(|c| &c.column.expr))?);
             }
             TableConstraint::ForeignKey(key) => {
-                let columns = key.columns.iter().map(folded).collect();
-                let key = self.foreign_key(key, columns)?;
+                let keyed: Result<_> = key.columns.iter().map(|name| spelled(columns, name)).collect();
+                let key = self.foreign_key(key, keyed?, columns)?;
                 options.foreign_keys.push(key);
             }
             // Its columns' types have to be known first.
@@ -312,7 +328,7 @@ impl Context<'_> {
             return Ok((check.name.clone(), AddedKey::Check(check)));
         }
         let mut options = TableOptions::default();
-        self.constraint(constraint, &mut options)?;
+        self.constraint(constraint, info.columns.fields(), &mut options)?;
         let name = match constraint {
             TableConstraint::PrimaryKey(key) => key.name.as_ref(),
             TableConstraint::Unique(key) => key.name.as_ref(),
@@ -369,13 +385,19 @@ impl Context<'_> {
     }
 }
 
-fn key_columns<'c>(columns: impl Iterator<Item = &'c Ast>) -> Result<Vec<String>> {
-    columns
-        .map(|c| match c {
-            Ast::Identifier(ident) => Ok(folded(ident)),
-            other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
-        })
-        .collect()
+/// A column's name as the table spells it; as it was written where the table has none like it.
+pub(super) fn spelled(columns: &[Field], ident: &Ident) -> Result<String> {
+    let name = Name::of(ident);
+    let at = name.position(columns.iter().map(|f| f.name.as_str()), "column")?;
+    Ok(at.map_or(name.text, |at| columns[at].name.clone()))
+}
+
+fn key_columns<'c>(columns: &[Field], key: impl Iterator<Item = &'c Ast>) -> Result<Vec<String>> {
+    key.map(|c| match c {
+        Ast::Identifier(ident) => spelled(columns, ident),
+        other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
+    })
+    .collect()
 }
 
 fn duplicate(name: &str) -> Error {

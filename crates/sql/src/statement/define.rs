@@ -42,7 +42,7 @@ impl Context<'_> {
     }
 
     pub(super) fn drop_views(&self, if_exists: bool, names: &[NameSyntax]) -> Result<Statement> {
-        let names: Result<Vec<ObjectName>> = names.iter().map(|n| Ok(self.object_name(n)?.0)).collect();
+        let names: Result<Vec<ObjectName>> = names.iter().map(|n| Ok(self.existing_name(n)?.0)).collect();
         Ok(Statement::DropView { names: names?, if_exists })
     }
 

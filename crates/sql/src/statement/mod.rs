@@ -18,8 +18,9 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
-use crate::bind::modify::unknown_column;
+use crate::bind::modify::column_position;
 use crate::bind::{Binder, folded};
+use crate::names::Name;
 use crate::parse::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
@@ -150,9 +151,24 @@ impl Context<'_> {
         }
     }
 
+    /// The name of something that exists, as that is spelled; the name as it was written where nothing is called so.
+    fn existing_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
+        let (written, span) = self.object_name(name)?;
+        let schema = written.schema.as_deref();
+        let known = self.relations.view(schema, &written.name).is_some()
+            || self.relations.names_in(schema).contains(&written.name);
+        if known {
+            return Ok((written, span));
+        }
+        let names: Vec<Name> = name.0.iter().filter_map(|p| p.as_ident()).map(Name::of).collect();
+        let [schema @ .., name] = names.as_slice() else { return Ok((written, span)) };
+        let found = self.binder().respelled(schema.first(), name).map_err(|e| self.at(e, span))?;
+        Ok((found.map_or(written, |(schema, name)| ObjectName { schema, name }), span))
+    }
+
     /// An existing table.
     fn table(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
-        let (name, span) = self.object_name(name)?;
+        let (name, span) = self.existing_name(name)?;
         let found = self.relations.table(name.schema.as_deref(), &name.name).map_err(|e| self.at(e, span))?;
         match found {
             Some(info) => Ok((name, info)),
@@ -170,10 +186,8 @@ impl Context<'_> {
         }
         let mut positions = Vec::with_capacity(names.len());
         for ident in names {
-            let name = folded(ident);
-            let Some(position) = info.columns.position(&name) else {
-                return Err(self.at(unknown_column(info, &name), ident.span));
-            };
+            let position = column_position(info, ident).map_err(|e| self.at(e, ident.span))?;
+            let name = &info.columns.fields()[position].name;
             if positions.contains(&position) {
                 let error = Error::new(
                     SqlState::DuplicateColumn,
@@ -196,7 +210,7 @@ impl Context<'_> {
         match kind {
             ObjectType::Table => {
                 let names =
-                    names.iter().map(|n| self.object_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
+                    names.iter().map(|n| self.existing_name(n).map(|(n, _)| n)).collect::<Result<_>>()?;
                 Ok(Statement::DropTable { names, if_exists, cascade })
             }
             ObjectType::View => self.drop_views(if_exists, names),

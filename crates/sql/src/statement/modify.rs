@@ -41,7 +41,7 @@ impl Context<'_> {
 
     /// The table that a statement changes.
     fn changed_table(&self, name: &NameSyntax) -> Result<(ObjectName, RelationInfo)> {
-        let (named, span) = self.object_name(name)?;
+        let (named, span) = self.existing_name(name)?;
         if self.relations.view(named.schema.as_deref(), &named.name).is_some() {
             let message = format!("cannot change the rows of view \"{}\"", named.name);
             let error = Error::new(SqlState::WrongObjectType, message)

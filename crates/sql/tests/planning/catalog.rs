@@ -125,6 +125,7 @@ impl Catalog {
             defaults: vec![],
             id,
             name: name.to_owned(),
+            has_nulls: vec![],
             columns: Schema::new(columns),
             primary_key: (key > 0).then(|| (0..key).collect()),
             unique: vec![],
@@ -237,7 +238,8 @@ impl Relations for Catalog {
         })
     }
     fn table_names(&self) -> Vec<String> {
-        self.tables.lock().unwrap().keys().map(|(_, n)| n.clone()).collect()
+        let tables = self.tables.lock().unwrap().keys().map(|(_, n)| n.clone()).collect::<Vec<_>>();
+        tables.into_iter().chain(self.views.lock().unwrap().keys().cloned()).collect()
     }
 }
 
