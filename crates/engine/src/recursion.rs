@@ -40,7 +40,10 @@ impl Session {
                 Field::new(column.name.clone(), column.ty, true)
             });
             let schema = Schema::new(fields.collect());
-            shared.resize(recursion.result + 1, SharedRows::default());
+            // One inside another has the larger numbers and runs first: its rows stay.
+            if shared.len() <= recursion.result {
+                shared.resize(recursion.result + 1, SharedRows::default());
+            }
             let title = |part: &str| format!("recursive query {}, {part}", recursion.name);
             let started = Instant::now();
             let (mut base_run, mut step_run) = (None, None);

@@ -193,7 +193,8 @@ impl KeyCodes {
             Data::I64(v) => self.add_slice(part, v, key.validity(), first, out),
             Data::Constant(value) => {
                 let digit = self.digit(part, value);
-                if key.validity().is_some() {
+                // A constant NULL is the same with its validity and without; flattened, it may still be a constant.
+                if key.validity().is_some() && !value.is_null() {
                     return self.add(part, &key.flatten(), first, out);
                 }
                 for code in out.iter_mut() {
@@ -211,7 +212,15 @@ impl KeyCodes {
                     *code = add_digit(*code, digit, part, first);
                 }
             }
-            _ => self.add(part, &key.flatten(), first, out),
+            Data::Dictionary { .. } | Data::Coded(_) => self.add(part, &key.flatten(), first, out),
+            // Values without an integer form equal none of those the codes were made for; NULLs have a digit.
+            _ => {
+                let null_digit = self.null_digit(part);
+                for (row, code) in out.iter_mut().enumerate() {
+                    let null = key.validity().is_some_and(|v| v.is_null(row));
+                    *code = add_digit(*code, if null { null_digit } else { NO_CODE }, part, first);
+                }
+            }
         }
     }
 

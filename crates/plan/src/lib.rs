@@ -21,6 +21,7 @@ pub mod pruning;
 pub mod rejects;
 mod series;
 pub mod statement;
+mod volatility;
 pub mod window;
 
 pub use aggregate::{AggregateCall, AggregateFunction, Fraction, Pairing};
@@ -42,4 +43,5 @@ pub use pruning::{Pruning, Zone, Zones};
 pub use rejects::{Reject, RejectLog, Rejects};
 pub use series::Series;
 pub use statement::Statement;
+pub use volatility::VOLATILE;
 pub use window::{Exclusion, Frame, FrameBound, FrameUnit, WindowCall, WindowFunction};

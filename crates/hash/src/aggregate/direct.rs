@@ -5,6 +5,7 @@
 //! ```
 //! All workers of a query have the same bounds, so their groups are merged range by range, again without hashing.
 
+use types::Type;
 use vector::{Data, Vector};
 
 #[derive(Debug)]
@@ -35,6 +36,8 @@ impl DirectMap {
             Data::I16(v) => self.find_in(v, key, next, groups, new),
             Data::I32(v) => self.find_in(v, key, next, groups, new),
             Data::I64(v) => self.find_in(v, key, next, groups, new),
+            // Without an integer form no value lies within the bounds.
+            _ if key.is_flat() || key.ty() == Type::Null => false,
             _ => self.find(&key.flatten(), next, groups, new),
         }
     }

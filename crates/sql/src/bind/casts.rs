@@ -132,7 +132,7 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
 
 /// Whether there is a cast at all.
 fn castable(from: Type, to: Type) -> bool {
-    types::nested::castable(from, to, &castable_plain)
+    types::nested::castable(from, to, types::nested::Casts::Explicit, &castable_plain)
 }
 
 fn castable_plain(from: Type, to: Type) -> bool {

@@ -8,6 +8,7 @@ use plan::{Expr, ExprKind};
 use sqlparser::tokenizer::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
+use types::nested::Casts;
 use types::{Error, Result, SqlState, Type, Value, decimal};
 
 use super::zones;
@@ -192,7 +193,9 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
-        _ if from.is_nested() && to.is_nested() => types::nested::castable(from, to, &widens),
+        _ if from.is_nested() && to.is_nested() => {
+            types::nested::castable(from, to, Casts::Implicit, &widens)
+        }
         // Text becomes JSON only where a cast says so: it is checked.
         _ => from.is_text() && to.is_text() && (to != T::Json || from == T::Json),
     }
@@ -205,7 +208,9 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || from == T::Null
         || (from.is_numeric() && to.is_numeric())
         || to.is_text()
-        || (from.is_nested() && to.is_nested() && types::nested::castable(from, to, &assignable))
+        || (from.is_nested()
+            && to.is_nested()
+            && types::nested::castable(from, to, Casts::Implicit, &assignable))
         || matches!(
             (from, to),
             (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)

@@ -278,6 +278,10 @@ impl<'a> Binder<'a> {
         to: Type,
         span: Span,
     ) -> Result<bool> {
+        // A text that something has been computed from, or compared with, remains one.
+        if self.columns.get(id).ty != Type::Null && !is_passed_on(plan, id) {
+            return Ok(false);
+        }
         let done = match plan {
             LogicalPlan::Project { input, expressions } => {
                 match expressions.iter_mut().find(|(e, _)| *e == id).map(|(_, expr)| expr) {
@@ -404,6 +408,44 @@ impl<'a> Binder<'a> {
             LogicalPlan::Project { input: Box::new(plan), expressions }
         };
         Ok(Relation { plan, columns })
+    }
+}
+
+/// Whether column `id`, from where it is made to the top of `plan`, is a literal that is passed on as it is.
+fn is_passed_on(plan: &LogicalPlan, id: ColumnId) -> bool {
+    let inside = |e: &Expr| e.as_column() != Some(id) && e.columns().contains(&id);
+    if plan.expressions().into_iter().any(inside) {
+        return false;
+    }
+    match plan {
+        LogicalPlan::Project { input, expressions } => match expressions.iter().find(|(e, _)| *e == id) {
+            Some((_, expr)) => match expr.as_column() {
+                Some(own) => own == id && is_passed_on(input, id),
+                None => expr.as_literal().is_some(),
+            },
+            None => false,
+        },
+        LogicalPlan::Values { columns, .. } => columns.contains(&id),
+        LogicalPlan::Union { inputs, columns } => match columns.iter().position(|c| *c == id) {
+            Some(at) => inputs.iter().all(|(input, ids)| is_passed_on(input, ids[at])),
+            None => false,
+        },
+        LogicalPlan::Filter { input, .. }
+        | LogicalPlan::Sort { input, .. }
+        | LogicalPlan::Limit { input, .. }
+        | LogicalPlan::Window { input, .. }
+        | LogicalPlan::Unnest { input, .. } => is_passed_on(input, id),
+        LogicalPlan::Aggregate { input, groups, aggregates } => {
+            let aggregated = aggregates
+                .iter()
+                .any(|(_, call)| call.argument.iter().chain(&call.filter).any(|e| e.columns().contains(&id)));
+            !aggregated && groups.iter().any(|(own, _)| *own == id) && is_passed_on(input, id)
+        }
+        LogicalPlan::Join { left, right, .. } => {
+            let compared = plan.expressions().into_iter().any(|e| e.columns().contains(&id));
+            !compared && (is_passed_on(left, id) || is_passed_on(right, id))
+        }
+        LogicalPlan::Scan { .. } => false,
     }
 }
 

@@ -171,6 +171,13 @@ impl<'a> Binder<'a> {
         let name = if operator == SetOperator::Intersect { "INTERSECT" } else { "EXCEPT" };
         let mut sides = vec![left, right];
         self.same_types(&mut sides, &[left_body, right_body], name)?;
+        // Both sides are compared, so their types are settled here: what is met later could retype one side only.
+        for side in &mut sides {
+            self.settle_nulls(side)?;
+            for (_, id) in &side.columns {
+                self.untyped.remove(id);
+            }
+        }
         let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
             return Err(Error::internal("a set operation without sides"));
         };

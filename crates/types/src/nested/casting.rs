@@ -1,4 +1,5 @@
-//! Casts between nested types: element by element, a struct's fields by name where names agree, else by position.
+//! Casts between nested types: element by element, a struct's fields by name where names agree, else by position. A
+//! struct becomes a map of its names; there are no other casts between the kinds.
 
 use super::encoding::{self, elements, entries, fields};
 use crate::{Error, Result, SqlState, Type, Value, cast};
@@ -17,9 +18,19 @@ pub fn matched_fields(from: &[(String, Type)], to: &[(String, Type)]) -> Option<
     (from.len() == to.len()).then(|| (0..to.len()).map(Some).collect())
 }
 
-/// Whether there is a cast, where `plain` says so of types that are not nested.
-pub fn castable(from: Type, to: Type, plain: &dyn Fn(Type, Type) -> bool) -> bool {
-    let inner = |from: Type, to: Type| from == Type::Null || from == to || castable(from, to, plain);
+/// Which casts are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Casts {
+    /// Those that nobody needs to write.
+    Implicit,
+    /// A struct to a map, too.
+    Explicit,
+}
+
+/// Whether there is a cast, where `plain` says so of types that are not nested; it is never asked about two nested types,
+/// so that it may ask back here.
+pub fn castable(from: Type, to: Type, casts: Casts, plain: &dyn Fn(Type, Type) -> bool) -> bool {
+    let inner = |from: Type, to: Type| from == Type::Null || from == to || castable(from, to, casts, plain);
     match (from, to) {
         (Type::List(_), Type::List(_)) => {
             from.element().zip(to.element()).is_some_and(|(from, to)| inner(from, to))
@@ -34,6 +45,14 @@ pub fn castable(from: Type, to: Type, plain: &dyn Fn(Type, Type) -> bool) -> boo
                 places.iter().zip(to).all(|(at, (_, to))| at.is_none_or(|at| inner(from[at].1, *to)))
             })
         }
+        (Type::Struct(_), Type::Map(_)) if casts == Casts::Explicit => {
+            let fields = from.fields().unwrap_or_default();
+            to.entry().is_some_and(|(key, value)| {
+                let named = fields.iter().all(|(name, _)| !name.is_empty());
+                named && inner(Type::Text, key) && fields.iter().all(|(_, field)| inner(*field, value))
+            })
+        }
+        _ if from.is_nested() && to.is_nested() => false,
         _ => plain(from, to),
     }
 }
@@ -93,6 +112,23 @@ fn push(bytes: &[u8], from: Type, to: Type, lenient: bool, out: &mut Vec<u8>) ->
                     None => out.push(encoding::NULL),
                 }
             }
+        }
+        (Type::Struct(_), Type::Map(_)) => {
+            let (key_type, value_type) = to.entry().unwrap_or((Type::Null, Type::Null));
+            let from_fields = from.fields().unwrap_or_default();
+            let mut keys: Vec<Value> = Vec::with_capacity(from_fields.len());
+            for ((name, field), value) in from_fields.iter().zip(fields(from, bytes)) {
+                // A key is not NULL, whatever is said of the values.
+                let key = cast::cast_inside(&Value::text(name), Type::Text, key_type, false)?;
+                if keys.contains(&key) {
+                    let message = format!("map keys must be unique: {}", key.display(key_type));
+                    return Err(Error::new(SqlState::InvalidParameterValue, message));
+                }
+                encoding::push_slot(&key, key_type, out);
+                slot(value, *field, value_type, lenient, out)?;
+                keys.push(key);
+            }
+            out.push(encoding::END);
         }
         _ => return Err(no_cast(from, to)),
     }

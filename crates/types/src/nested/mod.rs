@@ -12,7 +12,7 @@ pub mod encoding;
 pub(crate) mod names;
 mod text;
 
-pub use casting::{cast_nested, castable, matched_fields};
+pub use casting::{Casts, cast_nested, castable, matched_fields};
 pub use text::{format, parse};
 
 use std::cell::RefCell;
