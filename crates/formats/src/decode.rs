@@ -75,7 +75,8 @@ pub fn agree(first: &mut [Field], other: &[Field], first_path: &str, path: &str)
         return Err(Error::new(
             SqlState::DatatypeMismatch,
             format!("\"{path}\" has {} columns, \"{first_path}\" has {}", other.len(), first.len()),
-        ));
+        )
+        .with_hint(BY_NAME));
     }
     for (a, b) in first.iter_mut().zip(other) {
         if a.name != b.name || a.ty != b.ty {
@@ -88,12 +89,15 @@ pub fn agree(first: &mut [Field], other: &[Field], first_path: &str, path: &str)
                     a.name,
                     a.ty.sql_name()
                 ),
-            ));
+            )
+            .with_hint(BY_NAME));
         }
         a.nullable |= b.nullable;
     }
     Ok(())
 }
+
+const BY_NAME: &str = "files that differ are read by their columns' names: union_by_name => true";
 
 /// A decoded column as a vector of `ty`; values that break the promises of the type are errors.
 pub fn column(path: &str, name: &str, array: &dyn Array, ty: Type) -> Result<Vector> {

@@ -42,18 +42,54 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     options.retain(|(name, _)| name != MORE_FILES);
     let options = options.as_slice();
     if table.is_some() || layout::is_plain(&paths, layout) {
-        return describe_alike(pattern, paths, options, table);
+        let alike = describe_alike(pattern, paths.clone(), options, table);
+        return match alike {
+            Err(error) if table.is_none() && paths.len() > 1 => {
+                in_any_order(&paths, options, layout).unwrap_or(Err(error))
+            }
+            alike => alike,
+        };
     }
     if layout.union_by_name {
         let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
         let each = remote::abreast::each(&paths, |path| path, one)?;
         return layout::combine(&paths, each, layout);
     }
-    let whole = describe_alike(pattern, paths.clone(), options, None)?;
+    let whole = match describe_alike(pattern, paths.clone(), options, None) {
+        Ok(whole) => whole,
+        Err(error) => return in_any_order(&paths, options, layout).unwrap_or(Err(error)),
+    };
     let alone = |path: &String| FileSource { paths: [path.clone()].into(), rows: None, ..whole.clone() };
     let each = paths.iter().map(alone).collect();
     let combined = layout::combine(&paths, each, layout)?;
     Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
+}
+
+/// Files that are not alike only because their columns stand in another order, as one relation in the first one's
+/// order; `None` when they differ in more.
+fn in_any_order(
+    paths: &[String],
+    options: &[(String, String)],
+    layout: Layout,
+) -> Option<Result<FileSource>> {
+    let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
+    let each = remote::abreast::each(paths, |path| path, one).ok()?;
+    let columns = |source: &FileSource| {
+        let fields = source.schema.fields().iter();
+        let mut columns: Vec<_> = fields.map(|f| (f.name.clone(), f.ty)).collect();
+        columns.sort();
+        columns
+    };
+    let header = |source: &FileSource| source.format != FileFormat::Csv || source.text.header == Some(true);
+    let first = columns(each.first()?);
+    let text = each.iter().all(|source| source.format == FileFormat::Csv);
+    let alike = |source: &FileSource| {
+        let own = columns(source);
+        // Types of text are guessed file by file, and widened.
+        header(source)
+            && if text { own.iter().map(|c| &c.0).eq(first.iter().map(|c| &c.0)) } else { own == first }
+    };
+    each.iter().all(alike).then(|| layout::combine(paths, each, Layout { union_by_name: true, ..layout }))
 }
 
 /// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.

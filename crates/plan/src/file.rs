@@ -37,6 +37,8 @@ pub struct TextOptions {
     pub skip: u64,
     /// `None`: found by looking at the first line. Of JSON, `Some(false)`: a record is itself the only value.
     pub header: Option<bool>,
+    /// What the header of each file says, where files are read together by position; empty where that does not matter.
+    pub header_names: Arc<[String]>,
     /// The texts that stand for NULL.
     pub null_texts: Vec<String>,
     /// By column, the form of its dates or timestamps, as in strftime; `None`, and for columns beyond, ISO's forms.
@@ -64,6 +66,7 @@ impl Default for TextOptions {
             comment: 0,
             skip: 0,
             header: None,
+            header_names: Arc::default(),
             null_texts: vec![String::new()],
             formats: vec![],
             decimal: b'.',

@@ -87,6 +87,10 @@ impl<'a> Place<'a> {
     }
 
     /// An error at a byte.
+    pub fn path(&self) -> &str {
+        &self.input.path
+    }
+
     pub fn error(&self, state: SqlState, place: u64, column: Option<&str>, cause: &str) -> Error {
         let column = column.map_or_else(String::new, |name| format!(", column \"{name}\""));
         Error::new(state, format!("\"{}\", line {}{column}: {cause}", self.input.path, self.line(place)))

@@ -9,6 +9,7 @@ use vector::Batch;
 use super::columns::{BadValue, Fields};
 use super::faults::{Place, bad_value, fault_cause, value_cause};
 use super::reader::{RECORD_BYTES_MAX, TextFiles};
+use super::sniff::{other_names, same_names};
 use super::split::{Fault, Records, Span};
 
 /// A stretch of a file in memory.
@@ -60,6 +61,7 @@ impl TextFiles {
             if let Err(fault) = header {
                 return Err(self.fault(stretch, fault));
             }
+            self.check_header(stretch, &record)?;
         }
         let whole = self.slots.len() == self.fields.len();
         let mut spans: Vec<Span> = Vec::with_capacity(self.slots.len() * self.batch_rows);
@@ -109,6 +111,29 @@ impl TextFiles {
                 return Ok(consumed);
             }
         }
+    }
+
+    /// Files that are read together by position must have the same header.
+    fn check_header(&self, stretch: &Stretch<'_>, record: &[Span]) -> Result<()> {
+        let Some(first) = self.header_names.first().map(|_| &self.header_names) else { return Ok(()) };
+        let mut scratch = Vec::new();
+        let mut names: Vec<String> = Vec::with_capacity(record.len());
+        for span in record {
+            let bytes = span.unescaped(stretch.data, &self.dialect, &mut scratch);
+            names.push(String::from_utf8_lossy(bytes).trim().to_owned());
+        }
+        // A delimiter may end each line.
+        if self.dialect.trailing
+            && names.len() == first.len() + 1
+            && names.last().is_some_and(String::is_empty)
+        {
+            names.pop();
+        }
+        let path = stretch.place.path();
+        if names.is_empty() || same_names(first, &names) || path == self.first_path {
+            return Ok(());
+        }
+        Err(other_names(&self.first_path, first, path, &names, false))
     }
 
     /// The next record, its fields appended to `out`, where its first one is at `first`.

@@ -6,6 +6,7 @@
 //! number says nothing; there, and where records with misplaced quotes are left out, a file is one unit and is read from
 //! its beginning to its end.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use plan::{FileSource, Rejects};
@@ -58,6 +59,9 @@ pub struct TextFiles {
     pub(super) dialect: Dialect,
     pub(super) forms: Forms,
     header: bool,
+    /// What the header of every file has to say; empty where that does not matter.
+    pub(super) header_names: Arc<[String]>,
+    pub(super) first_path: String,
     pub(super) null_padding: bool,
     pub(super) rejects: Option<Rejects>,
     /// Ranges cannot be told apart: files are read whole.
@@ -121,6 +125,8 @@ impl TextFiles {
             dialect,
             forms: Forms::of(text)?,
             header: text.header == Some(true),
+            header_names: text.header_names.clone(),
+            first_path: source.paths.first().cloned().unwrap_or_default(),
             null_padding: text.null_padding,
             rejects: text.rejects.clone(),
             sequential,

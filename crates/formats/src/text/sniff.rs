@@ -237,6 +237,46 @@ fn names_columns(first: &[Cell], schema: &Schema, path: &str) -> Result<bool> {
     Ok(unreadable && first.iter().all(like_a_name) && distinct(first))
 }
 
+/// What a header says.
+fn header_names(row: &[Cell]) -> Vec<String> {
+    row.iter().map(|cell| cell.as_deref().unwrap_or_default().trim().to_owned()).collect()
+}
+
+/// Whether two headers name the same columns in the same order.
+pub fn same_names(a: &[String], b: &[String]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.to_lowercase() == b.to_lowercase())
+}
+
+/// The error for files that would be read by position while their headers differ.
+pub fn other_names(first: &str, names: &[String], path: &str, theirs: &[String], table: bool) -> Error {
+    const SHOWN_MAX: usize = 8;
+    let list = |names: &[String]| {
+        let shown = names.iter().take(SHOWN_MAX).map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
+        if names.len() > SHOWN_MAX { format!("{shown} and {} more", names.len() - SHOWN_MAX) } else { shown }
+    };
+    let hint = match table {
+        true => "copy the files one by one, with the columns in each file's order: COPY t (a, b) FROM ...",
+        false => {
+            "read them by their names: union_by_name => true; or, where the files have no header: header => false"
+        }
+    };
+    Error::new(
+        SqlState::BadCopyFormat,
+        format!(
+            "\"{path}\" begins with {}, where \"{first}\" names its columns {}",
+            list(theirs),
+            list(names)
+        ),
+    )
+    .with_hint(hint)
+}
+
+/// The error for a file with a header among files without one.
+fn one_header(first: &str, path: &str) -> Error {
+    Error::new(SqlState::BadCopyFormat, format!("\"{path}\" begins with a header, \"{first}\" does not"))
+        .with_hint("read them apart, or say which it is: header => true or header => false")
+}
+
 fn names(header: Option<&[Cell]>, columns: usize) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::with_capacity(columns);
     // Where to go on numbering a name that is repeated, so that many of one name cost no more than others.
@@ -307,6 +347,7 @@ pub fn look(
         comment: given.comment.unwrap_or(0),
         skip: given.skip.unwrap_or(0),
         header: given.header,
+        header_names: std::sync::Arc::default(),
         null_texts: if given.null_texts.is_empty() { vec![String::new()] } else { given.null_texts.clone() },
         formats: vec![],
         decimal: given.decimal.unwrap_or(b'.'),
@@ -438,10 +479,24 @@ pub fn look(
         }
     };
     merge(&mut guesses, rest);
+    // The first records of the other files.
+    let mut others: Vec<(&str, Vec<Cell>)> = Vec::new();
     for (number, (input, sample)) in inputs.iter().enumerate() {
         if number > 0 {
-            let cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
+            let behind = match options.skip == given.skip.unwrap_or(0) {
+                true => None,
+                // Lines before the header were found in the first file.
+                false => {
+                    let begin = records_begin(input, options.newline, options.skip)?;
+                    Some(Sample::head(input, begin, given.sample)?)
+                }
+            };
+            let sample = behind.as_ref().unwrap_or(sample);
+            let mut cut = sample.records(dialect, Some(0), false, &options.null_texts, limit, false);
             merge(&mut guesses, cut.rows.get(1..).unwrap_or_default());
+            if !cut.rows.is_empty() {
+                others.push((&input.path, cut.rows.swap_remove(0)));
+            }
         }
         if given.sample.is_none() {
             for rows in places(input, dialect, &options.null_texts, width)? {
@@ -456,8 +511,24 @@ pub fn look(
         (None, None) => !tbl && is_header(first, rest, &guesses),
     };
     options.header = Some(header);
+    if header && given.names.is_empty() {
+        let said = header_names(first);
+        for (other, row) in &others {
+            let theirs = header_names(row);
+            if !same_names(&said, &theirs) {
+                return Err(other_names(path, &said, other, &theirs, schema.is_some()));
+            }
+        }
+        options.header_names = said.into();
+    }
     if !header {
+        for (other, row) in others.iter().filter(|_| given.header.is_none() && !tbl) {
+            if row.len() == width && row.iter().all(like_a_name) && is_header(row, rest, &guesses) {
+                return Err(one_header(path, other));
+            }
+        }
         merge(&mut guesses, &rows[..1]);
+        others.iter().for_each(|(_, row)| merge(&mut guesses, std::slice::from_ref(row)));
     }
     let order = order_of(guesses.iter());
     if let Some(schema) = schema {
