@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use operators::compose::compose_stream;
 use operators::context::Conform;
 use operators::stream::{Popped, ResultQueue};
-use plan::Statement;
+use plan::{LogicalQuery, Statement};
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
 use types::{Error, Result, Schema, Type, Value, Zone, zone};
@@ -253,7 +253,10 @@ impl Session {
             // The places of a scheduler's workers may all be taken by orders that wait as we would.
             match self.database.shared.scheduler.is_inside_order() {
                 true => self.run_planned(query, &relations, form).map(ResultStream::ready),
-                false => self.stream_query(query, relations, form, recorded.take()),
+                false => {
+                    let relations = Arc::new(relations);
+                    self.stream_query(query, &relations, Some(relations.clone()), form, recorded.take())
+                }
             }
         })
     }
@@ -313,10 +316,21 @@ impl Session {
         })
     }
 
+    /// The rows of a query that a statement on this session uses itself, while it runs.
+    pub(crate) fn rows_of(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultStream> {
+        let query = self.plan_query(query, None, relations)?;
+        match self.database.shared.scheduler.is_inside_order() {
+            true => self.run_planned(query, relations, Form::Values).map(ResultStream::ready),
+            false => self.stream_query(query, relations, None, Form::Values, None),
+        }
+    }
+
+    /// `kept` stays until the query has ended, where the caller does not wait for that.
     fn stream_query(
         &self,
         query: PlannedQuery,
-        relations: SessionRelations,
+        relations: &SessionRelations,
+        kept: Option<Arc<SessionRelations>>,
         form: Form,
         recorded: Option<workload::Running>,
     ) -> Result<ResultStream> {
@@ -330,7 +344,7 @@ impl Session {
             })
         };
         let run_as = RunAs { conform: Some(conform), ..RunAs::default() };
-        let mut context = self.query_context(&plan, &relations, &shared, run_as)?;
+        let mut context = self.query_context(&plan, relations, &shared, run_as)?;
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();
         cancel.set_timeout(self.cancel_token().time_left());
@@ -390,7 +404,7 @@ impl Session {
                     }
                 }
                 // What the query read is let go before the consumer hears of the end.
-                drop((context, relations, database, plan, shared, traced));
+                drop((context, kept, database, plan, shared, traced));
                 queue.end(outcome.map(|_| ()));
             }
         };

@@ -16,7 +16,7 @@ use crate::{arrow_ipc, json, parquet, remote, text};
 /// The option that names further files, or patterns of such.
 pub const MORE_FILES: &str = "files";
 /// What the files of a folder that is named as a whole are called.
-const EXTENSIONS: [&str; 14] = [
+pub(crate) const EXTENSIONS: [&str; 14] = [
     "parquet", "pq", "csv", "tsv", "tbl", "json", "ndjson", "jsonl", "arrow", "arrows", "ipc", "feather",
     "gz", "zst",
 ];

@@ -5,6 +5,7 @@ mod delimited;
 mod json;
 mod options;
 mod parallel;
+mod partitions;
 mod target;
 
 use std::io::{self, Write};
@@ -89,9 +90,10 @@ pub fn write_all(
 }
 
 pub use json::quoted as json_text;
-pub use options::{Compression, WriteOptions};
-pub use parallel::{GoOn, write_parallel};
-pub use target::{NULL_PARTITION, write_to};
+pub use options::{Compression, Existing, WriteOptions};
+pub use parallel::{GoOn, NextBatch, write_parallel};
+pub use partitions::NULL_PARTITION;
+pub use target::write_to;
 
 /// An error of ours on a road that knows only those of input and output.
 fn as_io(error: &types::Error) -> io::Error {

@@ -16,6 +16,18 @@ pub enum Compression {
     Lz4,
 }
 
+/// What a COPY with PARTITION_BY does with a folder that holds something. Files that no COPY wrote always stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Refuse,
+    /// APPEND: files are added under names of their own.
+    Append,
+    /// OVERWRITE_OR_IGNORE: the partitions that get rows are replaced.
+    ReplaceWritten,
+    /// OVERWRITE: all partitions are replaced.
+    ReplaceAll,
+}
+
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     pub format: WriteFormat,
@@ -29,8 +41,12 @@ pub struct WriteOptions {
     pub group_rows: usize,
     /// Columns whose values name the folders that rows are written to; they are not in the files.
     pub partition_by: Vec<String>,
-    /// A folder that is there is replaced.
-    pub overwrite: bool,
+    /// What becomes of the files of a folder that is there already.
+    pub existing: Existing,
+    /// Bytes of rows that are encoded together, about, at most; a row group of Parquet has no more.
+    pub piece_bytes: usize,
+    /// Bytes of rows that wait for their partition's file, about, at most.
+    pub waiting_bytes: usize,
     /// In which text shows instants: the session's.
     pub time_zone: Zone,
 }
@@ -38,14 +54,24 @@ pub struct WriteOptions {
 /// Rows of a row group unless the user says otherwise: some megabytes, and enough groups for all workers.
 const GROUP_ROWS: usize = 122_880;
 
+/// Bytes of a piece, and of what waits for its partition's file, unless memory is shorter.
+const PIECE_BYTES: usize = 64 << 20;
+const WAITING_BYTES: usize = 1 << 30;
+
 /// The option that a name is likely to be meant for.
 fn near(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 7] =
-        ["format", "compression", "partition_by", "overwrite", "header", "delimiter", "row_group_size"];
-    match name {
-        "overwrite_or_ignore" => Some("overwrite"),
-        name => types::names::nearest(name, NAMES),
-    }
+    const NAMES: [&str; 9] = [
+        "format",
+        "compression",
+        "partition_by",
+        "overwrite",
+        "overwrite_or_ignore",
+        "append",
+        "header",
+        "delimiter",
+        "row_group_size",
+    ];
+    types::names::nearest(name, NAMES)
 }
 
 impl WriteOptions {
@@ -59,7 +85,9 @@ impl WriteOptions {
             null_text: if format == WriteFormat::Tsv { "\\N".into() } else { String::new() },
             group_rows: GROUP_ROWS,
             partition_by: vec![],
-            overwrite: false,
+            existing: Existing::Refuse,
+            piece_bytes: PIECE_BYTES,
+            waiting_bytes: WAITING_BYTES,
             time_zone: zone::current(),
         }
     }
@@ -111,7 +139,20 @@ impl WriteOptions {
                 "partition_by" => {
                     out.partition_by = value.split(',').map(str::to_owned).collect();
                 }
-                "overwrite" => out.overwrite = boolean(name, value)?,
+                "overwrite" | "overwrite_or_ignore" | "append" => {
+                    let wanted = match name.as_str() {
+                        "overwrite" => Existing::ReplaceAll,
+                        "append" => Existing::Append,
+                        _ => Existing::ReplaceWritten,
+                    };
+                    if boolean(name, value)? {
+                        if out.existing != Existing::Refuse && out.existing != wanted {
+                            let message = "APPEND, OVERWRITE and OVERWRITE_OR_IGNORE exclude each other";
+                            return Err(Error::new(SqlState::InvalidParameterValue, message));
+                        }
+                        out.existing = wanted;
+                    }
+                }
                 _ => {
                     return Err(Error::new(
                         SqlState::InvalidParameterValue,
@@ -120,15 +161,29 @@ impl WriteOptions {
                     .with_hint(match near(name) {
                         Some(near) => format!("did you mean \"{near}\"?"),
                         None => {
-                            "the options are format, compression, partition_by, overwrite; for text header, \
-                                 delimiter, null; for Parquet row_group_size"
+                            "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
+                                 for text header, delimiter, null; for Parquet row_group_size"
                                 .to_owned()
                         }
                     }));
                 }
             }
         }
+        if out.existing == Existing::Append && out.partition_by.is_empty() {
+            let message = "APPEND needs PARTITION_BY: rows are added as files of a folder";
+            return Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint("name the columns: PARTITION_BY (day); or write a new file beside the old one"));
+        }
         Ok(out)
+    }
+
+    /// Keeps to a share of so much memory.
+    pub fn within(mut self, memory_bytes: u64, threads: usize) -> Self {
+        let memory = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+        // Each thread has two pieces, as rows and encoded.
+        self.piece_bytes = PIECE_BYTES.min(memory / 16 / threads.max(1)).max(256 << 10);
+        self.waiting_bytes = WAITING_BYTES.min(memory / 8).max(1 << 20);
+        self
     }
 
     /// The positions of the columns that name folders.

@@ -21,63 +21,111 @@ const PIECE_ROWS: usize = 1 << 16;
 
 /// What a long write asks now and then: has the statement been stopped?
 pub type GoOn<'a> = dyn Fn() -> Result<()> + 'a;
+/// Gives the rows that are written, batch by batch, until there are no more.
+pub type NextBatch<'a> = dyn FnMut() -> Result<Option<Batch>> + 'a;
 
-/// Writes everything, encoded by at most so many threads.
+/// Writes everything, encoded by at most so many threads. Of the rows, some pieces for each thread are in memory.
 pub fn write_parallel(
     options: &WriteOptions,
     schema: &Schema,
-    batches: &[Batch],
+    rows: &mut NextBatch<'_>,
     out: &mut (impl Write + Send),
     threads: usize,
     go_on: &GoOn<'_>,
 ) -> Result<()> {
     let text = |e: io::Error| Error::new(SqlState::IoError, e.to_string());
     match options.format {
-        WriteFormat::Parquet => parquet_file(options, schema, batches, out, threads, go_on),
+        WriteFormat::Parquet => parquet_file(options, schema, rows, out, threads, go_on),
         WriteFormat::Arrow => {
             let mut writer = columnar::ArrowStream::new(schema, &mut *out).map_err(text)?;
-            for batch in batches {
+            while let Some(batch) = rows()? {
                 go_on()?;
-                writer.write(batch).map_err(text)?;
+                writer.write(&batch).map_err(text)?;
             }
             Box::new(writer).finish().map_err(text)
         }
         WriteFormat::Csv | WriteFormat::Tsv | WriteFormat::Json | WriteFormat::Ndjson => {
-            let pieces = pieces(batches, PIECE_ROWS);
-            let count = pieces.len().max(1);
-            let encode = |at: usize| -> Result<Vec<u8>> {
-                let rows = pieces.get(at).map_or(&[][..], Vec::as_slice);
+            let mut pieces = Pieces::new(rows, PIECE_ROWS, options.piece_bytes);
+            // A file without rows still has its heading.
+            pieces.at_least_one = true;
+            let encode = |piece: &Piece| -> Result<Vec<u8>> {
                 let mut bytes = Vec::new();
-                let ends = (at == 0, at + 1 == count);
-                let write = || piece_of_text(options, schema, rows, ends, &mut bytes);
+                let ends = (piece.number == 0, piece.last);
+                let write = || piece_of_text(options, schema, &piece.batches, ends, &mut bytes);
                 types::zone::within(options.time_zone, write).map_err(text)?;
                 compressed(bytes, options.compression).map_err(text)
             };
-            in_order(count, threads, go_on, encode, |bytes| out.write_all(&bytes).map_err(text))?;
+            in_order(&mut pieces, threads, go_on, encode, |bytes| out.write_all(&bytes).map_err(text))?;
             out.flush().map_err(text)
         }
     }
 }
 
-/// Batches in stretches of about so many rows.
-fn pieces(batches: &[Batch], rows: usize) -> Vec<Vec<Batch>> {
-    let mut pieces: Vec<Vec<Batch>> = Vec::new();
-    let mut room = 0;
-    for batch in batches {
-        let mut from = 0;
-        while from < batch.rows {
-            if room == 0 {
-                pieces.push(Vec::new());
-                room = rows;
-            }
-            let count = room.min(batch.rows - from);
-            if let Some(piece) = pieces.last_mut() {
-                piece.push(batch.slice(from, count));
-            }
-            (from, room) = (from + count, room - count);
-        }
+/// Batches that are encoded together.
+struct Piece {
+    number: usize,
+    batches: Vec<Batch>,
+    last: bool,
+}
+
+/// Cuts rows into pieces of so many rows and about so many bytes, at most.
+struct Pieces<'n, 'r> {
+    next: &'n mut NextBatch<'r>,
+    rows_max: usize,
+    bytes_max: usize,
+    /// What is left of the last batch.
+    rest: Option<Batch>,
+    /// Read one piece ahead, so that the last one is known.
+    ahead: Option<Vec<Batch>>,
+    number: usize,
+    at_least_one: bool,
+}
+
+impl<'n, 'r> Pieces<'n, 'r> {
+    fn new(next: &'n mut NextBatch<'r>, rows_max: usize, bytes_max: usize) -> Self {
+        Pieces { next, rows_max, bytes_max, rest: None, ahead: None, number: 0, at_least_one: false }
     }
-    pieces
+
+    fn read(&mut self) -> Result<Vec<Batch>> {
+        let (mut batches, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        while rows < self.rows_max && bytes < self.bytes_max {
+            let batch = match self.rest.take() {
+                Some(batch) => batch,
+                None => match (self.next)()? {
+                    Some(batch) => batch,
+                    None => break,
+                },
+            };
+            if batch.rows == 0 {
+                continue;
+            }
+            let a_row = (batch.bytes() / batch.rows).max(1);
+            let room = ((self.bytes_max - bytes) / a_row).max(1).min(self.rows_max - rows);
+            let count = room.min(batch.rows);
+            if count < batch.rows {
+                self.rest = Some(batch.slice(count, batch.rows - count));
+            }
+            rows += count;
+            bytes += count * a_row;
+            batches.push(if count < batch.rows { batch.slice(0, count) } else { batch });
+        }
+        Ok(batches)
+    }
+
+    fn next(&mut self) -> Result<Option<Piece>> {
+        let batches = match self.ahead.take() {
+            Some(batches) => batches,
+            None => self.read()?,
+        };
+        if batches.is_empty() && !(self.at_least_one && self.number == 0) {
+            return Ok(None);
+        }
+        let ahead = if batches.is_empty() { vec![] } else { self.read()? };
+        let piece = Piece { number: self.number, batches, last: ahead.is_empty() };
+        self.number += 1;
+        self.ahead = Some(ahead);
+        Ok(Some(piece))
+    }
 }
 
 fn piece_of_text(
@@ -110,51 +158,55 @@ fn compressed(bytes: Vec<u8>, compression: Compression) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Makes `count` pieces on several threads, some ahead of those that are taken, and takes them in order on this one.
+/// Encodes pieces on several threads, some ahead of those that are written, and hands them on in order on this one.
 fn in_order<T: Send>(
-    count: usize,
+    pieces: &mut Pieces<'_, '_>,
     threads: usize,
     go_on: &GoOn<'_>,
-    make: impl Fn(usize) -> Result<T> + Sync,
-    mut take: impl FnMut(T) -> Result<()>,
+    encode: impl Fn(&Piece) -> Result<T> + Sync,
+    mut write: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
     let wave = threads.max(1) * 2;
-    let mut from = 0;
-    while from < count {
+    loop {
         go_on()?;
-        let to = (from + wave).min(count);
-        let made: Vec<Mutex<Option<Result<T>>>> = (from..to).map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(from);
+        let mut waiting: Vec<(Piece, Mutex<Option<Result<T>>>)> = Vec::with_capacity(wave);
+        while waiting.len() < wave {
+            match pieces.next()? {
+                Some(piece) => waiting.push((piece, Mutex::new(None))),
+                None => break,
+            }
+        }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let next = AtomicUsize::new(0);
         let work = || {
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(slot) = at.checked_sub(from).and_then(|i| made.get(i)) else { return };
-                let piece = make(at);
+            while let Some((piece, slot)) = waiting.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let encoded = encode(piece);
                 if let Ok(mut slot) = slot.lock() {
-                    *slot = Some(piece);
+                    *slot = Some(encoded);
                 }
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads.min(to - from) {
+            for _ in 1..threads.min(waiting.len()) {
                 // Without another thread this one does it all.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
             work();
         });
-        for slot in made {
-            let piece = slot.into_inner().ok().flatten();
-            take(piece.ok_or_else(|| Error::internal("a piece of a file was not made"))??)?;
+        for (piece, slot) in waiting {
+            drop(piece);
+            let encoded = slot.into_inner().ok().flatten();
+            write(encoded.ok_or_else(|| Error::internal("a piece of a file was not encoded"))??)?;
         }
-        from = to;
     }
-    Ok(())
 }
 
 fn parquet_file(
     options: &WriteOptions,
     schema: &Schema,
-    batches: &[Batch],
+    rows: &mut NextBatch<'_>,
     out: &mut (impl Write + Send),
     threads: usize,
     go_on: &GoOn<'_>,
@@ -164,9 +216,9 @@ fn parquet_file(
     let properties = columnar::properties(options);
     let writer = ArrowWriter::try_new(out, arrow.clone(), Some(properties)).map_err(failed)?;
     let (mut file, factory) = writer.into_serialized_writer().map_err(failed)?;
-    let groups = pieces(batches, options.group_rows);
-    let encode = |at: usize| row_group(&factory, &arrow, at, &groups[at]);
-    in_order(groups.len(), threads, go_on, encode, |chunks| {
+    let mut groups = Pieces::new(rows, options.group_rows, options.piece_bytes);
+    let encode = |piece: &Piece| row_group(&factory, &arrow, piece.number, &piece.batches);
+    in_order(&mut groups, threads, go_on, encode, |chunks| {
         let mut group = file.next_row_group().map_err(failed)?;
         for chunk in chunks {
             chunk.append_to_row_group(&mut group).map_err(failed)?;

@@ -1,0 +1,239 @@
+//! Files that are read together, and folders that are written into: rows go by columns' names, and nothing that a statement
+//! does not name is lost.
+
+use std::fs;
+use std::path::PathBuf;
+
+use engine::{Database, Options, Session};
+
+/// A folder of its own that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("quickstep-lists-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+    /// Files below the folder, by their paths in it.
+    fn files(&self) -> Vec<String> {
+        let mut open = vec![self.0.clone()];
+        let mut files = Vec::new();
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                let shown = path.strip_prefix(&self.0).expect("below").to_string_lossy().into_owned();
+                match fs::symlink_metadata(&path).expect("there").is_dir() {
+                    true => open.push(path),
+                    false => files.push(shown),
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn session() -> Session {
+    Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
+}
+
+fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let result = session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e} {:?}", e.hint()));
+    let fields = result.schema().fields().to_vec();
+    let shown = |row: usize| {
+        let value = |column: usize| match result.value(row, column) {
+            value if value.is_null() => "NULL".to_owned(),
+            value => value.display(fields[column].ty),
+        };
+        (0..fields.len()).map(value).collect::<Vec<_>>().join("|")
+    };
+    (0..result.rows()).map(shown).collect()
+}
+
+fn error(session: &Session, sql: &str) -> String {
+    let error = session.query(sql).map(|_| ()).expect_err(sql);
+    format!("{error} {}", error.hint().unwrap_or_default())
+}
+
+#[test]
+fn csv_files_of_a_list_are_read_by_name() {
+    let (folder, session) = (Folder::new("csv"), session());
+    let all = format!("SELECT a, b FROM '{}' ORDER BY a", folder.path("*.csv"));
+    folder.write("1.csv", "a,b\n1,10\n");
+    for same in ["b,a\n20,2\n", "a,b\n2,20\n", "A, B\n2,20\n", "\u{feff}a,b\n2,20\n", "\"a\",\"b\"\n2,20\n"] {
+        folder.write("2.csv", same);
+        assert_eq!(rows(&session, &all), ["1|10", "2|20"], "{same}");
+    }
+    for (other, shown) in [
+        ("2,20\n3,30\n", "\"2\", \"20\""),
+        ("x,y\n2,20\n", "\"x\", \"y\""),
+        ("a,b,c\n2,20,7\n", "\"c\""),
+        ("a\n2\n", "begins with \"a\","),
+    ] {
+        folder.write("2.csv", other);
+        let message = error(&session, &all);
+        assert!(message.contains("2.csv") && message.contains("1.csv"), "{message}");
+        assert!(message.contains(shown) && message.contains("union_by_name => true"), "{message}");
+    }
+    // As the error says.
+    folder.write("2.csv", "b,c\n20,7\n");
+    let united =
+        format!("SELECT a, b, c FROM read_csv('{}', union_by_name => true) ORDER BY b", folder.path("*.csv"));
+    assert_eq!(rows(&session, &united), ["1|10|NULL", "NULL|20|7"]);
+    // A header that only a later file has.
+    folder.write("1.csv", "1,10\n3,30\n");
+    folder.write("2.csv", "a,b\n2,20\n");
+    let message = error(&session, &format!("SELECT * FROM '{}'", folder.path("*.csv")));
+    assert!(message.contains("begins with a header"), "{message}");
+    // Folders that say a column.
+    folder.write("y=1/f.csv", "a,b\n1,10\n");
+    folder.write("y=2/f.csv", "b,a\n20,2\n");
+    let hive = format!("SELECT y, a, b FROM '{}' ORDER BY y", folder.path("y=*/*.csv"));
+    assert_eq!(rows(&session, &hive), ["1|1|10", "2|2|20"]);
+}
+
+/// Only some files are looked at before reading; the header of every other one is checked as it is read.
+#[test]
+fn no_file_of_many_loses_a_row_to_its_header() {
+    let (folder, session) = (Folder::new("many"), session());
+    for number in 100..140 {
+        folder.write(&format!("{number}.csv"), "a,b\n1,2\n");
+    }
+    let sum = format!("SELECT sum(a), count(*) FROM '{}'", folder.path("*.csv"));
+    assert_eq!(rows(&session, &sum), ["40|40"]);
+    for last in ["b,a\n2,1\n", "7,8\n", "a,c\n1,2\n"] {
+        folder.write("139.csv", last);
+        let message = error(&session, &sum);
+        assert!(message.contains("139.csv") && message.contains("union_by_name"), "{message}");
+    }
+    folder.write("139.csv", "b,a\n2,1\n");
+    let named =
+        format!("SELECT sum(a), count(*) FROM read_csv('{}', union_by_name => true)", folder.path("*.csv"));
+    assert_eq!(rows(&session, &named), ["40|40"]);
+}
+
+#[test]
+fn typed_files_in_another_order_are_read_by_name() {
+    let (folder, session) = (Folder::new("typed"), session());
+    for format in ["parquet", "arrow", "json", "ndjson"] {
+        for (file, query) in [("1", "SELECT 1 AS a, 'x' AS b"), ("2", "SELECT 'y' AS b, 2 AS a")] {
+            let path = folder.path(&format!("{file}.{format}"));
+            session.query(&format!("COPY ({query}) TO '{path}'")).expect("written");
+        }
+        let all = format!("SELECT a, b FROM '{}' ORDER BY a", folder.path(&format!("?.{format}")));
+        assert_eq!(rows(&session, &all), ["1|x", "2|y"], "{format}");
+    }
+    let path = folder.path("3.parquet");
+    session.query(&format!("COPY (SELECT 3 AS a, 'z' AS c) TO '{path}'")).expect("written");
+    let message = error(&session, &format!("SELECT * FROM '{}'", folder.path("?.parquet")));
+    assert!(message.contains("union_by_name => true"), "{message}");
+}
+
+#[test]
+fn overwriting_leaves_what_no_copy_wrote() {
+    let (folder, session) = (Folder::new("overwrite"), session());
+    let place = folder.path("out");
+    let copy = |rows: &str, option: &str| {
+        session
+            .query(&format!("COPY ({rows}) TO '{place}' (FORMAT csv, PARTITION_BY (day){option})"))
+            .map(|_| ())
+    };
+    let all = || rows(&session, &format!("SELECT day, x FROM '{place}' ORDER BY ALL"));
+    folder.write("out/README.txt", "keep");
+    assert!(copy("SELECT 1 AS day, 1 AS x", "").is_err(), "something is there");
+    copy("SELECT 1 AS day, 1 AS x", ", OVERWRITE").expect("written");
+    copy("SELECT 2 AS day, 2 AS x", ", APPEND true").expect("appended");
+    copy("SELECT 2 AS day, 3 AS x", ", APPEND true").expect("appended");
+    assert_eq!(all(), ["1|1", "2|2", "2|3"]);
+    copy("SELECT 2 AS day, 4 AS x", ", OVERWRITE_OR_IGNORE true").expect("replaced");
+    assert_eq!(all(), ["1|1", "2|4"], "the partitions that get rows");
+    copy("SELECT 3 AS day, 5 AS x", ", OVERWRITE true").expect("replaced");
+    assert_eq!(all(), ["3|5"]);
+    assert_eq!(folder.files(), ["out/README.txt", "out/day=3/data_0.csv"]);
+    // Data of another hand, in a folder that would be replaced, is no part of what COPY wrote.
+    folder.write("out/day=3/part-0.csv", "x\n6\n");
+    for option in [", OVERWRITE true", ", OVERWRITE_OR_IGNORE true"] {
+        let refused = copy("SELECT 3 AS day, 7 AS x", option).expect_err("refused");
+        assert!(refused.message().contains("part-0.csv"), "{refused}");
+    }
+    assert_eq!(all(), ["3|5", "3|6"]);
+    // What fails leaves all as it was, and nothing beside it.
+    assert!(copy("SELECT 3 AS day, 1 / (i - 5000) AS x FROM range(9000) t(i)", ", APPEND true").is_err());
+    assert_eq!(folder.files(), ["out/README.txt", "out/day=3/data_0.csv", "out/day=3/part-0.csv"]);
+    for (options, word) in [(", APPEND, OVERWRITE", "exclude"), (", APPENT", "append")] {
+        let message = copy("SELECT 1 AS day, 1 AS x", options).expect_err("refused");
+        assert!(format!("{message} {:?}", message.hint()).contains(word), "{message}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_not_replaced() {
+    let (folder, session) = (Folder::new("links"), session());
+    folder.write("far/kept.txt", "keep");
+    std::os::unix::fs::symlink(folder.path("far/rows.csv"), folder.path("rows.csv")).expect("a link");
+    std::os::unix::fs::symlink(folder.path("far"), folder.path("near")).expect("a link");
+    session.query(&format!("COPY (SELECT 1 AS a) TO '{}'", folder.path("rows.csv"))).expect("written");
+    assert!(fs::symlink_metadata(folder.path("rows.csv")).expect("there").is_symlink());
+    assert_eq!(rows(&session, &format!("FROM '{}'", folder.path("far/rows.csv"))), ["1"]);
+    let into = format!(
+        "COPY (SELECT 1 AS d, 2 AS x) TO '{}' (FORMAT csv, PARTITION_BY d, OVERWRITE)",
+        folder.path("near")
+    );
+    session.query(&into).expect("written");
+    assert!(fs::symlink_metadata(folder.path("near")).expect("there").is_symlink());
+    assert_eq!(fs::read_to_string(folder.path("far/d=1/data_0.csv")).expect("written"), "x\n2\n");
+    assert_eq!(fs::read_to_string(folder.path("far/kept.txt")).expect("kept"), "keep");
+    // A partition that is a link leads to a place that the statement does not name.
+    fs::rename(folder.path("far/d=1"), folder.path("away")).expect("moved");
+    std::os::unix::fs::symlink(folder.path("away"), folder.path("far/d=1")).expect("a link");
+    assert!(session.query(&into).is_err());
+    assert_eq!(fs::read_to_string(folder.path("away/data_0.csv")).expect("kept"), "x\n2\n");
+    session.query("COPY (SELECT 1 AS a) TO '/dev/null' (FORMAT csv)").expect("written");
+}
+
+/// Rows go to files while they are computed: a result much larger than the memory limit is written, in every format.
+#[test]
+fn results_larger_than_memory_are_written() {
+    let folder = Folder::new("large");
+    let options = Options { workers: Some(2), memory_bytes: Some(64 << 20), ..Default::default() };
+    let session = Database::in_memory(options).expect("a database").session();
+    let made = "SELECT i, i % 5 AS p, repeat('x', 200) || i AS s FROM range(600000) t(i)";
+    for format in ["csv", "parquet", "arrow", "ndjson"] {
+        let path = folder.path(&format!("large.{format}"));
+        session.query(&format!("COPY ({made}) TO '{path}'")).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert_eq!(
+            rows(&session, &format!("SELECT count(*), sum(i), max(length(s)) FROM '{path}'")),
+            ["600000|179999700000|206"]
+        );
+    }
+    let (from, to) = (folder.path("large.parquet"), folder.path("again.csv"));
+    session.query(&format!("COPY (SELECT * FROM '{from}') TO '{to}'")).expect("converted");
+    let parts = folder.path("parts");
+    session
+        .query(&format!("COPY ({made}) TO '{parts}' (FORMAT parquet, PARTITION_BY p)"))
+        .expect("partitioned");
+    assert_eq!(
+        rows(&session, &format!("SELECT p, count(*) FROM '{parts}' GROUP BY p ORDER BY p")),
+        ["0|120000", "1|120000", "2|120000", "3|120000", "4|120000"]
+    );
+    let sorted = folder.path("sorted.parquet");
+    session.query(&format!("COPY (SELECT * FROM '{from}' ORDER BY i DESC) TO '{sorted}'")).expect("sorted");
+    assert_eq!(rows(&session, &format!("SELECT i FROM '{sorted}' LIMIT 2")), ["599999", "599998"]);
+}
