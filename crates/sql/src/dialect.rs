@@ -14,7 +14,8 @@ use std::any::TypeId;
 use std::cell::Cell;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+    Array, BinaryOperator, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
+    OneOrManyWithParens,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -98,6 +99,104 @@ fn parse_lambda(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     Some(parse_lambda_body(parser, marked))
 }
 
+/// `#2`: the second column of what FROM gives, as a name in quotes that nobody else writes.
+fn parse_positional(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    if parser.peek_token_ref().token != Token::Sharp {
+        return None;
+    }
+    let Token::Number(digits, _) = &parser.peek_nth_token_ref(1).token else { return None };
+    let value = format!("#{digits}");
+    parser.next_token();
+    let span = parser.next_token().span;
+    Some(Ok(Expr::Identifier(Ident { value, quote_style: Some(POSITIONAL), span })))
+}
+
+/// `[NOT] LIKE ANY (...)`, `ILIKE ALL (...)`: as the operators with ANY and ALL, over a list or a query.
+fn parse_quantified_pattern(parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+    let keyword = |parser: &Parser, at: usize, wanted: &[Keyword]| match &parser.peek_nth_token_ref(at).token
+    {
+        Token::Word(word) => wanted.iter().copied().find(|k| word.keyword == *k),
+        _ => None,
+    };
+    let negated = keyword(parser, 0, &[Keyword::NOT]).is_some();
+    let verb = usize::from(negated);
+    let like = keyword(parser, verb, &[Keyword::LIKE, Keyword::ILIKE])?;
+    let quantifier = keyword(parser, verb + 1, &[Keyword::ANY, Keyword::SOME, Keyword::ALL])?;
+    if parser.peek_nth_token_ref(verb + 2).token != Token::LParen {
+        return None;
+    }
+    for _ in 0..verb + 3 {
+        parser.next_token();
+    }
+    let compare_op = match (like, negated) {
+        (Keyword::LIKE, false) => BinaryOperator::PGLikeMatch,
+        (Keyword::LIKE, true) => BinaryOperator::PGNotLikeMatch,
+        (_, false) => BinaryOperator::PGILikeMatch,
+        (_, true) => BinaryOperator::PGNotILikeMatch,
+    };
+    let queries = [Keyword::SELECT, Keyword::WITH, Keyword::VALUES, Keyword::FROM];
+    let right = match keyword(parser, 0, &queries) {
+        Some(_) => parser.parse_query().map(Expr::Subquery),
+        None => parser.parse_comma_separated(Parser::parse_expr).map(patterns),
+    };
+    let right = right.and_then(|right| parser.expect_token(&Token::RParen).map(|_| Box::new(right)));
+    let left = Box::new(expr.clone());
+    Some(right.map(|right| match quantifier {
+        Keyword::ALL => Expr::AllOp { left, compare_op, right },
+        other => Expr::AnyOp { left, compare_op, right, is_some: other == Keyword::SOME },
+    }))
+}
+
+/// Several patterns, or a text that is one: a list. One value: a list already.
+fn patterns(mut elem: Vec<Expr>) -> Expr {
+    let is_text = |e: &Expr| matches!(e, Expr::Value(v) if matches!(&v.value, sqlparser::ast::Value::SingleQuotedString(t) if !t.starts_with('{')));
+    match elem.as_slice() {
+        [one] if !is_text(one) => elem.remove(0),
+        _ => Expr::Array(Array { elem, named: true }),
+    }
+}
+
+impl Grammar {
+    /// `[NOT] BETWEEN SYMMETRIC a AND b`: between them in either order.
+    fn parse_symmetric(&self, parser: &mut Parser, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+        let is = |parser: &Parser, at: usize, word: &str| match &parser.peek_nth_token_ref(at).token {
+            Token::Word(w) => w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word),
+            _ => false,
+        };
+        let negated = is(parser, 0, "not");
+        let verb = usize::from(negated);
+        let symmetric = is(parser, verb + 1, "symmetric");
+        let either = symmetric || is(parser, verb + 1, "asymmetric");
+        // A column of that name stands alone before AND.
+        if !is(parser, verb, "between") || !either || is(parser, verb + 2, "and") {
+            return None;
+        }
+        for _ in 0..verb + 2 {
+            parser.next_token();
+        }
+        let bound = |parser: &mut Parser| parser.parse_subexpr(self.prec_value(Precedence::Between));
+        let bounds = bound(parser).and_then(|low| {
+            parser.expect_keyword(Keyword::AND)?;
+            Ok((low, bound(parser)?))
+        });
+        Some(bounds.map(|(low, high)| {
+            let between = |low: &Expr, high: &Expr| {
+                let (expr, low, high) = (expr.clone(), low.clone(), high.clone());
+                Expr::Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) }
+            };
+            if !symmetric {
+                return between(&low, &high);
+            }
+            let (left, right) = (Box::new(between(&low, &high)), Box::new(between(&high, &low)));
+            let op = if negated { BinaryOperator::And } else { BinaryOperator::Or };
+            Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }))
+        }))
+    }
+}
+
+/// How the name of `#2` is quoted.
+pub(crate) const POSITIONAL: char = '#';
+
 fn parse_lambda_body(parser: &mut Parser, marked: bool) -> Result<Expr, ParserError> {
     let bracket = marked && parser.consume_token(&Token::LParen);
     let params = match marked && !bracket {
@@ -176,7 +275,7 @@ impl Dialect for Grammar {
             // The one error that makes the parser give up all its readings at once.
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        parse_lambda(parser)
+        parse_positional(parser).or_else(|| parse_lambda(parser))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
@@ -189,7 +288,9 @@ impl Dialect for Grammar {
             return Some(Ok(Expr::BinaryOp { left, op, right }));
         }
         if !parser.peek_keyword(Keyword::IS) {
-            return parse_in_brackets(parser, expr);
+            return parse_in_brackets(parser, expr)
+                .or_else(|| self.parse_symmetric(parser, expr))
+                .or_else(|| parse_quantified_pattern(parser, expr));
         }
         let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM])
         {

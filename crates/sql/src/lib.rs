@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod borrowed_syntax;
 mod data_type;
 mod dialect;
 mod elsewhere;

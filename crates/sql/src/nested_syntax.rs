@@ -132,6 +132,11 @@ pub(crate) fn take_lambdas(tokens: &mut Vec<TokenWithSpan>) {
                     _ => false,
                 };
                 open.push(takes && tokens[*at].token == Token::LParen);
+                let columns =
+                    matches!(called, Some(Token::Word(word)) if word.value.eq_ignore_ascii_case("columns"));
+                if columns && matches!((token(1), token(2)), (Some(Token::Word(_)), Some(Token::Arrow))) {
+                    marks.push(order[place + 1]);
+                }
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
                 open.pop();

@@ -13,7 +13,9 @@ use crate::overriding::{self, Overriding};
 use crate::partition_syntax::{self, PartitionClause};
 use crate::samples::{self, SampleClause};
 use crate::script::StatementText;
-use crate::{from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot, place, stack};
+use crate::{
+    borrowed_syntax, from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot, place, stack,
+};
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
 /// count: they are parsed in a loop.
@@ -65,6 +67,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     crate::search_path_syntax::take(&mut tokens);
     crate::elsewhere::refuse(text, &tokens)?;
     crate::wide_syntax::refuse_others(text, &tokens)?;
+    borrowed_syntax::take(text, &mut tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);
@@ -477,51 +480,30 @@ fn take_column_names(tokens: &mut Vec<TokenWithSpan>) -> Vec<Ident> {
     }
 }
 
-/// `ASOF [INNER] JOIN` as RIGHT SEMI JOIN and `ASOF LEFT JOIN` as RIGHT ANTI JOIN, two joins that the parser knows and
-/// we do not have: its own ASOF is another dialect's.
-fn replace_asof(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+/// `ASOF [kind] JOIN` as `GLOBAL [kind] JOIN`, whose mark the parser keeps and we do not have: its own ASOF is another
+/// dialect's.
+fn replace_asof(text: &str, tokens: &mut [TokenWithSpan]) -> Result<()> {
+    const KINDS: [&str; 6] = ["inner", "left", "right", "full", "semi", "anti"];
     let solid: Vec<usize> = (0..tokens.len())
         .filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF))
         .collect();
-    let is = |tokens: &[TokenWithSpan], place: usize, word: &str| {
-        solid.get(place).is_some_and(|at| {
-            matches!(&tokens[*at].token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
-        })
-    };
-    let mut inserted = Vec::new();
     for place in 0..solid.len() {
-        let right = is(tokens, place, "right");
-        if right
-            && (is(tokens, place + 1, "semi") || is(tokens, place + 1, "anti"))
-            && is(tokens, place + 2, "join")
-        {
+        let is = |ahead: usize, words: &[&str]| {
+            let token = solid.get(place + ahead).map(|at| &tokens[*at]);
+            token.is_some_and(|token| words.iter().any(|word| is_word(token, word)))
+        };
+        let kind = usize::from(is(1, &KINDS));
+        let outer = usize::from(kind == 1 && is(2, &["outer"]));
+        if !is(1 + kind + outer, &["join"]) {
+            continue;
+        }
+        if is(0, &["global"]) {
             let error = Error::unsupported("this kind of join is not supported");
             return Err(place::at(error, text, tokens[solid[place]].span));
         }
-        if !is(tokens, place, "asof") {
-            continue;
+        if is(0, &["asof"]) {
+            tokens[solid[place]].token = Token::make_keyword("GLOBAL");
         }
-        if is(tokens, place + 1, "join") {
-            inserted.push(solid[place]);
-        } else if is(tokens, place + 1, "inner") && is(tokens, place + 2, "join") {
-            tokens[solid[place + 1]].token = Token::make_keyword("SEMI");
-        } else if is(tokens, place + 1, "left") {
-            let outer = is(tokens, place + 2, "outer");
-            if !is(tokens, place + 2 + usize::from(outer), "join") {
-                continue;
-            }
-            tokens[solid[place + 1]].token = Token::make_keyword("ANTI");
-            if outer {
-                tokens[solid[place + 2]].token = Token::Whitespace(sqlparser::tokenizer::Whitespace::Space);
-            }
-        } else {
-            continue;
-        }
-        tokens[solid[place]].token = Token::make_keyword("RIGHT");
-    }
-    for at in inserted.into_iter().rev() {
-        let span = tokens[at].span;
-        tokens.insert(at + 1, TokenWithSpan { token: Token::make_keyword("SEMI"), span });
     }
     Ok(())
 }

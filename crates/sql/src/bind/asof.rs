@@ -10,6 +10,8 @@
 //!       Window [partition by k order by t, side] g = count(right rows) up to here
 //!         Union: right rows with keys (NULL for l's columns), left rows (NULL for r's)
 //! ```
+//! A condition on one side alone decides which rows of it can be near to any. RIGHT and FULL also keep the right rows to
+//! which no left row is near: those whose group has no left row, and those that were near to nothing from the start.
 //! With `>=` right rows come before left ones of the same order value, with `>` behind them; `<=` and `<` sort the
 //! other way round. Of right rows that agree in keys and order value any may be taken.
 
@@ -23,6 +25,7 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::Binder;
 use super::coerce::{self, cast};
+use super::packing::where_there;
 use super::select::filtered;
 
 /// The condition taken apart: pairs of equal expressions, and the one inequality, left side first.
@@ -30,6 +33,9 @@ struct Nearest {
     keys: Vec<(Expr, Expr)>,
     op: Comparison,
     order: (Expr, Expr),
+    /// Conditions on the left side alone, and on the right side alone.
+    of_left: Vec<Expr>,
+    of_right: Vec<Expr>,
 }
 
 fn refused(message: &str) -> Error {
@@ -44,7 +50,17 @@ fn taken_apart(
 ) -> Result<Nearest> {
     let mut keys = Vec::new();
     let mut nearest = None;
+    let (mut of_left, mut of_right) = (Vec::new(), Vec::new());
     for condition in conditions {
+        let used = condition.columns();
+        if used.iter().all(|c| left.contains(c)) {
+            of_left.push(condition);
+            continue;
+        }
+        if used.iter().all(|c| right.contains(c)) {
+            of_right.push(condition);
+            continue;
+        }
         let ExprKind::Compare { op, left: a, right: b } = condition.kind else {
             return Err(refused("the condition of an ASOF join consists of comparisons"));
         };
@@ -69,7 +85,7 @@ fn taken_apart(
         }
     }
     match nearest {
-        Some((op, order)) => Ok(Nearest { keys, op, order }),
+        Some((op, order)) => Ok(Nearest { keys, op, order, of_left, of_right }),
         None => Err(refused("an ASOF join has exactly one inequality, and this one has none")),
     }
 }
@@ -93,9 +109,13 @@ impl Binder<'_> {
             let ty = coerce::common_type(l.ty, r.ty).unwrap_or(l.ty);
             (cast(l, ty), cast(r, ty))
         };
+        let keeps_right = matches!(kind, JoinKind::Right | JoinKind::Full);
+        let keeps_left = matches!(kind, JoinKind::Left | JoinKind::Full);
         let mut shared: Vec<(Expr, Expr)> = nearest.keys.into_iter().map(common).collect();
         let keys = shared.len();
-        shared.push(common(nearest.order));
+        let (by_left, by_right) = common(nearest.order);
+        // A left row for which the conditions do not hold has no place in the order.
+        shared.push((where_there(nearest.of_left, by_left), by_right));
         let tag = |value: i32| Expr::literal(Value::I32(value), Type::Integer);
         shared.push((tag(1), tag(0)));
 
@@ -104,7 +124,17 @@ impl Binder<'_> {
             let kind = ExprKind::IsNull { input: Box::new(e.clone()), negated: true };
             Expr::new(kind, Type::Boolean)
         };
-        let right = filtered(right, shared[..=keys].iter().map(|(_, r)| there(r)).collect());
+        let mut near: Vec<Expr> = shared[..=keys].iter().map(|(_, r)| there(r)).collect();
+        near.extend(nearest.of_right);
+        let right = match keeps_right {
+            true => {
+                let near =
+                    ExprKind::IsBoolean { input: Box::new(Expr::and(near)), value: true, negated: false };
+                shared.push((Expr::boolean(true), Expr::new(near, Type::Boolean)));
+                right
+            }
+            false => filtered(right, near),
+        };
 
         let null = |binder: &Self, id: &ColumnId| Expr::literal(Value::Null, binder.columns.get(*id).ty);
         let own = |binder: &Self, id: &ColumnId| binder.column(*id);
@@ -154,7 +184,11 @@ impl Binder<'_> {
             peers: 2,
             ty,
         };
-        let is_right = Expr::compare(Comparison::Equal, side.clone(), tag(0));
+        let mut is_right = Expr::compare(Comparison::Equal, side.clone(), tag(0));
+        let is_near = rest.get(2).map(|id| self.column(*id));
+        if let Some(is_near) = &is_near {
+            is_right = Expr::and(vec![is_right, is_near.clone()]);
+        }
         let counted = call(
             WindowFunction::Aggregate(AggregateFunction::Count),
             side.clone(),
@@ -178,19 +212,39 @@ impl Binder<'_> {
             calls.push((first, call(WindowFunction::FirstValue, column, None, ty)));
         }
         let firsts: Vec<ColumnId> = calls.iter().map(|(id, _)| *id).collect();
+        let is_left = Expr::compare(Comparison::Equal, side.clone(), tag(1));
+        let ordered = there(&by);
+        let mut lefts = None;
+        if keeps_right {
+            let function = WindowFunction::Aggregate(AggregateFunction::Count);
+            let filter = Expr::and(vec![is_left.clone(), ordered.clone()]);
+            let counted = call(function, side.clone(), Some(filter), Type::BigInt);
+            let id = self.columns.add("asof", Type::BigInt, false);
+            calls.push((id, WindowCall { frame: Frame::whole(), ..counted }));
+            lefts = Some(id);
+        }
         let plan = if calls.is_empty() {
             plan
         } else {
             LogicalPlan::Window { input: Box::new(plan), partition: finer, order, calls }
         };
-        let mut conditions = vec![Expr::compare(Comparison::Equal, side, tag(1))];
-        let ordered = there(&by);
-        if kind == JoinKind::Inner {
-            let none = Expr::literal(Value::I64(0), Type::BigInt);
-            conditions.push(Expr::compare(Comparison::Greater, self.column(met), none));
-            conditions.push(ordered.clone());
+        let none = || Expr::literal(Value::I64(0), Type::BigInt);
+        let has_met = Expr::compare(Comparison::Greater, self.column(met), none());
+        let matched = Expr::and(vec![has_met, ordered]);
+        let mut kept = match kind {
+            JoinKind::Left | JoinKind::Full => is_left.clone(),
+            JoinKind::LeftAnti => {
+                Expr::and(vec![is_left.clone(), super::predicate::negated(matched.clone())])
+            }
+            _ => Expr::and(vec![is_left.clone(), matched.clone()]),
+        };
+        if let (Some(lefts), Some(is_near)) = (lefts, is_near) {
+            let alone = Expr::compare(Comparison::Equal, self.column(lefts), none());
+            let alone = super::fold::or(vec![super::predicate::negated(is_near), alone]);
+            let is_right = Expr::compare(Comparison::Equal, side, tag(0));
+            kept = super::fold::or(vec![kept, Expr::and(vec![is_right, alone])]);
         }
-        let plan = filtered(plan, conditions);
+        let plan = filtered(plan, vec![kept]);
 
         let mut renamed = HashMap::with_capacity(rows.len());
         let mut expressions = Vec::with_capacity(rows.len());
@@ -198,16 +252,22 @@ impl Binder<'_> {
         for (at, (old, now)) in left_ids.iter().chain(&right_ids).zip(found).enumerate() {
             let of_right = at >= left_ids.len();
             let known = self.columns.get(*old);
-            let (name, nullable) =
-                (known.name.clone(), known.nullable || (of_right && kind == JoinKind::Left));
+            let unmatched = if of_right { keeps_left } else { keeps_right };
+            let (name, nullable) = (known.name.clone(), known.nullable || unmatched);
             let value = self.column(*now);
             let ty = value.ty;
             let id = self.columns.add(name, ty, nullable);
-            let value = if of_right && kind == JoinKind::Left {
-                // Sorted behind everything, a row without an order value would meet the last.
-                Expr::new(ExprKind::Case { branches: vec![(ordered.clone(), value)], otherwise: None }, ty)
-            } else {
-                value
+            let value = match of_right && (keeps_left || keeps_right) {
+                // Sorted behind everything, a row without an order value would meet the last; before the first there
+                // may be right rows that are near to nothing. A right row that is kept for itself has its own values.
+                true => {
+                    let own = self.column(rows[at]);
+                    let branches = vec![(Expr::and(vec![is_left.clone(), matched.clone()]), value)];
+                    let alone = super::predicate::negated(is_left.clone());
+                    let branches = branches.into_iter().chain(keeps_right.then_some((alone, own))).collect();
+                    Expr::new(ExprKind::Case { branches, otherwise: None }, ty)
+                }
+                false => value,
             };
             expressions.push((id, value));
             renamed.insert(*old, id);

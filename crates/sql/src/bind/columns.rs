@@ -5,18 +5,21 @@
 
 use std::rc::Rc;
 
+use plan::Expr;
 use regex::Regex;
 use sqlparser::ast::{
     Array, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    SelectItemQualifiedWildcardKind, Value as AstValue,
+    LambdaFunction, OneOrManyWithParens, SelectItemQualifiedWildcardKind, Value as AstValue,
 };
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::Bound;
 use super::expression::ExprBinder;
+use super::folded;
 use super::scope::nearest;
 use super::select::Item;
+use crate::borrowed_syntax::UNPACKED;
 use crate::names::Name;
 
 /// Columns that one COLUMNS may stand for, over all expressions of a query.
@@ -95,6 +98,57 @@ impl<'a> ExprBinder<'_, 'a> {
         bound.ok_or_else(|| Error::internal("COLUMNS of no column"))
     }
 
+    /// The columns of `*COLUMNS(...)`, each an argument of the function around it; `None` for any other argument.
+    pub(super) fn unpacked_columns(&mut self, argument: &'a Ast) -> Result<Option<Vec<Bound>>> {
+        let Ast::Function(call) = argument else { return Ok(None) };
+        match call.name.0.last().and_then(|p| p.as_ident()) {
+            Some(name) if name.value == UNPACKED => {
+                let (columns, _) = self.expanded(call, name.span)?;
+                Ok(Some(columns.into_iter().map(|(_, bound)| bound).collect()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The items whose names a lambda holds true of.
+    fn chosen_by(&mut self, lambda: &'a LambdaFunction, items: Vec<Item>, span: Span) -> Result<Vec<Item>> {
+        let parameter = match &lambda.params {
+            OneOrManyWithParens::One(one) => Some(&one.name),
+            OneOrManyWithParens::Many(several) => match several.as_slice() {
+                [one] => Some(&one.name),
+                _ => None,
+            },
+        };
+        let Some(parameter) = parameter else {
+            let error = Error::new(SqlState::SyntaxError, "the lambda of COLUMNS takes a column's name");
+            return Err(self.binder.error_at(error, span));
+        };
+        let mut held = Vec::with_capacity(items.len());
+        for item in &items {
+            let name = Expr::literal(Value::text(&item.name), Type::Text);
+            self.binder.arguments.push(vec![(folded(parameter), Bound::typed(name, span))]);
+            let value = self.bind(&lambda.body);
+            self.binder.arguments.pop();
+            held.push(super::fold::fold(value?.expr).as_literal().cloned());
+        }
+        if held.iter().any(Option::is_none) {
+            // What is no constant here is asked for.
+            let names = items.iter().map(|item| format!("('{}')", item.name.replace('\'', "''")));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let query = format!("SELECT ({}) FROM (VALUES {names}) AS names({parameter})", lambda.body);
+            let answer = self.binder.relations.answer(&query).map_err(|e| self.binder.error_at(e, span))?;
+            held = answer.rows.into_iter().map(|row| row.into_iter().next()).collect();
+        }
+        let holds = held.into_iter().map(|value| value == Some(Value::Bool(true)));
+        let chosen: Vec<Item> =
+            items.into_iter().zip(holds).filter(|(_, holds)| *holds).map(|(item, _)| item).collect();
+        if chosen.is_empty() {
+            let error = Error::new(SqlState::UndefinedColumn, "no column's name is chosen by COLUMNS");
+            return Err(self.binder.error_at(error, span));
+        }
+        Ok(chosen)
+    }
+
     /// The columns that the brackets name, and the pattern if they hold one.
     #[allow(clippy::type_complexity)]
     fn expanded(&mut self, call: &'a Call, span: Span) -> Result<(Vec<(Rc<str>, Bound)>, Option<Regex>)> {
@@ -136,6 +190,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
                 items
             }
+            Some(FunctionArgExpr::Expr(Ast::Lambda(lambda))) => self.chosen_by(lambda, all, span)?,
             Some(FunctionArgExpr::Expr(pattern)) => {
                 let (value, _) = self.binder.constant(pattern)?;
                 let Some(text) = value.as_text() else {

@@ -52,7 +52,9 @@ impl<'a> Binder<'a> {
         match &conflict.action {
             OnConflictAction::DoNothing => self.or_nothing(named, relation, ids, keys, parts.returning),
             OnConflictAction::DoUpdate(update) => {
-                let Some(key) = keys.into_iter().next().filter(|_| conflict.conflict_target.is_some()) else {
+                // Without a target it is the only key there is.
+                let only = conflict.conflict_target.is_some() || keys.len() == 1;
+                let Some(key) = keys.into_iter().next().filter(|_| only) else {
                     return Err(Error::new(
                         SqlState::SyntaxError,
                         "ON CONFLICT DO UPDATE requires inference specification or constraint name",

@@ -17,6 +17,7 @@ use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
 use super::{Binder, fold, folded, literal, operator, own, zones};
+use crate::dialect::POSITIONAL;
 use crate::names::Name;
 use crate::place::Placed;
 use crate::{place, stack};
@@ -376,6 +377,17 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let span = Span::union_iter(idents.iter().map(|i| i.span));
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
         let Some((schema, table, name)) = qualified(&names) else { return Ok(None) };
+        if let [Ident { value, quote_style: Some(POSITIONAL), .. }] = idents {
+            let at = value.trim_start_matches('#').parse::<usize>().ok().and_then(|at| at.checked_sub(1));
+            return match at.and_then(|at| self.scope.star().nth(at)) {
+                Some(entry) => Ok(Some(Bound::typed(self.binder.column(entry.id), span))),
+                None => {
+                    let message = format!("positional reference {value} is not one of FROM's columns");
+                    let error = Error::new(SqlState::InvalidColumnReference, message);
+                    Err(place::at(error, self.text(), span))
+                }
+            };
+        }
         if let (None, Some(frame)) = (table, self.binder.arguments.last())
             && let Some((_, argument)) = frame.iter().find(|(parameter, _)| name.is(parameter))
         {
@@ -471,6 +483,9 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             if let (Ast::Tuple(l), Ast::Tuple(r)) = (strip(left), strip(right)) {
                 return self.row_comparison(comparison, l, r);
             }
+            if let Some(bound) = self.row_with_subquery(comparison, left, right)? {
+                return Ok(bound);
+            }
             let (l, r) = (self.bind(left)?, self.bind(right)?);
             let span = l.span.union(&r.span);
             let compared = operator::comparison(comparison, l, r, self.text())?;
@@ -493,6 +508,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return Ok(Bound::typed(self.whole_quotient(l, r, span)?, span));
             }
             B::PGExp => return self.call("power", &[left, right]),
+            B::Overlaps => return self.overlaps(left, right),
             B::PGLikeMatch => return self.like(left, right, None, false, false),
             B::PGNotLikeMatch => return self.like(left, right, None, true, false),
             B::PGILikeMatch => return self.like(left, right, None, false, true),

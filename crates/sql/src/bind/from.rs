@@ -3,13 +3,15 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plan::{ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource};
+use plan::{
+    ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource, SortKey, WindowCall,
+};
 use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias,
     TableFactor, TableWithJoins,
 };
 use sqlparser::tokenizer::Span;
-use types::{Comparison, Error, Result, SqlState};
+use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound};
 use super::decorrelate::joined;
@@ -93,12 +95,12 @@ impl<'a> Binder<'a> {
             O::FullOuter(c) => (JoinKind::Full, c),
             O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
             O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
-            // What ASOF became: see `parse`.
-            O::RightSemi(c) => (JoinKind::Inner, c),
-            O::RightAnti(c) => (JoinKind::Left, c),
+            // What POSITIONAL became: see `borrowed_syntax`.
+            O::CrossApply => return self.positional_join(left, entries, right),
             _ => return Err(Error::unsupported("this kind of join is not supported")),
         };
-        let asof = matches!(join.join_operator, O::RightSemi(_) | O::RightAnti(_));
+        // What ASOF became: see `parse`.
+        let asof = join.global;
         let Source { plan: right_plan, entries: mut right_entries, lateral } = right;
         // What only tests for partners has the left side's columns as they were, USING's among them.
         let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
@@ -185,6 +187,37 @@ impl<'a> Binder<'a> {
         Ok((plan, all))
     }
 
+    /// `a POSITIONAL JOIN b`: the first row with the first, the second with the second; NULLs where one side ends.
+    fn positional_join(
+        &mut self,
+        left: LogicalPlan,
+        mut entries: Vec<Entry>,
+        right: Source,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        if !free_columns(&right.plan).is_empty() {
+            return Err(Error::unsupported("LATERAL in a POSITIONAL join is not supported"));
+        }
+        let mut numbered = |plan: LogicalPlan| {
+            let id = self.columns.add("row_number", Type::BigInt, true);
+            let calls = vec![(id, WindowCall::row_number())];
+            let input = Box::new(plan);
+            (LogicalPlan::Window { input, partition: vec![], order: vec![], calls }, id)
+        };
+        let ((left, l), (right_plan, r)) = (numbered(left), numbered(right.plan));
+        let same = Expr::compare(Comparison::Equal, self.column(l), self.column(r));
+        self.make_nullable(&entries);
+        self.make_nullable(&right.entries);
+        let plan = joined(left, right_plan, vec![same], JoinKind::Full);
+        let place = ExprKind::Function {
+            function: Function::Coalesce,
+            arguments: vec![self.column(l), self.column(r)],
+        };
+        let key = SortKey { expr: Expr::new(place, Type::BigInt), descending: false, nulls_first: false };
+        let plan = LogicalPlan::Sort { input: Box::new(plan), keys: vec![key], limit: None };
+        entries.extend(right.entries);
+        Ok((plan, entries))
+    }
+
     /// An ASOF join; of USING's columns the last is the one that is near.
     #[allow(clippy::type_complexity)]
     fn bind_asof(
@@ -208,6 +241,15 @@ impl<'a> Binder<'a> {
         }
         for (_, l, r) in &mut merged {
             (*l, *r) = (now(*l), now(*r));
+        }
+        if matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti) {
+            // USING's columns are those of the left side.
+            for (name, l, _) in merged {
+                for entry in entries.iter_mut().filter(|e| e.id == l && e.name == name) {
+                    entry.plain = true;
+                }
+            }
+            return Ok((plan, entries));
         }
         let mut all = self.merged_columns(&mut plan, kind, merged);
         all.append(&mut entries);

@@ -79,6 +79,12 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         let (name, span) = (folded(last), last.span);
         let refuse = |error: Error| place::at(error, text, span);
+        if let FunctionArguments::Subquery(query) = &call.args {
+            return match name.as_str() {
+                "array" => self.array_of_query(query),
+                _ => Err(refuse(Error::unsupported(format!("function {name} takes no query")))),
+            };
+        }
         if let Some(error) = reserved(last).filter(|_| !matches!(call.args, FunctionArguments::None)) {
             return Err(refuse(error));
         }
@@ -108,7 +114,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if name == "columns" && call.over.is_none() && idents.len() == 1 {
             return self.columns_call(call, span);
         }
-        if name == "grouping" && call.over.is_none() {
+        if matches!(name.as_str(), "grouping" | "grouping_id") && call.over.is_none() {
             return self.grouping(call, span);
         }
         if let Some(over) = &call.over {
@@ -163,7 +169,10 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            bound.push(self.bind(argument)?);
+            match self.unpacked_columns(argument)? {
+                Some(columns) => bound.extend(columns),
+                None => bound.push(self.bind(argument)?),
+            }
         }
         self.apply(&name, bound, span)
     }
@@ -341,13 +350,47 @@ impl<'a> ExprBinder<'_, 'a> {
         let span = value.span;
         let mut arguments = vec![value];
         match from {
-            Some(from) => arguments.push(self.bind(from)?),
+            Some(from) => {
+                let from = self.bind(from)?;
+                if from.ty().is_text() && !from.is_null() {
+                    let escape = length.map(|length| self.bind(length)).transpose()?;
+                    return self.matched_part(arguments.swap_remove(0), from, escape, span);
+                }
+                arguments.push(from);
+            }
             None => arguments.push(Bound::typed(literal::integer(1), span)),
         }
         if let Some(length) = length {
             arguments.push(self.bind(length)?);
         }
         Ok(Bound::typed(self.substring_of(arguments, span)?, span))
+    }
+
+    /// `substring(x FROM pattern)`, what a regular expression matches, or its first group; with FOR, what SQL's own
+    /// pattern has between the marks.
+    fn matched_part(
+        &mut self,
+        value: Bound,
+        pattern: Bound,
+        escape: Option<Bound>,
+        span: Span,
+    ) -> Result<Bound> {
+        let constant = |bound: &Bound| bound.expr.as_literal().and_then(Value::as_text).map(str::to_owned);
+        let (text, refuse) = (self.binder.text, |error: Error| place::at(error, self.binder.text, span));
+        let (pattern, group) = match (escape, constant(&pattern)) {
+            (None, known) => (pattern, i64::from(known.is_some_and(|known| has_group(&known)))),
+            (Some(escape), Some(known)) => {
+                let escape = constant(&escape);
+                let regular = super::regex::between_marks(&known, escape.as_deref()).map_err(refuse)?;
+                (Bound { expr: Expr::literal(Value::text(&regular), Type::Text), untyped: true, span }, 1)
+            }
+            (Some(_), None) => {
+                let error = Error::unsupported("substring with FROM and FOR takes a constant pattern");
+                return Err(place::at(error, text, span));
+            }
+        };
+        let part = format!("CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p, {group}) END");
+        self.written_over("substring", &part, vec![("s", value), ("p", pattern)])
     }
 
     fn substring_of(&self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
@@ -582,6 +625,17 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         Ok(Bound::typed(rounded, span))
     }
+}
+
+/// Whether a regular expression has a group that is remembered.
+fn has_group(pattern: &str) -> bool {
+    let mut escaped = false;
+    let bytes = pattern.as_bytes();
+    (0..bytes.len()).any(|at| {
+        let here = std::mem::take(&mut escaped);
+        escaped = !here && bytes[at] == b'\\';
+        !here && bytes[at] == b'(' && bytes.get(at + 1) != Some(&b'?')
+    })
 }
 
 /// `value` without the digits behind `digits`: the remainder is taken off, then the rest fits exactly.

@@ -237,7 +237,7 @@ impl<'a> ExprBinder<'_, 'a> {
         result.map(|bound| Bound { span, ..bound })
     }
 
-    fn bind_inside(&mut self, what: String, text: String, span: Span) -> Result<Bound> {
+    pub(super) fn bind_inside(&mut self, what: String, text: String, span: Span) -> Result<Bound> {
         // Everything that `Binder::inside` keeps, around this binder.
         if self.binder.inside.len() >= NESTING_MAX {
             return Err(self.binder.error_at(stack::too_deep(), span));

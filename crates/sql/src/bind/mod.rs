@@ -24,6 +24,7 @@ mod group_by;
 pub(crate) mod grouping;
 mod heading;
 mod library;
+mod limit;
 mod listing;
 pub(crate) mod literal;
 mod macros;
@@ -42,6 +43,7 @@ mod recursion;
 mod regex;
 mod reserved;
 mod retype;
+mod rows;
 mod sample;
 mod scope;
 mod select;
@@ -144,6 +146,8 @@ pub(crate) struct Binder<'a> {
     inside: Vec<String>,
     recursions: Vec<Recursion>,
     materialized: usize,
+    /// An INSERT without a list of columns: a query of fewer columns fills the first ones.
+    pub fewer: bool,
     /// While an expression is bound that may hold COLUMNS.
     chosen: Option<columns::Chosen>,
 }
@@ -175,6 +179,7 @@ impl<'a> Binder<'a> {
             inside: Vec::new(),
             recursions: Vec::new(),
             materialized: 0,
+            fewer: false,
             chosen: None,
         }
     }

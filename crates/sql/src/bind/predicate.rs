@@ -87,18 +87,15 @@ impl<'a> ExprBinder<'_, 'a> {
         if left.len() != right.len() {
             return Err(Error::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));
         }
-        if !matches!(op, Comparison::Equal | Comparison::NotEqual) {
-            return Err(Error::unsupported("rows can be compared with = and <> only"));
-        }
-        let mut parts = Vec::with_capacity(left.len());
         let mut span = Span::empty();
+        let (mut own, mut others) = (Vec::with_capacity(left.len()), Vec::with_capacity(right.len()));
         for (l, r) in left.iter().zip(right) {
             let (l, r) = (self.bind(l)?, self.bind(r)?);
             span = span.union(&l.span);
-            parts.push(operator::comparison(op, l, r, self.text())?);
+            own.push(l);
+            others.push(r);
         }
-        let expr = if op == Comparison::Equal { fold::and(parts) } else { fold::or(parts) };
-        Ok(Bound::typed(expr, span))
+        Ok(Bound::typed(super::rows::compared(op, own, others, self.text())?, span))
     }
 
     pub(super) fn like(

@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
-    Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr,
-    Value as AstValue, With,
+    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Value as AstValue, With,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, Schema, SqlState, Type, Value};
@@ -193,71 +192,6 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn limit(&mut self, relation: &mut Relation, query: &'a Query) -> Result<()> {
-        let (mut count, mut offset) = (None, 0);
-        match &query.limit_clause {
-            None => {}
-            Some(LimitClause::LimitOffset { limit, offset: skipped, limit_by }) => {
-                if !limit_by.is_empty() {
-                    return Err(Error::unsupported("LIMIT BY is not supported"));
-                }
-                if let Some(limit) = limit {
-                    count = self.row_count(limit, "LIMIT")?;
-                }
-                if let Some(skipped) = skipped {
-                    offset = self.row_count(&skipped.value, "OFFSET")?.unwrap_or(0);
-                }
-            }
-            Some(LimitClause::OffsetCommaLimit { .. }) => {
-                return Err(Error::new(SqlState::SyntaxError, "LIMIT #,# syntax is not supported")
-                    .with_hint("use separate LIMIT and OFFSET clauses"));
-            }
-        }
-        if let Some(fetch) = &query.fetch {
-            if fetch.with_ties || fetch.percent {
-                return Err(Error::unsupported("FETCH WITH TIES and PERCENT are not supported"));
-            }
-            count = match &fetch.quantity {
-                Some(quantity) => self.row_count(quantity, "FETCH")?,
-                None => Some(1),
-            };
-        }
-        if count.is_none() && offset == 0 {
-            return Ok(());
-        }
-        let mut plan = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
-        let mut bounded = false;
-        if let (LogicalPlan::Sort { limit, .. }, Some(count)) = (&mut plan, count) {
-            *limit = Some(count.saturating_add(offset));
-            bounded = true;
-        }
-        if !bounded || offset > 0 {
-            plan = LogicalPlan::Limit { input: Box::new(plan), offset, count };
-        }
-        relation.plan = plan;
-        Ok(())
-    }
-
-    /// A constant number of rows; `None` for NULL and ALL.
-    fn row_count(&mut self, ast: &'a Ast, what: &str) -> Result<Option<u64>> {
-        let bound = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Limit).bind(ast)?;
-        let span = bound.span;
-        let expr = if bound.is_null() { return Ok(None) } else { bound };
-        let converted = coerce::assign(expr, Type::BigInt, what, self.text)?;
-        match converted.as_literal() {
-            Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_i64().and_then(|v| u64::try_from(v).ok()) {
-                Some(rows) => Ok(Some(rows)),
-                None => {
-                    let error =
-                        Error::new(SqlState::InvalidParameterValue, format!("{what} must not be negative"));
-                    Err(self.error_at(error, span))
-                }
-            },
-            None => Err(self.error_at(Error::unsupported(format!("{what} must be a constant")), span)),
-        }
-    }
-
     /// NULL columns that no context gave a type are TEXT.
     pub(super) fn settle_nulls(&mut self, relation: &mut Relation) -> Result<()> {
         for (_, id) in &relation.columns {
@@ -364,7 +298,7 @@ impl<'a> Binder<'a> {
         targets: &[usize],
         defaults: &[Option<String>],
     ) -> Result<Relation> {
-        if relation.columns.len() != targets.len() {
+        if relation.columns.len() > targets.len() || (!self.fewer && relation.columns.len() < targets.len()) {
             let more = if relation.columns.len() > targets.len() { "expressions" } else { "target columns" };
             return Err(Error::new(
                 SqlState::SyntaxError,
@@ -375,7 +309,8 @@ impl<'a> Binder<'a> {
         let defaults = self.defaults(schema.fields(), defaults)?;
         let mut expressions = Vec::with_capacity(schema.len());
         for (at, field) in schema.fields().iter().enumerate() {
-            let source = targets.iter().position(|t| *t == at).map(|from| columns[from].1);
+            let source =
+                targets.iter().position(|t| *t == at).and_then(|from| columns.get(from)).map(|(_, id)| *id);
             let expr = match source {
                 None => defaults[at].clone(),
                 Some(id) => {

@@ -147,6 +147,44 @@ fn regular_of_similar(pattern: &str, escape: Option<char>) -> String {
     out
 }
 
+/// SQL's pattern of three parts, `a#"b#"c` with the escape `#`, as a regular expression whose first group is the middle
+/// one; without marks it is all of the pattern.
+pub(super) fn between_marks(pattern: &str, escape: Option<&str>) -> Result<String> {
+    let mut letters = escape.unwrap_or_default().chars();
+    let (Some(escape), None) = (letters.next(), letters.next()) else {
+        return Err(Error::new(SqlState::InvalidParameterValue, "invalid escape string")
+            .with_detail("it must be one character"));
+    };
+    let mark = format!("{escape}\"");
+    let part = |text: &str| {
+        let regular = regular_of_similar(text, Some(escape));
+        let inner = regular.trim_start_matches("^(?s:").strip_suffix(")$").unwrap_or_default().to_owned();
+        // Groups are not remembered.
+        let mut escaped = false;
+        let mut out = String::new();
+        for letter in inner.chars() {
+            let here = std::mem::take(&mut escaped);
+            escaped = !here && letter == '\\';
+            out.push_str(if !here && letter == '(' { "(?:" } else { "" });
+            if here || letter != '(' {
+                out.push(letter);
+            }
+        }
+        out
+    };
+    match pattern.split(&mark).collect::<Vec<_>>().as_slice() {
+        [all] => Ok(format!("^((?s:{}))$", part(all))),
+        [before, middle, behind] => {
+            let (before, middle, behind) = (part(before), part(middle), part(behind));
+            Ok(format!("^(?s:{before})((?s:{middle}))(?s:{behind})$"))
+        }
+        _ => Err(Error::new(
+            SqlState::InvalidParameterValue,
+            "SQL regular expression may not contain more than two escape-double-quote separators",
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::regular_of_similar;

@@ -14,7 +14,7 @@ use super::coerce::Bound;
 use super::expression::{ExprBinder, comparison_of, strip};
 use super::predicate::negated;
 use super::unnest::free_columns;
-use super::{Relation, fold, operator};
+use super::{Relation, fold, operator, rows};
 use crate::place;
 
 /// A subquery that has to be joined to the plan below the expression it was found in.
@@ -97,7 +97,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// An uncorrelated scalar subquery, by its number.
-    fn run_before(&mut self, plan: LogicalPlan, column: ColumnId, ty: Type) -> Expr {
+    pub(super) fn run_before(&mut self, plan: LogicalPlan, column: ColumnId, ty: Type) -> Expr {
         let plan = if plan.output() == [column] {
             plan
         } else {
@@ -158,6 +158,9 @@ impl<'a> ExprBinder<'_, 'a> {
         right: &'a Ast,
         all: bool,
     ) -> Result<Bound> {
+        if let Some(bound) = self.quantified_pattern(left, op, right, all)? {
+            return Ok(bound);
+        }
         if !matches!(strip(right), Ast::Subquery(_)) {
             return self.quantified_list(left, op, right, all);
         }
@@ -182,9 +185,10 @@ impl<'a> ExprBinder<'_, 'a> {
     ) -> Result<(LogicalPlan, Vec<Expr>)> {
         let text = self.binder.text;
         let positive = std::mem::replace(&mut self.positive, false);
-        let operands = match strip(left) {
-            Ast::Tuple(items) => items.iter().map(|i| self.bind(i)).collect::<Result<Vec<_>>>()?,
-            _ => vec![self.bind(left)?],
+        let relation_is_row = |row: &Vec<&'a Ast>| row.len() > 1 || matches!(strip(left), Ast::Tuple(_));
+        let operands = match rows::items(left).filter(relation_is_row) {
+            Some(items) => items.into_iter().map(|i| self.bind(i)).collect::<Result<Vec<_>>>()?,
+            None => vec![self.bind(left)?],
         };
         self.positive = positive;
         let span = operands.first().map_or(Span::empty(), |o| o.span);
@@ -195,7 +199,10 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(place::at(error, text, span));
         }
         if operands.len() > 1 && op != Comparison::Equal {
-            return Err(place::at(Error::unsupported("rows can be compared with = only"), text, span));
+            let columns = relation.columns.into_iter().zip(&operands);
+            let columns = columns.map(|((_, id), o)| Bound::typed(self.binder.column(id), o.span)).collect();
+            let whole = rows::compared(op, operands, columns, text)?;
+            return Ok((relation.plan, vec![whole]));
         }
         let mut conditions = Vec::with_capacity(operands.len());
         for (operand, (_, column)) in operands.into_iter().zip(relation.columns) {
@@ -279,6 +286,12 @@ impl<'a> ExprBinder<'_, 'a> {
             // A list's elements are compared where they stand.
             Ast::AnyOp { right, .. } | Ast::AllOp { right, .. }
                 if !matches!(strip(right), Ast::Subquery(_)) =>
+            {
+                Ok(None)
+            }
+            // Patterns are compared with where they stand.
+            Ast::AnyOp { compare_op, .. } | Ast::AllOp { compare_op, .. }
+                if comparison_of(compare_op).is_none() =>
             {
                 Ok(None)
             }

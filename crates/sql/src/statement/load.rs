@@ -57,7 +57,9 @@ impl Context<'_> {
             with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
         match &insert.source {
             Some(query) if plain => {
-                let query = self.binder().query_into(query, &info.columns, &targets, &info.defaults)?;
+                let mut binder = self.binder();
+                binder.fewer = idents.is_empty() && self.parsed.insert_by == InsertBy::Position;
+                let query = binder.query_into(query, &info.columns, &targets, &info.defaults)?;
                 Ok(Statement::Insert { table: info.id, name, query })
             }
             _ => self.insert_and_more(insert, with, (name, info), targets),

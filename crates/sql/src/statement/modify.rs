@@ -16,6 +16,7 @@ use crate::bind::folded;
 use crate::bind::is_default;
 use crate::bind::merge::MergeParts;
 use crate::bind::modify::{DeleteParts, Named, UpdateParts, always_generated};
+use crate::idioms::InsertBy;
 use crate::overriding::Overriding;
 use crate::{RelationInfo, place};
 
@@ -155,7 +156,9 @@ impl Context<'_> {
         };
         let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
         let named = Named { name, info: &info, alias };
-        let modification = self.binder().with_queries(with)?.insert(named, parts)?;
+        let mut binder = self.binder().with_queries(with)?;
+        binder.fewer = insert.columns.is_empty() && self.parsed.insert_by == InsertBy::Position;
+        let modification = binder.insert(named, parts)?;
         Ok(Statement::Modify(Box::new(modification)))
     }
 
