@@ -61,7 +61,7 @@ const RUN_TIME: [&str; 23] = [
 
 /// Files about what the catalog lists and how it is altered, which the one of these tests does not follow, and about
 /// columns that come from a table's rows.
-const OF_THE_CATALOG: [&str; 16] = [
+const OF_THE_CATALOG: [&str; 19] = [
     "storage/advise.slt",
     "storage/layouts.slt",
     "storage/partitions.slt",
@@ -78,10 +78,13 @@ const OF_THE_CATALOG: [&str; 16] = [
     "definitions/search_path.slt",
     "ddl/alter_table.slt",
     "scale/alter_table.slt",
+    "words/duckdb_forms.slt",
+    "words/catalog.slt",
+    "words/databases.slt",
 ];
 
 /// Words of statements that ask the catalog for lists.
-const LISTS: [&str; 3] = ["information_schema", "quickstep_", "SHOW "];
+const LISTS: [&str; 6] = ["information_schema", "quickstep_", "SHOW ", "duckdb_", "pragma_", "PRAGMA "];
 
 #[test]
 fn corpus_plans() {
@@ -98,7 +101,9 @@ fn corpus_plans() {
             continue;
         }
         for record in records(&std::fs::read_to_string(&path).unwrap()) {
-            if !record.applies || LISTS.iter().any(|word| record.sql.contains(word)) {
+            let listed =
+                LISTS.iter().any(|word| record.sql.contains(word)) || record.sql.trim() == "DESCRIBE";
+            if !record.applies || listed {
                 continue;
             }
             count += 1;
