@@ -93,7 +93,11 @@ impl Snapshot {
     }
     /// A view; without a schema, of the default one.
     pub fn view(&self, schema: Option<&str>, name: &str) -> Option<&Arc<View>> {
-        self.entry(schema)?.views.get(name)
+        let within = |schema: &str| self.entry(Some(schema))?.views.get(name);
+        match schema {
+            Some(schema) => within(schema),
+            None => within(TEMPORARY_SCHEMA).or_else(|| within(DEFAULT_SCHEMA)),
+        }
     }
     /// A sequence; without a schema, of the default one.
     pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<&Arc<Sequence>> {

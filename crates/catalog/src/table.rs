@@ -18,8 +18,9 @@ pub struct Key {
     pub name: Option<String>,
     /// Positions of the columns.
     pub columns: Vec<usize>,
-    /// Its columns are NOT NULL then; in a UNIQUE key NULLs never equal each other.
+    /// Its columns are NOT NULL then; in a UNIQUE key NULLs equal each other only where `nulls_equal` says so.
     pub primary: bool,
+    pub nulls_equal: bool,
 }
 
 impl Key {
@@ -75,6 +76,8 @@ pub struct ForeignKey {
     pub parent_columns: Vec<usize>,
     pub on_delete: ReferentialAction,
     pub on_update: ReferentialAction,
+    /// MATCH FULL: of several columns either all are NULL or none is.
+    pub full: bool,
 }
 
 /// What `WITH (...)` says.

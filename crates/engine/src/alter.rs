@@ -13,7 +13,7 @@ use types::{Error, Field, Result, SqlState, Type, Value};
 use vector::{Batch, Vector};
 
 use crate::Session;
-use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_unique};
+use crate::constraints::{Keyed, LiveBlock, Unique, check_foreign_key, check_full, check_unique};
 use crate::define::positions;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -134,16 +134,21 @@ impl Session {
         let table = altered.table().clone();
         let fields = table.columns.fields().to_vec();
         match key {
-            AddedKey::Primary(columns) | AddedKey::Unique(columns) => {
+            AddedKey::Primary(_) | AddedKey::Unique(_) => {
                 let primary = matches!(key, AddedKey::Primary(_));
+                let (columns, nulls_equal) = match key {
+                    AddedKey::Unique(key) => (&key.columns, key.nulls_equal),
+                    AddedKey::Primary(columns) => (columns, false),
+                    _ => return Err(Error::internal("a key that is none")),
+                };
                 let columns = positions(&table.name, &fields, columns)?;
-                let key = Key { name: constraint.map(str::to_owned), columns, primary };
+                let key = Key { name: constraint.map(str::to_owned), columns, primary, nulls_equal };
                 for column in key.columns.iter().filter(|_| primary) {
                     altered.set_not_null(*column)?;
                 }
                 let name = key.constraint_name(&table.name, &table.columns);
                 let rows = LiveBlock::all(&table.data);
-                check_unique(&table.columns, &name, &key.columns, &[], &rows, &|| self.go_on())?;
+                check_unique(&table.columns, &name, Unique::of(&key), &[], &rows, &|| self.go_on())?;
                 altered.add_key(key)
             }
             AddedKey::Check(check) => {
@@ -176,6 +181,9 @@ impl Session {
                     blocks: &others,
                 };
                 altered.add_foreign_key(key.clone(), &parent)?;
+                if key.full {
+                    check_full(&name, child, &|| self.go_on())?;
+                }
                 check_foreign_key(&name, child, referred, &|| self.go_on())
             }
         }
@@ -225,7 +233,7 @@ impl Session {
         let mut data = TableData::from_blocks(&types, blocks);
         for key in &before.keys {
             let constraint = key.constraint_name(&before.name, &columns);
-            check_unique(&columns, &constraint, &key.columns, &[], &all, &|| self.go_on())?;
+            check_unique(&columns, &constraint, Unique::of(key), &[], &all, &|| self.go_on())?;
             data.add_unique(key.columns.clone());
         }
         altered.retype(fields, data);

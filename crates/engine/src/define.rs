@@ -92,10 +92,16 @@ impl Session {
             for place in &places {
                 columns[*place].nullable = false;
             }
-            keys.push(Key { name: None, columns: places, primary: true });
+            let name = options.primary_key_name.clone();
+            keys.push(Key { name, columns: places, primary: true, nulls_equal: false });
         }
         for unique in &options.unique {
-            keys.push(Key { name: None, columns: positions(&name.name, &columns, unique)?, primary: false });
+            keys.push(Key {
+                name: unique.name.clone(),
+                columns: positions(&name.name, &columns, &unique.columns)?,
+                primary: false,
+                nulls_equal: unique.nulls_equal,
+            });
         }
         let mut foreign_keys = Vec::new();
         for key in &options.foreign_keys {
@@ -168,6 +174,15 @@ impl Session {
         } else {
             positions(&key.parent.name, &fields, &key.parent_columns)?
         };
+        if own.len() != parent_columns.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(Error::new(SqlState::InvalidForeignKey, message).with_hint(format!(
+                "{} refer to {} of \"{}\"",
+                key.columns.join(", "),
+                parent_columns.iter().map(|at| fields[*at].name.as_str()).collect::<Vec<_>>().join(", "),
+                key.parent.name
+            )));
+        }
         for (own, other) in own.iter().zip(&parent_columns) {
             let (own, other) = (&columns[*own], &fields[*other]);
             if common_key_type(own.ty, other.ty).is_none() {
@@ -186,7 +201,8 @@ impl Session {
             }
         }
         let (on_delete, on_update) = (key.on_delete, key.on_update);
-        Ok(ForeignKey { name: None, columns: own, parent, parent_columns, on_delete, on_update })
+        let (name, full) = (key.name.clone(), key.full);
+        Ok(ForeignKey { name, columns: own, parent, parent_columns, on_delete, on_update, full })
     }
 
     pub(crate) fn drop_tables(

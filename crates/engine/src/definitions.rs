@@ -99,6 +99,7 @@ impl Session {
         if let Some(schema) = schema {
             snapshot.schema(schema)?;
         }
+        let schema = schema.or(Some(catalog::DEFAULT_SCHEMA));
         if snapshot.find(schema, &name.name).is_some() {
             return Err(crate::define::already_exists(&name.name).with_hint("it is a table"));
         }
@@ -117,7 +118,11 @@ impl Session {
         names.iter().try_for_each(|n| refuse_system(n.schema.as_deref()))?;
         self.commit(|draft| {
             for name in names {
-                let schema = name.schema.as_deref();
+                let temporary = draft.snapshot().view(Some(catalog::TEMPORARY_SCHEMA), &name.name).is_some();
+                let schema = match name.schema.as_deref() {
+                    None if temporary => Some(catalog::TEMPORARY_SCHEMA),
+                    schema => schema,
+                };
                 match draft.snapshot().view(schema, &name.name).is_some() {
                     true => draft.set_view(schema, &name.name, None)?,
                     false if if_exists => {}

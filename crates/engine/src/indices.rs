@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use block::IndexSpecification;
 use catalog::{Block, StoredBlock, Table, TableIndex};
-use plan::statement::{AddedKey, AlterAction, ObjectName};
+use plan::statement::{AddedKey, AlterAction, ObjectName, UniqueKey};
 use types::{Error, Result, SqlState};
 
 use crate::Session;
@@ -53,8 +53,9 @@ impl Session {
         if new.unique {
             // The promise is a key's, which every statement verifies.
             let fields = table.columns.fields();
-            let names = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
-            let key = AlterAction::AddConstraint { name: new.name.clone(), key: AddedKey::Unique(names) };
+            let columns = new.columns.iter().map(|c| fields[*c].name.clone()).collect();
+            let key = AddedKey::Unique(UniqueKey { name: None, columns, nulls_equal: false });
+            let key = AlterAction::AddConstraint { name: new.name.clone(), key };
             self.alter_table(&new.table, Some(new.table_id), &[key], &self.relations())?;
             return Ok(done);
         }

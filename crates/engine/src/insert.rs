@@ -10,7 +10,7 @@ use pool::{SealedBlock, WriterOptions};
 use types::{Error, Field, Result, Schema, Type};
 
 use crate::Session;
-use crate::constraints::{LiveBlock, check_unique};
+use crate::constraints::{LiveBlock, Unique, check_unique};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Purpose, RunAs, result_schema};
@@ -134,7 +134,7 @@ impl Session {
         let all: Vec<LiveBlock> = blocks.iter().map(|b| b.block.clone().into()).collect();
         for key in &new.keys {
             let name = key.constraint_name(&new.name, &new.columns);
-            check_unique(&new.columns, &name, &key.columns, &[], &all, &|| self.go_on())?;
+            check_unique(&new.columns, &name, Unique::of(key), &[], &all, &|| self.go_on())?;
         }
         if !new.foreign_keys.is_empty() {
             return Err(Error::unsupported("foreign keys of CREATE TABLE AS")

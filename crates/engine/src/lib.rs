@@ -65,6 +65,7 @@ mod insert;
 mod modify;
 mod placement;
 mod plan_cache;
+mod prepared;
 mod progress;
 mod query_control;
 mod recursion;

@@ -1,16 +1,15 @@
-//! Recursive queries, and prepared statements: what runs more than once.
+//! Recursive queries.
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plan::{LogicalQuery, Statement};
-use types::{Error, Field, Result, Schema, SqlState, Type, Value};
+use plan::LogicalQuery;
+use types::{Field, Result, Schema, Value};
 use vector::Batch;
 
 use crate::Session;
 use crate::relations::SessionRelations;
-use crate::result::ResultSet;
 use crate::run::{Part, Purpose, RunAs, SharedRows, conform};
 use crate::statistics::SnapshotStatistics;
 
@@ -82,71 +81,6 @@ impl Session {
         }
         Ok(planning)
     }
-
-    fn prepared(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<String, String>> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn prepare_statement(&self, name: String, text: String) -> Result<ResultSet> {
-        let mut prepared = self.prepared();
-        if prepared.contains_key(&name) {
-            return Err(Error::new(
-                SqlState::DuplicatePreparedStatement,
-                format!("prepared statement \"{name}\" already exists"),
-            )
-            .with_hint("DEALLOCATE it first"));
-        }
-        prepared.insert(name, text);
-        Ok(ResultSet::done("PREPARE"))
-    }
-
-    pub(crate) fn deallocate(&self, name: Option<&str>) -> Result<ResultSet> {
-        match name {
-            None => self.prepared().clear(),
-            Some(name) => {
-                if self.prepared().remove(name).is_none() {
-                    return Err(unknown(name));
-                }
-            }
-        }
-        Ok(ResultSet::done("DEALLOCATE"))
-    }
-
-    /// A prepared statement is planned with its arguments as if they had been written into it.
-    /// A prepared statement, planned with its arguments.
-    pub(crate) fn planned_prepared(
-        &self,
-        name: &str,
-        arguments: &[(Value, Type)],
-        relations: &SessionRelations,
-    ) -> Result<Statement> {
-        let text = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
-        let planned = sql::split(&text).and_then(|statements| match statements.first() {
-            Some(first) => sql::plan_with(&text, first, relations, arguments),
-            None => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
-        });
-        let planned = planned.map_err(|error| {
-            // Its place is one of the prepared text.
-            let mut told = Error::new(error.state(), error.message());
-            if let Some(hint) = error.hint() {
-                told = told.with_hint(hint);
-            }
-            told.with_detail(format!("in prepared statement \"{name}\""))
-        })?;
-        if matches!(
-            planned,
-            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. }
-        ) {
-            return Err(Error::unsupported(
-                "a prepared statement that prepares or executes is not supported",
-            ));
-        }
-        Ok(planned)
-    }
-}
-
-fn unknown(name: &str) -> Error {
-    Error::new(SqlState::UndefinedPreparedStatement, format!("prepared statement \"{name}\" does not exist"))
 }
 
 /// The rows that have not been seen, each once.

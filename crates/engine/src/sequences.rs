@@ -471,22 +471,20 @@ impl Session {
                 let message = format!("sequence \"{}\" does not exist", shown(name));
                 return Err(Error::new(SqlState::UndefinedTable, message));
             };
-            let owner = sequence.owner.and_then(|(table, column)| {
-                let table = snapshot.table_by_id(table)?;
-                Some((table.clone(), table.columns.fields().get(column)?.name.clone()))
-            });
-            if let (Some((table, column)), false) = (&owner, cascade) {
+            let (schema, own) = place(&snapshot, name);
+            let users = users(&snapshot, sequence.owner, &schema, &own);
+            if let (Some((table, columns)), false) = (users.first(), cascade) {
+                let column = columns.first().map_or("", |at| &table.columns.fields()[*at].name);
                 let message =
                     format!("cannot drop sequence {} because other objects depend on it", name.name);
                 return Err(Error::new(SqlState::DependentObjectsStillExist, message)
                     .with_detail(format!("column \"{column}\" of table \"{}\" uses it", table.name))
                     .with_hint("use DROP ... CASCADE to drop the column's default too"));
             }
-            let (schema, own) = place(&snapshot, name);
             self.commit(|draft| {
-                if let (Some((table, _)), Some((_, column))) = (&owner, sequence.owner) {
+                for (table, columns) in &users {
                     let mut altered = catalog::AlteredTable::new(table);
-                    altered.attributes_mut(column).default = None;
+                    columns.iter().for_each(|column| altered.attributes_mut(*column).default = None);
                     draft.replace_altered(altered)?;
                 }
                 draft.set_sequence(Some(&schema), &own, None)
@@ -572,4 +570,42 @@ fn owned(
     wanted: impl Fn(catalog::TableId) -> bool,
 ) -> Vec<(String, String, Arc<Sequence>)> {
     all(snapshot).filter(|(_, _, sequence)| sequence.owner.is_some_and(|(table, _)| wanted(table))).collect()
+}
+
+/// Tables whose columns draw their defaults from a sequence, and the positions of those columns.
+fn users(
+    snapshot: &Snapshot,
+    owner: Option<(catalog::TableId, usize)>,
+    schema: &str,
+    sequence: &str,
+) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
+    let draws = |text: &str| {
+        drawn_from(text).iter().any(|name| {
+            let (own_schema, own) = place(snapshot, name);
+            own_schema == schema && own == sequence
+        })
+    };
+    let mut users = Vec::new();
+    for table in snapshot.tables() {
+        let owned = |at: usize| owner == Some((table.id, at));
+        let columns = table.attributes.iter().enumerate();
+        let columns =
+            columns.filter(|(at, column)| owned(*at) || column.default.as_deref().is_some_and(draws));
+        let columns: Vec<usize> = columns.map(|(at, _)| at).collect();
+        if !columns.is_empty() {
+            users.push((table.clone(), columns));
+        }
+    }
+    users
+}
+
+/// The sequences that the text of a default calls nextval on by a quoted name.
+fn drawn_from(text: &str) -> Vec<ObjectName> {
+    let lower = text.to_ascii_lowercase();
+    let calls = lower.match_indices("nextval").filter_map(|(at, call)| {
+        let rest = text[at + call.len()..].trim_start().strip_prefix('(')?.trim_start();
+        let literal = rest.strip_prefix('\'')?;
+        Some(parsed_name(&literal[..literal.find('\'')?]))
+    });
+    calls.collect()
 }

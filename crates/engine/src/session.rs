@@ -19,6 +19,7 @@ use crate::database::Database;
 use crate::indices::NewIndex;
 use crate::placement::WorkerAffinity;
 use crate::plan_cache::{PlanCache, Planned};
+use crate::prepared::Prepared;
 use crate::progress::ProgressWatch;
 use crate::query_control;
 use crate::relations::{Object, RejectTables, SessionRelations};
@@ -49,8 +50,8 @@ pub struct Session {
     pub(crate) progress: ProgressWatch,
     /// Streams that may be open.
     pub(crate) streams: Mutex<Vec<OpenStream>>,
-    /// Texts of prepared statements by name.
-    pub(crate) prepared: Mutex<BTreeMap<String, String>>,
+    /// Prepared statements by name.
+    pub(crate) prepared: Mutex<BTreeMap<String, Prepared>>,
     pub(crate) plans: PlanCache,
     pub(crate) transactions: Arc<Transactions>,
     /// What transactions begin with, if not with the newest.
@@ -395,7 +396,9 @@ impl Session {
             }
             Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),
-            Statement::Prepare { name, text } => self.prepare_statement(name, text),
+            Statement::Prepare { name, text, types } => {
+                self.prepare_statement(name, Prepared { text, types })
+            }
             Statement::Execute { name, arguments } => {
                 let planned = self.planned_prepared(&name, &arguments, relations)?;
                 self.run_statement(planned, relations)

@@ -18,7 +18,7 @@ use catalog::{BlockId, Change, SealedBlock, Snapshot, StoredBlock, Table, TableI
 use types::{Error, Result, SqlState};
 
 use crate::Session;
-use crate::constraints::{Keyed, LiveBlock, check_foreign_key, check_unique};
+use crate::constraints::{Keyed, LiveBlock, Unique, check_foreign_key, check_full, check_unique};
 use crate::referential::{Doomed, Fate, Renewed, Step};
 use crate::wide::refuse_wide;
 
@@ -70,7 +70,7 @@ impl Session {
             let old = LiveBlock::all(&left);
             for key in keys {
                 let name = key.constraint_name(&before.name, &before.columns);
-                check_unique(&before.columns, &name, &key.columns, &old, &step.fresh, &go_on)?;
+                check_unique(&before.columns, &name, Unique::of(key), &old, &step.fresh, &go_on)?;
             }
         }
         drop(left);
@@ -160,7 +160,7 @@ impl Session {
                 let others = not_in(before, left.stored());
                 for key in &now.keys {
                     let name = key.constraint_name(&now.name, &now.columns);
-                    check_unique(&now.columns, &name, &key.columns, &others, &fresh, &go_on)?;
+                    check_unique(&now.columns, &name, Unique::of(key), &others, &fresh, &go_on)?;
                 }
             }
         }
@@ -211,6 +211,9 @@ pub(crate) fn check_child(
     let there = LiveBlock::all(&parent.data);
     let of_parent =
         Keyed { name: &parent.name, schema: &parent.columns, columns: &key.parent_columns, blocks: &there };
+    if key.full && key.columns.len() > 1 {
+        check_full(&name, of_child, go_on)?;
+    }
     check_foreign_key(&name, of_child, of_parent, go_on)
 }
 

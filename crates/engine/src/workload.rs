@@ -139,7 +139,7 @@ impl Session {
             | Statement::CopyTo { .. } => self.begin_record_of(text, parameters),
             Statement::Execute { name, arguments } => {
                 let text = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-                self.begin_record_of(&text?, arguments)
+                self.begin_record_of(&text?.text, arguments)
             }
             _ => {
                 self.scanned().clear();

@@ -24,12 +24,24 @@ pub enum IfExists {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    pub name: Option<String>,
     pub columns: Vec<String>,
     pub parent: ObjectName,
     /// Empty: the parent's primary key.
     pub parent_columns: Vec<String>,
     pub on_delete: ReferentialAction,
     pub on_update: ReferentialAction,
+    /// MATCH FULL: of several columns either all are NULL or none is.
+    pub full: bool,
+}
+
+/// Columns whose values no two rows share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UniqueKey {
+    pub name: Option<String>,
+    pub columns: Vec<String>,
+    /// NULLS NOT DISTINCT: NULL counts as a value like others.
+    pub nulls_equal: bool,
 }
 
 /// A condition that no row may make false.
@@ -63,7 +75,8 @@ pub enum PartitionKind {
 pub struct TableOptions {
     /// Lists of column names; the primary key's columns are NOT NULL as well.
     pub primary_key: Option<Vec<String>>,
-    pub unique: Vec<Vec<String>>,
+    pub primary_key_name: Option<String>,
+    pub unique: Vec<UniqueKey>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
     /// Columns with a DEFAULT, and its text.
@@ -124,7 +137,7 @@ pub enum AlterAction {
 #[derive(Clone, Debug, PartialEq)]
 pub enum AddedKey {
     Primary(Vec<String>),
-    Unique(Vec<String>),
+    Unique(UniqueKey),
     Foreign(ForeignKey),
     Check(Check),
 }
@@ -317,6 +330,8 @@ pub enum Statement {
     Prepare {
         name: String,
         text: String,
+        /// Of its parameters, as far as they were declared.
+        types: Vec<types::Type>,
     },
     Execute {
         name: String,

@@ -12,6 +12,9 @@
 //! that was given to `split`. No input may panic or exhaust the stack (`stack`).
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate self as sql;
+
 mod bind;
 mod borrowed_syntax;
 mod data_type;
@@ -19,6 +22,8 @@ mod dialect;
 mod elsewhere;
 mod from_first;
 mod functions;
+#[cfg(test)]
+mod grammar_walk;
 mod hints;
 mod idioms;
 mod literal_syntax;

@@ -118,6 +118,14 @@ pub(crate) fn write_table(w: &mut ByteWriter, table: &Table) {
     if let Some(partitioning) = partitioning {
         w.field(14, |w| write_partitioning(w, partitioning));
     }
+    let equal: Vec<usize> = (0..keys.len()).filter(|at| keys[*at].nulls_equal).collect();
+    if !equal.is_empty() {
+        w.field(15, |w| w.positions(&equal));
+    }
+    let full: Vec<usize> = (0..foreign_keys.len()).filter(|at| foreign_keys[*at].full).collect();
+    if !full.is_empty() {
+        w.field(16, |w| w.positions(&full));
+    }
     w.end_of_fields();
 }
 
@@ -129,6 +137,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     let mut checks: Vec<Check> = Vec::new();
     let mut actions: Vec<ReferentialAction> = Vec::new();
     let (mut wide, mut build, mut partitioning) = (None, None, None);
+    let (mut equal, mut full) = (Vec::new(), Vec::new());
     r.fields(|number, r| {
         match number {
             1 => id = Some(TableId(r.u64()?)),
@@ -145,6 +154,8 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
             12 => wide = Some(Arc::new(read_wide(r)?)),
             13 => build = Some(r.u64()?),
             14 => partitioning = Some(Arc::new(read_partitioning(r)?)),
+            15 => equal = r.positions()?,
+            16 => full = r.positions()?,
             other => return Err(unknown_field("table", other)),
         }
         Ok(())
@@ -154,6 +165,15 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
     };
     for (key, actions) in foreign_keys.iter_mut().zip(actions.chunks_exact(2)) {
         (key.on_delete, key.on_update) = (actions[0], actions[1]);
+    }
+    for at in equal {
+        keys.get_mut(at)
+            .ok_or_else(|| malformed("NULLs are equal in a key that is not there"))?
+            .nulls_equal = true;
+    }
+    for at in full {
+        foreign_keys.get_mut(at).ok_or_else(|| malformed("a foreign key that is not there is full"))?.full =
+            true;
     }
     let (fields, attributes): (Vec<Field>, Vec<ColumnAttributes>) = columns.into_iter().unzip();
     let used = keys.iter().flat_map(|k: &Key| &k.columns);
@@ -230,19 +250,25 @@ fn read_column(r: &mut ByteReader<'_>) -> Result<(Field, ColumnAttributes)> {
 }
 
 fn write_key(w: &mut ByteWriter, key: &Key) {
-    let Key { name, columns, primary } = key;
+    // Whether NULLs are equal stands in a field of its own.
+    let Key { name, columns, primary, nulls_equal: _ } = key;
     w.option(name.as_deref(), ByteWriter::text);
     w.positions(columns);
     w.flag(*primary);
 }
 
 fn read_key(r: &mut ByteReader<'_>) -> Result<Key> {
-    Ok(Key { name: r.option(ByteReader::text)?, columns: r.positions()?, primary: r.flag()? })
+    Ok(Key {
+        name: r.option(ByteReader::text)?,
+        columns: r.positions()?,
+        primary: r.flag()?,
+        nulls_equal: false,
+    })
 }
 
 fn write_foreign_key(w: &mut ByteWriter, key: &ForeignKey) {
-    // The actions stand in a field of their own: the first version of the format had none.
-    let ForeignKey { name, columns, parent, parent_columns, on_delete: _, on_update: _ } = key;
+    // The actions and the kind of match stand in fields of their own: the first version of the format had none.
+    let ForeignKey { name, columns, parent, parent_columns, on_delete: _, on_update: _, full: _ } = key;
     w.option(name.as_deref(), ByteWriter::text);
     w.positions(columns);
     w.u64(parent.0);
@@ -257,6 +283,7 @@ fn read_foreign_key(r: &mut ByteReader<'_>) -> Result<ForeignKey> {
         parent_columns: r.positions()?,
         on_delete: ReferentialAction::NoAction,
         on_update: ReferentialAction::NoAction,
+        full: false,
     };
     match key.columns.len() == key.parent_columns.len() {
         true => Ok(key),

@@ -149,7 +149,7 @@ fn temporary_tables_hide_permanent_ones() {
 #[test]
 fn foreign_keys_need_a_key_and_protect_it() {
     let catalog = Catalog::new();
-    let key = Key { name: None, columns: vec![0], primary: true };
+    let key = Key { name: None, columns: vec![0], primary: true, nulls_equal: false };
     let parent = NewTable { keys: vec![key], ..NewTable::new("parent", schema(&["id", "x"])) };
     let parent = catalog.commit(|d| d.create_table(parent, Existing::Refuse)).unwrap().unwrap();
     let child = |column: usize| NewTable {
@@ -160,6 +160,7 @@ fn foreign_keys_need_a_key_and_protect_it() {
             parent_columns: vec![column],
             on_delete: ReferentialAction::NoAction,
             on_update: ReferentialAction::NoAction,
+            full: false,
         }],
         ..NewTable::new("child", schema(&["parent_id"]))
     };

@@ -16,6 +16,8 @@ pub(super) struct KeySet {
     batch: KeyBatch,
     pub(super) groups: Vec<u32>,
     pass: (u64, u64),
+    /// Rows with a NULL take part.
+    with_nulls: bool,
 }
 
 impl KeySet {
@@ -31,10 +33,17 @@ impl KeySet {
             batch: KeyBatch::default(),
             groups: Vec::new(),
             pass,
+            with_nulls: false,
         }
     }
 
-    /// Packs the rows of a block, some at a time, and calls `visit` with those of this pass that hold no NULL, until it
+    /// Whether NULL is a value like others.
+    pub(super) fn with_nulls(mut self, with_nulls: bool) -> KeySet {
+        self.with_nulls = with_nulls;
+        self
+    }
+
+    /// Packs the rows of a block, some at a time, and calls `visit` with those of this pass that hold no NULL (unless NULLs take part), until it
     /// returns one; that row's number in the block. A value that the set's types cannot hold equals none in it, and its
     /// row is left out.
     pub(super) fn each_step(
@@ -60,7 +69,7 @@ impl KeySet {
             present.extend((0..range.len() as u32).filter(|row| {
                 // The table uses the high bits of the hash.
                 (passes == 1 || hashes[*row as usize] % passes == pass)
-                    && nulls.iter().all(|v| !v.is_null(*row as usize))
+                    && (self.with_nulls || nulls.iter().all(|v| !v.is_null(*row as usize)))
                     && live.is_live(range.start + *row as usize)
             }));
             if let Some(row) = visit(self, &present) {

@@ -17,6 +17,33 @@ pub(crate) fn check_foreign_key(
     check_references(constraint, child, parent, PASS_ROWS_MAX, go_on)
 }
 
+/// Fails when a row of `child` has NULL in some of the key's columns, not in all (MATCH FULL).
+pub(crate) fn check_full(constraint: &str, child: Keyed<'_>, go_on: GoOn<'_>) -> Result<()> {
+    for live in child.blocks {
+        go_on()?;
+        let block = live.pin(child.columns)?;
+        for range in super::steps(block.rows()) {
+            let vectors: Vec<_> = child.columns.iter().map(|c| block.fetch(*c, range.clone())).collect();
+            if !vectors.iter().any(|v| v.has_nulls()) {
+                continue;
+            }
+            let mixed = |row: &usize| {
+                let nulls = vectors.iter().filter(|v| v.is_null(*row)).count();
+                nulls > 0 && nulls < vectors.len() && live.is_live(range.start + row)
+            };
+            if (0..range.len()).any(|row| mixed(&row)) {
+                let message = format!(
+                    "insert or update on table \"{}\" violates foreign key constraint \"{constraint}\"",
+                    child.name
+                );
+                return Err(Error::new(SqlState::ForeignKeyViolation, message)
+                    .with_detail("MATCH FULL does not allow mixing of null and nonnull key values."));
+            }
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn check_references(
     constraint: &str,
     child: Keyed<'_>,

@@ -7,7 +7,7 @@ use types::{Error, Field, SqlState, Type};
 use vector::{Batch, Vector};
 
 use super::references::check_references;
-use super::unique::find_duplicate;
+use super::unique::{Unique, find_duplicate};
 use super::*;
 
 struct Random(u64);
@@ -111,7 +111,7 @@ fn duplicates_are_found_as_by_comparing_all() {
         let cut = 1 + random.below(40) as usize;
         let (old, new) = (blocks(&pool, &schema, &old, cut), blocks(&pool, &schema, &new, cut));
         let pass_rows = [PASS_ROWS_MAX, 7][random.below(2) as usize];
-        let got = find_duplicate(&schema, &columns, &old, &new, pass_rows, &|| Ok(())).unwrap();
+        let got = find_duplicate(&schema, Unique::on(&columns), &old, &new, pass_rows, &|| Ok(())).unwrap();
         assert_eq!(got.is_some(), expected, "round {round}, {types:?}: {got:?}");
         if let Some(key) = got {
             assert!(all.contains(&key), "round {round}: {key:?}");
@@ -209,7 +209,7 @@ fn a_check_that_shall_stop_does_so_at_the_next_block() {
             }
         };
         for block in [0, 4] {
-            let error = check_unique(&schema, "k", &[0], &[], &new, &stop_at(block)).unwrap_err();
+            let error = check_unique(&schema, "k", Unique::on(&[0]), &[], &new, &stop_at(block)).unwrap_err();
             assert_eq!((error.state(), asked.get()), (SqlState::QueryCanceled, block + 1), "{ty}");
             let keyed = |name| Keyed { name, schema: &schema, columns: &[0], blocks: &new };
             let error = check_foreign_key("k", keyed("c"), keyed("p"), &stop_at(block)).unwrap_err();

@@ -11,21 +11,40 @@ use super::{GoOn, LiveBlock, PASS_ROWS_MAX, key_text, key_values, steps};
 /// Longest run of equal first key columns that is compared pair by pair.
 const RUN_ROWS_MAX: usize = 256;
 
-/// Fails when a row of `new` agrees on `columns` with another of them or with one of `old`, none of those being NULL.
-/// The rows of `old` are known to differ.
+/// A key's columns, and whether NULL equals NULL in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Unique<'a> {
+    pub columns: &'a [usize],
+    pub nulls_equal: bool,
+}
+
+impl<'a> Unique<'a> {
+    pub fn of(key: &'a catalog::Key) -> Self {
+        Unique { columns: &key.columns, nulls_equal: key.nulls_equal }
+    }
+    /// With NULLs that never equal each other.
+    #[cfg(test)]
+    pub fn on(columns: &'a [usize]) -> Self {
+        Unique { columns, nulls_equal: false }
+    }
+}
+
+/// Fails when a row of `new` agrees on the key's columns with another of them or with one of `old`, none of those being
+/// NULL unless NULLs are equal. The rows of `old` are known to differ.
 pub(crate) fn check_unique(
     table: &Schema,
     constraint: &str,
-    columns: &[usize],
+    key: Unique<'_>,
     old: &[LiveBlock],
     new: &[LiveBlock],
     go_on: GoOn<'_>,
 ) -> Result<()> {
+    let columns = key.columns;
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     if rows == 0 || columns.is_empty() {
         return Ok(());
     }
-    match find_duplicate(table, columns, old, new, PASS_ROWS_MAX, go_on)? {
+    match find_duplicate(table, key, old, new, PASS_ROWS_MAX, go_on)? {
         None => Ok(()),
         Some(values) => Err(Error::new(
             SqlState::UniqueViolation,
@@ -37,15 +56,20 @@ pub(crate) fn check_unique(
 
 pub(super) fn find_duplicate(
     table: &Schema,
-    columns: &[usize],
+    key: Unique<'_>,
     old: &[LiveBlock],
     new: &[LiveBlock],
     pass_rows: usize,
     go_on: GoOn<'_>,
 ) -> Result<Option<Vec<Value>>> {
+    let columns = key.columns;
     let rows: usize = new.iter().map(|b| b.rows()).sum();
     let bounds: Vec<Bounds> = columns.iter().map(|c| Bounds::of(*c, new)).collect();
-    let near: Vec<&LiveBlock> = old.iter().filter(|block| may_hold(block, columns, &bounds)).collect();
+    // Bounds say nothing of NULLs, so where these count every block may hold an equal key.
+    let has_null = |block: &LiveBlock| columns.iter().any(|c| block.statistics(*c).null_count > 0);
+    let with_nulls = key.nulls_equal && new.iter().any(has_null);
+    let near: Vec<&LiveBlock> =
+        old.iter().filter(|block| with_nulls || may_hold(block, columns, &bounds)).collect();
     if near.is_empty() {
         match check_clustered(columns, new, go_on)? {
             Clustered::Unique => return Ok(None),
@@ -53,7 +77,7 @@ pub(super) fn find_duplicate(
             Clustered::No => {}
         }
     }
-    if let ([column], Some((min, values))) = (columns, small_range(&bounds, rows)) {
+    if let ([column], Some((min, values)), false) = (columns, small_range(&bounds, rows), with_nulls) {
         let mut seen = Bitmap::empty(values);
         for block in new {
             go_on()?;
@@ -78,7 +102,7 @@ pub(super) fn find_duplicate(
     // A table of this many keys at a time bounds its memory; more rows are proved in passes, by their hash.
     let passes = rows.div_ceil(pass_rows) as u64;
     for pass in 0..passes {
-        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes));
+        let mut keys = KeySet::new(&types, rows / passes as usize, (pass, passes)).with_nulls(with_nulls);
         for block in new {
             go_on()?;
             let found = keys.each_step(block, columns, |keys, present| {

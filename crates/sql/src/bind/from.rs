@@ -60,6 +60,10 @@ impl<'a> Binder<'a> {
         let first = self.bind_factor(&item.relation, before, something_before)?;
         let (mut plan, mut entries) = (first.plan, first.entries);
         for join in &item.joins {
+            if join.global {
+                let error = Error::unsupported("GLOBAL of JOIN is not supported");
+                return Err(self.error_at(error.with_hint("leave it out"), factor_span(&join.relation)));
+            }
             let mut visible = before.clone();
             visible.entries.extend(entries.iter().cloned());
             let right = self.bind_factor(&join.relation, &visible, true)?;
@@ -357,7 +361,27 @@ impl<'a> Binder<'a> {
         has_left: bool,
     ) -> Result<Source> {
         match factor {
-            TableFactor::Table { name, alias, args, sample, version, .. } => {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                sample,
+                version,
+                with_hints,
+                partitions,
+                json_path,
+                index_hints,
+                ..
+            } => {
+                if !with_hints.is_empty()
+                    || !partitions.is_empty()
+                    || json_path.is_some()
+                    || !index_hints.is_empty()
+                {
+                    let error =
+                        Error::unsupported("hints and partitions of a table in FROM are not supported");
+                    return Err(self.error_at(error, factor_span(factor)));
+                }
                 if version.is_some() {
                     let error = Error::unsupported("table versions are not supported");
                     return Err(self.error_at(error, factor_span(factor)));

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use plan::ColumnId;
 use plan::statement::{
-    AddedKey, Check, ForeignKey, IfExists, PartitionKind, Partitioning, Statement, TableOptions,
+    AddedKey, Check, ForeignKey, IfExists, PartitionKind, Partitioning, Statement, TableOptions, UniqueKey,
 };
 use sqlparser::ast::{
-    ColumnDef, ColumnOption, CreateTable, CreateTableOptions, Expr as Ast, ForeignKeyConstraint, GeneratedAs,
-    HiveDistributionStyle, Ident, Spanned, SqlOption, TableConstraint,
+    ColumnDef, ColumnOption, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateTable,
+    CreateTableOptions, DeferrableInitial, Expr as Ast, ForeignKeyConstraint, GeneratedAs, Ident,
+    IndexColumn, KeyOrIndexDisplay, NullsDistinctOption, PrimaryKeyConstraint, Spanned, SqlOption,
+    TableConstraint, UniqueConstraint,
 };
 use types::{Error, Field, ReferentialAction, Result, SqlState};
 
@@ -39,7 +41,6 @@ fn check_width(columns: usize) -> Result<()> {
 
 impl Context<'_> {
     pub(super) fn create_table(&self, create: &CreateTable) -> Result<Statement> {
-        self.refuse_unsupported(create)?;
         let (name, _) = self.object_name(&create.name)?;
         let mut options = TableOptions {
             with: self.table_options(&create.table_options)?,
@@ -161,20 +162,6 @@ impl Context<'_> {
         Ok(Some(Partitioning { column, kind }))
     }
 
-    fn refuse_unsupported(&self, create: &CreateTable) -> Result<()> {
-        let odd = create.external
-            || create.like.is_some()
-            || create.clone.is_some()
-            || create.inherits.is_some()
-            || create.partition_by.is_some()
-            || create.partition_of.is_some()
-            || create.order_by.is_some()
-            || create.cluster_by.is_some()
-            || create.on_commit.is_some()
-            || create.hive_distribution != HiveDistributionStyle::NONE;
-        if odd { Err(Error::unsupported("this form of CREATE TABLE is not supported")) } else { Ok(()) }
-    }
-
     fn table_options(&self, options: &CreateTableOptions) -> Result<Vec<(String, String)>> {
         let list = match options {
             CreateTableOptions::None => return Ok(vec![]),
@@ -215,16 +202,23 @@ impl Context<'_> {
             match &option.option {
                 ColumnOption::Null => {}
                 ColumnOption::NotNull => nullable = false,
-                ColumnOption::PrimaryKey(_) => {
+                ColumnOption::PrimaryKey(key) => {
+                    refuse_unread_primary(key)?;
+                    options.primary_key_name = option.name.as_ref().or(key.name.as_ref()).map(folded);
                     if options.primary_key.is_some() {
                         return Err(self.at(two_primary_keys(), column.name.span));
                     }
                     options.primary_key = Some(vec![name.clone()]);
                     nullable = false;
                 }
-                ColumnOption::Unique(_) => options.unique.push(vec![name.clone()]),
+                ColumnOption::Unique(key) => options.unique.push(UniqueKey {
+                    name: option.name.as_ref().or(key.name.as_ref()).map(folded),
+                    columns: vec![name.clone()],
+                    nulls_equal: nulls_equal(key)?,
+                }),
                 ColumnOption::ForeignKey(key) => {
-                    let key = self.foreign_key(key, vec![name.clone()], &[])?;
+                    let mut key = self.foreign_key(key, vec![name.clone()], &[])?;
+                    key.name = key.name.or(option.name.as_ref().map(folded));
                     options.foreign_keys.push(key);
                 }
                 ColumnOption::Default(value) => {
@@ -272,7 +266,32 @@ impl Context<'_> {
             Some(R::SetNull) => ReferentialAction::SetNull,
             Some(R::SetDefault) => ReferentialAction::SetDefault,
         };
-        let (on_delete, on_update) = (action(key.on_delete), action(key.on_update));
+        let ForeignKeyConstraint {
+            name,
+            index_name,
+            columns: _,
+            foreign_table: _,
+            referred_columns: _,
+            on_delete,
+            on_update,
+            match_kind,
+            characteristics,
+        } = key;
+        refuse_characteristics(characteristics.as_ref())?;
+        if index_name.is_some() {
+            return Err(Error::unsupported("a foreign key has no index of a name").at(crate::place::START));
+        }
+        let full = match match_kind {
+            None | Some(ConstraintReferenceMatchKind::Simple) => false,
+            Some(ConstraintReferenceMatchKind::Full) => true,
+            Some(ConstraintReferenceMatchKind::Partial) => {
+                return Err(Error::unsupported("MATCH PARTIAL is not supported")
+                    .with_hint("MATCH SIMPLE and MATCH FULL are")
+                    .at(crate::place::START));
+            }
+        };
+        let name = name.as_ref().map(folded);
+        let (on_delete, on_update) = (action(*on_delete), action(*on_update));
         let (parent, _) = self.existing_name(&key.foreign_table)?;
         // A table that refers to itself is not there yet.
         let known = self.relations.table(parent.schema.as_deref(), &parent.name).ok().flatten();
@@ -286,7 +305,7 @@ impl Context<'_> {
                 "number of referencing and referenced columns for foreign key disagree",
             ));
         }
-        Ok(ForeignKey { columns, parent, parent_columns, on_delete, on_update })
+        Ok(ForeignKey { name, columns, parent, parent_columns, on_delete, on_update, full })
     }
 
     fn constraint(
@@ -297,13 +316,19 @@ impl Context<'_> {
     ) -> Result<()> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
+                refuse_unread_primary(key)?;
+                options.primary_key_name = key.name.as_ref().map(folded);
                 if options.primary_key.is_some() {
                     return Err(two_primary_keys());
                 }
-                options.primary_key = Some(key_columns(columns, key.columns.iter().map(|c| &c.column.expr))?);
+                options.primary_key = Some(key_columns(columns, &key.columns)?);
             }
             TableConstraint::Unique(key) => {
-                options.unique.push(key_columns(columns, key.columns.iter().map(|c| &c.column.expr))?);
+                options.unique.push(UniqueKey {
+                    name: key.name.as_ref().map(folded),
+                    columns: key_columns(columns, &key.columns)?,
+                    nulls_equal: nulls_equal(key)?,
+                });
             }
             TableConstraint::ForeignKey(key) => {
                 let keyed: Result<_> = key.columns.iter().map(|name| spelled(columns, name)).collect();
@@ -358,7 +383,7 @@ impl Context<'_> {
         let lists = options
             .primary_key
             .iter()
-            .chain(&options.unique)
+            .chain(options.unique.iter().map(|k| &k.columns))
             .chain(options.foreign_keys.iter().map(|k| &k.columns));
         for list in lists {
             for (at, name) in list.iter().enumerate() {
@@ -392,12 +417,68 @@ pub(super) fn spelled(columns: &[Field], ident: &Ident) -> Result<String> {
     Ok(at.map_or(name.text, |at| columns[at].name.clone()))
 }
 
-fn key_columns<'c>(columns: &[Field], key: impl Iterator<Item = &'c Ast>) -> Result<Vec<String>> {
-    key.map(|c| match c {
-        Ast::Identifier(ident) => spelled(columns, ident),
-        other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
-    })
-    .collect()
+/// Constraints are checked at the end of each statement; what says otherwise is refused.
+fn refuse_characteristics(said: Option<&ConstraintCharacteristics>) -> Result<()> {
+    let Some(ConstraintCharacteristics { deferrable, initially, enforced }) = said else { return Ok(()) };
+    let refused = match (deferrable, initially, enforced) {
+        (Some(true), ..) => "DEFERRABLE",
+        (_, Some(DeferrableInitial::Deferred), _) => "INITIALLY DEFERRED",
+        (_, _, Some(false)) => "NOT ENFORCED",
+        _ => return Ok(()),
+    };
+    Err(Error::unsupported(format!("{refused} constraints are not supported"))
+        .with_hint("constraints are checked at the end of each statement: leave the word out")
+        .at(crate::place::START))
+}
+
+fn refuse_unread_primary(key: &PrimaryKeyConstraint) -> Result<()> {
+    let PrimaryKeyConstraint { name: _, index_name, index_type, columns: _, index_options, characteristics } =
+        key;
+    refuse_characteristics(characteristics.as_ref())?;
+    refuse_index(index_name.is_some() || index_type.is_some() || !index_options.is_empty())
+}
+
+fn nulls_equal(key: &UniqueConstraint) -> Result<bool> {
+    let UniqueConstraint {
+        name: _,
+        index_name,
+        index_type_display,
+        index_type,
+        columns: _,
+        index_options,
+        characteristics,
+        nulls_distinct,
+    } = key;
+    refuse_characteristics(characteristics.as_ref())?;
+    let index = index_name.is_some() || index_type.is_some() || !index_options.is_empty();
+    refuse_index(index || !matches!(index_type_display, KeyOrIndexDisplay::None))?;
+    Ok(matches!(nulls_distinct, NullsDistinctOption::NotDistinct))
+}
+
+fn refuse_index(said: bool) -> Result<()> {
+    match said {
+        false => Ok(()),
+        true => Err(Error::unsupported("a constraint has no index with a name, a kind or options")
+            .with_hint("CREATE INDEX makes indices")
+            .at(crate::place::START)),
+    }
+}
+
+fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<String>> {
+    key.iter()
+        .map(|c| match &c.column.expr {
+            other
+                if c.operator_class.is_some()
+                    || c.column.options.asc.is_some()
+                    || c.column.options.nulls_first.is_some() =>
+            {
+                let message = format!("the column {other} of a key has no order");
+                Err(Error::new(SqlState::SyntaxError, message).at(crate::place::START))
+            }
+            Ast::Identifier(ident) => spelled(columns, ident),
+            other => Err(Error::new(SqlState::SyntaxError, format!("{other} is not a column name"))),
+        })
+        .collect()
 }
 
 fn duplicate(name: &str) -> Error {

@@ -2,21 +2,30 @@
 
 use plan::Statement;
 use plan::statement::{IfExists, ObjectName};
-use sqlparser::ast::{CreateView, Expr as Ast, Ident, ObjectName as NameSyntax};
+use sqlparser::ast::{CreateView, DataType, Expr as Ast, Ident, ObjectName as NameSyntax};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type};
 
 use super::Context;
 use crate::bind::folded;
+use crate::data_type::column_type;
+use crate::place::Placed;
 use crate::{parse, place};
+
+/// Where temporary tables and views are: it ends with the database's last session.
+const TEMPORARY_SCHEMA: &str = "temp";
 
 impl Context<'_> {
     pub(super) fn create_view(&self, view: &CreateView) -> Result<Statement> {
-        if view.materialized || view.secure {
-            return Err(Error::unsupported("materialized and secure views are not supported"));
+        let (mut name, span) = self.object_name(&view.name)?;
+        if view.temporary {
+            if name.schema.as_deref().is_some_and(|schema| schema != TEMPORARY_SCHEMA) {
+                let message = "cannot create a temporary view in a schema that is not temporary";
+                return Err(self.at(Error::new(SqlState::InvalidTableDefinition, message), span));
+            }
+            name.schema = Some(TEMPORARY_SCHEMA.to_owned());
         }
-        let (name, _) = self.object_name(&view.name)?;
         let Some(text) = parse::after_as(self.text) else {
             return Err(Error::internal("a view without a query"));
         };
@@ -46,9 +55,11 @@ impl Context<'_> {
         Ok(Statement::DropView { names: names?, if_exists })
     }
 
-    pub(super) fn prepare(&self, name: &Ident) -> Result<Statement> {
+    pub(super) fn prepare(&self, name: &Ident, types: &[DataType]) -> Result<Statement> {
+        let types: Result<Vec<Type>> =
+            types.iter().map(|ty| column_type(ty).placed(self.text, name.span)).collect();
         match parse::after_as(self.text) {
-            Some(text) => Ok(Statement::Prepare { name: folded(name), text: text.to_owned() }),
+            Some(text) => Ok(Statement::Prepare { name: folded(name), text: text.to_owned(), types: types? }),
             None => Err(Error::new(SqlState::SyntaxError, "PREPARE needs AS and a statement")),
         }
     }

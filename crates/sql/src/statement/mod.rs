@@ -6,6 +6,7 @@ mod define;
 mod index;
 mod load;
 mod modify;
+mod refusals;
 mod sequence;
 mod session;
 mod transaction;
@@ -72,6 +73,7 @@ impl Context<'_> {
     }
 
     fn plan(&self, syntax: &Syntax) -> Result<Statement> {
+        refusals::refuse_unread(syntax)?;
         let mut binder = self.binder();
         if let Some(relation) = binder.inspect(syntax, self.summarize)? {
             return Ok(Statement::Query(binder.finish(relation)?));
@@ -100,7 +102,7 @@ impl Context<'_> {
                 self.comment(object_type, object_name, comment.as_deref())
             }
             Syntax::CreateView(view) => self.create_view(view),
-            Syntax::Prepare { name, .. } => self.prepare(name),
+            Syntax::Prepare { name, data_types, statement: _ } => self.prepare(name, data_types),
             Syntax::Execute { name, parameters, .. } => self.execute(name.as_ref(), parameters),
             Syntax::Deallocate { name, .. } => {
                 Ok(Statement::Deallocate { name: Some(folded(name)).filter(|n| n != "all") })

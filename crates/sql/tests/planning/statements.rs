@@ -53,7 +53,8 @@ fn create_table_with_all_types_and_keys() {
     );
     assert!(!columns[0].nullable && !columns[1].nullable && columns[2].nullable);
     assert_eq!(options.primary_key, Some(vec!["a".to_owned()]));
-    assert_eq!(options.unique, [vec!["c".to_owned()], vec!["b".to_owned(), "c".to_owned()]]);
+    let unique: Vec<&[String]> = options.unique.iter().map(|key| key.columns.as_slice()).collect();
+    assert_eq!(unique, [&["c".to_owned()][..], &["b".to_owned(), "c".to_owned()]]);
     assert_eq!(options.foreign_keys.len(), 1);
     assert_eq!(options.with, [("block_size".into(), "4MB".into()), ("layout".into(), "column".into())]);
     assert!(options.temporary && options.if_exists == IfExists::Keep);

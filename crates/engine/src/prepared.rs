@@ -1,0 +1,113 @@
+//! Prepared statements of a session: PREPARE, EXECUTE, DEALLOCATE.
+//!
+//! A prepared statement is kept as text, and planned with the values of its parameters each time it is executed. Types that
+//! PREPARE declares are those of the values then.
+
+use std::collections::BTreeMap;
+use std::sync::{MutexGuard, PoisonError};
+
+use plan::Statement;
+use types::{Error, Result, SqlState, Type, Value, cast};
+
+use crate::Session;
+use crate::relations::SessionRelations;
+use crate::result::ResultSet;
+
+/// A statement's text, and the types of its parameters as far as they were declared.
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    pub text: String,
+    pub types: Vec<Type>,
+}
+
+impl Session {
+    fn prepared(&self) -> MutexGuard<'_, BTreeMap<String, Prepared>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn prepare_statement(&self, name: String, statement: Prepared) -> Result<ResultSet> {
+        let mut prepared = self.prepared();
+        if prepared.contains_key(&name) {
+            return Err(Error::new(
+                SqlState::DuplicatePreparedStatement,
+                format!("prepared statement \"{name}\" already exists"),
+            )
+            .with_hint("DEALLOCATE it first"));
+        }
+        prepared.insert(name, statement);
+        Ok(ResultSet::done("PREPARE"))
+    }
+
+    pub(crate) fn deallocate(&self, name: Option<&str>) -> Result<ResultSet> {
+        match name {
+            None => self.prepared().clear(),
+            Some(name) => {
+                if self.prepared().remove(name).is_none() {
+                    return Err(unknown(name));
+                }
+            }
+        }
+        Ok(ResultSet::done("DEALLOCATE"))
+    }
+
+    /// A prepared statement, planned with its arguments as if they had been written into it, under the types that were
+    /// declared for them.
+    pub(crate) fn planned_prepared(
+        &self,
+        name: &str,
+        arguments: &[(Value, Type)],
+        relations: &SessionRelations,
+    ) -> Result<Statement> {
+        let Prepared { text, types } = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
+        let arguments = &declared(name, arguments, &types)?;
+        let planned = sql::split(&text).and_then(|statements| match statements.first() {
+            Some(first) => sql::plan_with(&text, first, relations, arguments),
+            None => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
+        });
+        let planned = planned.map_err(|error| {
+            // Its place is one of the prepared text.
+            let mut told = Error::new(error.state(), error.message());
+            if let Some(hint) = error.hint() {
+                told = told.with_hint(hint);
+            }
+            told.with_detail(format!("in prepared statement \"{name}\""))
+        })?;
+        if matches!(
+            planned,
+            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate { .. }
+        ) {
+            return Err(Error::unsupported(
+                "a prepared statement that prepares or executes is not supported",
+            ));
+        }
+        Ok(planned)
+    }
+}
+
+/// The arguments as values of the types that PREPARE declared, converted as an assignment converts them.
+fn declared(name: &str, arguments: &[(Value, Type)], types: &[Type]) -> Result<Vec<(Value, Type)>> {
+    if !types.is_empty() && types.len() != arguments.len() {
+        let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+        return Err(Error::new(SqlState::SyntaxError, message).with_detail(format!(
+            "{} were declared, {} are given",
+            types.len(),
+            arguments.len()
+        )));
+    }
+    let convert = |(at, (value, from)): (usize, &(Value, Type))| {
+        let Some(to) = types.get(at) else { return Ok((value.clone(), *from)) };
+        let converted = match (value, value.as_text()) {
+            (Value::Null, _) => Ok(Value::Null),
+            (_, Some(text)) if from.is_text() && !to.is_text() => cast::parse_text(text, *to),
+            _ => cast::cast_value(value, *from, *to),
+        };
+        converted.map(|value| (value, *to)).map_err(|error| {
+            error.with_detail(format!("parameter ${} of prepared statement \"{name}\" is {to}", at + 1))
+        })
+    };
+    arguments.iter().enumerate().map(convert).collect()
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(SqlState::UndefinedPreparedStatement, format!("prepared statement \"{name}\" does not exist"))
+}
