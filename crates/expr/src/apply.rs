@@ -16,8 +16,9 @@ use crate::frame::{null_bits, retyped};
 use crate::graph::{Node, Operation};
 use crate::kernels::{arithmetic, cast, compare, in_list, logic, negate, temporal, text};
 use crate::operand::boolean_bits;
+use crate::room::{Room, bound};
 
-pub(crate) fn apply(node: &Node, inputs: Vec<Vector>, rows: usize) -> Result<Vector> {
+pub(crate) fn apply(node: &Node, inputs: Vec<Vector>, rows: usize, room: Room<'_>) -> Result<Vector> {
     if rows == 0 {
         return Ok(Vector::constant(node.ty, Value::Null, 0));
     }
@@ -27,21 +28,23 @@ pub(crate) fn apply(node: &Node, inputs: Vec<Vector>, rows: usize) -> Result<Vec
     let repeatable = !matches!(&node.operation, Operation::Library(call) if call.is_volatile());
     if repeatable && inputs.iter().all(|i| matches!(i.data(), Data::Constant(_))) {
         let ones: Vec<Vector> = inputs.iter().map(|i| i.slice(0, 1).flatten()).collect();
-        let one = kernel(node, &ones, 1)?;
+        let one = kernel(node, &ones, 1, room)?;
+        // The value is a copy.
+        room.ask(one.bytes() as u64, 1)?;
         return Ok(Vector::constant(node.ty, one.value(0), rows));
     }
-    if repeatable && let Some(result) = on_dictionary(node, &inputs, rows) {
+    if repeatable && let Some(result) = on_dictionary(node, &inputs, rows, room) {
         return Ok(result);
     }
     let flat: Vec<Vector> = inputs
         .into_iter()
         .map(|i| if matches!(i.data(), Data::Dictionary { .. }) { i.flatten() } else { i })
         .collect();
-    kernel(node, &flat, rows)
+    kernel(node, &flat, rows, room)
 }
 
 /// The operation on the values of the only dictionary among constants; `None` when that does not apply or fails.
-fn on_dictionary(node: &Node, inputs: &[Vector], rows: usize) -> Option<Vector> {
+fn on_dictionary(node: &Node, inputs: &[Vector], rows: usize, room: Room<'_>) -> Option<Vector> {
     let mut varying = inputs.iter().enumerate().filter(|(_, i)| !matches!(i.data(), Data::Constant(_)));
     let (at, dictionary) = varying.next()?;
     if varying.next().is_some() {
@@ -71,7 +74,7 @@ fn on_dictionary(node: &Node, inputs: &[Vector], rows: usize) -> Option<Vector> 
             _ => (**values).clone(),
         })
         .collect();
-    let result = kernel(node, &substituted, count).ok()?;
+    let result = kernel(node, &substituted, count, room).ok()?;
     let validity = dictionary.validity().cloned();
     if let Data::Constant(value) = result.data() {
         if value.is_null() {
@@ -105,7 +108,8 @@ fn is_strict(operation: &Operation) -> bool {
 }
 
 /// The operation on flat vectors and constants.
-fn kernel(node: &Node, inputs: &[Vector], rows: usize) -> Result<Vector> {
+fn kernel(node: &Node, inputs: &[Vector], rows: usize, room: Room<'_>) -> Result<Vector> {
+    room.ask(bound(node, inputs, rows), rows)?;
     let ty = node.ty;
     let null = |i: &Vector| matches!(i.data(), Data::Constant(Value::Null));
     if is_strict(&node.operation) && inputs.iter().any(null) {
@@ -129,7 +133,7 @@ fn kernel(node: &Node, inputs: &[Vector], rows: usize) -> Result<Vector> {
         Operation::InList { set, has_null, negated } => {
             Ok(in_list::in_list(&inputs[0], set, *has_null, *negated, validity, rows))
         }
-        Operation::Library(call) => call.evaluate(inputs, rows),
+        Operation::Library(call) => call.evaluate(inputs, rows, room),
         Operation::Function(function) => match function {
             Function::ExtractYear | Function::ExtractMonth | Function::ExtractDay => {
                 temporal::extract(*function, &inputs[0], ty, validity, rows)

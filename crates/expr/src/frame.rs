@@ -15,9 +15,11 @@ use crate::bits;
 use crate::graph::{Fails, Graph, NodeId, Operation};
 use crate::kernels::{choose, coded};
 use crate::operand::boolean_bits;
+use crate::room::Room;
 
 pub(crate) struct Frame<'a> {
     graph: &'a Graph,
+    room: Room<'a>,
     rows: usize,
     source: Source<'a>,
     memo: Vec<Option<Vector>>,
@@ -38,9 +40,10 @@ struct Piece {
 }
 
 impl<'a> Frame<'a> {
-    pub(crate) fn new(graph: &'a Graph, batch: &'a Batch) -> Self {
+    pub(crate) fn new(graph: &'a Graph, batch: &'a Batch, room: Room<'a>) -> Self {
         Frame {
             graph,
+            room,
             rows: batch.rows,
             source: Source::Batch(batch),
             memo: vec![None; graph.len()],
@@ -55,6 +58,7 @@ impl<'a> Frame<'a> {
     {
         Frame {
             graph: self.graph,
+            room: self.room,
             rows: rows.len(),
             source: Source::Part { whole: self, rows },
             memo: vec![None; self.graph.len()],
@@ -131,7 +135,7 @@ impl<'a> Frame<'a> {
                     }
                     inputs.iter_mut().for_each(|input| *input = input.decoded());
                 }
-                apply::apply(node, inputs, self.rows)
+                apply::apply(node, inputs, self.rows, self.room)
             }
         }
     }

@@ -17,7 +17,9 @@ mod operand;
 mod own;
 pub mod predicate;
 pub mod program;
+mod room;
 
 pub use fallback::{ExternalBody, ExternalCode};
 pub use predicate::{Predicate, Selected};
 pub use program::{Program, evaluate_constant, fold_constants};
+pub use room::{Ask, Room, is_too_wide, text_bytes};

@@ -13,6 +13,7 @@ use crate::bits;
 use crate::compile::compile;
 use crate::frame::{Frame, true_bits};
 use crate::graph::{Fails, Graph, NodeId};
+use crate::room::Room;
 
 /// Rows of a batch for which a condition is TRUE.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +53,13 @@ impl Predicate {
 
     /// The rows for which the condition is TRUE: neither FALSE nor NULL.
     pub fn select(&self, batch: &Batch) -> Result<Selected> {
+        self.select_within(batch, Room::UNBOUNDED)
+    }
+
+    /// As `select`, with room asked for.
+    pub fn select_within(&self, batch: &Batch, room: Room<'_>) -> Result<Selected> {
         let rows = batch.rows;
-        let mut frame = Frame::new(&self.graph, batch);
+        let mut frame = Frame::new(&self.graph, batch, room);
         // Survivors as a bitmap, until they are few.
         let mut passed: Option<BooleanBuffer> = None;
         let mut left = rows;

@@ -8,6 +8,7 @@ use crate::compile::compile;
 use crate::fallback;
 use crate::frame::Frame;
 use crate::graph::{Graph, NodeId};
+use crate::room::{self, Room};
 
 /// Expressions over the columns of a batch (`ExprKind::Input`). Immutable, so any number of workers may share it.
 #[derive(Debug)]
@@ -32,13 +33,18 @@ impl Program {
     /// One vector an expression, each of `batch.rows` rows; it may be flat, a constant or a dictionary, and a
     /// dictionary's values may repeat. Parts that several expressions have in common are computed once.
     pub fn evaluate(&self, batch: &Batch) -> Result<Vec<Vector>> {
-        let mut frame = Frame::new(&self.graph, batch);
+        self.evaluate_within(batch, Room::UNBOUNDED)
+    }
+
+    /// As `evaluate`, with room asked for.
+    pub fn evaluate_within(&self, batch: &Batch, room: Room<'_>) -> Result<Vec<Vector>> {
+        let mut frame = Frame::new(&self.graph, batch, room);
         self.results.iter().map(|id| frame.evaluate(*id)).collect()
     }
 
     /// As `evaluate`, of all rows whether selected or not; results may be codes (`Data::Coded`).
     pub fn evaluate_coded(&self, batch: &Batch) -> Result<Vec<Vector>> {
-        let mut frame = Frame::new(&self.graph, batch);
+        let mut frame = Frame::new(&self.graph, batch, Room::UNBOUNDED);
         self.results.iter().map(|id| frame.evaluate_coded(*id)).collect()
     }
 
@@ -55,8 +61,12 @@ impl Program {
 
 /// The value of an expression without inputs.
 pub fn evaluate_constant(expression: &Expr) -> Result<Value> {
+    constant_within(expression, Room::UNBOUNDED)
+}
+
+fn constant_within(expression: &Expr, room: Room<'_>) -> Result<Value> {
     let program = Program::compile(std::slice::from_ref(expression))?;
-    let vectors = program.evaluate(&Batch::new(vec![], 1))?;
+    let vectors = program.evaluate_within(&Batch::new(vec![], 1), room)?;
     Ok(vectors.first().map_or(Value::Null, |v| v.value(0)))
 }
 
@@ -80,7 +90,7 @@ pub fn fold_constants(expression: Expr) -> Expr {
         if !foldable {
             return e;
         }
-        match evaluate_constant(&e) {
+        match constant_within(&e, Room::within(&room::folding)) {
             Ok(value) => Expr::literal(value, e.ty),
             Err(_) => e,
         }

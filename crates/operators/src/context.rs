@@ -245,6 +245,16 @@ impl QueryContext {
         self.budget.available() < of_queries.saturating_mul(8)
     }
 
+    /// What computed values of several rows may take at once: a batch of wider ones is taken in pieces.
+    pub fn piece_bytes_max(&self) -> u64 {
+        (self.budget.limit() / 32).clamp(1 << 20, 32 << 20)
+    }
+
+    /// Evaluates a program with room asked for.
+    pub fn evaluate(&self, program: &expr::Program, batch: &vector::Batch) -> Result<Vec<vector::Vector>> {
+        program.evaluate_within(batch, expr::Room::within(&|bytes| self.reserve(bytes as usize).map(drop)))
+    }
+
     /// Asks for room before a large allocation.
     pub fn reserve(&self, bytes: usize) -> Result<memory::Reservation> {
         self.budget.reserve(bytes as u64).map_err(out_of_memory)

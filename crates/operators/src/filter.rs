@@ -24,11 +24,19 @@ impl Transform for Filter {
     fn transform(
         &self,
         batch: Batch,
-        _local: &mut Local,
-        _work: &Work<'_>,
+        local: &mut Local,
+        work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
-        match self.predicate.select(&batch)? {
+        let ask = |bytes: u64| work.reserve(bytes as usize).map(drop);
+        let room = expr::Room::in_pieces(&ask, work.query.piece_bytes_max());
+        let selected = match self.predicate.select_within(&batch, room) {
+            Err(error) if expr::is_too_wide(&error) => {
+                return work.halves(batch, &mut |half| self.transform(half, local, work, push));
+            }
+            selected => selected?,
+        };
+        match selected {
             expr::Selected::All => push(batch),
             expr::Selected::None => Ok(Flow::More),
             expr::Selected::Rows(rows) => push(batch.gather(&rows)),

@@ -31,14 +31,16 @@ impl Transform for Project {
         &self,
         batch: Batch,
         _local: &mut Local,
-        _work: &Work<'_>,
+        work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
-        let out = match &self.positions {
-            Some(positions) => batch.select(positions),
-            None => Batch::new(self.program.evaluate(&batch)?, batch.rows),
-        };
-        push(out)
+        match &self.positions {
+            Some(positions) => push(batch.select(positions)),
+            None => work.evaluated(&self.program, batch, &mut |batch, values| {
+                let rows = batch.rows;
+                push(Batch::new(values, rows))
+            }),
+        }
     }
     fn wants_full_batches(&self) -> bool {
         self.positions.is_none()

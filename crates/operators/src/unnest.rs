@@ -77,12 +77,22 @@ impl Transform for Unnest {
         self.node
     }
     fn transform(&self, batch: Batch, _: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let lists: Vec<Vector> = self
-            .lists
-            .evaluate(&batch)?
-            .into_iter()
-            .map(|list| if matches!(list.data(), Data::Constant(_)) { list } else { list.flatten() })
-            .collect();
+        work.evaluated(&self.lists, batch, &mut |batch, lists| {
+            let constant = |list: &Vector| matches!(list.data(), Data::Constant(_));
+            let lists = lists.into_iter().map(|l| if constant(&l) { l } else { l.flatten() }).collect();
+            self.take_apart(batch, lists, work, push)
+        })
+    }
+}
+
+impl Unnest {
+    fn take_apart(
+        &self,
+        batch: Batch,
+        lists: Vec<Vector>,
+        work: &Work<'_>,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
         let limit = work.query.settings.batch_rows.max(1);
         let mut pending = Pending::of(&lists);
         for row in 0..batch.rows {

@@ -177,6 +177,17 @@ impl StringBuilder {
         self.current.extend_from_slice(bytes);
         self.views.push(view);
     }
+    /// As `push`, of bytes that are no more needed: many become a buffer of their own, without a copy.
+    pub fn push_owned(&mut self, bytes: &mut Vec<u8>) {
+        if bytes.len() < BUFFER_BYTES_MAX / 16 {
+            return self.push(bytes);
+        }
+        if !self.current.is_empty() {
+            self.full.push(Buffer::from_vec(std::mem::take(&mut self.current)));
+        }
+        self.views.push(make_view(bytes, self.full.len() as u32, 0));
+        self.full.push(Buffer::from_vec(std::mem::take(bytes)));
+    }
     pub fn finish(mut self) -> Strings {
         if !self.current.is_empty() {
             self.full.push(Buffer::from_vec(self.current));

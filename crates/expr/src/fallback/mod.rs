@@ -20,6 +20,7 @@ use plan::{Expr, ExternalFunction};
 use types::{Error, Position, Result, SqlState, Type, Value};
 use vector::Vector;
 
+use crate::room::Room;
 use crate::{nested, own};
 
 /// A library function or text operator, bound to the types of its arguments.
@@ -130,10 +131,10 @@ impl LibraryCall {
         }
     }
     /// Inputs are flat or constant.
-    pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize) -> Result<Vector> {
+    pub(crate) fn evaluate(&self, inputs: &[Vector], rows: usize, room: Room<'_>) -> Result<Vector> {
         match &self.kind {
             Kind::Operator(operator) => operator.evaluate(&inputs[0], &inputs[1], rows),
-            Kind::Own(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::Own(call) => call.evaluate(inputs, self.ty, rows, room),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Nested(kernel) => kernel(inputs, self.ty, rows),
             Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows),

@@ -6,12 +6,14 @@
 
 mod distance;
 mod fold;
+mod growing;
 mod json;
 mod lambda;
 mod list;
 mod record;
 mod text;
 
+pub(crate) use growing::replaced_bytes;
 pub(crate) use lambda::LambdaCall;
 
 use arrow_buffer::{BooleanBuffer, NullBufferBuilder};
@@ -29,6 +31,7 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| fold::named(name))
         .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
+        .or_else(|| growing::named(name))
 }
 
 /// The bytes of a row of a nested or text vector; `None` for NULL.

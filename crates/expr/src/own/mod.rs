@@ -19,6 +19,8 @@ use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::{Vector, VectorBuilder};
 
+use crate::room::Room;
+
 /// The arguments of one row.
 pub(crate) struct Arguments<'a> {
     pub values: &'a [Value],
@@ -113,17 +115,30 @@ pub(crate) fn takes(name: &str, arguments: &[Type]) -> bool {
 }
 
 impl OwnCall {
-    pub(crate) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    pub(crate) fn evaluate(
+        &self,
+        inputs: &[Vector],
+        ty: Type,
+        rows: usize,
+        room: Room<'_>,
+    ) -> Result<Vector> {
         let types: Vec<Type> = inputs.iter().map(Vector::ty).collect();
         let mut out = VectorBuilder::new(ty, rows);
         let mut values: Vec<Value> = Vec::with_capacity(inputs.len());
+        let mut made = 0;
         for row in 0..rows {
             values.clear();
             values.extend(inputs.iter().map(|input| input.value(row)));
             if self.strict && values.iter().any(Value::is_null) {
                 out.push(&Value::Null);
             } else {
-                out.push(&(self.evaluate)(&Arguments { values: &values, types: &types, ty })?);
+                let value = (self.evaluate)(&Arguments { values: &values, types: &types, ty })?;
+                if let Value::Bytes(bytes) = &value {
+                    // A width in a format makes more than any bound by its arguments tells.
+                    made += bytes.len() as u64;
+                    room.ask(made, rows)?;
+                }
+                out.push(&value);
             }
         }
         Ok(out.finish())

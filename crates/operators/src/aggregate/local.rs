@@ -125,7 +125,18 @@ impl LocalGroups {
             }
             return self.consume(aggregate, &batch.dense(), tag, work);
         }
-        let vectors = aggregate.program.evaluate(batch)?;
+        let ask = |bytes: u64| work.reserve(bytes as usize).map(drop);
+        let room = expr::Room::in_pieces(&ask, work.query.piece_bytes_max());
+        let vectors = match aggregate.program.evaluate_within(batch, room) {
+            Err(error) if expr::is_too_wide(&error) => {
+                work.halves(batch.clone(), &mut |half| {
+                    self.consume(aggregate, &half, tag, work)?;
+                    Ok(Flow::More)
+                })?;
+                return Ok(());
+            }
+            vectors => vectors?,
+        };
         let keys: Vec<Vector> = aggregate.groups.iter().map(|at| vectors[*at].clone()).collect();
         let uses_runs = self.number(aggregate, &keys, batch.rows, tag)?;
         let groups = match (&self.index, uses_runs) {

@@ -12,6 +12,28 @@ use super::{Flow, Local, Sink, Transform, Work};
 const SMALL_ROWS: usize = 256;
 /// Merged batches are passed on once they have this many rows.
 const MERGED_ROWS: usize = 1024;
+/// Or these bytes of texts.
+const MERGED_BYTES_MAX: u64 = 1 << 20;
+/// A column whose strings' buffers are together smaller than this is not looked at for its width unless it repeats
+/// one of them.
+const NARROW_BYTES: usize = 64 << 10;
+
+/// Bytes of the texts that merging copies.
+fn merged_bytes(batch: &Batch) -> u64 {
+    batch.columns.iter().map(expr::text_bytes).fold(0, u64::saturating_add)
+}
+
+/// As `merged_bytes`, of columns that may be wide: those with large buffers, and constants.
+fn wide_bytes(batch: &Batch) -> u64 {
+    let large = |column: &&vector::Vector| match column.data() {
+        vector::Data::Constant(_) => true,
+        vector::Data::Bytes(strings) => {
+            strings.buffers().iter().map(|buffer| buffer.len()).sum::<usize>() >= NARROW_BYTES
+        }
+        _ => false,
+    };
+    batch.columns.iter().filter(large).map(expr::text_bytes).fold(0, u64::saturating_add)
+}
 
 /// Transforms and sink of a segment.
 pub struct Chain {
@@ -28,6 +50,7 @@ pub struct Stage {
     pub local: Local,
     pending: Vec<Batch>,
     pending_rows: usize,
+    pending_bytes: u64,
     /// Rows that entered, batches merged included.
     pub rows_in: u64,
     /// Time from entering this stage until everything below it returned.
@@ -36,7 +59,7 @@ pub struct Stage {
 
 impl Stage {
     fn new(local: Local) -> Self {
-        Stage { local, pending: Vec::new(), pending_rows: 0, rows_in: 0, inclusive_ns: 0 }
+        Stage { local, pending: Vec::new(), pending_rows: 0, pending_bytes: 0, rows_in: 0, inclusive_ns: 0 }
     }
 }
 
@@ -77,8 +100,9 @@ impl Chain {
         if merge && batch.rows < SMALL_ROWS {
             let stage = &mut stages[0];
             stage.pending_rows += batch.rows;
+            stage.pending_bytes += merged_bytes(&batch);
             stage.pending.push(batch);
-            if stage.pending_rows < MERGED_ROWS {
+            if stage.pending_rows < MERGED_ROWS && stage.pending_bytes < MERGED_BYTES_MAX {
                 return Ok(Flow::More);
             }
             return self.run_pending(at, tag, stages, work);
@@ -96,6 +120,7 @@ impl Chain {
     fn run_pending(&self, at: usize, tag: u64, stages: &mut [Stage], work: &Work<'_>) -> Result<Flow> {
         let pending = std::mem::take(&mut stages[0].pending);
         stages[0].pending_rows = 0;
+        stages[0].pending_bytes = 0;
         self.run(at, Batch::concat(&pending), tag, stages, work)
     }
 
@@ -106,12 +131,20 @@ impl Chain {
             Some(transform) => transform.transform(batch, &mut stage.local, work, &mut |out| {
                 self.push(at + 1, out, tag, below, work)
             }),
-            None => self.sink.consume(batch, tag, &mut stage.local, work),
+            None => self.consume(batch, tag, &mut stage.local, work),
         };
         if let Some(started) = started {
             stage.inclusive_ns += started.elapsed().as_nanos() as u64;
         }
         flow
+    }
+
+    /// Gives the sink a batch, in pieces where its texts written out would take too much: a sink may copy them.
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
+        if batch.rows > 1 && wide_bytes(&batch) > work.query.piece_bytes_max() {
+            return work.halves(batch, &mut |half| self.consume(half, tag, local, work));
+        }
+        self.sink.consume(batch, tag, local, work)
     }
 
     /// Sends on everything held back; the end of a unit.
@@ -148,6 +181,7 @@ impl Chain {
         for stage in &mut local.stages {
             stage.pending.clear();
             stage.pending_rows = 0;
+            stage.pending_bytes = 0;
         }
     }
 }

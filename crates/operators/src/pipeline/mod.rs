@@ -79,6 +79,39 @@ impl Work<'_> {
     pub fn check(&self) -> Result<()> {
         self.query.check(self.context)
     }
+
+    /// Computes a program's values with room asked for, and hands them on with their rows: all at once or, where they
+    /// would be too wide, in halves of the batch.
+    pub fn evaluated(
+        &self,
+        program: &expr::Program,
+        batch: Batch,
+        each: &mut dyn FnMut(Batch, Vec<vector::Vector>) -> Result<Flow>,
+    ) -> Result<Flow> {
+        let ask = |bytes: u64| self.reserve(bytes as usize).map(drop);
+        match program.evaluate_within(&batch, expr::Room::in_pieces(&ask, self.query.piece_bytes_max())) {
+            Ok(values) => each(batch, values),
+            Err(error) if expr::is_too_wide(&error) => {
+                self.halves(batch, &mut |half| self.evaluated(program, half, each))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The two halves of a batch of several rows, one after the other.
+    pub fn halves(&self, batch: Batch, each: &mut dyn FnMut(Batch) -> Result<Flow>) -> Result<Flow> {
+        let batch = batch.dense();
+        let middle = batch.rows / 2;
+        for (from, rows) in [(0, middle), (middle, batch.rows - middle)] {
+            if rows > 0 {
+                self.check()?;
+                if each(batch.slice(from, rows))? == Flow::Enough {
+                    return Ok(Flow::Enough);
+                }
+            }
+        }
+        Ok(Flow::More)
+    }
 }
 
 /// The beginning of a pipeline.

@@ -82,17 +82,24 @@ impl ExternalState {
     }
 }
 
+/// Rows of a run with what sorting them takes: each worker may be at one, besides the rows that are still held.
+pub(super) fn run_bytes_max(query: &QueryContext) -> usize {
+    let each = query.budget.limit() / 8 / workorder::parallelism().max(1);
+    usize::try_from(each).unwrap_or(usize::MAX)
+}
+
 /// Rows in parts that are sorted in one go, each taken out of memory before the next begins.
-pub(super) fn run_parts(rows: TaggedRows) -> Vec<TaggedRows> {
+pub(super) fn run_parts(rows: TaggedRows, bytes_max: usize) -> Vec<TaggedRows> {
     let mut parts = vec![];
     let mut part = vec![];
-    let mut count = 0;
+    let (mut count, mut bytes) = (0, 0);
     for (tag, batch) in rows {
         count += batch.rows;
+        bytes += batch.bytes() + batch.rows * ROW_OVERHEAD;
         part.push((tag, batch));
-        if count >= RUN_ROWS_MAX {
+        if count >= RUN_ROWS_MAX || bytes >= bytes_max {
             parts.push(std::mem::take(&mut part));
-            count = 0;
+            (count, bytes) = (0, 0);
         }
     }
     if !part.is_empty() {
@@ -111,7 +118,7 @@ impl Sort {
     /// A worker's rows leave memory.
     pub(super) fn spill_rows(&self, mut rows: TaggedRows, work: &Work<'_>) -> Result<()> {
         rows.sort_by_key(|(tag, _)| *tag);
-        for part in run_parts(rows) {
+        for part in run_parts(rows, run_bytes_max(work.query)) {
             work.check()?;
             let number = self.external.next_number();
             self.spill_run(number, part, work)?;

@@ -110,7 +110,9 @@ impl Sink for SortSink {
         let mut runs: Vec<Option<Input>> = Vec::new();
         if external.has_runs() || query.should_spill(bytes, self.0.overhead(total, bytes)) {
             runs.extend(
-                run_parts(rows).into_iter().map(|part| Some(Input::File(external.next_number(), part))),
+                run_parts(rows, super::external::run_bytes_max(query))
+                    .into_iter()
+                    .map(|part| Some(Input::File(external.next_number(), part))),
             );
         } else {
             let wanted = part_rows(total);

@@ -1,0 +1,158 @@
+//! Room for what an evaluation makes: asked for before it is made.
+//!
+//! An operation whose result grows with its operands' bytes tells an upper bound first. Of several rows the bound must
+//! stay within a piece, or the evaluation ends with an error that [`is_too_wide`] knows, and whoever evaluates takes
+//! fewer rows at a time; of one row it is asked of the memory budget, whose answer is final.
+
+use plan::Function;
+use types::{Error, Result, SqlState, Type, Value};
+use vector::{Data, Vector};
+
+use crate::graph::{Node, Operation};
+
+/// Less is never asked for.
+const ASKED_BYTES_MIN: u64 = 1 << 20;
+/// What folding constants may make: larger results are left to the execution, which has a budget.
+const FOLDED_BYTES_MAX: u64 = 1 << 20;
+
+const TOO_WIDE: &str = "the rows of a batch are too wide to be computed at once";
+
+/// Asks for so many bytes.
+pub type Ask<'a> = dyn Fn(u64) -> Result<()> + 'a;
+
+#[derive(Clone, Copy)]
+pub struct Room<'a> {
+    ask: Option<&'a Ask<'a>>,
+    /// What may be made of several rows at once.
+    piece_bytes: u64,
+}
+
+impl<'a> Room<'a> {
+    /// Nobody is asked.
+    pub const UNBOUNDED: Room<'static> = Room { ask: None, piece_bytes: u64::MAX };
+
+    /// Whatever is made is asked for.
+    pub fn within(ask: &'a Ask<'a>) -> Self {
+        Room { ask: Some(ask), piece_bytes: u64::MAX }
+    }
+    /// As `within`, and several rows make at most `piece_bytes`, or fail with an error that [`is_too_wide`] knows.
+    pub fn in_pieces(ask: &'a Ask<'a>, piece_bytes: u64) -> Self {
+        Room { ask: Some(ask), piece_bytes }
+    }
+
+    /// `rows` rows are about to become so many bytes.
+    pub(crate) fn ask(&self, bytes: u64, rows: usize) -> Result<()> {
+        if bytes < ASKED_BYTES_MIN {
+            return Ok(());
+        }
+        if rows > 1 && bytes > self.piece_bytes {
+            return Err(Error::new(SqlState::OutOfMemory, TOO_WIDE));
+        }
+        self.ask.map_or(Ok(()), |ask| ask(bytes))
+    }
+}
+
+/// For constants of the plan.
+pub(crate) fn folding(bytes: u64) -> Result<()> {
+    match bytes > FOLDED_BYTES_MAX {
+        true => Err(Error::new(SqlState::OutOfMemory, TOO_WIDE)),
+        false => Ok(()),
+    }
+}
+
+/// Whether an evaluation failed only for the number of its rows.
+pub fn is_too_wide(error: &Error) -> bool {
+    error.state() == SqlState::OutOfMemory && error.message() == TOO_WIDE
+}
+
+/// Bytes of the texts and nested values of all rows, as many times as they occur.
+pub fn text_bytes(vector: &Vector) -> u64 {
+    match vector.data() {
+        Data::Constant(Value::Bytes(bytes)) => (bytes.len() as u64).saturating_mul(vector.len() as u64),
+        Data::Bytes(strings) if strings.buffers().is_empty() => 12 * strings.len() as u64,
+        Data::Bytes(strings) => {
+            strings.views().iter().map(|view| vector::strings::view_length(*view) as u64).sum()
+        }
+        Data::Dictionary { codes, values } if matches!(values.data(), Data::Bytes(_)) => {
+            let Data::Bytes(strings) = values.data() else { return 0 };
+            let views = strings.views();
+            let length =
+                |code: &u32| views.get(*code as usize).map_or(0, |v| vector::strings::view_length(*v));
+            codes.iter().map(|code| length(code) as u64).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn whole(vector: &Vector, row: usize) -> u64 {
+    let value = vector.value(row).as_i64().unwrap_or(0);
+    u64::try_from(value).unwrap_or(0)
+}
+
+fn row_bytes(vector: &Vector, row: usize) -> u64 {
+    match vector.data() {
+        Data::Constant(Value::Bytes(bytes)) => bytes.len() as u64,
+        Data::Bytes(strings) => strings.get(row).len() as u64,
+        _ => 0,
+    }
+}
+
+/// The sum of a bound for each row.
+fn sum(rows: usize, bound: impl Fn(usize) -> u64) -> u64 {
+    (0..rows).fold(0, |sum, row| sum.saturating_add(bound(row)))
+}
+
+/// At most so many bytes, its own working memory included, does the operation take for flat or constant inputs.
+pub(crate) fn bound(node: &Node, inputs: &[Vector], rows: usize) -> u64 {
+    let given = || inputs.iter().map(text_bytes).fold(0, u64::saturating_add);
+    match &node.operation {
+        Operation::Function(Function::Concatenate) => given().saturating_mul(2),
+        Operation::Function(Function::Lower | Function::Upper) => given().saturating_mul(3),
+        // Parts of a flat vector are views into it.
+        Operation::Function(Function::Substring) => match inputs[0].data() {
+            Data::Constant(_) => text_bytes(&inputs[0]),
+            _ => 0,
+        },
+        Operation::Cast { .. } if node.ty.is_text() || node.ty.is_nested() || node.ty == Type::Bytea => {
+            match inputs[0].ty().is_text() && node.ty.is_text() {
+                true => 0,
+                false => given().saturating_mul(4),
+            }
+        }
+        Operation::Library(call) => library(call.name(), inputs, rows, given),
+        _ => 0,
+    }
+}
+
+fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) -> u64 {
+    let count = |at: usize, row: usize| inputs.get(at).map_or(0, |v| whole(v, row));
+    match (name, inputs.len()) {
+        ("repeat", 2) => sum(rows, |row| row_bytes(&inputs[0], row).saturating_mul(count(1, row))),
+        // A character takes at most four bytes.
+        ("lpad" | "rpad", 2..) => {
+            let widest = |row| if inputs.get(2).is_some_and(|fill| row_bytes(fill, row) > 1) { 4 } else { 1 };
+            sum(rows, |row| {
+                row_bytes(&inputs[0], row).saturating_add(count(1, row).saturating_mul(widest(row)))
+            })
+        }
+        ("replace", 3) => sum(rows, |row| {
+            let (text, from) = (row_bytes(&inputs[0], row), row_bytes(&inputs[1], row).max(1));
+            let most = text.saturating_add((text / from).saturating_mul(row_bytes(&inputs[2], row)));
+            if most < ASKED_BYTES_MIN { most } else { crate::nested::replaced_bytes(inputs, row) }
+        }),
+        ("list_range", 3..) => sum(rows, |row| {
+            let at = |n: usize| i128::from(inputs[n].value(row).as_i64().unwrap_or(0));
+            let step = at(2).abs().max(1);
+            u64::try_from(((at(1) - at(0)).abs() / step + 1) * 27).unwrap_or(u64::MAX)
+        }),
+        ("list_resize", 2..) => sum(rows, |row| {
+            let filler = inputs.get(2).map_or(1, |v| row_bytes(v, row).max(16));
+            row_bytes(&inputs[0], row).saturating_add(count(1, row).saturating_mul(filler)).saturating_mul(2)
+        }),
+        ("space", 1) => sum(rows, |row| count(0, row)),
+        ("bin", 1) => given().saturating_mul(10),
+        // A list's elements taken apart are a pointer and a length each.
+        (name, _) if name.starts_with("list_") => given().saturating_mul(4),
+        _ => given().saturating_mul(3),
+    }
+}
