@@ -257,6 +257,8 @@ impl Sort {
         let mut source_of: Vec<Option<u32>> = vec![None; cursors.len()];
         let mut picks: Vec<Pick> = Vec::with_capacity(batch_rows);
         let mut first = None;
+        // Bytes of pieces that only picks hold.
+        let (mut passed, passed_max) = (0, work.query.piece_bytes_max());
         while let Some(&top) = heap.first() {
             let cursor = &mut cursors[top];
             let Some(loaded) = &cursor.loaded else { break };
@@ -269,6 +271,7 @@ impl Sort {
             cursor.row += 1;
             if cursor.row == loaded.end {
                 work.check()?;
+                passed += loaded.batch.bytes() as u64;
                 source_of[top] = None;
                 cursor.load()?;
             }
@@ -276,11 +279,12 @@ impl Sort {
                 heap.swap_remove(0);
             }
             sink(&mut heap, 0, &cursors);
-            if picks.len() >= batch_rows
+            if (picks.len() >= batch_rows || passed >= passed_max)
                 && let Some(first) = first.take()
             {
                 let batch = picked(&sources, &picks);
                 picks.clear();
+                passed = 0;
                 sources.clear();
                 source_of.fill(None);
                 work.check()?;
