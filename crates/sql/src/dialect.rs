@@ -15,7 +15,7 @@ use std::cell::Cell;
 
 use sqlparser::ast::{
     Array, BinaryOperator, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens,
+    OneOrManyWithParens, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -214,6 +214,27 @@ fn parse_lambda_body(parser: &mut Parser, marked: bool) -> Result<Expr, ParserEr
     }))
 }
 
+/// Binds a sign tighter than `^` and looser than `[]` and `::`, as PostgreSQL does.
+const SIGN_PRECEDENCE: u8 = 125;
+/// The rank of operators that have none of their own, before an operand as between two.
+const OPERATOR_PRECEDENCE: u8 = 70;
+
+/// An operator before its operand: `-2 ^ 2` is `(-2) ^ 2`, and `~1 + 1` is `~(1 + 1)`.
+fn parse_sign(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let (op, precedence) = match parser.peek_token_ref().token {
+        Token::Minus => (UnaryOperator::Minus, SIGN_PRECEDENCE),
+        Token::Plus => (UnaryOperator::Plus, SIGN_PRECEDENCE),
+        Token::Tilde => (UnaryOperator::BitwiseNot, OPERATOR_PRECEDENCE),
+        Token::PGSquareRoot => (UnaryOperator::PGSquareRoot, OPERATOR_PRECEDENCE),
+        Token::PGCubeRoot => (UnaryOperator::PGCubeRoot, OPERATOR_PRECEDENCE),
+        Token::AtSign => (UnaryOperator::PGAbs, OPERATOR_PRECEDENCE),
+        _ => return None,
+    };
+    parser.next_token();
+    let operand = parser.parse_subexpr(precedence);
+    Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
+}
+
 fn parse_lambda_parameter(parser: &mut Parser) -> Result<LambdaFunctionParameter, ParserError> {
     Ok(LambdaFunctionParameter { name: parser.parse_identifier()?, data_type: None })
 }
@@ -275,7 +296,7 @@ impl Dialect for Grammar {
             // The one error that makes the parser give up all its readings at once.
             return Some(Err(ParserError::RecursionLimitExceeded));
         }
-        parse_positional(parser).or_else(|| parse_lambda(parser))
+        parse_positional(parser).or_else(|| parse_lambda(parser)).or_else(|| parse_sign(parser))
     }
 
     fn parse_infix(&self, parser: &mut Parser, expr: &Expr, _: u8) -> Option<Result<Expr, ParserError>> {
@@ -333,6 +354,20 @@ impl Dialect for Grammar {
         self.postgresql.is_custom_operator_part(character)
     }
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        // Matches are operators like any other, which the parser ranks with comparisons.
+        if matches!(
+            parser.peek_token_ref().token,
+            Token::Tilde
+                | Token::TildeAsterisk
+                | Token::ExclamationMarkTilde
+                | Token::ExclamationMarkTildeAsterisk
+                | Token::DoubleTilde
+                | Token::DoubleTildeAsterisk
+                | Token::ExclamationMarkDoubleTilde
+                | Token::ExclamationMarkDoubleTildeAsterisk
+        ) {
+            return Some(Ok(self.prec_value(Precedence::PgOther)));
+        }
         self.postgresql.get_next_precedence(parser)
     }
     fn prec_value(&self, precedence: Precedence) -> u8 {

@@ -3,6 +3,8 @@
 //! ```text
 //!  0xff                                   ->  the number 0xff (the parser takes it for a string of bytes)
 //!  X'ff'                                  ->  '\\xff'::bytea
+//!  0b101, 0o17                            ->  the number, which the parser takes for 0 and a name
+//!  'a' and 'b' on the next line           ->  'ab'
 //!  a + INTERVAL '1 month 3 days'          ->  a + INTERVAL '1 month' + INTERVAL '259200000000 microseconds'
 //!  TABLE t, at the beginning              ->  FROM t
 //! ```
@@ -13,11 +15,124 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use types::datetime::parse_interval;
+use types::{Error, Result, SqlState};
 
 use crate::parse::is_word;
+use crate::place;
 
-pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
+pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     take_table(tokens);
+    join_numbers(text, tokens)?;
+    join_continued(text, tokens)?;
+    take_literals(tokens);
+    Ok(())
+}
+
+/// Reads `0b101` and `0o17` as numbers. A number that runs into a name is an error, as in PostgreSQL since 15: read
+/// apart, `SELECT 123abc` would be 123 under the name `abc`.
+fn join_numbers(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let runs_on = |pair: &[TokenWithSpan]| {
+        let number = match &pair[0].token {
+            Token::Number(_, long) => return *long || (is_name(&pair[1].token) && touch(pair)),
+            Token::HexStringLiteral(digits) => is_number(&pair[0], digits),
+            _ => false,
+        };
+        number && is_name(&pair[1].token) && touch(pair)
+    };
+    if !tokens.windows(2).any(runs_on) {
+        return Ok(());
+    }
+    let mut joined: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let pair = tokens.get(at..at + 2).unwrap_or_default();
+        if pair.len() < 2 || !runs_on(pair) {
+            joined.push(token.clone());
+            at += 1;
+            continue;
+        }
+        let word = if let Token::Word(word) = &pair[1].token { word.value.as_str() } else { "" };
+        let digits = |radix: u32| {
+            let digits = word.get(1..).unwrap_or_default();
+            let single = !digits.ends_with('_') && !digits.contains("__");
+            single && !digits.is_empty() && digits.chars().all(|c| c == '_' || c.is_digit(radix))
+        };
+        let zero = matches!(&pair[0].token, Token::Number(number, false) if number == "0");
+        let of_radix = match word.bytes().next() {
+            Some(b'b' | b'B') => digits(2),
+            Some(b'o' | b'O') => digits(8),
+            _ => false,
+        };
+        if !(zero && of_radix) {
+            let shown: String = pair.iter().map(|t| t.token.to_string()).collect();
+            let error = Error::new(
+                SqlState::SyntaxError,
+                format!("trailing junk after numeric literal at or near \"{shown}\""),
+            )
+            .with_hint("a blank or an operator separates a number from a name");
+            return Err(place::at(error, text, token.span));
+        }
+        let span = token.span.union(&pair[1].span);
+        joined.push(TokenWithSpan { token: Token::Number(format!("0{word}"), false), span });
+        at += 2;
+    }
+    *tokens = joined;
+    Ok(())
+}
+
+fn is_name(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none())
+}
+
+fn touch(pair: &[TokenWithSpan]) -> bool {
+    pair[0].span.end == pair[1].span.start
+}
+
+/// Joins a quoted text with those that go on with it on later lines; on the same line the second one is an error.
+fn join_continued(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let plain = |token: &Token| matches!(token, Token::SingleQuotedString(_));
+    let begins = |token: &Token| plain(token) || matches!(token, Token::EscapedStringLiteral(_));
+    // Most statements have no two texts with nothing but blanks between them.
+    let mut before = false;
+    let mut any = false;
+    for token in tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))) {
+        any |= before && plain(&token.token);
+        before = begins(&token.token);
+    }
+    if !any {
+        return Ok(());
+    }
+    let mut joined: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    // Where among `joined` the text before stands, if only blanks came since.
+    let mut open: Option<usize> = None;
+    for token in tokens.drain(..) {
+        if let (Some(at), Token::SingleQuotedString(more)) = (open, &token.token) {
+            if joined[at].span.end.line == token.span.start.line {
+                let shown = token.token.to_string();
+                let message = format!("syntax error at or near \"{shown}\"");
+                let error = Error::new(SqlState::SyntaxError, message)
+                    .with_hint("a quoted text goes on in another one on the next line only; || joins texts");
+                return Err(place::at(error, text, token.span));
+            }
+            if let Token::SingleQuotedString(whole) | Token::EscapedStringLiteral(whole) =
+                &mut joined[at].token
+            {
+                whole.push_str(more);
+            }
+            joined[at].span.end = token.span.end;
+            joined.truncate(at + 1);
+            continue;
+        }
+        if !matches!(token.token, Token::Whitespace(_)) {
+            open = begins(&token.token).then_some(joined.len());
+        }
+        joined.push(token);
+    }
+    *tokens = joined;
+    Ok(())
+}
+
+fn take_literals(tokens: &mut Vec<TokenWithSpan>) {
     if !tokens.iter().any(|t| matches!(t.token, Token::HexStringLiteral(_)) || is_word(t, "interval")) {
         return;
     }
@@ -106,7 +221,7 @@ mod tests {
         let grammar = Grammar::new();
         let mut tokens = Vec::new();
         Tokenizer::new(&grammar, text).tokenize_with_location_into_buf(&mut tokens).unwrap();
-        take(&mut tokens);
+        take(text, &mut tokens).unwrap();
         tokens
     }
 
@@ -127,6 +242,8 @@ mod tests {
             assert_eq!(shown(same), same);
         }
         assert_eq!(shown(" TABLE t"), " FROM t");
+        assert_eq!(shown("0b101 + 0O1_7, 1_000"), "0b101 + 0O1_7, 1_000");
+        assert_eq!(shown("'a'\n  'b' -- c\n 'd', 'e'"), "'abd', 'e'");
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let alter_condition = take_alter_condition(text, &mut tokens);
     take_abort(&mut tokens);
     let insert_by = idioms::take(&mut tokens);
-    literal_syntax::take(&mut tokens);
+    literal_syntax::take(text, &mut tokens)?;
     from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);

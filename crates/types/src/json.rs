@@ -143,7 +143,7 @@ pub enum Step {
     Each,
 }
 
-/// The part that the steps lead to; of `Each`, the first.
+/// The part that the steps lead to; of `Each`, the first. Of a key that an object has twice the last one counts.
 pub fn get<'a>(text: &'a str, steps: &[Step]) -> Option<&'a str> {
     all(text, steps, 1).into_iter().next()
 }
@@ -156,7 +156,7 @@ pub fn all<'a>(text: &'a str, steps: &[Step], most: usize) -> Vec<&'a str> {
         for text in found {
             match (step, parse(text)) {
                 (Step::Key(key), Parsed::Object(entries)) => {
-                    next.extend(entries.iter().find(|(own, _)| own == key).map(|(_, v)| v.get()));
+                    next.extend(entries.iter().rfind(|(own, _)| own == key).map(|(_, v)| v.get()));
                 }
                 (Step::Index(at), Parsed::Array(items)) => {
                     let at = if *at < 0 { at + items.len() as i64 } else { *at };

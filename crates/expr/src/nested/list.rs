@@ -1,12 +1,12 @@
 //! Functions of lists: taking elements out, cutting, joining, searching, sorting.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use types::nested::encoding::{self, Slots, elements};
 use types::{Error, Result, SqlState, Type, Value};
-use vector::Vector;
 use vector::nested::{PayloadBuilder, join, push_slot};
+use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
@@ -34,6 +34,10 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "list_reverse" => reverse,
         "list_has_any" => has_any,
         "list_has_all" => has_all,
+        // `&&` and `@>`: NULL is no element of any list.
+        "list_overlaps" => has_any,
+        "list_contains_all" => contains_all,
+        "list_first_mode" => first_mode,
         "list_intersect" => intersect,
         "list_where" => select_where,
         "list_select" => select,
@@ -276,6 +280,29 @@ fn has_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
         let have = set(&inputs[0], row)?;
         Some(slots(&inputs[1], row)?.flatten().all(|slot| have.contains(slot)))
     }))
+}
+
+fn contains_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    Ok(booleans(rows, |row| {
+        let have = set(&inputs[0], row)?;
+        Some(slots(&inputs[1], row)?.all(|slot| slot.is_some_and(|slot| have.contains(slot))))
+    }))
+}
+
+/// Of the most frequent elements the one that comes first; NULL is none.
+fn first_mode(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut out = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        let mut counts: HashMap<&[u8], (usize, std::cmp::Reverse<usize>)> = HashMap::new();
+        for (at, slot) in slots(&inputs[0], row).into_iter().flatten().flatten().enumerate() {
+            counts.entry(slot).or_insert((0, std::cmp::Reverse(at))).0 += 1;
+        }
+        match counts.into_iter().max_by_key(|(_, rank)| *rank) {
+            Some((slot, _)) => out.push(&encoding::value_of(slot, ty)),
+            None => out.push_null(),
+        }
+    }
+    Ok(out.finish())
 }
 
 fn intersect(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {

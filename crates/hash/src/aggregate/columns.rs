@@ -11,9 +11,10 @@ use super::collected::{Collected, Values};
 use super::extremes::Extremes;
 use super::keys::KeyStore;
 use super::layout::KeyLayout;
+use super::moments::Moment;
 use super::pairs::PairMoments;
 use super::shape::HigherMoments;
-use super::states::{Accumulator, Moment, StateSpec, States};
+use super::states::{Accumulator, StateSpec, States};
 use super::text::TextColumn;
 
 /// The vectors of a key store or of states, taken one by one.
@@ -161,7 +162,7 @@ impl Accumulator {
             A::FloatLeastOrGreatest(s) => out.push(floats(s.values)),
             A::Text(s) => out.push(s.values.into_vector()),
             A::Moments { states, .. } => {
-                out.push(parts(states.iter().map(|m| [m.count, m.mean, m.squares])));
+                out.push(parts(states.iter().map(Moment::parts)));
             }
             A::Pieces(s) => out.extend([numbers(&s.groups), words(&s.tags), s.texts.into_vector()]),
             A::Arrivals(s) => out.extend([words(&s.tags), s.values.into_vector()]),
@@ -201,8 +202,7 @@ impl Accumulator {
             A::FloatLeastOrGreatest(Extremes { values, .. }) => *values = columns.floats()?,
             A::Text(s) => s.values = columns.texts()?,
             A::Moments { states, .. } => {
-                let moment = |[count, mean, squares]: [f64; 3]| Moment { count, mean, squares };
-                *states = columns.parts()?.into_iter().map(moment).collect();
+                *states = columns.parts()?.into_iter().map(Moment::from_parts).collect();
             }
             A::Pieces(s) => {
                 (s.groups, s.tags, s.texts) = (columns.numbers()?, columns.words()?, columns.texts()?)

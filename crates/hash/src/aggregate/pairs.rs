@@ -1,7 +1,7 @@
 //! Means, squared distances and their product over pairs of numbers: correlation and regression.
 //!
-//! Updated one pair at a time as Welford (1962) does and merged after Chan, Golub and LeVeque (1979), so that large means
-//! do not swallow small distances. A pair is 16 bytes: y, then x (`plan::functions::PAIR`).
+//! Updated and merged after Youngs and Cramer (1971), as PostgreSQL does: sums are kept where others keep means, so that
+//! large whole numbers (near 10^12, say) leave no rounding in small distances. A pair is 16 bytes: y, then x (`plan::functions::PAIR`).
 
 /// Which measure of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub enum PairMeasure {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairMoments {
     count: f64,
-    mean_x: f64,
-    mean_y: f64,
+    sum_x: f64,
+    sum_y: f64,
     sxx: f64,
     syy: f64,
     sxy: f64,
@@ -31,10 +31,10 @@ pub struct PairMoments {
 
 impl PairMoments {
     pub(super) fn parts(&self) -> [f64; 6] {
-        [self.count, self.mean_x, self.mean_y, self.sxx, self.syy, self.sxy]
+        [self.count, self.sum_x, self.sum_y, self.sxx, self.syy, self.sxy]
     }
-    pub(super) fn from_parts([count, mean_x, mean_y, sxx, syy, sxy]: [f64; 6]) -> Self {
-        PairMoments { count, mean_x, mean_y, sxx, syy, sxy }
+    pub(super) fn from_parts([count, sum_x, sum_y, sxx, syy, sxy]: [f64; 6]) -> Self {
+        PairMoments { count, sum_x, sum_y, sxx, syy, sxy }
     }
     /// Adds a pair by its bytes; others than 16 are none.
     pub fn add_bytes(&mut self, bytes: &[u8]) {
@@ -44,25 +44,36 @@ impl PairMoments {
     }
     fn add(&mut self, y: f64, x: f64) {
         self.count += 1.0;
-        let (dx, dy) = (x - self.mean_x, y - self.mean_y);
-        self.mean_x += dx / self.count;
-        self.mean_y += dy / self.count;
-        self.sxx += dx * (x - self.mean_x);
-        self.syy += dy * (y - self.mean_y);
-        self.sxy += dx * (y - self.mean_y);
+        self.sum_x += x;
+        self.sum_y += y;
+        if self.count > 1.0 {
+            let (dx, dy) = (x * self.count - self.sum_x, y * self.count - self.sum_y);
+            let scale = 1.0 / (self.count * (self.count - 1.0));
+            self.sxx += dx * dx * scale;
+            self.syy += dy * dy * scale;
+            self.sxy += dx * dy * scale;
+        } else if !(x.is_finite() && y.is_finite()) {
+            // Nothing is known of distances from an infinity.
+            (self.sxx, self.syy, self.sxy) = (f64::NAN, f64::NAN, f64::NAN);
+        }
     }
     pub fn merge(&mut self, other: &PairMoments) {
         if other.count == 0.0 {
             return;
         }
+        if self.count == 0.0 {
+            *self = *other;
+            return;
+        }
         let count = self.count + other.count;
-        let (dx, dy) = (other.mean_x - self.mean_x, other.mean_y - self.mean_y);
-        let weight = self.count * other.count / count;
-        self.sxx += other.sxx + dx * dx * weight;
-        self.syy += other.syy + dy * dy * weight;
-        self.sxy += other.sxy + dx * dy * weight;
-        self.mean_x += dx * (other.count / count);
-        self.mean_y += dy * (other.count / count);
+        let dx = self.sum_x / self.count - other.sum_x / other.count;
+        let dy = self.sum_y / self.count - other.sum_y / other.count;
+        let weight = self.count * other.count;
+        self.sxx += other.sxx + weight * dx * dx / count;
+        self.syy += other.syy + weight * dy * dy / count;
+        self.sxy += other.sxy + weight * dx * dy / count;
+        self.sum_x += other.sum_x;
+        self.sum_y += other.sum_y;
         self.count = count;
     }
     /// `None` where the measure is not defined.
@@ -86,11 +97,11 @@ impl PairMoments {
             M::CovarSamp => self.sxy / (self.count - 1.0),
             M::Slope | M::Intercept | M::R2 if flat_x => return None,
             M::Slope => self.sxy / self.sxx,
-            M::Intercept => self.mean_y - self.mean_x * self.sxy / self.sxx,
+            M::Intercept => (self.sum_y - self.sum_x * self.sxy / self.sxx) / self.count,
             M::R2 if self.syy == 0.0 => 1.0,
             M::R2 => self.sxy * self.sxy / (self.sxx * self.syy),
-            M::AvgX => self.mean_x,
-            M::AvgY => self.mean_y,
+            M::AvgX => self.sum_x / self.count,
+            M::AvgY => self.sum_y / self.count,
             M::Sxx => self.sxx,
             M::Syy => self.syy,
             M::Sxy => self.sxy,

@@ -321,6 +321,8 @@ impl States {
                     Physical::Bool => Data::Bool(values.map(|v| v == 1).collect()),
                     Physical::I16 => Data::I16(values.map(|v| v as i16).collect()),
                     Physical::I32 => Data::I32(values.map(|v| v as i32).collect()),
+                    // The argument may have been narrowed to the digits that its values have.
+                    Physical::I128 => Data::I128(values.map(i128::from).collect()),
                     _ => Data::I64(values.collect()),
                 }
             }
@@ -350,7 +352,8 @@ impl States {
         let values = states[start..end]
             .iter()
             .map(|m| {
-                let variance = m.squares / if sample { (m.count - 1.0).max(1.0) } else { m.count.max(1.0) };
+                let variance =
+                    m.squares() / if sample { (m.count() - 1.0).max(1.0) } else { m.count().max(1.0) };
                 if matches!(spread, Spread::VarSamp | Spread::VarPop) { variance } else { variance.sqrt() }
             })
             .collect();

@@ -21,6 +21,7 @@ use vector::{Coded, Data, Meaning, Vector};
 use super::arrivals::Arrivals;
 use super::collected::{Collected, Values};
 use super::extremes::{Extremes, TextChoice, TextExtremes};
+use super::moments::Moment;
 use super::pairs::PairMoments;
 use super::pieces::Pieces;
 use super::rows::{MaskedGroups, RowGroups};
@@ -75,34 +76,6 @@ impl StateSpec {
         self.arguments
             .iter()
             .all(|a| !a.distinct && a.accumulators.iter().all(|k| *k == AccumulatorKind::Sum && narrow(a.ty)))
-    }
-}
-
-/// Mean and sum of squared distances, merged after Chan, Golub and LeVeque (1979).
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moment {
-    pub count: f64,
-    pub mean: f64,
-    pub squares: f64,
-}
-
-impl Moment {
-    #[inline]
-    fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        let distance = value - self.mean;
-        self.mean += distance / self.count;
-        self.squares += distance * (value - self.mean);
-    }
-    fn merge(&mut self, other: Moment) {
-        if other.count == 0.0 {
-            return;
-        }
-        let count = self.count + other.count;
-        let distance = other.mean - self.mean;
-        self.squares += other.squares + distance * distance * (self.count * other.count / count);
-        self.mean += distance * (other.count / count);
-        self.count = count;
     }
 }
 
@@ -281,7 +254,7 @@ impl Accumulator {
             (A::FloatLeastOrGreatest(a), A::FloatLeastOrGreatest(b)) => a.merge(b, rows, groups),
             (A::Text(a), A::Text(b)) => a.merge(b, rows, groups),
             (A::Moments { states: a, .. }, A::Moments { states: b, .. }) => {
-                super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(b));
+                super::sums::merge_each(a, b, rows, groups, |a, b| a.merge(&b));
             }
             (A::Pieces(a), A::Pieces(b)) => a.merge(b, rows, groups),
             (A::Bits { states: a, operation }, A::Bits { states: b, .. }) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hash::aggregate::{BitOperation, HigherMoments, PairMoments, Shape, carried};
+use hash::aggregate::{BitOperation, HigherMoments, Moment, PairMoments, Shape, carried};
 use plan::{AggregateFunction, SortKey};
 use types::decimal::{divide_rounded, fits, power_of_ten};
 use types::{Error, Physical, Result, SqlState, Type, Value};
@@ -89,11 +89,11 @@ pub(super) fn evaluate(
             let root = matches!(function, A::StddevSamp | A::StddevPop);
             let combine = Moments { values: floats(values), counts: &counts };
             over_frames(&combine, sorted, frames, pace, |s| {
-                let divisor = if sample { s.count - 1.0 } else { s.count };
+                let divisor = if sample { s.count() - 1.0 } else { s.count() };
                 out.push(&if divisor <= 0.0 {
                     Value::Null
                 } else {
-                    let variance = s.squares / divisor;
+                    let variance = s.squares() / divisor;
                     Value::F64(if root { variance.sqrt() } else { variance })
                 });
                 Ok(())
@@ -497,38 +497,21 @@ impl Combine for Truths<'_> {
     }
 }
 
-/// Mean and squared distances from it; merged after Chan, Golub and LeVeque (1979).
+/// Sums and squared distances.
 struct Moments<'v> {
     values: Vec<f64>,
     counts: &'v Counts<'v>,
 }
 
-#[derive(Clone, Default)]
-struct MomentState {
-    count: f64,
-    mean: f64,
-    squares: f64,
-}
-
 impl Combine for Moments<'_> {
-    type State = MomentState;
-    fn add(&self, state: &mut MomentState, row: usize) {
+    type State = Moment;
+    fn add(&self, state: &mut Moment, row: usize) {
         if self.counts.sees(row) {
-            state.count += 1.0;
-            let distance = self.values[row] - state.mean;
-            state.mean += distance / state.count;
-            state.squares += distance * (self.values[row] - state.mean);
+            state.add(self.values[row]);
         }
     }
-    fn merge(&self, state: &mut MomentState, later: &MomentState) {
-        if later.count == 0.0 {
-            return;
-        }
-        let count = state.count + later.count;
-        let distance = later.mean - state.mean;
-        state.squares += later.squares + distance * distance * (state.count * later.count / count);
-        state.mean += distance * (later.count / count);
-        state.count = count;
+    fn merge(&self, state: &mut Moment, later: &Moment) {
+        state.merge(later);
     }
 }
 

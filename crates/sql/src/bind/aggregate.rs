@@ -8,7 +8,7 @@ use plan::functions::PAIR;
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Fraction, Pairing, Places, SortKey};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, OrderByExpr,
+    FunctionArguments, NullTreatment, OrderByExpr,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -113,10 +113,13 @@ pub(crate) fn is_aggregate(name: &str) -> bool {
 /// The fractions of `quantile_cont(value, [0.1, 0.5])`, where the call has a list of them.
 fn fractions(call: &Call) -> Option<&[Ast]> {
     let FunctionArguments::List(list) = &call.args else { return None };
-    match list.args.last()? {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list))) if !list.elem.is_empty() => {
-            Some(&list.elem)
-        }
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(last)) = list.args.last()? else { return None };
+    let mut last = last;
+    while let Ast::Nested(inner) | Ast::Cast { expr: inner, .. } = last {
+        last = inner;
+    }
+    match last {
+        Ast::Array(list) if !list.elem.is_empty() => Some(&list.elem),
         _ => None,
     }
 }
@@ -128,6 +131,11 @@ impl<'a> ExprBinder<'_, 'a> {
             let error = Error::unsupported(format!("aggregate function {name} is not supported"));
             return Err(place::at(error, self.binder.text, span));
         };
+        if call.null_treatment == Some(NullTreatment::IgnoreNulls) {
+            let error = Error::unsupported(format!("IGNORE NULLS is not supported for {name}"))
+                .with_hint("write FILTER (WHERE value IS NOT NULL) behind the call");
+            return Err(place::at(error, self.binder.text, span));
+        }
         let several = match function {
             A::QuantileCont { .. } | A::QuantileDisc { .. } => fractions(call),
             _ => None,
@@ -142,8 +150,10 @@ impl<'a> ExprBinder<'_, 'a> {
                 self.aggregate_of(span, |this| this.aggregate_call(name, function, call, fraction, span))?,
             );
         }
+        // Of no values there is no list: each fraction's value is NULL then, and only then.
+        let there = each.first().map(|b| is_there(b.expr.clone())).into_iter().collect();
         let (each, element) = coerce::unify(each, name, self.binder.text)?;
-        Ok(Bound::typed(nested::list_of(each, element)?, span))
+        Ok(Bound::typed(where_there(there, nested::list_of(each, element)?), span))
     }
 
     /// The value of an aggregate that `bind` binds, from its column among the calls of this SELECT.
@@ -268,6 +278,13 @@ impl<'a> ExprBinder<'_, 'a> {
                 );
                 return Err(refuse(error));
             };
+            if !order.is_empty() {
+                let message = format!("{name} has ORDER BY twice: in its arguments and in WITHIN GROUP");
+                return Err(refuse(Error::unsupported(message).with_hint("WITHIN GROUP says the order")));
+            }
+            if function == A::Mode {
+                order = &call.within_group;
+            }
             descending = by.options.asc == Some(false);
             // As in quantile_cont(value, fraction).
             arguments.insert(0, &by.expr);
@@ -319,18 +336,34 @@ impl<'a> ExprBinder<'_, 'a> {
                 value.expr = typed_null(value.expr.clone());
             }
             let there = [&second.expr, &bound.expr].map(|e| is_there(e.clone())).to_vec();
-            let key = SortKey { expr: second.expr, descending, nulls_first: false };
+            // Where several rows have that value, the order inside the call decides.
+            let mut keys = vec![SortKey { expr: second.expr, descending, nulls_first: false }];
+            for item in order {
+                let key = self.bind(&item.expr)?;
+                super::check_depth(&key.expr)?;
+                keys.push(sort_key(key.expr, item.options));
+            }
             let ty = bound.expr.ty;
-            let packed = where_there(there, ordered_row(vec![key], bound.expr));
+            let packed = where_there(there, ordered_row(keys, bound.expr));
             let call =
                 AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
             return Ok(AggregateArguments { call, result: Packed::Row(ty) });
         }
         let mut keys = Vec::with_capacity(order.len());
-        let ordered = matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
-        for item in order.iter().filter(|_| ordered) {
+        // The mode is the least of the most frequent values, as in that order, unless another order is asked for.
+        let counted =
+            function == A::Mode && !(order.is_empty() || (call.within_group.len() == 1 && !descending));
+        let ordered = counted || matches!(function, A::StringAgg { .. } | A::Arrival { .. } | A::AnyValue);
+        for item in order {
             let key = self.bind(&item.expr)?;
             super::check_depth(&key.expr)?;
+            if quantile && key.expr == bound.expr {
+                descending = item.options.asc == Some(false);
+            }
+            // The others are the same in any order: sums and counts, least and greatest values.
+            if !ordered {
+                continue;
+            }
             if distinct && key.expr != bound.expr {
                 let message =
                     "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list";
@@ -387,13 +420,14 @@ impl<'a> ExprBinder<'_, 'a> {
             (A::QuantileDisc { .. }, Some(fraction)) => A::QuantileDisc { fraction, descending },
             (other, _) => other,
         };
-        if gathers {
+        if gathers || counted {
             let second = if objects { Some(self.bind(arguments[1])?.settled()) } else { None };
             let (mut argument, result) = piece(name, bound.settled(), second).map_err(refuse)?;
             super::check_depth(&argument)?;
             let ty = argument.ty;
             let function = match function {
                 A::StringAgg { delimiter, .. } => A::StringAgg { delimiter, ordered: !keys.is_empty() },
+                A::Mode => A::StringAgg { delimiter: "".into(), ordered: true },
                 other => other,
             };
             if !keys.is_empty() {

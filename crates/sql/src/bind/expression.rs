@@ -11,7 +11,7 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
 use super::coerce::{self, Bound};
-use super::predicate::negated;
+use super::predicate::{negated, row_of};
 use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
@@ -480,8 +480,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             return self.connective(ast, matches!(op, B::And));
         }
         if let Some(comparison) = comparison_operator(op) {
-            if let (Ast::Tuple(l), Ast::Tuple(r)) = (strip(left), strip(right)) {
-                return self.row_comparison(comparison, l, r);
+            if let (Some(l), Some(r)) = (row_of(left), row_of(right)) {
+                return self.row_comparison(comparison, &l, &r);
             }
             if let Some(bound) = self.row_with_subquery(comparison, left, right)? {
                 return Ok(bound);

@@ -367,12 +367,21 @@ impl<'a> Binder<'a> {
                 args,
                 sample,
                 version,
+                with_ordinality,
                 with_hints,
                 partitions,
                 json_path,
                 index_hints,
                 ..
             } => {
+                if *with_ordinality && args.is_none() {
+                    let error = Error::new(
+                        SqlState::SyntaxError,
+                        "WITH ORDINALITY stands behind a function, not a table",
+                    )
+                    .with_hint("number rows with row_number() OVER ()");
+                    return Err(self.error_at(error, factor_span(factor)));
+                }
                 if !with_hints.is_empty()
                     || !partitions.is_empty()
                     || json_path.is_some()
@@ -393,7 +402,13 @@ impl<'a> Binder<'a> {
                         true => Some(Rc::new(visible.clone())),
                         false => visible.parent.clone(),
                     }));
-                    let relation = self.expanded_json(&function, &args.args, scope, factor_span(factor))?;
+                    let relation = self.expanded_json(
+                        &function,
+                        &args.args,
+                        *with_ordinality,
+                        scope,
+                        factor_span(factor),
+                    )?;
                     let mut source = self.function_source(relation, alias.as_ref(), function)?;
                     source.lateral = has_left;
                     return Ok(source);
@@ -406,11 +421,14 @@ impl<'a> Binder<'a> {
                             false => visible.parent.clone(),
                         }));
                         let (relation, uses_left) =
-                            self.series(&function, &args.args, scope, factor_span(factor))?;
+                            self.series(&function, &args.args, *with_ordinality, scope, factor_span(factor))?;
                         lateral = uses_left && has_left;
                         (relation, function)
                     }
-                    Some(args) => self.table_function(name, &args.args)?,
+                    Some(args) => {
+                        let (relation, name) = self.table_function(name, &args.args)?;
+                        (if *with_ordinality { self.with_ordinality(relation) } else { relation }, name)
+                    }
                     None => self.named_table(name)?,
                 };
                 if let Some(sample) = sample {
@@ -439,7 +457,9 @@ impl<'a> Binder<'a> {
                 }));
                 let default = folded(&Ident::new(name.to_string()));
                 let relation = match super::unnesting::expanded(name) {
-                    Some(function) => self.expanded_json(&function, args, scope, factor_span(factor))?,
+                    Some(function) => {
+                        self.expanded_json(&function, args, *with_ordinality, scope, factor_span(factor))?
+                    }
                     None => {
                         let lists = args.iter().filter_map(|argument| match argument {
                             FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Some(list),
@@ -452,7 +472,7 @@ impl<'a> Binder<'a> {
                 source.lateral = has_left;
                 Ok(source)
             }
-            TableFactor::Function { name, args, alias, with_ordinality: false, .. }
+            TableFactor::Function { name, args, alias, with_ordinality, .. }
                 if super::series::series_name(name).is_some() =>
             {
                 let scope = Rc::new(Scope::new(match has_left {
@@ -460,13 +480,17 @@ impl<'a> Binder<'a> {
                     false => visible.parent.clone(),
                 }));
                 let function = super::series::series_name(name).unwrap_or_default();
-                let (relation, uses_left) = self.series(&function, args, scope, factor_span(factor))?;
+                let (relation, uses_left) =
+                    self.series(&function, args, *with_ordinality, scope, factor_span(factor))?;
                 let mut source = self.function_source(relation, alias.as_ref(), function)?;
                 source.lateral = uses_left && has_left;
                 Ok(source)
             }
-            TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
-                let (relation, default) = self.table_function(name, args)?;
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                let (mut relation, default) = self.table_function(name, args)?;
+                if *with_ordinality {
+                    relation = self.with_ordinality(relation);
+                }
                 self.function_source(relation, alias.as_ref(), default)
             }
             TableFactor::Derived { lateral, subquery, alias, sample } => {

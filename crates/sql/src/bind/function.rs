@@ -138,6 +138,11 @@ impl<'a> ExprBinder<'_, 'a> {
                 format!("FILTER specified, but {name} is not an aggregate function"),
             )));
         }
+        if !call.within_group.is_empty() || call.null_treatment.is_some() {
+            let clause = if call.within_group.is_empty() { "IGNORE NULLS" } else { "WITHIN GROUP" };
+            let message = format!("{clause} specified, but {name} is not an aggregate or window function");
+            return Err(refuse(Error::new(SqlState::WrongObjectType, message)));
+        }
         if name == "unnest"
             && let FunctionArguments::List(list) = &call.args
         {

@@ -18,8 +18,15 @@ pub(crate) fn number(text: &str) -> Result<Expr> {
         "0b" | "0B" => Some(2),
         _ => None,
     }) {
-        return match i64::from_str_radix(&text[2..], radix) {
-            Ok(value) => Ok(integer(value)),
+        return match i128::from_str_radix(&text[2..], radix) {
+            Ok(value) => match i64::try_from(value) {
+                Ok(value) => Ok(integer(value)),
+                Err(_) if digits(value) <= 38 => Ok(decimal_literal(value, 0)),
+                Err(_) => Err(out_of_range(&text)),
+            },
+            Err(_) if text.len() == 2 => {
+                Err(Error::new(SqlState::SyntaxError, format!("the number {text} has no digits")))
+            }
             Err(_) => Err(out_of_range(&text)),
         };
     }

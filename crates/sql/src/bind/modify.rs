@@ -402,7 +402,7 @@ impl Binder<'_> {
 }
 
 /// The values of `ROW(x, y)`.
-fn row_items(call: &Function) -> Vec<&Ast> {
+pub(super) fn row_items(call: &Function) -> Vec<&Ast> {
     let FunctionArguments::List(list) = &call.args else { return vec![] };
     let values = list.args.iter().filter_map(|argument| match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),

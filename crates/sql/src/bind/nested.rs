@@ -359,6 +359,8 @@ impl<'a> ExprBinder<'_, 'a> {
             let error = Error::new(SqlState::DatatypeMismatch, format!("cannot slice type {ty}"));
             return Err(self.at(error, span));
         }
+        // A bound that is NULL, other than one left out, makes the slice NULL.
+        let bounds: Vec<Expr> = [&low, &high, &step].into_iter().flatten().map(|b| b.expr.clone()).collect();
         let mut arguments = vec![of.expr];
         for bound in [low, high] {
             arguments.push(match bound {
@@ -369,7 +371,8 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(step) = step {
             arguments.push(self.whole(step)?);
         }
-        Ok(Bound::typed(call("list_slice", arguments, ty), span))
+        let slice = call("list_slice", arguments, ty);
+        Ok(Bound::typed(super::packing::where_known(bounds, slice), span))
     }
 
     /// A whole number, as indexes are.
@@ -682,9 +685,10 @@ impl<'a> ExprBinder<'_, 'a> {
         let name = match op {
             B::Arrow => "json_extract",
             B::LongArrow => "json_extract_string",
-            B::AtArrow | B::ArrowAt if lists => "list_has_all",
+            // Beside the functions of the same kind these hold that NULL is no element of any list.
+            B::AtArrow | B::ArrowAt if lists => "list_contains_all",
             B::AtArrow | B::ArrowAt => "json_contains",
-            B::PGOverlap => "list_has_any",
+            B::PGOverlap => "list_overlaps",
             B::QuestionAnd => "json_has_all",
             _ => "json_has_any",
         };
@@ -696,7 +700,7 @@ impl<'a> ExprBinder<'_, 'a> {
             false => Ok(bound),
         };
         let arguments = match name {
-            "list_has_all" | "list_has_any" => [untyped_list(l, rt)?, untyped_list(r, lt)?],
+            "list_contains_all" | "list_overlaps" => [untyped_list(l, rt)?, untyped_list(r, lt)?],
             _ => [l, r],
         };
         match self.nested_call(name, &arguments, span)? {

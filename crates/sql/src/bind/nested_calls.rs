@@ -303,7 +303,8 @@ impl Call<'_, '_, '_> {
                 for at in 1..count {
                     arguments.push(self.binder.whole(self.argument(at))?);
                 }
-                call("list_slice", arguments, list)
+                let bounds = arguments[1..].to_vec();
+                super::packing::where_known(bounds, call("list_slice", arguments, list))
             }
             ("list_contains" | "list_has" | "array_contains" | "array_has", 2) if is_list(0) => {
                 let (list, value, _) = self.with_element(0, 1)?;
@@ -346,6 +347,9 @@ impl Call<'_, '_, '_> {
                 if list.is_some() =>
             {
                 self.sort("list_sort", some(list)?)?
+            }
+            ("list_contains_all" | "list_overlaps", 2) if is_list(0) || is_list(1) => {
+                call(self.name, self.lists()?.0, Type::Boolean)
             }
             ("list_has_any" | "array_has_any" | "list_has_all" | "array_has_all", 2)
                 if is_list(0) || is_list(1) =>

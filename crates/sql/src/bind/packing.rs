@@ -25,6 +25,8 @@ pub(crate) enum Packed {
     List(Type),
     /// The slots of a list, whose elements are counted in a map of the type.
     Histogram { list: Type, map: Type },
+    /// The slots of a list of the type, in whose order the first of its most frequent elements is asked for.
+    Mode(Type),
     /// The pieces of an array or of an object.
     Json { object: bool },
 }
@@ -38,6 +40,10 @@ impl Packed {
             Packed::List(ty) => call("list_of_slots", vec![result], ty),
             Packed::Histogram { list, map } => {
                 call("list_histogram", vec![call("list_of_slots", vec![result], list)], map)
+            }
+            Packed::Mode(list) => {
+                let element = list.element().unwrap_or(Type::Null);
+                call("list_first_mode", vec![call("list_of_slots", vec![result], list)], element)
             }
             Packed::Json { object } => {
                 let brackets = Expr::literal(Value::text(if object { "{}" } else { "[]" }), Type::Text);
@@ -75,6 +81,7 @@ pub(super) fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<(Ex
     }
     let list = Type::list(value.ty)?;
     let packed = match name {
+        "mode" => Packed::Mode(list),
         "histogram" => Packed::Histogram { list, map: Type::map(value.ty, Type::BigInt)? },
         _ => Packed::List(list),
     };
@@ -103,6 +110,15 @@ pub(super) fn typed_null(expr: Expr) -> Expr {
 
 pub(super) fn is_there(expr: Expr) -> Expr {
     Expr::new(ExprKind::IsNull { input: Box::new(expr), negated: true }, Type::Boolean)
+}
+
+/// The value where none of the others is NULL, else NULL.
+pub(super) fn where_known(others: Vec<Expr>, value: Expr) -> Expr {
+    if others.iter().any(|e| e.as_literal().is_some_and(Value::is_null)) {
+        return super::null_of(value.ty);
+    }
+    let others = others.into_iter().filter(|e| e.as_literal().is_none());
+    where_there(others.map(is_there).collect(), value)
 }
 
 /// The value where all conditions hold, else NULL.

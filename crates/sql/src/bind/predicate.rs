@@ -12,12 +12,39 @@ use super::expression::{ExprBinder, strip};
 use super::{fold, operator};
 use crate::place;
 
+/// The fields of `(a, b)` and of `ROW(a, b)`; `None` of anything else.
+pub(super) fn row_of(ast: &Ast) -> Option<Vec<&Ast>> {
+    match strip(ast) {
+        Ast::Tuple(items) => Some(items.iter().collect()),
+        Ast::Function(call) if call.over.is_none() && call.name.to_string().eq_ignore_ascii_case("row") => {
+            Some(super::modify::row_items(call))
+        }
+        _ => None,
+    }
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn is_null(&mut self, operand: &'a Ast, negated: bool) -> Result<Bound> {
+        if let Some(items) = row_of(operand) {
+            return self.is_row_null(&items, negated);
+        }
         let bound = self.bind(operand)?;
         let span = bound.span;
         let kind = ExprKind::IsNull { input: Box::new(bound.settled()), negated };
         Ok(Bound::typed(fold::fold(Expr::new(kind, Type::Boolean)), span))
+    }
+
+    /// A row that is written out is NULL where every field is, and NOT NULL where none is.
+    fn is_row_null(&mut self, items: &[&'a Ast], negated: bool) -> Result<Bound> {
+        let mut span = Span::empty();
+        let mut parts = Vec::with_capacity(items.len());
+        for item in items {
+            let bound = self.bind(item)?;
+            span = span.union(&bound.span);
+            let kind = ExprKind::IsNull { input: Box::new(bound.settled()), negated };
+            parts.push(fold::fold(Expr::new(kind, Type::Boolean)));
+        }
+        Ok(Bound::typed(fold::and(parts), span))
     }
 
     pub(super) fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
@@ -59,11 +86,11 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     pub(super) fn in_list(&mut self, operand: &'a Ast, list: &'a [Ast], negated: bool) -> Result<Bound> {
-        if let Ast::Tuple(left) = strip(operand) {
+        if let Some(left) = row_of(operand) {
             let mut rows = Vec::with_capacity(list.len());
             for item in list {
-                let Ast::Tuple(right) = strip(item) else { return Err(self.unsupported_expression(item)) };
-                rows.push(self.row_comparison(Comparison::Equal, left, right)?.expr);
+                let Some(right) = row_of(item) else { return Err(self.unsupported_expression(item)) };
+                rows.push(self.row_comparison(Comparison::Equal, &left, &right)?.expr);
             }
             let found = fold::or(rows);
             return Ok(Bound::typed(if negated { self::negated(found) } else { found }, Span::empty()));
@@ -81,8 +108,8 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn row_comparison(
         &mut self,
         op: Comparison,
-        left: &'a [Ast],
-        right: &'a [Ast],
+        left: &[&'a Ast],
+        right: &[&'a Ast],
     ) -> Result<Bound> {
         if left.len() != right.len() {
             return Err(Error::new(SqlState::SyntaxError, "unequal number of entries in row expressions"));

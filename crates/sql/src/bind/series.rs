@@ -31,6 +31,7 @@ impl<'a> Binder<'a> {
         &mut self,
         function: &str,
         arguments: &'a [FunctionArg],
+        with_ordinality: bool,
         scope: Rc<Scope>,
         span: Span,
     ) -> Result<(Relation, bool)> {
@@ -45,7 +46,8 @@ impl<'a> Binder<'a> {
         let not_constant = match constants {
             Ok(constants) => {
                 let relation = self.constant_series(function, constants);
-                return relation.map(|r| (r, false)).map_err(|e| self.error_at(e, span));
+                let relation = relation.map_err(|e| self.error_at(e, span))?;
+                return Ok((if with_ordinality { self.with_ordinality(relation) } else { relation }, false));
             }
             Err(error) => error,
         };
@@ -62,10 +64,10 @@ impl<'a> Binder<'a> {
         let Some(list) = list else { return Err(self.error_at(wrong_arguments(function), span)) };
         super::check_depth(&list)?;
         let id = self.columns.add(function, list.ty.element().unwrap_or(Type::Null), true);
-        Ok((
-            Relation { plan: super::unnesting::one(list, id, None), columns: vec![(function.into(), id)] },
-            true,
-        ))
+        let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));
+        let number = ordinality.map(|id| ("ordinality".into(), id));
+        let columns = [(function.into(), id)].into_iter().chain(number).collect();
+        Ok((Relation { plan: super::unnesting::one(list, id, ordinality), columns }, true))
     }
 
     fn constant_series(&mut self, function: &str, mut given: Constants) -> Result<Relation> {

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use plan::{ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
+use plan::{ColumnId, Expr, ExprKind, Frame, JoinKind, LogicalPlan, WindowCall, WindowFunction};
 use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -117,6 +117,7 @@ impl<'a> Binder<'a> {
         &mut self,
         function: &str,
         arguments: &'a [FunctionArg],
+        with_ordinality: bool,
         scope: Rc<Scope>,
         span: Span,
     ) -> Result<Relation> {
@@ -145,9 +146,12 @@ impl<'a> Binder<'a> {
         let element = list.ty.element().unwrap_or(Type::Null);
         let name = if plain == "json_object_keys" { "json_object_keys" } else { "value" };
         let id = self.columns.add(name, element, true);
-        let plan = one(list, id, None);
+        let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));
+        let number = ordinality.map(|id| (Rc::from("ordinality"), id));
+        let plan = one(list, id, ordinality);
         let Some(fields) = element.fields() else {
-            return Ok(Relation { plan, columns: vec![(name.into(), id)] });
+            let columns = [(name.into(), id)].into_iter().chain(number).collect();
+            return Ok(Relation { plan, columns });
         };
         let (mut expressions, mut columns) = (Vec::new(), Vec::new());
         for (at, (name, ty)) in fields.iter().enumerate() {
@@ -155,7 +159,32 @@ impl<'a> Binder<'a> {
             expressions.push((part, extract(Expr::column(id, element), at)));
             columns.push((Rc::from(name.as_str()), part));
         }
+        expressions.extend(ordinality.map(|id| (id, Expr::column(id, Type::BigInt))));
+        columns.extend(number);
         Ok(Relation { plan: LogicalPlan::Project { input: Box::new(plan), expressions }, columns })
+    }
+
+    /// A function's rows WITH ORDINALITY, numbered in the order in which they come.
+    pub(super) fn with_ordinality(&mut self, relation: Relation) -> Relation {
+        let id = self.columns.add("ordinality", Type::BigInt, false);
+        let call = WindowCall {
+            function: WindowFunction::RowNumber,
+            arguments: vec![],
+            filter: None,
+            ignore_nulls: false,
+            frame: Frame::whole(),
+            peers: 0,
+            ty: Type::BigInt,
+        };
+        let mut columns = relation.columns;
+        columns.push(("ordinality".into(), id));
+        let plan = LogicalPlan::Window {
+            input: Box::new(relation.plan),
+            partition: vec![],
+            order: vec![],
+            calls: vec![(id, call)],
+        };
+        Relation { plan, columns }
     }
 
     /// A join with what LATERAL made. Where that is made of one row, row by row, the left side's rows take that row's

@@ -81,6 +81,12 @@ pub(crate) fn is_window_function(name: &str) -> bool {
     function_named(name).is_some()
 }
 
+/// Whether the arguments of a call have an order of their own.
+fn ordered_arguments(call: &Call) -> bool {
+    let FunctionArguments::List(list) = &call.args else { return false };
+    list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)))
+}
+
 fn windowing(message: impl Into<String>) -> Error {
     Error::new(SqlState::WindowingError, message)
 }
@@ -185,6 +191,29 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
+        // With an order of its own a first value is that of the aggregate, over the frame's rows.
+        let of_its_order = ordered_arguments(call);
+        let name = match name {
+            "first_value" | "last_value" if of_its_order && pack.is_none() => {
+                let first = name == "first_value";
+                match (std::mem::take(&mut ignore_nulls), first) {
+                    (true, true) => "any_value",
+                    (true, false) => {
+                        let message = "last_value with both IGNORE NULLS and ORDER BY is not supported";
+                        let error = Error::unsupported(message);
+                        return Err(refuse(error.with_hint("write first_value in the opposite order")));
+                    }
+                    (false, true) => "first",
+                    (false, false) => "last",
+                }
+            }
+            name if of_its_order && pack.is_none() && is_window_function(name) => {
+                let error =
+                    Error::unsupported(format!("ORDER BY in the arguments of {name} is not supported"));
+                return Err(refuse(error.with_hint("the order of the rows stands in OVER (ORDER BY ...)")));
+            }
+            name => name,
+        };
         let mut packed = Packed::Nothing;
         let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
             Some(function) => {
@@ -280,6 +309,13 @@ impl<'a> ExprBinder<'_, 'a> {
         if let FunctionArguments::List(list) = &call.args {
             if list.duplicate_treatment.is_some() {
                 let error = Error::unsupported("DISTINCT is not supported for window functions");
+                return Err(place::at(error, text, span));
+            }
+            let other = |clause: &&FunctionArgumentClause| {
+                !matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))
+            };
+            if let Some(clause) = list.clauses.iter().find(other) {
+                let error = Error::unsupported(format!("{clause} inside {name} is not supported"));
                 return Err(place::at(error, text, span));
             }
             for argument in &list.args {
