@@ -17,6 +17,7 @@ mod operand;
 mod own;
 pub mod predicate;
 pub mod program;
+mod regular;
 mod room;
 
 pub use fallback::{ExternalBody, ExternalCode};

@@ -9,13 +9,13 @@
 //! A pattern is compiled when it differs from the row's before, so a constant one is compiled once a batch.
 
 use arrow_buffer::NullBuffer;
-use regex::bytes::{Regex, RegexBuilder};
 use types::{Error, LikePattern, Result, SqlState, Type, Value};
 use vector::{Data, Vector};
 
 use crate::bits;
 use crate::frame::null_bits;
 use crate::operand::Text;
+use crate::regular::{Flags, Pattern};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TextOperator {
@@ -33,11 +33,8 @@ enum Language {
 
 enum Matcher {
     Like(LikePattern),
-    Regex(Regex),
+    Regex(Pattern),
 }
-
-/// Largest compiled regular expression; a pattern that needs more is refused.
-const REGEX_BYTES_MAX: usize = 4 << 20;
 
 impl TextOperator {
     pub(super) fn named(name: &str) -> Option<Self> {
@@ -72,17 +69,8 @@ impl TextOperator {
             Language::Regex => text.into_owned(),
             Language::Similar => similar_to_regex(&text),
         };
-        RegexBuilder::new(&regex)
-            .case_insensitive(self.case_insensitive)
-            .dot_matches_new_line(true)
-            .size_limit(REGEX_BYTES_MAX)
-            .build()
-            .map(Matcher::Regex)
-            .map_err(|error| {
-                let reason = error.to_string();
-                let last = reason.lines().last().unwrap_or_default().to_owned();
-                Error::new(SqlState::InvalidRegularExpression, format!("invalid regular expression: {last}"))
-            })
+        let flags = Flags { insensitive: self.case_insensitive, ..Flags::default() };
+        Pattern::new(&regex, flags).map(Matcher::Regex)
     }
 
     pub(super) fn evaluate(self, input: &Vector, pattern: &Vector, rows: usize) -> Result<Vector> {
@@ -113,7 +101,15 @@ impl TextOperator {
             let Some((_, matcher)) = &current else { return false };
             let text = texts.at(row);
             let found = match matcher {
-                Matcher::Regex(regex) => regex.is_match(text),
+                Matcher::Regex(regex) => {
+                    match regex.is_match(std::str::from_utf8(text).unwrap_or_default()) {
+                        Ok(found) => found,
+                        Err(error) => {
+                            failure = Some(error);
+                            return false;
+                        }
+                    }
+                }
                 Matcher::Like(pattern) if self.case_insensitive => {
                     lowered.clear();
                     lowered.push_str(&String::from_utf8_lossy(text).to_lowercase());

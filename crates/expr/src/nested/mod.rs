@@ -11,6 +11,7 @@ mod json;
 mod lambda;
 mod list;
 mod record;
+mod regular;
 mod text;
 
 pub(crate) use growing::replaced_bytes;
@@ -27,6 +28,7 @@ pub(crate) type Kernel = fn(&[Vector], Type, usize) -> Result<Vector>;
 pub(crate) fn named(name: &str) -> Option<Kernel> {
     list::named(name)
         .or_else(|| record::named(name))
+        .or_else(|| regular::named(name))
         .or_else(|| text::named(name))
         .or_else(|| fold::named(name))
         .or_else(|| distance::named(name))

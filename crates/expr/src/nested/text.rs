@@ -1,18 +1,16 @@
 //! Between lists and texts.
 
-use regex::Regex;
 use types::nested::encoding::{self, elements};
 use types::{Result, Type, Value, cast};
 use vector::nested::join;
 use vector::{Vector, VectorBuilder};
 
-use super::{Kernel, bytes, invalid, text};
+use super::{Kernel, bytes, text};
 
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_to_text" => list_to_text,
         "text_split" => text_split,
-        "text_split_regex" => text_split_regex,
         _ => return None,
     })
 }
@@ -66,31 +64,4 @@ fn text_split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         out.push(encoding::END);
         true
     }))
-}
-
-fn text_split_regex(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
-    let mut failed = None;
-    let mut compiled: Option<(String, Regex)> = None;
-    let result = join(ty, rows, |row, out| {
-        let (Some(given), Some(pattern)) = (text(&inputs[0], row), text(&inputs[1], row)) else {
-            return false;
-        };
-        if compiled.as_ref().is_none_or(|(known, _)| known != pattern) {
-            match regex::RegexBuilder::new(pattern).size_limit(4 << 20).build() {
-                Ok(regex) => compiled = Some((pattern.to_owned(), regex)),
-                Err(error) => {
-                    let error = error.to_string();
-                    let reason = error.lines().last().unwrap_or_default().to_owned();
-                    failed = Some(invalid(format!("invalid regular expression: {reason}")));
-                    return false;
-                }
-            }
-        }
-        if let Some((_, regex)) = &compiled {
-            regex.split(given).for_each(|part| push(part, out));
-        }
-        out.push(encoding::END);
-        true
-    });
-    failed.map_or(Ok(result), Err)
 }

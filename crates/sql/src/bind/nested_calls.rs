@@ -174,6 +174,7 @@ pub(crate) const NAMES: &[&str] = &[
     "map_values",
     "range",
     "reduce",
+    "regexp_match",
     "regexp_split_to_array",
     "row",
     "row_to_json",
@@ -431,8 +432,12 @@ impl Call<'_, '_, '_> {
                 vec![self.to(0, Type::Text)?, self.to(1, Type::Text)?],
                 Type::list(Type::Text)?,
             ),
-            ("string_split_regex" | "regexp_split_to_array" | "str_split_regex", 2) => {
-                let arguments = vec![self.to(0, Type::Text)?, self.to(1, Type::Text)?];
+            ("regexp_match", 2 | 3) => {
+                let arguments = (0..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
+                call("regexp_match", arguments, Type::list(Type::Text)?)
+            }
+            ("string_split_regex" | "regexp_split_to_array" | "str_split_regex", 2 | 3) => {
+                let arguments = (0..count).map(|at| self.to(at, Type::Text)).collect::<Result<_>>()?;
                 call("text_split_regex", arguments, Type::list(Type::Text)?)
             }
             ("list_aggregate" | "array_aggregate" | "list_aggr" | "array_aggr", 2..) if list.is_some() => {

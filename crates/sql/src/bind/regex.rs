@@ -88,26 +88,17 @@ impl<'a> ExprBinder<'_, 'a> {
             None => Some(0),
             Some(group) => group.expr.as_literal().and_then(Value::as_i64).filter(|g| (0..=98).contains(g)),
         };
-        let constant = pattern.expr.as_literal().and_then(Value::as_text);
-        let (Some(constant), Some(group), true) = (constant, group, input.ty().is_text()) else {
+        let (Some(group), true, true) = (group, input.ty().is_text(), pattern.ty().is_text()) else {
             return Err(refuse(Error::unsupported(
-                "regexp_extract takes text, a constant pattern and a constant group",
+                "regexp_extract takes text, a pattern and a constant group",
             )));
         };
-        // All of the text is replaced by the group: what stands before the first match is taken as short as can be.
-        let around = format!("^(?s:.*?)({constant})(?s:.*)$");
-        let text = |s: &str| Expr::literal(Value::text(s), Type::Text);
-        let library = |name: &str, arguments: Vec<Expr>, ty: Type| {
-            Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
-        };
-        let input = coerce::cast(input.expr, Type::Text);
-        let matches = library("regexp_like", vec![input.clone(), text(constant)], Type::Boolean);
-        let replacement = format!("\\{}", group + 1);
-        let group =
-            library("regexp_replace", vec![input.clone(), text(&around), text(&replacement)], Type::Text);
-        let missing = Expr::new(ExprKind::IsNull { input: Box::new(input), negated: false }, Type::Boolean);
-        let branches = vec![(missing, super::null_of(Type::Text)), (matches, group)];
-        Ok(Expr::new(ExprKind::Case { branches, otherwise: Some(Box::new(text(""))) }, Type::Text))
+        let arguments = vec![
+            coerce::cast(input.expr, Type::Text),
+            coerce::cast(pattern.expr, Type::Text),
+            Expr::literal(Value::I64(group), Type::BigInt),
+        ];
+        Ok(Expr::new(ExprKind::Library { name: "regexp_extract".into(), arguments }, Type::Text))
     }
 }
 

@@ -597,6 +597,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "true",
             ),
             (
+                "regexp_match",
+                "regexp_match(text, pattern [, flags])",
+                "The groups of the first match, or the match itself where the pattern has none.",
+                "regexp_match('foobarbequebaz', '(bar)(beque)')",
+                "[bar, beque]",
+            ),
+            (
                 "regexp_matches",
                 "regexp_matches(text, pattern [, flags])",
                 "Whether the pattern matches a part of the text.",

@@ -1,0 +1,273 @@
+//! Functions of regular expressions: replacing, finding, counting and splitting (`regular` reads the patterns).
+
+use types::nested::encoding;
+use types::{Error, Result, Type, Value};
+use vector::nested::join;
+use vector::{Vector, VectorBuilder};
+
+use super::{Kernel, booleans, integers, invalid, text, whole};
+use crate::regular::{Flags, Groups, Pattern};
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "regexp_replace" => replace,
+        "regexp_like" => like,
+        "regexp_match" => first_match,
+        "regexp_extract" => extract,
+        "regexp_count" => count,
+        "regexp_instr" => place,
+        "text_split_regex" => split,
+        _ => return None,
+    })
+}
+
+/// The pattern of the row before, which mostly is this row's, too.
+#[derive(Default)]
+struct Known(Option<(String, String, Pattern, Flags)>);
+
+impl Known {
+    fn get(&mut self, pattern: &str, flags: &str) -> Result<(&Pattern, Flags)> {
+        let same = self.0.as_ref().is_some_and(|(p, f, ..)| p == pattern && f == flags);
+        if !same {
+            let read = Flags::of(flags)?;
+            self.0 = Some((pattern.to_owned(), flags.to_owned(), Pattern::new(pattern, read)?, read));
+        }
+        match &self.0 {
+            Some((.., pattern, flags)) => Ok((pattern, *flags)),
+            None => Err(Error::internal("a pattern that was just compiled")),
+        }
+    }
+}
+
+/// A row's flags; `None` for NULL, which makes the result NULL.
+fn flags_of<'a>(inputs: &'a [Vector], at: usize, row: usize) -> Option<&'a str> {
+    inputs.get(at).map_or(Some(""), |flags| text(flags, row))
+}
+
+fn whole_of(groups: &Groups) -> (usize, usize) {
+    groups.first().copied().flatten().unwrap_or_default()
+}
+
+/// `regexp_replace(text, pattern, replacement [, flags])`: in the replacement `\1` to `\9` are groups, `\&` is the match,
+/// and `\\` a backslash. Everything else stands for itself.
+fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut out = VectorBuilder::new(ty, rows);
+    let mut made = String::new();
+    for row in 0..rows {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), text(&inputs[2], row));
+        let ((Some(given), Some(pattern), Some(replacement)), Some(flags)) =
+            (given, flags_of(inputs, 3, row))
+        else {
+            out.push_null();
+            continue;
+        };
+        let (pattern, flags) = known.get(pattern, flags)?;
+        made.clear();
+        let mut copied = 0;
+        pattern.each(given, 0, |groups| {
+            let (start, end) = whole_of(groups);
+            made.push_str(&given[copied..start]);
+            put(replacement, given, groups, &mut made);
+            copied = end;
+            flags.global
+        })?;
+        made.push_str(&given[copied..]);
+        out.push_bytes(made.as_bytes());
+    }
+    Ok(out.finish())
+}
+
+fn put(replacement: &str, given: &str, groups: &Groups, out: &mut String) {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let next = rest[at + 1..].chars().next();
+        let group = match next {
+            Some('&') => Some(0),
+            Some(digit @ '1'..='9') => digit.to_digit(10).map(|d| d as usize),
+            _ => None,
+        };
+        let taken = match (group, next) {
+            (Some(group), _) => {
+                if let Some((start, end)) = groups.get(group).copied().flatten() {
+                    out.push_str(&given[start..end]);
+                }
+                2
+            }
+            (None, Some('\\')) => {
+                out.push('\\');
+                2
+            }
+            _ => {
+                out.push('\\');
+                1
+            }
+        };
+        rest = &rest[at + taken..];
+    }
+    out.push_str(rest);
+}
+
+fn like(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        found.push(match given {
+            (Some(given), Some(pattern), Some(flags)) => Some(known.get(pattern, flags)?.0.is_match(given)?),
+            _ => None,
+        });
+    }
+    Ok(booleans(rows, |row| found[row]))
+}
+
+fn push(part: Option<&str>, out: &mut Vec<u8>) {
+    let value = part.map_or(Value::Null, Value::text);
+    encoding::push_slot(&value, Type::Text, out);
+}
+
+/// A list a row, NULL where `write` says no.
+fn lists(
+    ty: Type,
+    rows: usize,
+    mut write: impl FnMut(usize, &mut Vec<u8>) -> Result<bool>,
+) -> Result<Vector> {
+    let mut failed = None;
+    let result = join(ty, rows, |row, out| match write(row, out) {
+        Ok(done) => {
+            if done {
+                out.push(encoding::END);
+            }
+            done
+        }
+        Err(error) => {
+            failed = failed.take().or(Some(error));
+            false
+        }
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+/// `regexp_match(text, pattern [, flags])`: the groups of the first match, or the match if there are none.
+fn first_match(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    lists(ty, rows, |row, out| {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        let (Some(given), Some(pattern), Some(flags)) = given else { return Ok(false) };
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid("regexp_match() does not support the \"global\" option")
+                .with_hint("regexp_extract_all and regexp_split_to_array look at every match"));
+        }
+        let Some(groups) = pattern.find(given, 0)? else { return Ok(false) };
+        let first = usize::from(groups.len() > 1);
+        groups[first..].iter().for_each(|group| push(group.map(|(start, end)| &given[start..end]), out));
+        Ok(true)
+    })
+}
+
+/// `regexp_extract(text, pattern, group)`: empty without a match.
+fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut out = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), whole(&inputs[2], row));
+        let (Some(given), Some(pattern), Some(group)) = given else {
+            out.push_null();
+            continue;
+        };
+        let found = known.get(pattern, "")?.0.find(given, 0)?;
+        let group = found.and_then(|groups| groups.get(group as usize).copied().flatten());
+        out.push_bytes(group.map_or("", |(start, end)| &given[start..end]).as_bytes());
+    }
+    Ok(out.finish())
+}
+
+/// Where the character of a number from 1 on begins.
+fn byte_of(given: &str, character: i64) -> Result<Option<usize>> {
+    if character < 1 {
+        return Err(invalid(format!("invalid value for parameter \"start\": {character}")));
+    }
+    let skipped = usize::try_from(character - 1).unwrap_or(usize::MAX);
+    let places = given.char_indices().map(|(at, _)| at).chain([given.len()]);
+    Ok(places.into_iter().nth(skipped))
+}
+
+/// `regexp_count(text, pattern [, start [, flags]])`.
+fn count(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut counts = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let start = inputs.get(2).map_or(Some(1), |s| whole(s, row));
+        let given = (text(&inputs[0], row), text(&inputs[1], row), start, flags_of(inputs, 3, row));
+        let (Some(given), Some(pattern), Some(start), Some(flags)) = given else {
+            counts.push(None);
+            continue;
+        };
+        let mut matches = 0;
+        if let Some(from) = byte_of(given, start)? {
+            known.get(pattern, flags)?.0.each(given, from, |_| {
+                matches += 1;
+                true
+            })?;
+        }
+        counts.push(Some(matches));
+    }
+    Ok(integers(rows, |row| counts[row]))
+}
+
+/// `regexp_instr(text, pattern [, start [, n [, end [, flags [, group]]]]])`: 0 without a match.
+fn place(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut places = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let number = |at: usize, or: i64| inputs.get(at).map_or(Some(or), |v| whole(v, row));
+        let numbers = (number(2, 1), number(3, 1), number(4, 0), number(6, 0));
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 5, row));
+        let ((Some(start), Some(n), Some(end), Some(group)), (Some(given), Some(pattern), Some(flags))) =
+            (numbers, given)
+        else {
+            places.push(None);
+            continue;
+        };
+        if n < 1 {
+            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
+        }
+        let (mut left, mut found) = (n, None);
+        if let Some(from) = byte_of(given, start)? {
+            known.get(pattern, flags)?.0.each(given, from, |groups| {
+                left -= 1;
+                if left == 0 {
+                    found = groups.get(group.max(0) as usize).copied().flatten();
+                }
+                left > 0
+            })?;
+        }
+        let byte = found.map(|(from, to)| if end == 1 { to } else { from });
+        places.push(Some(byte.map_or(0, |byte| given[..byte].chars().count() as i64 + 1)));
+    }
+    Ok(integers(rows, |row| places[row]))
+}
+
+/// `regexp_split_to_array(text, pattern [, flags])`. An empty match separates where characters stand on both sides of it
+/// that belong to no match.
+fn split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    lists(ty, rows, |row, out| {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        let (Some(given), Some(pattern), Some(flags)) = given else { return Ok(false) };
+        let (mut begin, mut before) = (0, 0);
+        known.get(pattern, flags)?.0.each(given, 0, |groups| {
+            let (start, end) = whole_of(groups);
+            if start < given.len() && end > before {
+                push(Some(&given[begin..start]), out);
+                begin = end;
+            }
+            before = end;
+            true
+        })?;
+        push(Some(&given[begin..]), out);
+        Ok(true)
+    })
+}
