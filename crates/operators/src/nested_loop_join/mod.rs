@@ -25,6 +25,7 @@ use crate::context::QueryContext;
 use crate::hash_join::output::JoinColumns;
 use crate::hash_join::row_marks::RowMarks;
 use crate::pipeline::{Sink, Source, Step, Transform};
+use crate::range_join::{RangeIndex, RangeKeys};
 use condition::Condition;
 
 pub struct NestedLoopJoin {
@@ -32,6 +33,8 @@ pub struct NestedLoopJoin {
     kind: PhysicalJoinKind,
     /// `None`: every pair matches.
     condition: Option<Condition>,
+    /// A range in the condition, for which the build side is sorted.
+    range: Option<RangeKeys>,
     null_aware: bool,
     columns: JoinColumns,
     collected: Mutex<Vec<build::Collected>>,
@@ -43,6 +46,7 @@ struct Built {
     rows: usize,
     /// The kept columns.
     columns: Vec<Vector>,
+    index: Option<RangeIndex>,
     matched: Option<RowMarks>,
     _reservation: memory::Reservation,
 }
@@ -63,10 +67,18 @@ impl NestedLoopJoin {
                 Some(Condition::new(predicate, probe_columns, &|column| columns.place(column))?)
             }
         };
+        // NOT IN has to see the pairs whose condition is NULL.
+        let range = match predicate {
+            Some(predicate) if !null_aware => {
+                RangeKeys::of(predicate, probe_columns, &|column| columns.place(column))?
+            }
+            _ => None,
+        };
         Ok(Arc::new(NestedLoopJoin {
             node: plan.id,
             kind: *kind,
             condition,
+            range,
             null_aware: *null_aware,
             columns,
             collected: Mutex::default(),

@@ -10,6 +10,7 @@ use vector::{Batch, Vector};
 use super::condition::Outcome;
 use super::{Built, NestedLoopJoin};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
+use crate::range_join::RangeIndex;
 
 pub(super) struct Probe(pub Arc<NestedLoopJoin>);
 
@@ -63,7 +64,13 @@ impl Transform for Probe {
         buffers.unknown.resize(batch.rows, false);
         let limit = work.query.settings.batch_rows.max(1);
         let looping = Looping { join, built, batch: &batch, work, limit };
-        let flow = if built.rows <= batch.rows {
+        let ranges = match (&join.range, &built.index) {
+            (Some(range), Some(index)) => range.ranges(index, &batch).map(|ranges| (range, index, ranges)),
+            _ => None,
+        };
+        let flow = if let Some((range, index, ranges)) = ranges {
+            looping.over_ranges(range.is_whole(), index, &ranges, buffers, push)?
+        } else if built.rows <= batch.rows {
             looping.over_build_rows(buffers, push)?
         } else {
             looping.over_probe_rows(buffers, push)?
@@ -106,6 +113,48 @@ impl Looping<'_> {
             };
             if flow == Flow::Enough {
                 return Ok(flow);
+            }
+        }
+        Ok(Flow::More)
+    }
+
+    /// Each probe row with the build rows of its range.
+    fn over_ranges(
+        &self,
+        is_whole: bool,
+        index: &RangeIndex,
+        ranges: &[(usize, usize)],
+        buffers: &mut Buffers,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        for (row, (from, to)) in ranges.iter().enumerate() {
+            for first in (*from..*to).step_by(self.limit) {
+                self.work.check()?;
+                if self.is_judged_alone() && buffers.matched[row] {
+                    break;
+                }
+                let rows = (to - first).min(self.limit);
+                let places = match &self.join.condition {
+                    Some(condition) if !is_whole => {
+                        condition
+                            .with_probe_row(self.batch, row, &index.columns, first, rows, false)?
+                            .matching
+                    }
+                    _ => (0..rows as u32).collect(),
+                };
+                let mut found: Vec<u32> = places.iter().map(|at| index.order[first + *at as usize]).collect();
+                // As loops would find them.
+                found.sort_unstable();
+                buffers.matched[row] |= !found.is_empty();
+                if let Some(marks) = &self.built.matched {
+                    found.iter().for_each(|build| marks.set(*build));
+                }
+                if self.emits_pairs() {
+                    let pairs = found.iter().map(|build| (row as u32, *build));
+                    if self.add(pairs, found.len(), buffers, push)? == Flow::Enough {
+                        return Ok(Flow::Enough);
+                    }
+                }
             }
         }
         Ok(Flow::More)
