@@ -37,6 +37,9 @@ impl Session {
         if let Some(done) = self.call_alter_role(&procedure, arguments) {
             return done;
         }
+        if let Some(done) = self.call_about_variables(&procedure, arguments) {
+            return done;
+        }
         let Some(suite) = Suite::named(&procedure) else {
             return Err(Error::new(
                 SqlState::UndefinedFunction,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use catalog::{Macro, View};
 use plan::External;
-use plan::statement::{IfExists, ObjectName};
+use plan::statement::{IfExists, MacroForm, ObjectName};
 use sql::MacroInfo;
 use types::{Error, Result, SqlState};
 
@@ -73,6 +73,18 @@ pub(crate) fn refuse_system(schema: Option<&str>) -> Result<()> {
 
 fn unknown_view(name: &ObjectName) -> Error {
     Error::new(SqlState::UndefinedTable, format!("view \"{}\" does not exist", shown(name)))
+}
+
+/// Whether a macro is kept under this name.
+fn is_form_of(known: &str, name: &str) -> bool {
+    known.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Takes all forms of a macro away.
+fn forget(draft: &mut catalog::Draft, name: &str) {
+    let known: Vec<String> =
+        draft.snapshot().macros().keys().filter(|known| is_form_of(known, name)).cloned().collect();
+    known.iter().for_each(|known| draft.set_macro(known, None));
 }
 
 impl Session {
@@ -159,28 +171,59 @@ impl Session {
         })
     }
 
-    pub(crate) fn create_macro(&self, name: String, called: MacroInfo, replace: bool) -> Result<ResultSet> {
-        let MacroInfo { parameters, text, table } = called;
-        self.commit(|draft| {
-            if !replace && draft.snapshot().macros().contains_key(&name) {
-                let message = format!("macro \"{name}\" already exists");
-                return Err(
-                    Error::new(SqlState::DuplicateFunction, message).with_hint("use CREATE OR REPLACE MACRO")
-                );
+    pub(crate) fn create_macro(
+        &self,
+        name: String,
+        forms: Vec<MacroForm>,
+        replace: bool,
+        keep: bool,
+        temporary: bool,
+    ) -> Result<ResultSet> {
+        let done = ResultSet::done("CREATE MACRO");
+        let known = match temporary {
+            true => self.settings().macros.contains_key(&name),
+            false => self.snapshot().macros().contains_key(&name),
+        };
+        if known && keep {
+            return Ok(done);
+        }
+        if known && !replace {
+            let message = format!("macro \"{name}\" already exists");
+            return Err(
+                Error::new(SqlState::DuplicateFunction, message).with_hint("use CREATE OR REPLACE MACRO")
+            );
+        }
+        if temporary {
+            let mut settings = self.settings();
+            settings.macros.retain(|known, _| !is_form_of(known, &name));
+            for (at, MacroForm { parameters, text, table }) in forms.into_iter().enumerate() {
+                settings.macros.insert(sql::form_name(&name, at + 1), MacroInfo { parameters, text, table });
             }
-            draft.set_macro(&name, Some(Macro { parameters, text, table }));
+            return Ok(done);
+        }
+        self.commit(|draft| {
+            forget(draft, &name);
+            for (at, MacroForm { parameters, text, table }) in forms.into_iter().enumerate() {
+                draft.set_macro(&sql::form_name(&name, at + 1), Some(Macro { parameters, text, table }));
+            }
             Ok(())
         })?;
-        Ok(ResultSet::done("CREATE MACRO"))
+        Ok(done)
     }
 
     /// Takes a macro away; false when there is none.
     fn remove_macro(&self, name: &str) -> Result<bool> {
+        let mut settings = self.settings();
+        if settings.macros.contains_key(name) {
+            settings.macros.retain(|known, _| !is_form_of(known, name));
+            return Ok(true);
+        }
+        drop(settings);
         if !self.snapshot().macros().contains_key(name) {
             return Ok(false);
         }
         self.commit(|draft| {
-            draft.set_macro(name, None);
+            forget(draft, name);
             Ok(true)
         })
     }

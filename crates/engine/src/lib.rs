@@ -88,6 +88,7 @@ mod system;
 mod traces;
 mod transaction;
 mod upkeep;
+mod variables;
 mod verify;
 mod wide;
 mod workload;

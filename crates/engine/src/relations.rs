@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
 use plan::{FileSource, RejectLog, Rejects, TableId};
-use types::{Error, Result, Schema, Value};
+use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::StandardStreams;
 use crate::database::Database;
@@ -147,7 +147,10 @@ impl SessionRelations {
     }
     /// All macros, and whether they give tables.
     pub fn macros(&self) -> Vec<(String, bool)> {
-        self.snapshot.macros().iter().map(|(name, called)| (name.clone(), called.table)).collect()
+        let own = self.settings.macros.iter().map(|(name, called)| (name, called.table));
+        let all = own.chain(self.snapshot.macros().iter().map(|(name, called)| (name, called.table)));
+        // Its further forms go by the first one's name.
+        all.filter(|(name, _)| !name.contains('/')).map(|(name, table)| (name.clone(), table)).collect()
     }
     /// Functions of the host program by name.
     pub fn externals(&self) -> Vec<(String, plan::External)> {
@@ -267,8 +270,14 @@ impl sql::Relations for SessionRelations {
         view.or_else(|| if schema.is_none() { system::view(name) } else { None })
     }
     fn macro_named(&self, name: &str) -> Option<sql::MacroInfo> {
+        if let Some(own) = self.settings.macros.get(name) {
+            return Some(own.clone());
+        }
         let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();
         Some(sql::MacroInfo { parameters, text, table })
+    }
+    fn variable(&self, name: &str) -> Option<(Value, Type)> {
+        self.of_the_moment(self.settings.variables.get(name).cloned())
     }
     fn external(&self, name: &str) -> Option<plan::External> {
         let found = match self.sequences.function(name, self) {

@@ -391,8 +391,8 @@ impl Session {
                 self.create_view(&name, columns, text, if_exists)
             }
             Statement::DropView { names, if_exists } => self.drop_views(&names, if_exists),
-            Statement::CreateMacro { name, parameters, text, table, replace } => {
-                self.create_macro(name, sql::MacroInfo { parameters, text, table }, replace)
+            Statement::CreateMacro { name, forms, replace, keep, temporary } => {
+                self.create_macro(name, forms, replace, keep, temporary)
             }
             Statement::DropFunction { name, if_exists } => self.drop_function(&name, if_exists),
             Statement::DropMacro { name, if_exists } => self.drop_macro(&name, if_exists),

@@ -2,11 +2,12 @@
 //!
 //! One table lists every setting with its meaning, so that SHOW ALL, error hints and the documentation agree.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use operators::transfer::setting::{Consumer, TransferSetting};
-use types::{Error, Result, SqlState, Zone};
+use types::{Error, Result, SqlState, Type, Value, Zone};
 
 /// The layout new blocks get.
 pub use catalog::LayoutKind;
@@ -83,6 +84,10 @@ pub struct Settings {
     /// Bytes that one query may hold; `None`: what there is.
     pub query_bytes: Option<u64>,
     pub optimizer: optimizer::Settings,
+    /// What SET VARIABLE has set.
+    pub variables: BTreeMap<String, (Value, Type)>,
+    /// The session's own macros.
+    pub macros: BTreeMap<String, sql::MacroInfo>,
 }
 
 impl Default for Settings {
@@ -123,6 +128,8 @@ impl Default for Settings {
             query_workers: None,
             query_bytes: None,
             optimizer: optimizer::Settings::default(),
+            variables: BTreeMap::new(),
+            macros: BTreeMap::new(),
         }
     }
 }

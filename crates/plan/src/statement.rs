@@ -173,6 +173,15 @@ impl ExplainFormat {
     }
 }
 
+/// A macro's form: the text is an expression, or with `table` a query, over the parameters. A parameter is a name, or
+/// `name := default`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MacroForm {
+    pub parameters: Vec<String>,
+    pub text: String,
+    pub table: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     Query(LogicalQuery),
@@ -309,13 +318,15 @@ pub enum Statement {
         names: Vec<ObjectName>,
         if_exists: bool,
     },
-    /// The text is an expression, or with `table` a query, over the parameters.
+    /// The forms take different numbers of arguments.
     CreateMacro {
         name: String,
-        parameters: Vec<String>,
-        text: String,
-        table: bool,
+        forms: Vec<MacroForm>,
         replace: bool,
+        /// IF NOT EXISTS.
+        keep: bool,
+        /// The session's own.
+        temporary: bool,
     },
     /// A function of the host program, or a macro.
     DropFunction {

@@ -35,6 +35,7 @@ mod parse;
 mod partition_syntax;
 mod pivot;
 mod place;
+mod pragma_syntax;
 mod relations;
 mod samples;
 mod script;
@@ -48,7 +49,7 @@ mod wide_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
-pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock};
+pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock, form_name};
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;
 
@@ -82,8 +83,11 @@ pub fn plan_with(
 ) -> Result<Statement> {
     let own = statement.of(text);
     stack::with_room(statement.depth(), || {
-        if let Some(defined) = statement::create_macro(own)? {
+        if let Some(defined) = statement::create_function(own)? {
             return Ok(defined);
+        }
+        if let Some(dropped) = statement::drop_macro(own)? {
+            return Ok(dropped);
         }
         if let Some(sequence) = statement::sequence(own)? {
             return Ok(sequence);

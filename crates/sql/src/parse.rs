@@ -65,6 +65,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     crate::secret_syntax::take(text, &mut tokens)?;
     crate::upkeep_syntax::take(&mut tokens);
     crate::search_path_syntax::take(&mut tokens);
+    crate::pragma_syntax::take(text, &mut tokens)?;
     crate::elsewhere::refuse(text, &tokens)?;
     crate::wide_syntax::refuse_others(text, &tokens)?;
     borrowed_syntax::take(text, &mut tokens)?;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plan::{External, FileFormat, FileSource, TableId};
-use types::{Error, Field, Result, Schema, Value};
+use types::{Error, Field, Result, Schema, Type, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,11 @@ pub struct MacroInfo {
     pub parameters: Vec<String>,
     pub text: String,
     pub table: bool,
+}
+
+/// The name under which the form of that number is kept, from 1: the first under the macro's own.
+pub fn form_name(name: &str, number: usize) -> String {
+    if number == 1 { name.to_owned() } else { format!("{name}/{number}") }
 }
 
 /// What a function that lists the catalog gives.
@@ -104,6 +109,10 @@ pub trait Relations: Sync {
     }
     /// The macro of that name.
     fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
+        None
+    }
+    /// What SET VARIABLE has set.
+    fn variable(&self, _name: &str) -> Option<(Value, Type)> {
         None
     }
     /// The function of the host program of that name.

@@ -8,10 +8,11 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 24] = [
+const MEANINGS: [(&str, &str); 27] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
+    ("quickstep_indexes", "The indices that CREATE INDEX made, with their tables and columns."),
     ("quickstep_memory", "The memory budget, and what each query that runs holds of it."),
     ("quickstep_metrics", "What is counted of the database, as Prometheus reads it."),
     (
@@ -30,6 +31,7 @@ const MEANINGS: [(&str, &str); 24] = [
     ("quickstep_roles", "The settings that ALTER ROLE gave to roles."),
     ("quickstep_schemas", "The schemas."),
     ("quickstep_secrets", "The secrets by which object stores are reached, without their values."),
+    ("quickstep_sequences", "The sequences, with their bounds and steps."),
     ("quickstep_settings", "The settings, with their values and meanings."),
     ("quickstep_slow_queries", "The queries that took longer than slow_query_threshold."),
     ("quickstep_tables", "The tables, with their rows, bytes and blocks."),
@@ -37,6 +39,7 @@ const MEANINGS: [(&str, &str); 24] = [
         "quickstep_time_zones",
         "The time zones that SET TimeZone and AT TIME ZONE know, with their offsets from UTC now.",
     ),
+    ("quickstep_variables", "The variables that SET VARIABLE has set, with their values and types."),
     ("quickstep_views", "The views with their texts."),
     ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),
     ("quickstep_work_orders", "The work orders of the queries that have ended: worker, time, rows, waits."),

@@ -4,9 +4,11 @@
 //! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
 //! no columns here, so that a view over these functions does not ask for itself.
 
+mod duckdb;
 mod functions;
 mod history;
 mod information_schema;
+mod objects;
 mod queries;
 pub(crate) mod rejects;
 mod types_of;
@@ -24,10 +26,11 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 24] = [
+pub(crate) const FUNCTIONS: [&str; 27] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
+    "quickstep_indexes",
     "quickstep_memory",
     "quickstep_metrics",
     "quickstep_operators",
@@ -40,10 +43,12 @@ pub(crate) const FUNCTIONS: [&str; 24] = [
     "quickstep_roles",
     "quickstep_schemas",
     "quickstep_secrets",
+    "quickstep_sequences",
     "quickstep_settings",
     "quickstep_slow_queries",
     "quickstep_tables",
     "quickstep_time_zones",
+    "quickstep_variables",
     "quickstep_views",
     "quickstep_wide_tables",
     "quickstep_work_orders",
@@ -80,6 +85,12 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_functions" => (functions::fields(), functions::rows(relations)),
         "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
         "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
+        "quickstep_indexes" => (objects::index_fields(), objects::indices(snapshot)),
+        "quickstep_sequences" => (objects::sequence_fields(), objects::sequences(snapshot)),
+        "quickstep_variables" => {
+            let fields = vec![text("name"), nullable(text("value")), text("type")];
+            (fields, objects::variables(relations.session_settings()))
+        }
         "quickstep_secrets" => crate::secrets::rows()?,
         "quickstep_queries" => (queries::queries_fields(), running(relations, queries::queries)),
         "quickstep_operators" => (queries::operators_fields(), running(relations, queries::operators)),
@@ -171,11 +182,12 @@ fn running(
 
 /// The function of that name as a view: `SELECT ... FROM quickstep_queries`.
 pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
-    FUNCTIONS.contains(&name).then(|| sql::ViewInfo {
+    let own = FUNCTIONS.contains(&name).then(|| sql::ViewInfo {
         columns: vec![],
         text: format!("SELECT * FROM {name}()"),
         schema: None,
-    })
+    });
+    own.or_else(|| duckdb::view(name))
 }
 
 /// One row.

@@ -45,8 +45,12 @@ impl PushDown<'_> {
                 self.push(*input, predicates, non_null)
             }
             LogicalPlan::Scan { source, columns, mut filters } => {
-                filters.extend(predicates);
-                LogicalPlan::Scan { source, columns, filters: distinct(filters) }
+                // A row's place is no column of a block.
+                let row = columns.iter().find(|(_, at)| *at == plan::ROW_REFERENCE).map(|(id, _)| *id);
+                let (above, own): (Vec<Expr>, Vec<Expr>) =
+                    predicates.into_iter().partition(|p| row.is_some_and(|row| p.columns().contains(&row)));
+                filters.extend(own);
+                filtered(LogicalPlan::Scan { source, columns, filters: distinct(filters) }, above)
             }
             LogicalPlan::Project { input, expressions } => {
                 let computed = |id: ColumnId| expressions.iter().find(|(own, _)| *own == id).map(|(_, e)| e);

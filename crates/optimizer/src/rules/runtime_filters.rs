@@ -76,6 +76,12 @@ struct Attached {
 
 fn attach_below(plan: &mut PhysicalPlan, column: usize, filter: Attached) -> bool {
     match &mut plan.node {
+        // A row's place is no column of a block.
+        PhysicalNode::TableScan { columns, projection, .. }
+            if columns.get(projection[column]) == Some(&plan::ROW_REFERENCE) =>
+        {
+            false
+        }
         PhysicalNode::TableScan { runtime_filters, projection, .. }
         | PhysicalNode::FileScan { runtime_filters, projection, .. } => {
             let others: f64 = runtime_filters.iter().map(|f| f.passing).product();

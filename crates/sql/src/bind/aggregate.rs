@@ -297,12 +297,9 @@ impl<'a> ExprBinder<'_, 'a> {
         let objects = gathers_pairs(name);
         let of_pairs = matches!(function, A::Paired(_)) || name == "regr_count";
         let picks = matches!(name, "arg_min" | "arg_max" | "min_by" | "max_by" | "argmin" | "argmax");
-        if picks && arguments.len() == 3 {
-            let message = format!("{name} with a number of rows is not supported");
-            return Err(refuse(
-                Error::unsupported(message)
-                    .with_hint("use row_number() in a subquery, or QUALIFY row_number() OVER (...) <= n"),
-            ));
+        let extreme = matches!(name, "min" | "max") && arguments.len() == 2;
+        if extreme || (picks && arguments.len() == 3) {
+            return self.several_extremes(name, &arguments, distinct, filter, span);
         }
         let two = concatenates
             || of_pairs
@@ -463,6 +460,56 @@ impl<'a> ExprBinder<'_, 'a> {
             distinct && !matches!(function, A::Min | A::Max | A::BoolAnd | A::BoolOr | A::AnyValue);
         let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
         Ok(AggregateArguments::plain(call))
+    }
+
+    /// `max(x, n)` and `arg_max(x, by, n)`: a list of the values in the n rows that come first.
+    fn several_extremes(
+        &mut self,
+        name: &str,
+        arguments: &[&'a Ast],
+        distinct: bool,
+        filter: Option<Expr>,
+        span: Span,
+    ) -> Result<AggregateArguments> {
+        let text = self.binder.text;
+        let refuse = |message: &str| {
+            place::at(Error::new(SqlState::InvalidParameterValue, format!("{name} {message}")), text, span)
+        };
+        if distinct {
+            return Err(place::at(
+                Error::unsupported(format!("{name}(DISTINCT ..., n) is not supported")),
+                text,
+                span,
+            ));
+        }
+        let (Some(count), values) = (arguments.last(), &arguments[..arguments.len() - 1]) else {
+            return Err(Error::internal("no number of rows"));
+        };
+        let count = self.bind(count)?;
+        let Some(count) = super::fold::fold(count.expr).as_literal().and_then(Value::as_i64) else {
+            return Err(refuse("takes a constant number of rows"));
+        };
+        if !(1..1_000_000).contains(&count) {
+            return Err(refuse("takes a number of rows from 1 to 999999"));
+        }
+        let mut bound = Vec::with_capacity(2);
+        for value in values {
+            let value = self.bind(value)?;
+            super::check_depth(&value.expr)?;
+            bound.push(typed_null(value.settled()));
+        }
+        let by = bound.last().cloned().ok_or_else(|| Error::internal("no value"))?;
+        let value = bound.swap_remove(0);
+        let there = vec![is_there(by.clone()), is_there(value.clone())];
+        let descending = matches!(name, "max" | "arg_max" | "max_by" | "argmax");
+        let key = SortKey { expr: by, descending, nulls_first: false };
+        let list = Type::list(value.ty)?;
+        let (slot, _) = piece("list", value, None)?;
+        let argument = where_there(there, ordered_row(vec![key], slot));
+        let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered: true };
+        let ty = argument.ty;
+        let call = AggregateCall { function, argument: Some(argument), distinct: false, filter, ty };
+        Ok(AggregateArguments { call, result: Packed::Firsts { list, count } })
     }
 
     /// y and x as one argument, NULL where either is.

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plan::{
-    ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ScanSource, SortKey, WindowCall,
+    ColumnId, Expr, ExprKind, FileSource, Function, JoinKind, LogicalPlan, ROW_REFERENCE, ScanSource,
+    SortKey, WindowCall,
 };
 use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias,
@@ -22,6 +23,9 @@ use super::unnest::free_columns;
 use super::{Binder, Key, Relation, folded, operator, single_row};
 use crate::names::Name;
 use crate::{RelationInfo, place};
+
+/// A name of each table's rows: their places, which stay until the table's blocks are tidied.
+pub(super) const ROW_ID: &str = "rowid";
 
 /// A table factor: its plan and the names it adds.
 pub(super) struct Source {
@@ -189,6 +193,31 @@ impl<'a> Binder<'a> {
         all.append(&mut entries);
         all.append(&mut right_entries);
         Ok((plan, all))
+    }
+
+    /// The number of each row of a table, for a text that names it; `None` where the table has a column of that name.
+    fn row_id(&mut self, relation: &mut Relation) -> Option<ColumnId> {
+        let named =
+            self.text.as_bytes().windows(ROW_ID.len()).any(|w| w.eq_ignore_ascii_case(ROW_ID.as_bytes()));
+        if !named || relation.columns.iter().any(|(name, _)| name.eq_ignore_ascii_case(ROW_ID)) {
+            return None;
+        }
+        let LogicalPlan::Scan { source: ScanSource::Table { .. }, columns, .. } = &mut relation.plan else {
+            return None;
+        };
+        let place = self.columns.add(ROW_ID, Type::BigInt, true);
+        columns.push((place, ROW_REFERENCE));
+        // Computed, so that what blocks know of their columns is not asked of it.
+        let zero = Expr::literal(types::Value::I64(0), Type::BigInt);
+        let kind =
+            ExprKind::Function { function: Function::Coalesce, arguments: vec![self.column(place), zero] };
+        let id = self.columns.add(ROW_ID, Type::BigInt, false);
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            relation.columns.iter().map(|(_, id)| (*id, self.column(*id))).collect();
+        expressions.push((id, Expr::new(kind, Type::BigInt)));
+        let input = Box::new(std::mem::replace(&mut relation.plan, LogicalPlan::placeholder()));
+        relation.plan = LogicalPlan::Project { input, expressions };
+        Some(id)
     }
 
     /// `a POSITIONAL JOIN b`: the first row with the first, the second with the second; NULLs where one side ends.
@@ -440,10 +469,18 @@ impl<'a> Binder<'a> {
                     }
                     _ => None,
                 };
+                let row = if args.is_none() { self.row_id(&mut relation) } else { None };
                 let mut source = match args {
                     Some(_) => self.function_source(relation, alias.as_ref(), default)?,
                     None => self.source(relation, alias.as_ref(), Some(default), schema)?,
                 };
+                if let Some(id) = row {
+                    let first = source.entries.first();
+                    let (table, schema) =
+                        (first.and_then(|e| e.table.clone()), first.and_then(|e| e.schema.clone()));
+                    let name = ROW_ID.into();
+                    source.entries.push(Entry { table, schema, name, id, plain: true, hidden: true });
+                }
                 source.lateral = lateral;
                 Ok(source)
             }

@@ -90,7 +90,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         if call.over.is_none()
             && idents.len() == 1
-            && let Some(called) = self.binder.relations.macro_named(&name)
+            && let Some(called) = self.binder.macro_form(&name, given(call))
         {
             if called.table {
                 return Err(refuse(Error::new(
@@ -98,11 +98,7 @@ impl<'a> ExprBinder<'_, 'a> {
                     format!("{name} is a table macro, which stands in FROM"),
                 )));
             }
-            let arguments: &'a [FunctionArg] = match &call.args {
-                FunctionArguments::List(list) => &list.args,
-                _ => &[],
-            };
-            return self.scalar_macro(&name, called, arguments, span);
+            return self.scalar_macro(&name, called, given(call), span);
         }
         let three = matches!(&call.args, FunctionArguments::List(list) if list.args.len() == 3);
         let called = if name == "setval" && three { SETVAL_CALLED } else { &name };
@@ -110,6 +106,12 @@ impl<'a> ExprBinder<'_, 'a> {
             && let Some(external) = self.binder.relations.external(called)
         {
             return self.external(&name, external, call, span);
+        }
+        if name == "getvariable" && idents.len() == 1 {
+            return self.binder.variable(given(call), span);
+        }
+        if super::hypothetical::is_one(&name, call) {
+            return self.hypothetical(&name, call, span);
         }
         if name == "columns" && call.over.is_none() && idents.len() == 1 {
             return self.columns_call(call, span);
@@ -629,6 +631,14 @@ impl<'a> ExprBinder<'_, 'a> {
             cast(value, ty)
         };
         Ok(Bound::typed(rounded, span))
+    }
+}
+
+/// The arguments of a call.
+fn given(call: &Call) -> &[FunctionArg] {
+    match &call.args {
+        FunctionArguments::List(list) => &list.args,
+        _ => &[],
     }
 }
 

@@ -269,29 +269,88 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 }
 
+/// A parameter's name and default.
+fn parts(parameter: &str) -> (&str, Option<&str>) {
+    match parameter.split_once(" := ") {
+        Some((name, default)) => (name, Some(default)),
+        None => (parameter, None),
+    }
+}
+
+/// Whether a form takes these arguments: the named ones are its own, and what is missing has a default.
+fn takes(form: &MacroInfo, arguments: &[FunctionArg]) -> bool {
+    let named: Vec<String> = arguments
+        .iter()
+        .filter_map(|argument| match argument {
+            FunctionArg::Named { name, .. } => Some(super::folded(name)),
+            _ => None,
+        })
+        .collect();
+    let plain = arguments.len() - named.len();
+    plain <= form.parameters.len()
+        && form.parameters.iter().skip(plain).all(|parameter| {
+            let (name, default) = parts(parameter);
+            default.is_some() || named.iter().any(|given| given == name)
+        })
+        && named.iter().all(|given| form.parameters.iter().skip(plain).any(|p| parts(p).0 == given))
+}
+
+impl Binder<'_> {
+    /// The macro of that name, in the form that takes the arguments; the first one where none does.
+    pub(super) fn macro_form(&self, name: &str, arguments: &[FunctionArg]) -> Option<MacroInfo> {
+        let first = self.relations.macro_named(name)?;
+        if takes(&first, arguments) {
+            return Some(first);
+        }
+        let others = (2..).map_while(|number| self.relations.macro_named(&crate::form_name(name, number)));
+        let mut others = others.filter(|form| takes(form, arguments));
+        Some(others.next().unwrap_or(first))
+    }
+}
+
 /// The macro's parameters with their arguments.
 fn frame(
-    binder: &Binder<'_>,
+    binder: &mut Binder<'_>,
     name: &str,
     called: &MacroInfo,
     arguments: Vec<(Option<String>, Bound)>,
     span: Span,
 ) -> Result<Vec<(String, Bound)>> {
-    let refuse = |message: String| binder.error_at(Error::new(SqlState::UndefinedFunction, message), span);
-    if arguments.len() != called.parameters.len() {
-        return Err(refuse(format!(
-            "macro {name} takes {} arguments, not {}",
-            called.parameters.len(),
-            arguments.len()
-        )));
+    let text = binder.text;
+    let refuse =
+        |message: String| Err(crate::place::at(Error::new(SqlState::UndefinedFunction, message), text, span));
+    let count = arguments.len();
+    let number = || {
+        let needed = called.parameters.iter().filter(|p| parts(p).1.is_none()).count();
+        match needed == called.parameters.len() {
+            true => format!("macro {name} takes {needed} arguments, not {count}"),
+            false => {
+                format!("macro {name} takes {needed} to {} arguments, not {count}", called.parameters.len())
+            }
+        }
+    };
+    if count > called.parameters.len() {
+        return refuse(number());
     }
-    let mut frame: Vec<(String, Bound)> = Vec::with_capacity(arguments.len());
+    let mut frame: Vec<(String, Bound)> = Vec::with_capacity(called.parameters.len());
     for (at, (given, bound)) in arguments.into_iter().enumerate() {
-        let parameter = given.unwrap_or_else(|| called.parameters[at].clone());
-        if !called.parameters.contains(&parameter) || frame.iter().any(|(known, _)| *known == parameter) {
-            return Err(refuse(format!("macro {name} does not take the argument {parameter} here")));
+        let parameter = given.unwrap_or_else(|| parts(&called.parameters[at]).0.to_owned());
+        let known = called.parameters.iter().any(|p| parts(p).0 == parameter);
+        if !known || frame.iter().any(|(known, _)| *known == parameter) {
+            return refuse(format!("macro {name} does not take the argument {parameter} here"));
         }
         frame.push((parameter, bound));
+    }
+    for parameter in &called.parameters {
+        let (parameter, default) = parts(parameter);
+        if frame.iter().any(|(known, _)| known == parameter) {
+            continue;
+        }
+        let Some(default) = default else { return refuse(number()) };
+        let mut inner = ExprBinder::new(binder, Rc::new(Scope::default()), Clause::Values);
+        let what = format!("the default of parameter \"{parameter}\"");
+        let bound = inner.bind_inside(what, format!("SELECT {default}"), span)?;
+        frame.push((parameter.to_owned(), bound));
     }
     Ok(frame)
 }

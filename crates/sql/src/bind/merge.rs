@@ -13,12 +13,13 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, JoinKind, Modification, ModificationKind, RowAction};
 use sqlparser::ast::{
-    Expr as Ast, Ident, MergeAction, MergeClause, MergeClauseKind, MergeInsertKind, ObjectName, SelectItem,
-    TableFactor,
+    Assignment, AssignmentTarget, Expr as Ast, Ident, MergeAction, MergeClause, MergeClauseKind,
+    MergeInsertKind, ObjectName, SelectItem, TableFactor,
 };
 use sqlparser::tokenizer::Location;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
+use super::coerce::{self, Bound};
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::from::{duplicate_alias, shared_alias};
@@ -29,6 +30,8 @@ use super::modify::{
 use super::scope::{Entry, Scope};
 use super::values::is_default;
 use super::{Binder, fold, folded};
+use crate::RelationInfo;
+use crate::merge_syntax::{EVERY, EVERY_BY_NAME};
 
 /// A MERGE's parts.
 pub(crate) struct MergeParts<'a> {
@@ -135,8 +138,13 @@ impl<'a> Binder<'a> {
             if let Some(predicate) = &clause.predicate {
                 conditions.push(binder.condition(predicate, "MERGE WHEN")?);
             }
-            let (done, values) =
-                binder.merge_action(&clause.action, &named, parts.nothing, parts.overriding)?;
+            let (done, values) = binder.merge_action(
+                &clause.action,
+                &named,
+                &source.entries,
+                parts.nothing,
+                parts.overriding,
+            )?;
             pending.append(&mut binder.pending);
             whens.push(When { condition: fold::and(conditions), action: done, values });
         }
@@ -193,6 +201,7 @@ impl<'a> ExprBinder<'_, 'a> {
         &mut self,
         merge: &'a MergeAction,
         named: &Named<'_>,
+        source: &[Entry],
         nothing: &[Location],
         overriding: bool,
     ) -> Result<(RowAction, Vec<Option<Expr>>)> {
@@ -209,6 +218,11 @@ impl<'a> ExprBinder<'_, 'a> {
                     return Err(Error::unsupported(message).with_hint("write WHEN MATCHED AND condition"));
                 }
                 let mut values = vec![None; width];
+                if let [Assignment { target: AssignmentTarget::ColumnName(name), .. }] = &*update.assignments
+                    && let Some(every) = self.every_column(name, info, source)?
+                {
+                    return Ok((RowAction::Update, every));
+                }
                 for (at, expr) in self.assignments(&update.assignments, info)? {
                     values[at] = Some(expr);
                 }
@@ -228,6 +242,16 @@ impl<'a> ExprBinder<'_, 'a> {
                 let [row] = list.rows.as_slice() else {
                     return Err(Error::new(SqlState::SyntaxError, "INSERT of MERGE has one row of VALUES"));
                 };
+                if let [name] = insert.columns.as_slice()
+                    && let Some(mut every) = self.every_column(name, info, source)?
+                {
+                    for (at, value) in every.iter_mut().enumerate() {
+                        if value.is_none() {
+                            *value = Some(self.binder.default_of(info, at)?);
+                        }
+                    }
+                    return Ok((RowAction::Insert, every));
+                }
                 let targets = self.insert_columns(&insert.columns, named)?;
                 let given = &row.content;
                 let fewer = insert.columns.is_empty() && given.len() < targets.len();
@@ -251,6 +275,41 @@ impl<'a> ExprBinder<'_, 'a> {
                 Ok((RowAction::Insert, values))
             }
         }
+    }
+
+    /// The source's columns as the target's, where that is what the clause says: by their places or by their names.
+    fn every_column(
+        &mut self,
+        name: &ObjectName,
+        info: &RelationInfo,
+        source: &[Entry],
+    ) -> Result<Option<Vec<Option<Expr>>>> {
+        let by_name = match name.0.as_slice() {
+            [part] => match part.as_ident().map(|i| i.value.as_str()) {
+                Some(EVERY) => false,
+                Some(EVERY_BY_NAME) => true,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let fields = info.columns.fields();
+        let given: Vec<&Entry> = source.iter().filter(|e| e.plain && !e.hidden).collect();
+        let mut values = vec![None; fields.len()];
+        if !by_name && given.len() != fields.len() {
+            let message = format!("the source has {} columns, the target {}", given.len(), fields.len());
+            return Err(
+                Error::new(SqlState::SyntaxError, message).with_hint("write BY NAME, or name the columns")
+            );
+        }
+        for (place, entry) in given.iter().enumerate() {
+            let at = if by_name { info.columns.position(&entry.name) } else { Some(place) };
+            let Some(at) = at else {
+                return Err(unknown_column(info, &entry.name));
+            };
+            let bound = Bound::typed(self.binder.column(entry.id), sqlparser::tokenizer::Span::empty());
+            values[at] = Some(coerce::assign(bound, fields[at].ty, &fields[at].name, self.binder.text)?);
+        }
+        Ok(Some(values))
     }
 
     fn insert_columns(&self, names: &[ObjectName], named: &Named<'_>) -> Result<Vec<usize>> {

@@ -27,7 +27,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce;
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder, strip};
-use super::from::{duplicate_alias, shared_alias};
+use super::from::{ROW_ID, duplicate_alias, shared_alias};
 use super::scope::{Entry, Scope};
 use super::values::is_default;
 use super::{Binder, Relation};
@@ -134,7 +134,17 @@ impl<'a> Binder<'a> {
     ) -> Result<(LogicalPlan, Scope)> {
         let mut scope = Scope::new(None);
         scope.entries = entries(&target.name, target.info, &target.columns, true);
+        let named = scope.entries.iter().any(|e| e.name.eq_ignore_ascii_case(ROW_ID));
+        let row = (!named).then(|| Entry {
+            table: Some(target.name.clone()),
+            schema: None,
+            name: ROW_ID.into(),
+            id: target.row,
+            plain: true,
+            hidden: true,
+        });
         if others.is_empty() {
+            scope.entries.extend(row);
             return Ok((scan, scope));
         }
         let (plan, other) = self.bind_from(others, None)?;
@@ -142,6 +152,7 @@ impl<'a> Binder<'a> {
             return Err(duplicate_alias(&twice));
         }
         scope.entries.extend(other.entries);
+        scope.entries.extend(row);
         Ok((joined(scan, plan, vec![], JoinKind::Inner), scope))
     }
 

@@ -23,6 +23,8 @@ pub(crate) enum Packed {
     Row(Type),
     /// The slots of a list of the type.
     List(Type),
+    /// The slots of a list in order, of which so many are wanted.
+    Firsts { list: Type, count: i64 },
     /// The slots of a list, whose elements are counted in a map of the type.
     Histogram { list: Type, map: Type },
     /// The slots of a list of the type, in whose order the first of its most frequent elements is asked for.
@@ -38,6 +40,14 @@ impl Packed {
             Packed::Nothing => result,
             Packed::Row(ty) => call(ROW_VALUE, vec![result], ty),
             Packed::List(ty) => call("list_of_slots", vec![result], ty),
+            Packed::Firsts { list, count } => {
+                let bound = |at: i64| Expr::literal(Value::I64(at), Type::BigInt);
+                call(
+                    "list_slice",
+                    vec![call("list_of_slots", vec![result], list), bound(1), bound(count)],
+                    list,
+                )
+            }
             Packed::Histogram { list, map } => {
                 call("list_histogram", vec![call("list_of_slots", vec![result], list)], map)
             }

@@ -492,6 +492,12 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             _ => return Err(Error::unsupported("this form of select item is not supported")),
         };
+        if alias.is_none()
+            && let Some(opened) = self.unnested_items(ast)?
+        {
+            items.extend(opened);
+            return Ok(());
+        }
         // Once, or for COLUMNS once a column.
         let around = self.binder.chosen.replace(Chosen::default());
         let bound = self.bind_each(ast, alias.as_deref(), items);

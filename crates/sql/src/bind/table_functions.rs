@@ -50,9 +50,20 @@ impl<'a> Binder<'a> {
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
             | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
-                if let Some(called) = self.relations.macro_named(&function).filter(|m| m.table) {
+                if let Some(called) = self.macro_form(&function, arguments).filter(|m| m.table) {
                     self.count_instance()?;
                     return Ok((self.bind_table_macro(&function, called, arguments, span)?, function));
+                }
+                if function.starts_with("duckdb_")
+                    && arguments.is_empty()
+                    && let Some(view) = self.relations.view(None, &function)
+                {
+                    self.count_instance()?;
+                    return Ok((self.bind_view(&function, view, span)?, function));
+                }
+                if let Some(text) = self.pragma_rows(&function, arguments, span)? {
+                    self.count_instance()?;
+                    return Ok((self.bind_text(function.clone(), text, span)?, function));
                 }
                 if let Some(called) = self.system_call(&function, arguments, span)? {
                     return Ok((self.constant_rows(called.columns.fields(), called.rows), function));

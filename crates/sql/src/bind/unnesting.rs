@@ -4,7 +4,9 @@
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, Frame, JoinKind, LogicalPlan, WindowCall, WindowFunction};
-use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
+use sqlparser::ast::{
+    Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value as AstValue,
+};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -12,7 +14,7 @@ use super::coerce::Bound;
 use super::expression::{Clause, ExprBinder};
 use super::nested::{call, extract};
 use super::scope::Scope;
-use super::select::filtered;
+use super::select::{Item, filtered};
 use super::{Binder, Relation, folded, single_row};
 use crate::place;
 
@@ -250,7 +252,115 @@ fn over(left: LogicalPlan, plan: LogicalPlan, passed: &[(ColumnId, Expr)], is_ou
     }
 }
 
+/// `unnest(value [, recursive := true] [, max_depth := n])`: the value and how many levels are opened.
+fn unnest_arguments(ast: &Ast) -> Option<(&Ast, Option<u32>)> {
+    let Ast::Function(call) = ast else { return None };
+    let [name] = call.name.0.as_slice() else { return None };
+    if !name.as_ident().is_some_and(|i| i.value.eq_ignore_ascii_case("unnest")) || call.over.is_some() {
+        return None;
+    }
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), options @ ..] = list.args.as_slice() else {
+        return None;
+    };
+    let mut levels = Some(1);
+    for option in options {
+        let FunctionArg::Named { name, arg: FunctionArgExpr::Expr(Ast::Value(given)), .. } = option else {
+            return None;
+        };
+        levels = match (folded(name).as_str(), &given.value) {
+            ("recursive", AstValue::Boolean(true)) => None,
+            ("recursive", AstValue::Boolean(false)) => levels,
+            ("max_depth", AstValue::Number(levels, _)) => Some(levels.parse().ok()?),
+            _ => return None,
+        };
+    }
+    Some((value, levels))
+}
+
 impl<'a> ExprBinder<'_, 'a> {
+    /// The items that `unnest` of a struct, or of several levels, makes of one; `None` for everything else.
+    pub(super) fn unnested_items(&mut self, ast: &'a Ast) -> Result<Option<Vec<Item>>> {
+        let Some((argument, levels)) = unnest_arguments(ast) else { return Ok(None) };
+        let mut at = ast;
+        if let Ast::Function(call) = at
+            && let FunctionArguments::List(list) = &call.args
+            && list.args.len() == 1
+        {
+            at = argument;
+        }
+        let around = self.unnests.take();
+        let bound = self.bind(argument);
+        self.unnests = around;
+        let bound = bound?;
+        let opens = |ty: Type| ty.fields().is_some_and(|f| !f.is_empty());
+        if std::ptr::eq(at, argument) && !opens(bound.ty()) {
+            return Ok(None);
+        }
+        let allowed = self.clause == Clause::Select && !self.in_window && self.unnests.is_some();
+        if !allowed {
+            let error = Error::unsupported(format!("unnest is not allowed in {}", self.clause.name()));
+            return Err(place::at(error, self.binder.text, bound.span));
+        }
+        super::check_depth(&bound.expr)?;
+        let (span, ty) = (bound.span, bound.ty());
+        if ty.element().is_none() && !opens(ty) {
+            // The error is that of a list that is none.
+            self.binder.list_of(bound)?;
+            return Ok(None);
+        }
+        let mut items = Vec::new();
+        self.opened("unnest", bound.expr, levels, false, span, &mut items)?;
+        Ok(Some(items))
+    }
+
+    /// A value's items: those of a struct's fields, those of a list's elements. `below`: the value is an element itself.
+    fn opened(
+        &mut self,
+        name: &str,
+        value: Expr,
+        levels: Option<u32>,
+        below: bool,
+        span: Span,
+        items: &mut Vec<Item>,
+    ) -> Result<()> {
+        let mut levels = levels;
+        if levels != Some(0) {
+            let ty = value.ty;
+            if let Some(fields) = ty.fields() {
+                let rest = levels.map(|levels| levels - 1);
+                for (at, (field, _)) in fields.iter().enumerate() {
+                    let name = if field.is_empty() { format!("element{}", at + 1) } else { field.clone() };
+                    self.opened(&name, extract(value.clone(), at), rest, below, span, items)?;
+                }
+                return Ok(());
+            }
+            if ty.element().is_some() {
+                if below {
+                    let error = Error::unsupported("unnest of lists inside of elements is not supported")
+                        .with_hint("unnest them in a query around this one");
+                    return Err(self.binder.error_at(error, span));
+                }
+                // Lists in lists are one list.
+                let mut list = Bound::typed(value, span);
+                levels = levels.map(|levels| levels - 1);
+                while levels != Some(0) && list.ty().element().is_some_and(|ty| ty.element().is_some()) {
+                    list = self.apply("flatten", vec![list], span)?;
+                    levels = levels.map(|levels| levels - 1);
+                }
+                let (list, element) = self.binder.list_of(list)?;
+                let id = self.binder.columns.add("unnest", element, true);
+                if let Some(unnests) = &mut self.unnests {
+                    unnests.push((id, list));
+                }
+                let element = self.binder.column(id);
+                return self.opened(name, element, levels, true, span, items);
+            }
+        }
+        items.push(Item { name: name.into(), expr: value, untyped: false, span });
+        Ok(())
+    }
+
     /// `unnest(list)` in the select list: a row for each element. All such calls of a SELECT go side by side.
     pub(super) fn unnest_call(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
         let text = self.binder.text;

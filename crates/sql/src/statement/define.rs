@@ -3,7 +3,6 @@
 use plan::Statement;
 use plan::statement::{IfExists, ObjectName};
 use sqlparser::ast::{CreateView, DataType, Expr as Ast, Ident, ObjectName as NameSyntax};
-use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::Token;
 use types::{Error, Result, SqlState, Type};
 
@@ -75,13 +74,12 @@ impl Context<'_> {
     }
 }
 
-/// `CREATE [OR REPLACE] MACRO name(a, b) AS [TABLE] body` and `DROP MACRO [IF EXISTS] name`, which the parser does not
-/// know; `None` for every other text.
-pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
+/// `DROP MACRO [TABLE] [IF EXISTS] name` and DROP FUNCTION, which the parser does not know; `None` for every other text.
+pub(crate) fn drop_macro(text: &str) -> Result<Option<Statement>> {
     // Only such texts are looked at twice.
     let begins =
         |word: &str| text.trim_start().get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
-    if !begins("create") && !begins("drop") {
+    if !begins("drop") {
         return Ok(None);
     }
     let Some(tokens) = parse::tokens(text) else { return Ok(None) };
@@ -91,13 +89,6 @@ pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
             Some(if w.quote_style.is_some() { w.value.clone() } else { w.value.to_lowercase() })
         }
         _ => None,
-    };
-    let wrong = || {
-        Error::new(
-            SqlState::SyntaxError,
-            "a macro is CREATE [OR REPLACE] MACRO name(parameter, ...) AS [TABLE] body",
-        )
-        .at(place::START)
     };
     if word(0, "drop") && word(1, "function") {
         let if_exists = word(2, "if") && word(3, "exists");
@@ -115,8 +106,9 @@ pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
         };
     }
     if word(0, "drop") && word(1, "macro") {
-        let if_exists = word(2, "if") && word(3, "exists");
-        let at = if if_exists { 4 } else { 2 };
+        let table = usize::from(word(2, "table") && tokens.len() > 4);
+        let if_exists = word(2 + table, "if") && word(3 + table, "exists");
+        let at = table + if if_exists { 4 } else { 2 };
         let rest = tokens.len() - at.min(tokens.len());
         let ended = rest == 1
             || tokens
@@ -129,38 +121,5 @@ pub(crate) fn create_macro(text: &str) -> Result<Option<Statement>> {
             None => Err(Error::new(SqlState::SyntaxError, "write DROP MACRO name").at(place::START)),
         };
     }
-    let replace = word(1, "or") && word(2, "replace");
-    let mut at = if replace { 3 } else { 1 };
-    if !word(0, "create") || !word(at, "macro") {
-        return Ok(None);
-    }
-    let called = name(at + 1).ok_or_else(wrong)?;
-    if tokens.get(at + 2) != Some(&Token::LParen) {
-        return Err(wrong());
-    }
-    at += 3;
-    let mut parameters = Vec::new();
-    while tokens.get(at) != Some(&Token::RParen) {
-        let parameter = name(at).ok_or_else(wrong)?;
-        if parameters.contains(&parameter) {
-            return Err(Error::new(SqlState::SyntaxError, format!("parameter {parameter} appears twice")));
-        }
-        parameters.push(parameter);
-        at += 1;
-        match tokens.get(at) {
-            Some(Token::Comma) => at += 1,
-            Some(Token::RParen) => {}
-            _ => return Err(wrong()),
-        }
-    }
-    if !matches!(tokens.get(at + 1), Some(Token::Word(w)) if w.keyword == Keyword::AS) {
-        return Err(wrong());
-    }
-    let table = word(at + 2, "table");
-    let body = parse::after_as(text).ok_or_else(wrong)?;
-    let body = if table { body.get("table".len()..).unwrap_or_default().trim() } else { body };
-    // The syntax is checked now; names are looked up where the macro is used.
-    let checked = if table { body.to_owned() } else { format!("SELECT {body}") };
-    parse::statement(&checked).map_err(|error| Error::new(error.state(), error.message()))?;
-    Ok(Some(Statement::CreateMacro { name: called, parameters, text: body.to_owned(), table, replace }))
+    Ok(None)
 }

@@ -3,6 +3,7 @@
 mod alter;
 mod create;
 mod define;
+mod function;
 mod index;
 mod load;
 mod modify;
@@ -28,7 +29,8 @@ use crate::{RelationInfo, Relations, place};
 
 /// Plans one parsed statement.
 pub use create::COLUMNS_MAX;
-pub(crate) use define::create_macro;
+pub(crate) use define::drop_macro;
+pub(crate) use function::create_function;
 pub(crate) use sequence::sequence;
 
 pub(crate) fn plan(

@@ -119,6 +119,7 @@ impl Context<'_> {
                         let words: Vec<String> = idents.iter().map(folded).collect();
                         (Value::text(&words.join(".")), Type::Text)
                     }
+                    None if called.name == "set_variable" && queried(value) => self.asked(value, span)?,
                     None => binder.constant(value)?,
                 };
                 arguments.push((name, value, ty));
@@ -126,4 +127,17 @@ impl Context<'_> {
         }
         Ok(Statement::Call { procedure: called.name, arguments })
     }
+
+    /// The one value of a query in brackets.
+    fn asked(&self, value: &Ast, span: sqlparser::tokenizer::Span) -> Result<(Value, Type)> {
+        let answer = self.relations.answer(&format!("SELECT {value}")).map_err(|e| self.at(e, span))?;
+        let ty = answer.columns.fields().first().map_or(Type::Null, |f| f.ty);
+        let first = answer.rows.into_iter().next().and_then(|row| row.into_iter().next());
+        Ok((first.unwrap_or(Value::Null), ty))
+    }
+}
+
+/// Whether a value has to be computed by a query.
+fn queried(value: &Ast) -> bool {
+    !matches!(value, Ast::Value(_))
 }

@@ -194,9 +194,12 @@ impl Catalog {
             Statement::DropView { names, .. } => {
                 names.iter().for_each(|n| drop(self.views.lock().unwrap().remove(&n.name)));
             }
-            Statement::CreateMacro { name, parameters, text, table, .. } => {
-                let called = MacroInfo { parameters: parameters.clone(), text: text.clone(), table: *table };
-                self.macros.lock().unwrap().insert(name.clone(), called);
+            Statement::CreateMacro { name, forms, .. } => {
+                for (at, form) in forms.iter().enumerate() {
+                    let (parameters, text) = (form.parameters.clone(), form.text.clone());
+                    let called = MacroInfo { parameters, text, table: form.table };
+                    self.macros.lock().unwrap().insert(sql::form_name(name, at + 1), called);
+                }
             }
             Statement::DropMacro { name, .. } => drop(self.macros.lock().unwrap().remove(name)),
             _ => {}

@@ -1,0 +1,143 @@
+//! The catalog under DuckDB's names, `duckdb_tables` and its kin: its columns, as queries over the engine's own listings.
+//! Numbers of objects are given in the order of their names. `system::view` hands them out, with brackets or without.
+
+const TABLES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, t.schema_name, 1 AS schema_oid, \
+    t.table_name, row_number() OVER (ORDER BY t.schema_name, t.table_name) AS table_oid, comment, \
+    map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, temporary, \
+    coalesce(k.primary_keys > 0, false) AS has_primary_key, rows AS estimated_size, columns AS column_count, \
+    coalesce(i.indices, 0) AS index_count, coalesce(k.checks, 0) AS check_constraint_count, \
+    'CREATE ' || CASE WHEN temporary THEN 'TEMP ' ELSE '' END || 'TABLE ' || t.table_name || '(' || c.list || ');' AS sql \
+    FROM quickstep_tables() AS t \
+    LEFT JOIN (SELECT schema_name, table_name, count(*) FILTER (WHERE constraint_type = 'PRIMARY KEY') AS primary_keys, \
+      count(DISTINCT constraint_name) FILTER (WHERE constraint_type = 'CHECK') AS checks \
+      FROM quickstep_constraints() GROUP BY schema_name, table_name) AS k \
+    ON k.schema_name = t.schema_name AND k.table_name = t.table_name \
+    LEFT JOIN (SELECT schema_name, table_name, count(*) AS indices FROM quickstep_indexes() \
+      GROUP BY schema_name, table_name) AS i ON i.schema_name = t.schema_name AND i.table_name = t.table_name \
+    LEFT JOIN (SELECT schema_name, table_name, string_agg(column_name || ' ' || data_type || \
+      CASE WHEN column_default IS NULL THEN '' ELSE ' DEFAULT(' || column_default || ')' END || \
+      CASE WHEN is_nullable THEN '' ELSE ' NOT NULL' END, ', ' ORDER BY column_index) AS list \
+      FROM quickstep_columns() GROUP BY schema_name, table_name) AS c \
+    ON c.schema_name = t.schema_name AND c.table_name = t.table_name";
+
+const COLUMNS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
+    dense_rank() OVER (ORDER BY schema_name, table_name) AS table_oid, column_name, \
+    CAST(column_index AS INTEGER) AS column_index, comment, false AS internal, column_default, is_nullable, data_type, \
+    CAST(numeric_precision AS INTEGER) AS numeric_precision, \
+    CAST(numeric_precision_radix AS INTEGER) AS numeric_precision_radix, \
+    CAST(numeric_scale AS INTEGER) AS numeric_scale, \
+    CAST(character_maximum_length AS INTEGER) AS character_maximum_length FROM quickstep_columns()";
+
+const VIEWS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, v.schema_name, 1 AS schema_oid, v.view_name, \
+    row_number() OVER (ORDER BY v.schema_name, v.view_name) AS view_oid, comment, \
+    map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, false AS temporary, coalesce(c.columns, 0) AS column_count, \
+    'CREATE VIEW ' || v.view_name || ' AS ' || sql || ';' AS sql FROM quickstep_views() AS v \
+    LEFT JOIN (SELECT schema_name, table_name, count(*) AS columns FROM quickstep_columns() WHERE is_view \
+      GROUP BY schema_name, table_name) AS c ON c.schema_name = v.schema_name AND c.table_name = v.view_name";
+
+const SCHEMAS: &str = "SELECT row_number() OVER (ORDER BY schema_name) AS oid, '{db}' AS database_name, \
+    1 AS database_oid, schema_name, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
+    schema_name IN ('main', 'information_schema', 'temporary') AS internal, CAST(NULL AS TEXT) AS sql \
+    FROM quickstep_schemas()";
+
+const DATABASES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, CAST(NULL AS TEXT) AS path, \
+    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, 'quickstep' AS type, \
+    false AS readonly";
+
+const CONSTRAINTS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
+    1 AS table_oid, row_number() OVER (PARTITION BY schema_name, table_name ORDER BY constraint_type, constraint_name) - 1 \
+    AS constraint_index, constraint_type, \
+    constraint_type || '(' || array_to_string(constraint_column_names, ', ') || ')' AS constraint_text, \
+    CAST(NULL AS TEXT) AS expression, constraint_column_names, constraint_name, referenced_table, \
+    referenced_column_names FROM (\
+    SELECT schema_name, table_name, constraint_name, constraint_type, \
+    list(column_name ORDER BY position) AS constraint_column_names, any_value(referenced_table) AS referenced_table, \
+    list(referenced_column ORDER BY position) FILTER (WHERE referenced_column IS NOT NULL) AS referenced_column_names \
+    FROM quickstep_constraints() GROUP BY schema_name, table_name, constraint_name, constraint_type \
+    UNION ALL SELECT schema_name, table_name, table_name || '_' || column_name || '_not_null', 'NOT NULL', [column_name], \
+    NULL, NULL FROM quickstep_columns() WHERE NOT is_nullable AND NOT is_view) AS c";
+
+const INDEXES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, index_name, \
+    row_number() OVER (ORDER BY schema_name, index_name) AS index_oid, table_name, 1 AS table_oid, \
+    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, is_unique, is_primary, expressions, \
+    'CREATE INDEX ' || index_name || ' ON ' || table_name || '(' || expressions || ');' AS sql FROM quickstep_indexes()";
+
+const SEQUENCES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, \
+    sequence_name, row_number() OVER (ORDER BY schema_name, sequence_name) AS sequence_oid, \
+    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS temporary, start_value, min_value, \
+    max_value, increment_by, cycle, last_value, 'CREATE SEQUENCE ' || sequence_name || ' INCREMENT BY ' || increment_by \
+    || ' MINVALUE ' || min_value || ' MAXVALUE ' || max_value || ' START ' || start_value || \
+    CASE WHEN cycle THEN ' CYCLE;' ELSE ' NO CYCLE;' END AS sql FROM quickstep_sequences()";
+
+const SETTINGS: &str = "SELECT name, setting AS value, description, 'VARCHAR' AS input_type, 'GLOBAL' AS scope \
+    FROM quickstep_settings()";
+
+const FUNCTIONS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, 'main' AS schema_name, function_name, \
+    CAST(NULL AS TEXT) AS alias_of, CASE function_type WHEN 'table macro' THEN 'table_macro' ELSE function_type END \
+    AS function_type, description, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
+    result AS return_type, []::TEXT[] AS parameters, []::TEXT[] AS parameter_types, CAST(NULL AS TEXT) AS varargs, \
+    CAST(NULL AS TEXT) AS macro_definition, false AS has_side_effects, function_type NOT LIKE '%macro%' AS internal, \
+    row_number() OVER (ORDER BY function_name) AS function_oid, CASE WHEN example IS NULL THEN []::TEXT[] \
+    ELSE [example] END AS examples, CAST(NULL AS TEXT) AS stability, [category] AS categories FROM quickstep_functions()";
+
+const TYPES: &str = "SELECT 'system' AS database_name, 0 AS database_oid, 'main' AS schema_name, 1 AS schema_oid, \
+    row_number() OVER () AS type_oid, type_name, type_size, logical_type, type_category, CAST(NULL AS TEXT) AS comment, \
+    map([]::TEXT[], []::TEXT[]) AS tags, true AS internal, CAST(NULL AS TEXT[]) AS labels FROM (VALUES \
+    ('boolean', 1, 'BOOLEAN', 'BOOLEAN'), ('bool', 1, 'BOOLEAN', 'BOOLEAN'), ('smallint', 2, 'SMALLINT', 'NUMERIC'), \
+    ('int2', 2, 'SMALLINT', 'NUMERIC'), ('integer', 4, 'INTEGER', 'NUMERIC'), ('int', 4, 'INTEGER', 'NUMERIC'), \
+    ('int4', 4, 'INTEGER', 'NUMERIC'), ('bigint', 8, 'BIGINT', 'NUMERIC'), ('int8', 8, 'BIGINT', 'NUMERIC'), \
+    ('real', 4, 'FLOAT', 'NUMERIC'), ('float4', 4, 'FLOAT', 'NUMERIC'), ('double', 8, 'DOUBLE', 'NUMERIC'), \
+    ('float8', 8, 'DOUBLE', 'NUMERIC'), ('decimal', 16, 'DECIMAL', 'NUMERIC'), ('numeric', 16, 'DECIMAL', 'NUMERIC'), \
+    ('varchar', 16, 'VARCHAR', 'STRING'), ('text', 16, 'VARCHAR', 'STRING'), ('string', 16, 'VARCHAR', 'STRING'), \
+    ('blob', 16, 'BLOB', NULL), ('bytea', 16, 'BLOB', NULL), ('date', 4, 'DATE', 'DATETIME'), \
+    ('time', 8, 'TIME', 'DATETIME'), ('timestamp', 8, 'TIMESTAMP', 'DATETIME'), \
+    ('timestamptz', 8, 'TIMESTAMP WITH TIME ZONE', 'DATETIME'), ('interval', 16, 'INTERVAL', 'DATETIME'), \
+    ('uuid', 16, 'UUID', NULL), ('json', 16, 'JSON', 'STRING'), ('list', 16, 'LIST', 'COMPOSITE'), \
+    ('struct', 0, 'STRUCT', 'COMPOSITE'), ('map', 16, 'MAP', 'COMPOSITE')) \
+    AS t(type_name, type_size, logical_type, type_category)";
+
+const VARIABLES: &str = "SELECT name, value, type FROM quickstep_variables()";
+
+const EXTENSIONS: &str = "SELECT CAST(NULL AS TEXT) AS extension_name, false AS loaded, false AS installed, \
+    CAST(NULL AS TEXT) AS install_path, CAST(NULL AS TEXT) AS description, []::TEXT[] AS aliases WHERE false";
+
+const SECRETS: &str = "SELECT * FROM quickstep_secrets()";
+
+pub(super) const NAMES: [&str; 14] = [
+    "duckdb_tables",
+    "duckdb_columns",
+    "duckdb_views",
+    "duckdb_schemas",
+    "duckdb_databases",
+    "duckdb_constraints",
+    "duckdb_indexes",
+    "duckdb_sequences",
+    "duckdb_settings",
+    "duckdb_functions",
+    "duckdb_types",
+    "duckdb_variables",
+    "duckdb_extensions",
+    "duckdb_secrets",
+];
+
+/// The view's query.
+pub(super) fn view(name: &str) -> Option<sql::ViewInfo> {
+    const QUERIES: [&str; 14] = [
+        TABLES,
+        COLUMNS,
+        VIEWS,
+        SCHEMAS,
+        DATABASES,
+        CONSTRAINTS,
+        INDEXES,
+        SEQUENCES,
+        SETTINGS,
+        FUNCTIONS,
+        TYPES,
+        VARIABLES,
+        EXTENSIONS,
+        SECRETS,
+    ];
+    let (_, text) = NAMES.iter().zip(QUERIES).find(|(known, _)| **known == name)?;
+    Some(sql::ViewInfo { columns: vec![], text: text.replace("{db}", super::DATABASE), schema: None })
+}

@@ -1,0 +1,82 @@
+//! The rows of `quickstep_indexes()`, `quickstep_sequences()` and `quickstep_variables()`.
+
+use std::sync::atomic::Ordering;
+
+use catalog::Snapshot;
+use types::{Field, Value};
+
+use super::{nullable, number, text, truth};
+use crate::settings::Settings;
+
+pub(super) fn index_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("table_name"),
+        text("index_name"),
+        truth("is_unique"),
+        truth("is_primary"),
+        text("expressions"),
+    ]
+}
+
+/// A row an index that CREATE INDEX made.
+pub(super) fn indices(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    for table in snapshot.tables() {
+        for index in &table.indices {
+            let column = table.columns.fields().get(index.column).map_or("", |f| &f.name);
+            rows.push(vec![
+                Value::text(&table.schema),
+                Value::text(&table.name),
+                Value::text(&index.name),
+                Value::Bool(false),
+                Value::Bool(false),
+                Value::text(column),
+            ]);
+        }
+    }
+    rows
+}
+
+pub(super) fn sequence_fields() -> Vec<Field> {
+    vec![
+        text("schema_name"),
+        text("sequence_name"),
+        number("start_value"),
+        number("min_value"),
+        number("max_value"),
+        number("increment_by"),
+        truth("cycle"),
+        nullable(number("last_value")),
+    ]
+}
+
+pub(super) fn sequences(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let schemas = snapshot.schemas().iter();
+    let all =
+        schemas.flat_map(|(schema, entry)| entry.sequences.iter().map(move |(name, s)| (schema, name, s)));
+    let row = |(schema, name, s): (&String, &String, &std::sync::Arc<catalog::Sequence>)| {
+        let next = s.next.load(Ordering::Relaxed);
+        let last = if next == s.start { Value::Null } else { Value::I64(next.wrapping_sub(s.increment)) };
+        vec![
+            Value::text(schema),
+            Value::text(name),
+            Value::I64(s.start),
+            Value::I64(s.minimum),
+            Value::I64(s.maximum),
+            Value::I64(s.increment),
+            Value::Bool(s.cycle),
+            last,
+        ]
+    };
+    all.map(row).collect()
+}
+
+/// What the session's SET VARIABLE has set.
+pub(super) fn variables(settings: &Settings) -> Vec<Vec<Value>> {
+    let row = |(name, (value, ty)): (&String, &(Value, types::Type))| {
+        let shown = if value.is_null() { Value::Null } else { Value::text(&value.display(*ty).to_string()) };
+        vec![Value::text(name), shown, Value::text(&ty.sql_name())]
+    };
+    settings.variables.iter().map(row).collect()
+}

@@ -1,0 +1,110 @@
+//! The rows of `pragma_...` functions, as queries over the engine's own listings; and `getvariable`.
+
+use sqlparser::ast::FunctionArg;
+use sqlparser::ast::FunctionArgExpr;
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type};
+
+use plan::Expr;
+
+use super::Binder;
+use super::coerce::Bound;
+use crate::pragma_syntax::LISTS;
+
+impl<'a> Binder<'a> {
+    /// The query that gives a function's rows; `None` when there is no such function.
+    pub(super) fn pragma_rows(
+        &mut self,
+        function: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Option<String>> {
+        let Some(name) = function.strip_prefix("pragma_").filter(|name| LISTS.contains(name)) else {
+            return Ok(None);
+        };
+        let wrong = |binder: &Self, message: &str| {
+            let error = Error::new(SqlState::UndefinedFunction, format!("{function} takes {message}"));
+            binder.error_at(error, span)
+        };
+        if matches!(name, "table_info" | "show") {
+            let [FunctionArg::Unnamed(FunctionArgExpr::Expr(table))] = arguments else {
+                return Err(wrong(self, "a table's name"));
+            };
+            let (table, _) = self.constant(table)?;
+            let Some(table) = table.as_text() else { return Err(wrong(self, "a table's name")) };
+            return self.table_info(table, name == "show", span).map(Some);
+        }
+        if !arguments.is_empty() {
+            return Err(wrong(self, "no arguments"));
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        Ok(Some(match name {
+            "database_list" => {
+                "SELECT row_number() OVER (ORDER BY database_name) AS seq, database_name AS name, path AS file \
+                 FROM duckdb_databases() WHERE NOT internal ORDER BY seq"
+                    .to_owned()
+            }
+            "version" => format!(
+                "SELECT 'v{version}' AS library_version, '' AS source_id, 'Quickstep' AS codename"
+            ),
+            "user_agent" => format!("SELECT 'quickstep/v{version}' AS user_agent"),
+            "platform" => {
+                format!("SELECT '{}_{}' AS platform", std::env::consts::OS, std::env::consts::ARCH)
+            }
+            "collations" => "SELECT 'C' AS collname".to_owned(),
+            "functions" => "SELECT function_name AS name, function_type AS type, parameters, \
+                 return_type, has_side_effects AS side_effects FROM duckdb_functions() ORDER BY 1"
+                .to_owned(),
+            _ => "SELECT 'memory' AS database_name, sum(bytes) AS database_size, sum(blocks) AS total_blocks \
+                 FROM quickstep_tables()"
+                .to_owned(),
+        }))
+    }
+
+    fn table_info(&mut self, table: &str, short: bool, span: Span) -> Result<String> {
+        let (schema, name) = match table.split_once('.') {
+            Some((schema, name)) => (Some(schema.to_owned()), name),
+            None => (None, table),
+        };
+        let known = self.relations.view(schema.as_deref(), name).is_some()
+            || self.relations.table(schema.as_deref(), name).map_err(|e| self.error_at(e, span))?.is_some();
+        if !known {
+            return Err(self.error_at(self.unknown_table(schema.as_deref(), name), span));
+        }
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        let mut condition = format!("lower(table_name) = lower({})", quoted(name));
+        if let Some(schema) = schema {
+            condition.push_str(&format!(" AND schema_name = {}", quoted(&schema)));
+        }
+        Ok(match short {
+            true => format!(
+                "SELECT column_name, data_type AS column_type, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS \
+                 \"null\", key, column_default AS \"default\", NULL AS extra \
+                 FROM quickstep_columns() WHERE {condition} ORDER BY column_index"
+            ),
+            false => format!(
+                "SELECT CAST(column_index - 1 AS INTEGER) AS cid, column_name AS name, data_type AS type, \
+                 NOT is_nullable AS \"notnull\", column_default AS dflt_value, \
+                 coalesce(key = 'PRI', false) AS pk FROM quickstep_columns() WHERE {condition} ORDER BY column_index"
+            ),
+        })
+    }
+
+    /// `getvariable('x')`: NULL where it has not been set.
+    pub(super) fn variable(&mut self, arguments: &'a [FunctionArg], span: Span) -> Result<Bound> {
+        let name = match arguments {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(name))] => {
+                self.constant(name)?.0.as_text().map(str::to_lowercase)
+            }
+            _ => None,
+        };
+        let Some(name) = name else {
+            let error = Error::new(SqlState::UndefinedFunction, "getvariable takes a variable's name");
+            return Err(self.error_at(error.with_hint("write getvariable('name')"), span));
+        };
+        Ok(match self.relations.variable(&name) {
+            Some((value, ty)) => Bound::typed(Expr::literal(value, ty), span),
+            None => Bound::typed(super::null_of(Type::Null), span),
+        })
+    }
+}
