@@ -64,10 +64,6 @@ impl<'a> Binder<'a> {
         let first = self.bind_factor(&item.relation, before, something_before)?;
         let (mut plan, mut entries) = (first.plan, first.entries);
         for join in &item.joins {
-            if join.global {
-                let error = Error::unsupported("GLOBAL of JOIN is not supported");
-                return Err(self.error_at(error.with_hint("leave it out"), factor_span(&join.relation)));
-            }
             let mut visible = before.clone();
             visible.entries.extend(entries.iter().cloned());
             let right = self.bind_factor(&join.relation, &visible, true)?;

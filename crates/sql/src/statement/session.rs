@@ -2,8 +2,8 @@
 
 use plan::statement::Statement;
 use sqlparser::ast::{
-    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset, ResetStatement,
-    Set, SetSessionAuthorizationParamKind,
+    ContextModifier, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Reset,
+    ResetStatement, Set, SetSessionAuthorizationParamKind,
 };
 use types::{Error, Result, SqlState, Type, Value};
 
@@ -35,9 +35,13 @@ impl Context<'_> {
             };
             return Ok(Statement::Set { name: "timezone".into(), value });
         }
-        let Set::SingleAssignment { variable, values, .. } = set else {
+        let Set::SingleAssignment { scope, hivevar, variable, values } = set else {
             return Err(Error::unsupported(format!("{set} is not supported")).at(place::START));
         };
+        if *hivevar || matches!(scope, Some(ContextModifier::Local | ContextModifier::Global)) {
+            let message = "SET LOCAL and SET GLOBAL are not supported: a setting is the session's";
+            return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
+        }
         let (name, span) = self.object_name(variable)?;
         let name = match name.schema {
             Some(schema) => format!("{schema}.{}", name.name),
