@@ -106,7 +106,7 @@ pub(crate) fn drop_macro(text: &str) -> Result<Option<Statement>> {
         };
     }
     if word(0, "drop") && word(1, "macro") {
-        let table = usize::from(word(2, "table") && tokens.len() > 4);
+        let table = usize::from(word(2, "table") && matches!(tokens.get(3), Some(Token::Word(_))));
         let if_exists = word(2 + table, "if") && word(3 + table, "exists");
         let at = table + if if_exists { 4 } else { 2 };
         let rest = tokens.len() - at.min(tokens.len());
