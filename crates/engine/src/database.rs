@@ -1,7 +1,7 @@
 //! A database: its tables, its memory and its workers, shared by all sessions.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use catalog::{Access, Catalog, OpenReport, Store};
 use files::{FileManager, LocalFiles};
@@ -60,6 +60,27 @@ pub(crate) struct Shared {
     /// The folder for that, and for blocks, where nobody names one: the database's own, or the machine's.
     own_temporary: PathBuf,
     pub affinity: Mutex<WorkerAffinity>,
+    /// The last field: it goes when everything else has gone, the directory's lock too.
+    alive: Arc<()>,
+}
+
+/// A database that others keep open. See [`Database::downgrade`].
+#[derive(Clone)]
+pub struct WeakDatabase {
+    shared: Weak<Shared>,
+    alive: Weak<()>,
+}
+
+impl WeakDatabase {
+    /// The database, if it is still open.
+    pub fn upgrade(&self) -> Option<Database> {
+        self.shared.upgrade().map(|shared| Database { shared })
+    }
+
+    /// Whether it has ended, and its directory is free: that is a moment after the last handle is dropped.
+    pub fn is_gone(&self) -> bool {
+        self.alive.strong_count() == 0
+    }
 }
 
 impl Drop for Shared {
@@ -118,6 +139,7 @@ impl Database {
             temporary: RwLock::new(Arc::new(LocalFiles::new(&temporary))),
             own_temporary: temporary,
             affinity: Default::default(),
+            alive: Arc::default(),
         };
         shared.scheduler.set_memory(shared.budget.limit());
         let database = Database { shared: Arc::new(shared) };
@@ -172,6 +194,11 @@ impl Database {
 
     pub fn session(&self) -> Session {
         Session::new(self.clone())
+    }
+
+    /// A handle that does not keep the database open.
+    pub fn downgrade(&self) -> WeakDatabase {
+        WeakDatabase { shared: Arc::downgrade(&self.shared), alive: Arc::downgrade(&self.shared.alive) }
     }
 
     pub fn workers(&self) -> usize {

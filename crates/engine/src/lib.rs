@@ -95,14 +95,14 @@ mod workload;
 
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use copy_streams::CopyStreams;
-pub use database::{Database, Options};
+pub use database::{Database, Options, WeakDatabase};
 pub use functions::{AggregateFunction, IntoFunction, ScalarFunction};
 pub use placement::WorkerAffinity;
 pub use pool::PoolStatistics;
 pub use progress::{OperatorProgress, ProgressWatch};
 pub use result::ResultSet;
 pub use scheduler::Progress;
-pub use session::{Session, is_complete};
+pub use session::{Registered, Session, is_complete};
 pub use sql::secret_syntax::masked;
 pub use stream::{ArrowStream, ResultStream};
 pub use sync::CancelToken;

@@ -121,6 +121,13 @@ pub(crate) struct Part {
     pub executed: Duration,
 }
 
+/// Whether rows come from the host program while the plan runs: it may then wait for the host.
+fn reads_live_rows(plan: &PhysicalPlan) -> bool {
+    let live = |file: &plan::FileSource| file.format == plan::FileFormat::Memory && file.rows.is_none();
+    matches!(&plan.node, PhysicalNode::FileScan { file, .. } if live(file))
+        || plan.children().into_iter().any(reads_live_rows)
+}
+
 impl Session {
     pub(crate) fn run_query(&self, query: LogicalQuery, relations: &SessionRelations) -> Result<ResultSet> {
         self.run_planned(self.plan_query(query, None, relations)?, relations, Form::Values)
@@ -373,6 +380,9 @@ impl Session {
         let shared = &self.database.shared;
         let composed = compose(plan, &context)?;
         let mut control = QueryControl::with_cancel(self.cancel_token());
+        if reads_live_rows(plan) {
+            control = control.pausable();
+        }
         if let Some(tick) = self.tick() {
             control = control.with_tick(move || tick());
         }

@@ -34,6 +34,13 @@ use crate::stream::OpenStream;
 use crate::traces;
 use crate::transaction::Transactions;
 
+/// The share of the memory limit up to which rows of a registered reader are kept in memory.
+const LIVE_SHARE: u64 = 8;
+
+/// Rows that are registered, for [`Session::register_again`].
+#[derive(Clone)]
+pub struct Registered(Object);
+
 pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
 /// One client's view of a database. Statements of a session run one at a time; sessions run side by side.
@@ -133,13 +140,42 @@ impl Session {
         schema: arrow_schema::SchemaRef,
         batches: Vec<arrow_array::RecordBatch>,
     ) {
-        let (source, held) = formats::hold(schema, batches);
-        self.objects().insert(name.to_lowercase(), Object { source, _held: held });
+        let (source, held) = formats::hold(name, schema, batches);
+        self.put_object(name, Object { source, _held: held });
+    }
+
+    /// As `register`, for rows that come while statements read them, and once: what a running query gives, or a program
+    /// that computes them. What was read is kept for later readers, and beyond a share of the memory limit in the
+    /// temporary directory.
+    pub fn register_reader(&self, name: &str, reader: Box<dyn arrow_array::RecordBatchReader + Send>) {
+        let pool = self.database.shared.pool.clone();
+        let overflow = Box::new(move || pool.unnamed_file());
+        let bytes_max = self.database.memory_limit() / LIVE_SHARE;
+        let (source, held) = formats::hold_live(name, reader, bytes_max, overflow);
+        self.put_object(name, Object { source, _held: held });
+    }
+
+    /// What is registered under a name, to be registered again in this database's sessions: its rows are the same, and
+    /// those of a reader are read once for all.
+    pub fn registered(&self, name: &str) -> Option<Registered> {
+        self.objects().get(&name.to_lowercase()).cloned().map(Registered)
+    }
+
+    /// Registers rows that were registered before.
+    pub fn register_again(&self, name: &str, rows: &Registered) {
+        self.put_object(name, rows.0.clone());
+    }
+
+    fn put_object(&self, name: &str, object: Object) {
+        // Rows are let go after the lock: the host program may do anything then.
+        let before = self.objects().insert(name.to_lowercase(), object);
+        drop(before);
     }
 
     /// Forgets a name; false when there was none.
     pub fn unregister(&self, name: &str) -> bool {
-        self.objects().remove(&name.to_lowercase()).is_some()
+        let before = self.objects().remove(&name.to_lowercase());
+        before.is_some()
     }
 
     fn objects(&self) -> MutexGuard<'_, HashMap<String, Object>> {

@@ -17,6 +17,9 @@ pub fn damaged(path: &str, format: &str, what: impl std::fmt::Display) -> Error 
     Error::new(SqlState::DataCorrupted, format!("cannot read \"{path}\" as {format}: {what}"))
 }
 
+/// A field's metadata under this key says why its values cannot be had; the host program sets it.
+pub const REFUSED: &str = "quickstep:refused";
+
 /// All columns of a file. One that we have no type for is described as BYTEA and is an error when it is read.
 pub fn fields(schema: &ArrowSchema) -> Vec<Field> {
     let ty = |ty| arrow::type_from_arrow(ty).unwrap_or(Type::Bytea);
@@ -36,6 +39,11 @@ pub fn check_readable(path: &str, schema: &ArrowSchema, columns: &[usize]) -> Re
         let Some(field) = schema.fields().get(*column) else {
             return Err(changed(path));
         };
+        if let Some(reason) = field.metadata().get(REFUSED) {
+            let message = format!("column \"{}\" of \"{path}\" cannot be read: {reason}", field.name());
+            return Err(Error::unsupported(message)
+                .with_hint("convert it, or select the columns you need and leave this one out"));
+        }
         if arrow::type_from_arrow(field.data_type()).is_none() {
             return Err(Error::unsupported(format!(
                 "column \"{}\" of \"{path}\" has type {}, which is not supported",

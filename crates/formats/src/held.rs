@@ -3,17 +3,18 @@
 //! Whoever holds a `Held` keeps the rows; a reader keeps them as well while it reads. Columns of fixed width and
 //! validity are shared with the host, not copied.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Field, Result, Schema, SqlState};
 use vector::Batch;
 
+use crate::live::{Live, Overflow};
 use crate::{Decoded, Reader, Window, decode};
 
 /// Rows of a unit: as those of a Parquet file, enough for a work order and few enough for all workers.
@@ -23,31 +24,81 @@ const UNIT_ROWS: usize = 1 << 17;
 #[derive(Debug)]
 pub struct Held {
     path: String,
+    /// What the rows are called in errors.
+    label: String,
     schema: SchemaRef,
-    batches: Vec<RecordBatch>,
+    rows: HeldBatches,
+}
+
+#[derive(Debug)]
+enum HeldBatches {
+    Ready(Vec<RecordBatch>),
+    Live(Live),
 }
 
 static HELD: Mutex<Option<HashMap<String, Weak<Held>>>> = Mutex::new(None);
 
-/// Holds the batches and says what they are as a relation. Columns of types that there are none for are refused when
-/// they are read, not before.
-pub fn hold(schema: SchemaRef, batches: Vec<RecordBatch>) -> (FileSource, Arc<Held>) {
+/// Holds the batches and says what they are as a relation; `label` is what errors call it. Columns of types that there are
+/// none for are refused when they are read, not before.
+pub fn hold(label: &str, schema: SchemaRef, batches: Vec<RecordBatch>) -> (FileSource, Arc<Held>) {
+    let rows = batches.iter().map(|b| b.num_rows() as u64).sum();
+    hold_rows(label, schema, HeldBatches::Ready(batches), Some(rows))
+}
+
+/// As `hold`, for batches that come while they are read, and once. They are kept: in memory up to `bytes_max`, and beyond
+/// in files that `overflow` makes.
+pub fn hold_live(
+    label: &str,
+    source: Box<dyn RecordBatchReader + Send>,
+    bytes_max: u64,
+    overflow: Overflow,
+) -> (FileSource, Arc<Held>) {
+    let live = Live::new(source, label, bytes_max, overflow);
+    hold_rows(label, live.schema().clone(), HeldBatches::Live(live), None)
+}
+
+fn hold_rows(
+    label: &str,
+    schema: SchemaRef,
+    held: HeldBatches,
+    rows: Option<u64>,
+) -> (FileSource, Arc<Held>) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let path = format!("memory:{}", NEXT.fetch_add(1, Ordering::Relaxed));
-    let rows = batches.iter().map(|b| b.num_rows() as u64).sum();
     let source = FileSource {
         paths: [path.clone()].into(),
         format: FileFormat::Memory,
-        schema: Schema::new(decode::fields(&schema)),
+        schema: Schema::new(told_apart(decode::fields(&schema))),
         text: TextOptions::default(),
-        rows: Some(rows),
+        rows,
         statistics: vec![],
         parts: Arc::default(),
     };
-    let held = Arc::new(Held { path: path.clone(), schema, batches });
+    let held = Arc::new(Held { path: path.clone(), label: label.to_owned(), schema, rows: held });
     let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     all.get_or_insert_with(HashMap::new).insert(path, Arc::downgrade(&held));
     (source, held)
+}
+
+/// Columns of the same name get numbers behind it, as there is no other way to ask for one of them: `a`, `a_1`.
+fn told_apart(mut fields: Vec<Field>) -> Vec<Field> {
+    let mut known: HashSet<String> = fields.iter().map(|field| field.name.clone()).collect();
+    if known.len() == fields.len() {
+        return fields;
+    }
+    let mut seen = HashSet::new();
+    for field in &mut fields {
+        if seen.insert(field.name.clone()) {
+            continue;
+        }
+        let numbered = (1u64..).map(|number| format!("{}_{number}", field.name));
+        if let Some(name) = numbered.into_iter().find(|name| !known.contains(name)) {
+            known.insert(name.clone());
+            seen.insert(name.clone());
+            field.name = name;
+        }
+    }
+    fields
 }
 
 impl Drop for Held {
@@ -63,8 +114,10 @@ pub struct HeldRows {
     columns: Vec<usize>,
     types: Schema,
     batch_rows: usize,
-    /// Batch, and its rows from and to.
+    /// Batch, and its rows from and to. Of rows that come while they are read, one that stands for all.
     units: Vec<(usize, usize, usize)>,
+    /// The batch that was asked for last of rows that come while they are read.
+    current: Mutex<(usize, Option<RecordBatch>)>,
 }
 
 impl HeldRows {
@@ -75,15 +128,52 @@ impl HeldRows {
         drop(all);
         let gone = || Error::new(SqlState::UndefinedTable, "the rows are not registered any more");
         let held = held.ok_or_else(gone)?;
-        decode::check_readable("registered rows", &held.schema, columns)?;
+        decode::check_readable(&held.label, &held.schema, columns)?;
         let mut units = Vec::new();
-        for (number, batch) in held.batches.iter().enumerate() {
-            for from in (0..batch.num_rows()).step_by(UNIT_ROWS) {
-                units.push((number, from, (from + UNIT_ROWS).min(batch.num_rows())));
+        match &held.rows {
+            HeldBatches::Live(_) => units.push((0, 0, 0)),
+            HeldBatches::Ready(batches) => {
+                for (number, batch) in batches.iter().enumerate() {
+                    for from in (0..batch.num_rows()).step_by(UNIT_ROWS) {
+                        units.push((number, from, (from + UNIT_ROWS).min(batch.num_rows())));
+                    }
+                }
             }
         }
-        let columns = columns.to_vec();
-        Ok(HeldRows { held, columns, types: source.schema.clone(), batch_rows: batch_rows.max(1), units })
+        let (columns, types) = (columns.to_vec(), source.schema.clone());
+        let batch_rows = batch_rows.max(1);
+        Ok(HeldRows { held, columns, types, batch_rows, units, current: Mutex::default() })
+    }
+
+    /// Shows these rows of a batch; false when no more are wanted.
+    fn show(
+        &self,
+        batch: &RecordBatch,
+        mut from: usize,
+        to: usize,
+        visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>,
+    ) -> Result<bool> {
+        let label = &self.held.label;
+        while from < to {
+            let rows = self.batch_rows.min(to - from);
+            let vectors = decode::guarded(label, "Arrow", || {
+                let read = |column: &usize| {
+                    let field = &self.types.fields()[*column];
+                    let array = batch.column(*column).slice(from, rows);
+                    decode::column(label, &field.name, array.as_ref(), field.ty)
+                };
+                self.columns.iter().map(read).collect::<Result<Vec<_>>>()
+            })?;
+            if !visit(&mut Decoded(Batch::new(vectors, rows)))? {
+                return Ok(false);
+            }
+            from += rows;
+        }
+        Ok(true)
+    }
+
+    fn current(&self) -> std::sync::MutexGuard<'_, (usize, Option<RecordBatch>)> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -91,25 +181,26 @@ impl Reader for HeldRows {
     fn units(&self) -> Result<u64> {
         Ok(self.units.len() as u64)
     }
+    fn is_live(&self) -> bool {
+        matches!(self.held.rows, HeldBatches::Live(_))
+    }
+    fn advance(&self) -> Result<bool> {
+        let HeldBatches::Live(live) = &self.held.rows else { return Ok(false) };
+        let at = self.current().0;
+        let batch = live.batch(at)?;
+        let there = batch.is_some();
+        *self.current() = (at + 1, batch);
+        Ok(there)
+    }
     fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()> {
-        let Some((number, mut from, to)) = self.units.get(unit as usize).copied() else { return Ok(()) };
-        let batch = &self.held.batches[number];
-        while from < to {
-            let rows = self.batch_rows.min(to - from);
-            let vectors = decode::guarded("registered rows", "Arrow", || {
-                let read = |column: &usize| {
-                    let field = &self.types.fields()[*column];
-                    let array = batch.column(*column).slice(from, rows);
-                    decode::column("registered rows", &field.name, array.as_ref(), field.ty)
-                };
-                self.columns.iter().map(read).collect::<Result<Vec<_>>>()
-            })?;
-            if !visit(&mut Decoded(Batch::new(vectors, rows)))? {
-                return Ok(());
+        let Some((number, from, to)) = self.units.get(unit as usize).copied() else { return Ok(()) };
+        match &self.held.rows {
+            HeldBatches::Ready(batches) => self.show(&batches[number], from, to, visit).map(drop),
+            HeldBatches::Live(_) => {
+                let batch = self.current().1.take();
+                batch.map_or(Ok(true), |batch| self.show(&batch, 0, batch.num_rows(), visit)).map(drop)
             }
-            from += rows;
         }
-        Ok(())
     }
 }
 
@@ -126,7 +217,8 @@ mod tests {
             Arc::new(Int64Array::from_iter((0..300_000).map(|n| (n % 7 != 0).then_some(n))));
         let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..300_000).map(|n| format!("w{n}"))));
         let batch = RecordBatch::try_from_iter([("n", numbers), ("w", words)]).unwrap();
-        let (source, held) = hold(batch.schema(), vec![batch.slice(0, 1000), batch.slice(1000, 299_000)]);
+        let (source, held) =
+            hold("numbers", batch.schema(), vec![batch.slice(0, 1000), batch.slice(1000, 299_000)]);
         let reader = crate::open(&source, &[1, 0], 4096).unwrap();
         assert!(reader.units().unwrap() > 2);
         let found = rows(reader.as_ref()).unwrap();

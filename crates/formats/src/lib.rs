@@ -12,6 +12,7 @@ mod held;
 mod input;
 mod json;
 mod layout;
+mod live;
 mod parquet;
 mod parts;
 pub mod remote;
@@ -29,7 +30,8 @@ use types::Result;
 use vector::{Batch, Vector};
 
 pub use describe::{MORE_FILES, at_home, describe, describe_as, report};
-pub use held::{Held, hold};
+pub use held::{Held, hold, hold_live};
+pub use live::Overflow;
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {
@@ -40,6 +42,15 @@ pub trait Reader: Send + Sync {
     }
     /// How many units there are; each may be read by another thread.
     fn units(&self) -> Result<u64>;
+    /// Whether the rows come from the host program while they are read. `advance` then waits for the next ones, which
+    /// `scan` shows.
+    fn is_live(&self) -> bool {
+        false
+    }
+    /// Waits for the next rows of a live reader; false after the last ones.
+    fn advance(&self) -> Result<bool> {
+        Ok(false)
+    }
     /// Shows the unit's rows to `visit`, window by window and in order, until it returns false.
     fn scan(&self, unit: u64, visit: &mut dyn FnMut(&mut dyn Window) -> Result<bool>) -> Result<()>;
     /// Hands the unit's rows to `push`, in order, until it returns false.

@@ -235,14 +235,29 @@ impl Source for FileScan {
         Box::new(ScanLocal::default())
     }
     fn run(&self, unit: u64, local: &mut Local, work: &Work<'_>, push: &mut Push<'_>) -> Result<Flow> {
-        let mut flow = Flow::More;
+        let flow = std::cell::Cell::new(Flow::More);
         let local = local_state::<ScanLocal>(local);
         let mut visit = |window: &mut dyn Window| {
             work.check()?;
-            flow = self.window(window, local, work, push)?;
-            Ok(flow == Flow::More)
+            flow.set(self.window(window, local, work, push)?);
+            Ok(flow.get() == Flow::More)
         };
-        self.waiting(work.query, || self.reader.scan(unit, &mut visit))?;
-        Ok(flow)
+        if !self.reader.is_live() {
+            self.waiting(work.query, || self.reader.scan(unit, &mut visit))?;
+            return Ok(flow.get());
+        }
+        loop {
+            work.check()?;
+            // The host may need a worker to make the next rows: they may be those of another query.
+            let mut there = Ok(false);
+            work.context.step_aside(|| there = self.reader.advance());
+            if !there? {
+                return Ok(flow.get());
+            }
+            self.reader.scan(unit, &mut visit)?;
+            if flow.get() != Flow::More {
+                return Ok(flow.get());
+            }
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Connections: a session of a database, as Python holds it.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::RecordBatchReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use engine::{Database, Session};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
@@ -12,21 +14,65 @@ use crate::Error;
 use crate::functions::{self, Declared, Kind};
 use crate::hook::Hook;
 use crate::result::Rows;
-use crate::stream::Stream;
+use crate::shared::Ticket;
+use crate::stream::{Source, Stream};
+use crate::unlocked;
 
-/// A session with a database of its own, or one shared through `session()`.
+/// A session with a database of its own, or one shared through `session()` or by its path.
 #[pyclass(module = "quickstep", frozen)]
 pub struct Connection {
-    session: Arc<Session>,
+    /// `None` once it is closed.
+    session: Mutex<Option<(Arc<Session>, Ticket)>>,
     hook: Arc<Hook>,
     process: u32,
+    /// Streams that may be open, which `close` ends.
+    streams: Mutex<Vec<Weak<Source>>>,
+    closed: Arc<AtomicBool>,
 }
 
+/// Rows that were registered, which other sessions may register too.
+#[pyclass(module = "quickstep", frozen)]
+pub struct Registered(engine::Registered);
+
 impl Connection {
-    pub fn open(database: &Database) -> Connection {
+    pub fn open(database: &Database, ticket: Ticket) -> Connection {
         let session = Arc::new(database.session());
         let hook = Hook::install(&session);
-        Connection { session, hook, process: std::process::id() }
+        Connection {
+            session: Mutex::new(Some((session, ticket))),
+            hook,
+            process: std::process::id(),
+            streams: Mutex::default(),
+            closed: Arc::default(),
+        }
+    }
+
+    fn parts(&self) -> PyResult<(Arc<Session>, Ticket)> {
+        self.check_process()?;
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.clone().ok_or_else(|| Error::new_err("the connection is closed"))
+    }
+
+    fn session_of(&self) -> PyResult<Arc<Session>> {
+        self.parts().map(|(session, _)| session)
+    }
+
+    /// Ends the session's streams and lets the database go; the directory is free afterwards if nobody else has it open.
+    fn end(&self) {
+        let taken = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((session, ticket)) = taken else { return };
+        if self.process != std::process::id() {
+            // In a forked child none of the threads is there that this would wait for, and the files are the parent's.
+            std::mem::forget((session, ticket));
+            return;
+        }
+        session.interrupt();
+        let streams = std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner));
+        for stream in streams.iter().filter_map(Weak::upgrade) {
+            drop(stream.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+        drop(session);
+        ticket.give_back();
     }
 
     /// The engine's threads are not in a forked child.
@@ -58,8 +104,9 @@ impl Connection {
     ) -> PyResult<T> {
         self.check_process()?;
         self.hook.begin()?;
-        let session = &self.session;
-        let outcome = py.detach(move || work(session, text));
+        let session = self.session_of()?;
+        // The last handle of a session that was closed meanwhile goes here.
+        let outcome = py.detach(move || work(&session, text));
         outcome.map_err(|error| self.hook.raise(py, &error, text))
     }
 }
@@ -96,7 +143,16 @@ impl Connection {
             Ok((stream, first))
         });
         let (stream, first) = opened?;
-        Ok(Stream::new(stream, first, self.hook.clone(), query))
+        let stream = Stream::new(stream, first, self.hook.clone(), query, self.closed.clone());
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream| stream.strong_count() > 0);
+        streams.push(stream.source());
+        drop(streams);
+        // It may have been closed while the stream was opened.
+        if self.closed.load(Ordering::SeqCst) {
+            stream.close(py);
+        }
+        Ok(stream)
     }
 
     /// Makes a Python function callable from SQL, for all sessions of the database.
@@ -121,49 +177,81 @@ impl Connection {
             _ => Kind::Scalar,
         };
         let declared = Declared { name: name.to_owned(), arguments, returns, sees_nulls, volatile };
-        functions::create(self.session.database(), declared, kind, body, replace)
+        functions::create(self.session_of()?.database(), declared, kind, body, replace)
             .map_err(|error| self.hook.raise(py, &error, ""))
     }
 
     /// Forgets a function; false when there was none.
-    fn drop_function(&self, name: &str) -> bool {
-        self.session.database().drop_function(name)
+    fn drop_function(&self, name: &str) -> PyResult<bool> {
+        Ok(self.session_of()?.database().drop_function(name))
     }
 
     /// Another session on the same database, with settings of its own.
     fn session(&self) -> PyResult<Connection> {
-        self.check_process()?;
-        Ok(Connection::open(self.session.database()))
+        let (session, ticket) = self.parts()?;
+        Ok(Connection::open(session.database(), ticket))
     }
 
-    /// Makes the rows of an Arrow C stream a relation of this connection, under `name`. They are not copied.
+    /// Makes the rows of an Arrow C stream a relation of this connection, under `name`. They are read now, and not copied.
     fn register_stream(&self, py: Python<'_>, name: &str, stream: &Bound<'_, PyCapsule>) -> PyResult<()> {
-        self.check_process()?;
-        let wrong = |what: &str| Error::new_err(format!("cannot register \"{name}\": {what}"));
-        let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: the capsule's name says what it points to, and the interface gives the stream to whoever takes it:
-        // what is left in the capsule is a released stream, which its destructor passes over.
-        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-        let reader = ArrowArrayStreamReader::try_new(stream).map_err(|e| wrong(&e.to_string()))?;
-        let schema = reader.schema();
-        // The producer may be Python, so the interpreter's lock is kept; signals are looked at between its batches.
-        let mut batches = Vec::new();
-        for batch in reader {
-            py.check_signals()?;
-            batches.push(batch.map_err(|e| wrong(&e.to_string()))?);
-        }
-        py.detach(|| self.session.register(name, schema, batches));
+        let session = self.session_of()?;
+        let stream = taken(stream)?;
+        // The producer may be Python, which takes the interpreter's lock as it needs it; signals are looked at between
+        // its batches.
+        let read = py.detach(move || {
+            let reader = ArrowArrayStreamReader::try_new(stream).map_err(|e| Err(e.to_string()))?;
+            let schema = reader.schema();
+            let mut batches = Vec::new();
+            for batch in reader {
+                Python::attach(|py| py.check_signals()).map_err(Ok)?;
+                batches.push(batch.map_err(|e| Err(e.to_string()))?);
+            }
+            session.register(name, schema, batches);
+            Ok(())
+        });
+        read.map_err(|error: Result<PyErr, String>| error.unwrap_or_else(|what| unregistrable(name, &what)))
+    }
+
+    /// As `register_stream`, for rows that are read while statements ask for them.
+    fn register_reader(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        stream: &Bound<'_, PyCapsule>,
+    ) -> PyResult<Option<Registered>> {
+        let session = self.session_of()?;
+        let stream = taken(stream)?;
+        py.detach(move || {
+            let reader = ArrowArrayStreamReader::try_new(stream)?;
+            session.register_reader(name, Box::new(Foreign(Some(reader))));
+            Ok(session.registered(name).map(Registered))
+        })
+        .map_err(|error: ArrowError| unregistrable(name, &error.to_string()))
+    }
+
+    /// Registers rows that were registered before, of this connection or another one.
+    fn register_again(&self, py: Python<'_>, name: &str, rows: &Registered) -> PyResult<()> {
+        let session = self.session_of()?;
+        py.detach(move || session.register_again(name, &rows.0));
         Ok(())
     }
 
     /// Forgets what was registered under the name; false when nothing was.
-    fn unregister(&self, name: &str) -> bool {
-        self.session.unregister(name)
+    fn unregister(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let session = self.session_of()?;
+        Ok(py.detach(move || session.unregister(name)))
     }
 
     /// Cancels the running statement and open streams, from another thread.
-    fn interrupt(&self) {
-        self.session.interrupt();
+    fn interrupt(&self) -> PyResult<()> {
+        self.session_of()?.interrupt();
+        Ok(())
+    }
+
+    /// Ends what runs and what is open, and lets the database go.
+    fn close(&self, py: Python<'_>) {
+        self.closed.store(true, Ordering::SeqCst);
+        py.detach(|| self.end());
     }
 
     /// A function to call while statements run, after half a second, some ten times a second: with the fraction done,
@@ -173,7 +261,58 @@ impl Connection {
     }
 
     /// Bytes in use, and the most that were.
-    fn memory_used(&self) -> (u64, u64) {
-        self.session.database().memory_used()
+    fn memory_used(&self) -> PyResult<(u64, u64)> {
+        Ok(self.session_of()?.database().memory_used())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let taken = self.session.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(session) = taken else { return };
+        match self.process == std::process::id() {
+            // The database may end here, and wait for threads that need the interpreter to come to their end.
+            true => unlocked(move || drop(session)),
+            false => std::mem::forget(session),
+        }
+    }
+}
+
+fn unregistrable(name: &str, what: &str) -> PyErr {
+    Error::new_err(format!("cannot register \"{name}\": {what}"))
+}
+
+/// The stream in a capsule.
+fn taken(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: the capsule's name says what it points to, and the interface gives the stream to whoever takes it: what is
+    // left in the capsule is a released stream, which its destructor passes over.
+    Ok(unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) })
+}
+
+/// A reader of foreign code, which may be Python's and run statements of its own.
+struct Foreign(Option<ArrowArrayStreamReader>);
+
+impl Iterator for Foreign {
+    type Item = Result<RecordBatch, ArrowError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.0.as_mut()?;
+        unlocked(|| functions::inside(|| reader.next()))
+    }
+}
+
+impl RecordBatchReader for Foreign {
+    fn schema(&self) -> SchemaRef {
+        self.0
+            .as_ref()
+            .map(RecordBatchReader::schema)
+            .unwrap_or_else(|| SchemaRef::new(arrow_schema::Schema::empty()))
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let reader = self.0.take();
+        unlocked(move || drop(reader));
     }
 }

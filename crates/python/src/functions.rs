@@ -100,15 +100,22 @@ pub fn in_function() -> bool {
     INSIDE.get() > 0
 }
 
+/// Runs foreign code that may be Python's: statements that it runs are inside of this one.
+pub fn inside<T>(work: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            INSIDE.set(INSIDE.get() - 1);
+        }
+    }
+    INSIDE.set(INSIDE.get() + 1);
+    let _leave = Leave;
+    work()
+}
+
 /// Runs `work` with the interpreter's lock; an exception becomes the statement's error.
 fn attached<T>(name: &str, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> engine::Result<T> {
-    let work = |py: Python<'_>| {
-        INSIDE.set(INSIDE.get() + 1);
-        let done = work(py);
-        INSIDE.set(INSIDE.get() - 1);
-        done
-    };
-    let done = Python::try_attach(|py| work(py).map_err(|error| told(py, name, error)));
+    let done = Python::try_attach(|py| inside(|| work(py)).map_err(|error| told(py, name, error)));
     done.unwrap_or_else(|| {
         let message = format!("function {name}: the Python interpreter has ended");
         Err(engine::Error::new(SqlState::ExternalRoutineException, message))

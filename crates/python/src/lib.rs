@@ -10,9 +10,10 @@ mod convert;
 mod functions;
 mod hook;
 mod result;
+mod shared;
 mod stream;
 
-use engine::{Database, Options, SqlState};
+use engine::{Options, SqlState};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::{create_exception, wrap_pyfunction};
@@ -57,20 +58,34 @@ pub(crate) fn is_python_thread() -> bool {
 }
 
 /// Calls `work` without the interpreter's lock, whether or not this thread has it: foreign code calls us either way.
+///
+/// pyo3 remembers for each thread whether it has the lock. Python code that pyo3 has called may have let go of it since,
+/// so that what pyo3 remembers is wrong: the lock is taken here, so that it is right, and given up through pyo3.
 pub(crate) fn unlocked<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    // SAFETY: it looks at the interpreter's state, and may be called from any thread.
+    if !is_python_thread() || unsafe { pyo3::ffi::Py_IsInitialized() } == 0 {
+        return work();
+    }
+    struct Held(pyo3::ffi::PyGILState_STATE);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            // SAFETY: the state is the one that `PyGILState_Ensure` gave on this thread, and is given back once.
+            unsafe { pyo3::ffi::PyGILState_Release(self.0) }
+        }
+    }
+    // SAFETY: the interpreter runs, and this thread is one of its threads.
+    let _held = Held(unsafe { pyo3::ffi::PyGILState_Ensure() });
     let mut work = Some(work);
-    let done = is_python_thread()
-        .then(|| Python::try_attach(|py| work.take().map(|work| py.detach(work))).flatten())
-        .flatten();
-    match (done, work) {
+    match (Python::try_attach(|py| work.take().map(|work| py.detach(work))).flatten(), work) {
         (Some(done), _) => done,
-        // No Python thread, or an interpreter that is on its way out.
+        // An interpreter that is on its way out.
         (None, Some(work)) => work(),
         (None, None) => unreachable!("the work was done"),
     }
 }
 
-/// Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
+/// Opens a database. Without a path it lives in memory; a path is a directory, made where there is none. A database that
+/// this process has open already is shared.
 ///
 /// workers: threads that execute work orders; all cores when not given.
 /// memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
@@ -97,8 +112,9 @@ fn connect(
         }),
     };
     let options = Options { workers, memory_bytes, read_only, ..Options::default() };
-    let database = Database::open(path, options).map_err(|e| raise(py, &e, ""))?;
-    Ok(Connection::open(&database))
+    let opened = py.detach(|| shared::open(path, options));
+    let (database, ticket) = opened.map_err(|e| raise(py, &e, ""))?;
+    Ok(Connection::open(&database, ticket))
 }
 
 #[pymodule]
@@ -109,6 +125,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::Rows>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<functions::Exported>()?;
+    module.add_class::<connection::Registered>()?;
     module.add_function(wrap_pyfunction!(functions::sql_type_of, module)?)?;
     module.add_function(wrap_pyfunction!(functions::in_function, module)?)?;
     module.add_function(wrap_pyfunction!(connect, module)?)

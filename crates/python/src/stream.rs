@@ -3,7 +3,8 @@
 //! Two locks, never held together with waiting for the interpreter: `source`, taken without the interpreter's lock
 //! around waiting for rows, and `buffer`, the rows that were taken and not yet given out.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -19,6 +20,9 @@ use crate::hook::Hook;
 use crate::result::{append_rows, description, types_of};
 use crate::{Error, unlocked};
 
+/// A query whose rows are read; `None` after the last, and when it was closed.
+pub type Source = Mutex<Option<ResultStream>>;
+
 /// The rows of a query, in the order in which they are computed and once.
 #[pyclass(module = "quickstep", frozen)]
 pub struct Stream {
@@ -27,7 +31,10 @@ pub struct Stream {
     zone: Zone,
     text: String,
     hook: Arc<Hook>,
-    source: Arc<Mutex<Option<ResultStream>>>,
+    source: Arc<Source>,
+    /// Whether its connection is closed.
+    closed: Arc<AtomicBool>,
+    process: u32,
     buffer: Mutex<Buffer>,
     /// What ended the query while its rows were read through the C interface, which carries a text and nothing else.
     failure: Arc<Mutex<Option<engine::Error>>>,
@@ -46,7 +53,13 @@ struct Buffer {
 
 impl Stream {
     /// A stream of which the first rows were read already.
-    pub fn new(stream: ResultStream, first: Option<Batch>, hook: Arc<Hook>, text: &str) -> Self {
+    pub fn new(
+        stream: ResultStream,
+        first: Option<Batch>,
+        hook: Arc<Hook>,
+        text: &str,
+        closed: Arc<AtomicBool>,
+    ) -> Self {
         let buffer = Buffer { ended: first.is_none(), batch: first, ..Buffer::default() };
         Stream {
             schema: stream.schema().clone(),
@@ -55,15 +68,27 @@ impl Stream {
             text: text.to_owned(),
             hook,
             source: Arc::new(Mutex::new(Some(stream))),
+            closed,
+            process: std::process::id(),
             buffer: Mutex::new(buffer),
             failure: Arc::default(),
         }
+    }
+
+    /// For who closes the connection.
+    pub fn source(&self) -> Weak<Source> {
+        Arc::downgrade(&self.source)
     }
 
     /// Waits for the next batch; false after the last. With the buffer locked, so that rows come to one reader each.
     fn refill(&self, py: Python<'_>, buffer: &mut Buffer) -> PyResult<bool> {
         if buffer.ended {
             return Ok(false);
+        }
+        if self.process != std::process::id() {
+            return Err(Error::new_err(
+                "these rows were asked for before a fork; query again in the child process",
+            ));
         }
         let source = &self.source;
         let next = py.detach(|| {
@@ -75,6 +100,7 @@ impl Stream {
             next
         });
         match next {
+            Ok(None) if self.closed.load(Ordering::SeqCst) => Err(Error::new_err(CLOSED)),
             Ok(batch) => {
                 buffer.ended = batch.is_none();
                 buffer.batch = batch;
@@ -91,6 +117,9 @@ impl Stream {
 
     fn locked<'a>(&'a self, py: Python<'_>) -> PyResult<std::sync::MutexGuard<'a, Buffer>> {
         let buffer = self.buffer.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::new_err(CLOSED));
+        }
         match buffer.taken {
             true => Err(Error::new_err("the rows were given away as an Arrow stream")),
             false => Ok(buffer),
@@ -186,7 +215,7 @@ impl Stream {
     }
 
     /// Ends the query.
-    fn close(&self, py: Python<'_>) {
+    pub fn close(&self, py: Python<'_>) {
         let mut buffer = self.buffer.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         buffer.batch = None;
         buffer.ended = true;
@@ -208,11 +237,15 @@ impl Stream {
         let first = buffer.batch.take().map(|batch| batch.slice(buffer.at, batch.rows - buffer.at));
         buffer.ended = true;
         buffer.taken = true;
-        let source = &self.source;
-        let source = py.detach(|| source.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let (hook, failure) = (self.hook.clone(), self.failure.clone());
-        let reader =
-            Reader { schema: arrow_schema_in(&self.schema, self.zone), first, source, hook, failure };
+        let reader = Reader {
+            schema: arrow_schema_in(&self.schema, self.zone),
+            first,
+            source: self.source.clone(),
+            closed: self.closed.clone(),
+            process: self.process,
+            hook: self.hook.clone(),
+            failure: self.failure.clone(),
+        };
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -220,37 +253,63 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let source = self.source.clone();
-        if source.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
-            // The query may need the interpreter to come to its end.
-            unlocked(move || drop(source.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        let taken = self.buffer.get_mut().unwrap_or_else(PoisonError::into_inner).taken;
+        // An Arrow stream reads on.
+        if !taken {
+            end(&self.source, self.process);
         }
     }
+}
+
+/// Ends a query whose rows nobody reads any more.
+fn end(source: &Arc<Source>, process: u32) {
+    if process != std::process::id() {
+        // In a forked child its threads are not there to end.
+        std::mem::forget(source.clone());
+        return;
+    }
+    // The query may need the interpreter to come to its end.
+    unlocked(|| drop(source.lock().unwrap_or_else(PoisonError::into_inner).take()));
 }
 
 /// What a consumer of the C stream calls, with or without the interpreter's lock.
 struct Reader {
     schema: SchemaRef,
     first: Option<Batch>,
-    source: Option<ResultStream>,
+    source: Arc<Source>,
+    closed: Arc<AtomicBool>,
+    process: u32,
     hook: Arc<Hook>,
     failure: Arc<Mutex<Option<engine::Error>>>,
 }
+
+const CLOSED: &str = "the connection is closed, and the rows of its queries with it";
 
 impl Iterator for Reader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (first, source, schema) = (self.first.take(), &mut self.source, &self.schema);
+        if self.closed.load(Ordering::SeqCst) {
+            return Some(Err(ArrowError::ComputeError(CLOSED.to_owned())));
+        }
+        if self.process != std::process::id() {
+            let what = "these rows were asked for before a fork; query again in the child process";
+            return Some(Err(ArrowError::ComputeError(what.to_owned())));
+        }
+        let (first, source, schema) = (self.first.take(), &self.source, &self.schema);
         let next = match first {
             Some(batch) => to_record_batch(&batch, schema).map(Some),
             None => unlocked(|| {
+                let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
                 let batch = source.as_mut().map_or(Ok(None), ResultStream::next_batch)?;
                 batch.map(|batch| to_record_batch(&batch, schema)).transpose()
             }),
         };
+        if matches!(next, Ok(None)) && self.closed.load(Ordering::SeqCst) {
+            return Some(Err(ArrowError::ComputeError(CLOSED.to_owned())));
+        }
         next.map_err(|error| {
-            self.hook.put_back();
+            unlocked(|| self.hook.put_back());
             let told = ArrowError::ComputeError(error.render(""));
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             told
@@ -267,8 +326,6 @@ impl RecordBatchReader for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        if let Some(source) = self.source.take() {
-            unlocked(move || drop(source));
-        }
+        end(&self.source, self.process);
     }
 }

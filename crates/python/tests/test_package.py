@@ -76,10 +76,10 @@ def test_a_database_on_disk_comes_back(tmp_path):
     path = str(tmp_path / "some.db")
     con = quickstep.connect(path)
     con.execute("CREATE TABLE t AS SELECT i FROM range(1000) r(i)")
-    with pytest.raises(quickstep.Error, match="is open for writing"):
-        quickstep.connect(path)
+    assert quickstep.connect(path).sql("SELECT count(*) FROM t").fetchall() == [(1000,)]
+    with pytest.raises(quickstep.Error, match="open in this process for writing"):
+        quickstep.connect(path, read_only=True)
     con.close()
-    del con
     reader = quickstep.connect(path, read_only=True)
     assert reader.sql("SELECT count(*) FROM t").fetchall() == [(1000,)]
     with pytest.raises(quickstep.Error, match="read"):

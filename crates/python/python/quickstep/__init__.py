@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import threading
 import time
 from typing import Any
@@ -41,7 +42,7 @@ paramstyle = "qmark"
 
 
 def connect(
-    path: str | None = None,
+    path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     memory: int | str | None = None,
     progress: Wanted = None,
@@ -49,6 +50,7 @@ def connect(
     on_progress: OnProgress | None = None,
 ) -> Connection:
     """Opens a database. Without a path it lives in memory; a path is a directory, made where there is none.
+    A database that this process has open already is shared: with other options that is an error.
 
     workers: threads that execute work orders; all cores when not given.
     memory: bytes, or a text such as "8GB"; 80 % of the machine's when not given.
@@ -57,7 +59,8 @@ def connect(
     on_progress: a function that is told how far long statements are; see `Connection.on_progress`.
     """
     with classified():
-        connection = Connection(_native.connect(path, workers, memory, read_only), progress)
+        name = None if path is None else os.fsdecode(path)
+        connection = Connection(_native.connect(name, workers, memory, read_only), progress)
         connection.on_progress = on_progress
         return connection
 
@@ -70,7 +73,7 @@ def default_connection() -> Connection:
     """The connection that `quickstep.sql` and its like use: a database in memory, opened when it is first needed."""
     global _default
     with _default_lock:
-        if _default is None:
+        if _default is None or _default._closed:
             _default = connect()
         return _default
 
@@ -85,12 +88,12 @@ def execute(query: str, parameters: Parameters | None = None) -> Cursor:
     return default_connection().execute(query, parameters)
 
 
-def read_parquet(paths: str | list[str], **options: Any) -> Relation:
+def read_parquet(paths: Any, **options: Any) -> Relation:
     """`Connection.read_parquet` of the default connection."""
     return default_connection().read_parquet(paths, **options)
 
 
-def read_csv(paths: str | list[str], **options: Any) -> Relation:
+def read_csv(paths: Any, **options: Any) -> Relation:
     """`Connection.read_csv` of the default connection."""
     return default_connection().read_csv(paths, **options)
 

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 from . import _native, functions, objects
 from .cursor import Cursor
-from .errors import InterfaceError, _class_of, classified
+from .errors import InterfaceError, ProgrammingError, _class_of, classified
 from .parameters import Parameters, bind, literal
 from .progress import OnProgress, OperatorProgress, Progress, Wanted, display_for
 from .relation import Relation
 
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
+
+Found = dict[str, objects.Source]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -98,75 +100,113 @@ class Connection:
 
     def register(self, name: str, value: Any) -> Connection:
         """Makes an object a relation under `name`. Its rows are kept, and not copied where Arrow can share them."""
+        self._check_open()
+        if not isinstance(name, str) or not name:
+            raise InterfaceError(f"a relation's name is a text, not {name!r}")
         if not objects.is_tabular(value):
-            raise InterfaceError(f"{type(value).__name__} is nothing that can be read as rows")
-        self._native.register_stream(name, objects.stream(value))
+            raise InterfaceError(objects.unreadable(name, value))
+        with self._names, classified():
+            # What else has the name is seen when nothing is registered under it.
+            self._native.unregister(name)
+            quoted = '"' + name.lower().replace('"', '""') + '"'
+            try:
+                self._native.describe(f"SELECT * FROM {quoted}")
+            except _native.Error as error:
+                if getattr(error, "sqlstate", None) != "42P01":
+                    raise
+            else:
+                raise ProgrammingError(
+                    f'"{name}" is a table or a view already, which would hide what is registered under the name: '
+                    "choose another name, or drop it first"
+                )
+            objects.Source.of(name, value).register(self._native, name, runs=True)
         return self
 
     def unregister(self, name: str) -> bool:
         """Forgets a registered object; False when there was none."""
+        self._check_open()
         return self._native.unregister(name)
 
     def from_arrow(self, value: Any) -> Relation:
         """A relation of an object, without a name."""
         if not objects.is_tabular(value):
-            raise InterfaceError(f"{type(value).__name__} is nothing that can be read as rows")
+            raise InterfaceError(objects.unreadable("the object", value))
         name = f"object_{id(value)}"
-        return self._relation(f"SELECT * FROM {name}", {name: value})
+        return self._relation(f"SELECT * FROM {name}", {name: objects.Source.of("the object", value)})
 
     from_df = from_arrow
 
-    def _with_objects(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
-        """Calls `act` with `found` registered; names that are missing are looked up among the variables."""
+    def _check_open(self) -> None:
         if self._closed:
             raise InterfaceError("the connection is closed")
+
+    def _with_objects(
+        self, text: str, found: Found, act: Callable[[_native.Connection, str], T], runs: bool = True
+    ) -> T:
+        """Calls `act` with `found` registered; names that are missing are looked up among the variables. `runs`: rows are
+        read, and not just described."""
+        self._check_open()
         if _native.in_function():
             # The statement that called the function may hold this connection, and waits for it.
-            return self.session()._registered(text, found, act)
-        return self._registered(text, found, act)
+            return self.session()._registered(text, found, act, runs)
+        return self._registered(text, found, act, runs)
 
-    def _registered(self, text: str, found: dict[str, Any], act: Callable[[_native.Connection, str], T]) -> T:
+    def _registered(self, text: str, found: Found, act: Callable[[_native.Connection, str], T], runs: bool) -> T:
         # What is registered here is seen by every statement of the session, so no other may run meanwhile.
         with self._names:
             registered: set[str] = set()
             try:
                 while True:
                     for name in found.keys() - registered:
-                        self._native.register_stream(name, objects.stream(found[name]))
+                        with classified():
+                            found[name].register(self._native, name, runs)
                         registered.add(name)
                     try:
                         return act(self._native, text)
                     except _native.Error as error:
+                        # The program's own exception says more than what Arrow has made of it.
+                        for source in found.values():
+                            if source.error is not None:
+                                cause, source.error = source.error, None
+                                if isinstance(cause, KeyboardInterrupt):
+                                    raise cause from None
+                                raise _class_of(error) from cause
                         if self._variable(error, found) is None:
                             raise _class_of(error) from error.__cause__
             finally:
-                for name in registered:
-                    self._native.unregister(name)
+                if not self._closed:
+                    for name in registered:
+                        self._native.unregister(name)
                 if self._display is not None:
                     self._display.finish()
 
     @staticmethod
-    def _variable(error: _native.Error, found: dict[str, Any]) -> Any:
+    def _variable(error: _native.Error, found: Found) -> Any:
         missing = _MISSING.search(str(error)) if getattr(error, "sqlstate", None) == "42P01" else None
         if missing is None or missing[1] in found:
             return None
-        value = objects.find(missing[1], objects.caller())
+        value, other = objects.find(missing[1], objects.caller())
         if value is not None:
-            found[missing[1]] = value
+            found[missing[1]] = objects.Source.of(missing[1], value)
+        elif other is not None:
+            hint = objects.unreadable(missing[1], other)
+            named = type(error)(f"{error}\nHINT: {hint}")
+            for name in ("sqlstate", "line", "column"):
+                setattr(named, name, getattr(error, name, None))
+            named.hint = hint
+            raise _class_of(named) from None
         return value
 
-    def _relation(self, text: str, found: dict[str, Any]) -> Relation:
-        columns = self._with_objects(text, found, _native.Connection.describe)
+    def _relation(self, text: str, found: Found) -> Relation:
+        columns = self._with_objects(text, found, _native.Connection.describe, runs=False)
         if columns is None:
             return Relation(self, text, [], found, self._run(text, found))
         return Relation(self, text, columns, found)
 
-    def _run(self, text: str, found: dict[str, Any]) -> _native.Result:
+    def _run(self, text: str, found: Found) -> _native.Result:
         return self._with_objects(text, found, _native.Connection.sql)
 
-    def _stream(
-        self, text: str, found: dict[str, Any], arrow: bool = False, whole: bool = False
-    ) -> _native.Stream:
+    def _stream(self, text: str, found: Found, arrow: bool = False, whole: bool = False) -> _native.Stream:
         return self._with_objects(text, found, lambda native, text: native.stream(text, arrow, whole))
 
     # The program's functions.
@@ -306,19 +346,18 @@ class Connection:
 
     def cursor(self) -> Cursor:
         """A DB-API cursor."""
-        if self._closed:
-            raise InterfaceError("the connection is closed")
+        self._check_open()
         return Cursor(self)
 
     def session(self) -> Connection:
         """Another session on the same database, with settings of its own."""
-        if self._closed:
-            raise InterfaceError("the connection is closed")
+        self._check_open()
         return Connection(self._native.session(), self._wants_progress)
 
     def interrupt(self) -> None:
         """Cancels the running statement and the queries whose rows are being read, from another thread."""
-        self._native.interrupt()
+        if not self._closed:
+            self._native.interrupt()
 
     def begin(self) -> Connection:
         """Opens a transaction: what follows is seen by others once `commit` has been called, or never."""
@@ -336,8 +375,10 @@ class Connection:
             self.execute("ROLLBACK")
 
     def close(self) -> None:
-        """The database ends with its last connection."""
+        """Ends what runs and what is read on this connection. The database ends with its last connection: its directory is
+        free for other processes then."""
         self._closed = True
+        self._native.close()
 
     def __enter__(self) -> Connection:
         return self

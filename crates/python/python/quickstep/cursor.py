@@ -27,6 +27,7 @@ class Cursor(Rows):
         """Runs statements; the rows are the last one's. Returns when the first of them are there."""
         if self._closed:
             raise InterfaceError("the cursor is closed")
+        self.connection._check_open()
         self._end()
         self._stream = self.connection._stream(bind(query, parameters), {})
         return self
@@ -40,6 +41,7 @@ class Cursor(Rows):
     def _open(self) -> _native.Stream:
         if self._closed:
             raise InterfaceError("the cursor is closed")
+        self.connection._check_open()
         if self._stream is None:
             raise InterfaceError("no statement has been executed")
         return self._stream

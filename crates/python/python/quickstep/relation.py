@@ -32,7 +32,7 @@ class Relation(Rows):
         connection: Connection,
         query: str,
         columns: list[tuple[str, str]],
-        found: dict[str, Any],
+        found: dict[str, objects.Source],
         result: _native.Result | None = None,
         alias: str | None = None,
     ) -> None:
@@ -216,7 +216,7 @@ class Relation(Rows):
         if isinstance(other, Relation):
             return other
         if not objects.is_tabular(other):
-            raise InterfaceError(f"{type(other).__name__} is nothing that can be read as rows")
+            raise InterfaceError(objects.unreadable("the other side", other))
         return self._connection.from_arrow(other)
 
     # Where it can go.
@@ -279,6 +279,7 @@ class Relation(Rows):
         return self
 
     def _computed(self) -> _native.Result:
+        self._connection._check_open()
         if self._result is None:
             self._result = self._connection._run(self._query, dict(self._objects))
         return self._result
@@ -287,12 +288,14 @@ class Relation(Rows):
         return self._connection._stream(self._query, dict(self._objects), arrow, whole)
 
     def _open(self) -> _native.Stream:
+        self._connection._check_open()
         if self._reading is None:
             self._reading = self._started()
         return self._reading
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """The next rows as tuples."""
+        self._connection._check_open()
         if self._result is None or self._reading is not None:
             return super().fetchmany(size)
         rows = self._result.fetchslice(self._next, 1 if size is None else size)
@@ -306,12 +309,14 @@ class Relation(Rows):
         return self.fetchmany(len(self._result))
 
     def _whole(self, at_once: bool = False) -> Any:
+        self._connection._check_open()
         if self._table is not None:
             return self._table
         return self._result if self._result is not None else self._started(arrow=True, whole=at_once)
 
     def arrow(self) -> Any:
         """A pyarrow Table, computed once and kept."""
+        self._connection._check_open()
         if self._table is None:
             self._table = super().arrow()
         return self._table
@@ -339,6 +344,8 @@ class Relation(Rows):
         print(self._shown(rows))
 
     def _shown(self, count: int) -> str:
+        if self._connection._closed:
+            return "<quickstep.Relation of a closed connection>"
         if self._result is not None and not self._result.has_rows:
             return self._result.tag
         return self._preview(count).text()
@@ -356,6 +363,12 @@ class Relation(Rows):
         if self._result is not None and not self._result.has_rows:
             return f"<p>{self._result.tag}</p>"
         return self._preview(SHOWN_ROWS).html()
+
+    def __enter__(self) -> Relation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Lets the rows go, and ends the query if it runs."""
