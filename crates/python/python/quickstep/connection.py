@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ from .relation import Relation
 
 _MISSING = re.compile(r'relation "([^"]+)" does not exist')
 
-Found = dict[str, objects.Source]
+Found = dict[str, objects.Source | objects.Copied]
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,27 +74,36 @@ class Connection:
         listed = ", ".join("(" + ", ".join(map(literal, row)) + ")" for row in rows)
         return self.sql(f"SELECT * FROM (VALUES {listed})")
 
-    def _file(self, function: str, paths: str | list[str], options: dict[str, Any]) -> Relation:
-        listed = [paths] if isinstance(paths, str) or hasattr(paths, "__fspath__") else list(paths)
-        texts = [literal(str(path)) for path in listed]
+    def _file(self, function: str, paths: Any, options: dict[str, Any]) -> Relation:
+        alone = isinstance(paths, (str, bytes)) or hasattr(paths, "__fspath__") or hasattr(paths, "read")
+        listed = [paths] if alone else list(paths)
+        found: Found = {}
+        names = []
+        for path in listed:
+            if hasattr(path, "read"):
+                copied = objects.Copied(path, "." + function.removeprefix("read_"))
+                found[copied.path] = copied
+                path = copied.path
+            names.append(os.fsdecode(path))
+        texts = [literal(name) for name in names]
         first = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
         rest = "".join(f", {name} => {literal(value)}" for name, value in options.items())
-        return self.sql(f"SELECT * FROM {function}({first}{rest})")
+        return self._relation(f"SELECT * FROM {function}({first}{rest})", found)
 
-    def read_parquet(self, paths: str | list[str], **options: Any) -> Relation:
-        """Parquet files by path, pattern, folder or list of such."""
+    def read_parquet(self, paths: Any, **options: Any) -> Relation:
+        """Parquet files by path, pattern, folder, or list of such; or file objects, which are read to their end."""
         return self._file("read_parquet", paths, options)
 
-    def read_csv(self, paths: str | list[str], **options: Any) -> Relation:
-        """CSV files by path, pattern, folder or list of such."""
+    def read_csv(self, paths: Any, **options: Any) -> Relation:
+        """CSV files by path, pattern, folder, or list of such; or file objects, which are read to their end."""
         return self._file("read_csv", paths, options)
 
-    def read_json(self, paths: str | list[str], **options: Any) -> Relation:
-        """JSON files by path, pattern, folder or list of such."""
+    def read_json(self, paths: Any, **options: Any) -> Relation:
+        """JSON files by path, pattern, folder, or list of such; or file objects, which are read to their end."""
         return self._file("read_json", paths, options)
 
-    def read_arrow(self, paths: str | list[str], **options: Any) -> Relation:
-        """Arrow IPC files by path, pattern, folder or list of such."""
+    def read_arrow(self, paths: Any, **options: Any) -> Relation:
+        """Arrow IPC files by path, pattern, folder, or list of such; or file objects, which are read to their end."""
         return self._file("read_arrow", paths, options)
 
     # The program's objects.

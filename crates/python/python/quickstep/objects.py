@@ -5,10 +5,13 @@ for them, and kept as long as what that statement has given; who comes later is 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import itertools
+import os
 import sys
+import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, ModuleType
@@ -107,6 +110,27 @@ class Source:
                 raise
 
         return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+class Copied:
+    """What a file object has, in a file of its own for as long as relations read it."""
+
+    error: BaseException | None = None
+
+    def __init__(self, file: Any, suffix: str) -> None:
+        number, self.path = tempfile.mkstemp(suffix=suffix)
+        self._removed = weakref.finalize(self, _remove, self.path)
+        with os.fdopen(number, "wb") as out:
+            while part := file.read(1 << 20):
+                out.write(part.encode() if isinstance(part, str) else part)
+
+    def register(self, native: _native.Connection, name: str, runs: bool) -> None:
+        """The query has its path."""
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.remove(path)
 
 
 def is_read_once(value: Any) -> bool:

@@ -1,9 +1,11 @@
-"""Parameters of statements: `?`, `$1` and `:name` become literals, outside quotes and comments only."""
+"""Parameters of statements: `?`, `$1`, `$name` and `:name` become literals, outside quotes and comments only."""
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import enum
+import os
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,11 +22,12 @@ _TOKENS = re.compile(
     | (?P<tag>\$[A-Za-z_]*\$).*?(?P=tag)
     | --[^\n]* | /\*.*?\*/
     | (?P<cast>::)
-    | (?P<mark>\?)
+    | (?P<in>(?<![\w"])IN\s+)?(?:(?P<mark>\?)
     | (?<![\w$])\$(?P<number>\d+)
-    | (?<![\w:]):(?P<name>[A-Za-z_]\w*)
+    | (?<![\w$])\$(?P<dollar>[A-Za-z_]\w*)
+    | (?<![\w:]):(?P<name>[A-Za-z_]\w*))
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -32,8 +35,21 @@ def literal(value: Any) -> str:
     """A value as SQL text of its type."""
     if value is None:
         return "NULL"
-    if hasattr(value, "item") and type(value).__module__ == "numpy":
-        value = value.item()
+    module = type(value).__module__.partition(".")[0]
+    if module == "pandas" and type(value).__name__ in ("NAType", "NaTType"):
+        return "NULL"
+    if module == "numpy":
+        value = _of_numpy(value)
+        if value is None:
+            return "NULL"
+    elif hasattr(value, "__fspath__"):
+        value = os.fsdecode(value)
+    elif module in ("pandas", "polars", "pyarrow") and hasattr(value, "to_pylist" if module == "pyarrow" else "to_list"):
+        value = value.to_pylist() if module == "pyarrow" else value.to_list()
+    elif module == "pyarrow" and hasattr(value, "as_py"):
+        return literal(value.as_py())
+    if isinstance(value, enum.Enum):
+        return literal(value.value)
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
@@ -54,14 +70,15 @@ def literal(value: Any) -> str:
         if value.tzinfo is not None:
             value = value.astimezone(datetime.timezone.utc)
             return f"CAST('{value:%Y-%m-%d %H:%M:%S.%f}+00' AS TIMESTAMP WITH TIME ZONE)"
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S.%f}'" if value.year > 999 else f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, datetime.time):
         return f"TIME '{value.isoformat()}'"
     if isinstance(value, datetime.timedelta):
-        micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-        return f"INTERVAL '{micros / 1e6:.6f}' SECOND"
+        # Only the days of Python's may be negative.
+        rest = f"INTERVAL '{value.seconds}.{value.microseconds:06}' SECOND"
+        return f"(INTERVAL '{value.days}' DAY + {rest})" if value.days else rest
     if isinstance(value, uuid.UUID):
         return f"CAST('{value}' AS UUID)"
     if isinstance(value, (list, tuple)):
@@ -69,6 +86,28 @@ def literal(value: Any) -> str:
     if isinstance(value, dict) and value:
         return "{" + ", ".join(f"{literal(str(name))}: {literal(each)}" for name, each in value.items()) + "}"
     raise ProgrammingError(f"a parameter of type {type(value).__name__} is not supported")
+
+
+def _of_numpy(value: Any) -> Any:
+    """A NumPy scalar or array as Python has it; NaT is None."""
+    kind = value.dtype.kind
+    if kind in "mM" and not value.shape:
+        # Nanoseconds are more than Python's types have.
+        value = value.astype(f"{kind}8[us]")
+    return value.tolist() if value.shape else value.item()
+
+
+def _listed(value: Any) -> str | None:
+    """The values of a list behind IN; None for others."""
+    module = type(value).__module__.partition(".")[0]
+    if module in ("numpy", "pandas", "polars") and hasattr(value, "tolist" if module != "polars" else "to_list"):
+        if getattr(value, "shape", None) == ():
+            return None
+        value = value.to_list() if module == "polars" else value.tolist()
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        return None
+    # Nothing is among no values, and everything is not.
+    return "(" + ", ".join(map(literal, value)) + ")" if value else "(SELECT unnest([]))"
 
 
 def bind(text: str, parameters: Parameters | None) -> str:
@@ -88,8 +127,8 @@ def bind(text: str, parameters: Parameters | None) -> str:
             position += 1
         elif match["number"]:
             key = int(match["number"]) - 1
-        elif match["name"] and named:
-            key = match["name"]
+        elif named and (match["name"] or match["dollar"]):
+            key = match["name"] or match["dollar"]
         else:
             return match[0]
         if named != isinstance(key, str):
@@ -98,10 +137,12 @@ def bind(text: str, parameters: Parameters | None) -> str:
         try:
             if not named and key < 0:
                 raise IndexError
-            return literal(parameters[key])
+            value = parameters[key]
         except (KeyError, IndexError):
             shown = key if named else key + 1
             raise ProgrammingError(f"parameter {shown} is used, but {len(parameters)} are given") from None
+        before = match["in"] or ""
+        return before + ((_listed(value) if before else None) or literal(value))
 
     bound = _TOKENS.sub(put, text)
     if not named and len(used) < len(parameters):

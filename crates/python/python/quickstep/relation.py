@@ -32,7 +32,7 @@ class Relation(Rows):
         connection: Connection,
         query: str,
         columns: list[tuple[str, str]],
-        found: dict[str, objects.Source],
+        found: dict[str, objects.Source | objects.Copied],
         result: _native.Result | None = None,
         alias: str | None = None,
     ) -> None:
@@ -247,6 +247,7 @@ class Relation(Rows):
     to_view = create_view
 
     def _write(self, path: str | os.PathLike[str], form: str, options: dict[str, Any]) -> int:
+        path = os.fsdecode(path)
         settings = "".join(f", {name} {_option(value)}" for name, value in options.items())
         text = f"COPY ({self._query}\n) TO {literal(str(path))} (FORMAT {form}{settings})"
         return int(self._do(text).tag.rpartition(" ")[2])
