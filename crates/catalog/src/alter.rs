@@ -130,7 +130,12 @@ impl AlteredTable {
         fields.remove(column);
         self.set_fields(fields);
         self.table.attributes.remove(column);
-        self.table.indices.retain(|index| index.column != column);
+        // An index over several columns goes with any of them.
+        let mut gone = std::mem::take(&mut self.table.indices);
+        let mut indices = gone.clone();
+        gone.retain(|index| index.column == column);
+        indices.retain(|index| gone.iter().all(|gone| gone.name != index.name));
+        self.table.indices = indices;
         self.table.options.sorted_by = self.table.options.sorted_by.filter(|sorted| *sorted != column);
         let moved = |at: &mut usize| *at -= usize::from(*at > column);
         self.table.keys.iter_mut().flat_map(|k| &mut k.columns).for_each(moved);

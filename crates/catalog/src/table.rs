@@ -90,7 +90,8 @@ pub struct TableOptions {
 }
 
 /// An index that the table's blocks have. It is a wish: a block on whose data it cannot be built, or that was there
-/// before and has not got it yet, is scanned.
+/// before and has not got it yet, is scanned. An index over several columns is one of each, next to each other and of
+/// the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableIndex {
     pub name: String,
@@ -106,7 +107,15 @@ impl Default for TableOptions {
 
 /// How blocks are made of rows that come in any number, partitions aside.
 pub fn writer_options(options: &TableOptions, indices: &[TableIndex]) -> pool::WriterOptions {
-    let indices = indices.iter().map(|i| IndexSpecification { kind: i.kind, column: i.column }).collect();
+    // A column that several indices name gets one of each kind.
+    let mut wanted: Vec<IndexSpecification> = Vec::with_capacity(indices.len());
+    for index in indices {
+        let one = IndexSpecification { kind: index.kind, column: index.column };
+        if !wanted.contains(&one) {
+            wanted.push(one);
+        }
+    }
+    let indices = wanted;
     let encoding = EncodeOptions { layout: options.layout, sorted_by: options.sorted_by, indices };
     pool::WriterOptions { encoding, block_bytes: options.block_bytes, partitions: None }
 }

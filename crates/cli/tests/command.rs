@@ -282,7 +282,7 @@ fn a_database_on_disk_is_there_in_the_next_process() {
         &database,
         "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT CHECK (length(s) < 20)) WITH (sort = id, index = 'bloom(id)');
          INSERT INTO t SELECT i, 'row ' || i FROM range(100000) AS r(i);
-         CREATE INDEX t_s ON t USING csbtree (s);
+         CREATE INDEX t_s ON t USING csbtree (s, id);
          CREATE VIEW v AS SELECT count(*) AS n FROM t;
          CREATE MACRO twice(x) AS x * 2;
          CREATE SEQUENCE q",
@@ -291,6 +291,8 @@ fn a_database_on_disk_is_there_in_the_next_process() {
     let rows = csv(&database, "SELECT n, twice(4), nextval('q') > 1, s FROM v, t WHERE id = 77 AND s = 'x'");
     assert_eq!(rows, "n,twice,?column?,s\n99990,8,true,x\n");
     assert_eq!(csv(&database, "SELECT id FROM t WHERE s = 'row 4242'"), "id\n4242\n");
+    let indices = "SELECT index_name, expressions FROM quickstep_indexes() WHERE index_name = 't_s'";
+    assert_eq!(csv(&database, indices), "index_name,expressions\nt_s,\"s, id\"\n");
     assert!(fails(&[&database, "-c", "INSERT INTO t VALUES (77, 'again')"]).contains("23505"));
     assert!(
         fails(&[&database, "-c", "INSERT INTO t VALUES (-1, 'text that is much too long')"])
@@ -317,7 +319,7 @@ fn a_database_is_backed_up_exported_and_imported() {
          INSERT INTO parent VALUES (1, 2.25, 'it''s'), (2, DEFAULT, NULL);
          INSERT INTO child VALUES (1, [1, 2]), (2, NULL);
          COMMENT ON COLUMN parent.b IS 'it''s a price';
-         CREATE INDEX ON parent USING bloom (b);
+         CREATE INDEX ON parent USING bloom (b, a);
          CREATE VIEW v AS SELECT * FROM parent JOIN child USING (a)",
     );
     csv(&database, &format!("BACKUP DATABASE TO '{backup}'; EXPORT DATABASE '{export}'"));
@@ -328,6 +330,8 @@ fn a_database_is_backed_up_exported_and_imported() {
     let again = scratch.path("c.db");
     assert_eq!(csv(&again, &format!("IMPORT DATABASE '{export}'; {query}")), rows);
     assert_eq!(csv(&again, query), rows);
+    let indices = "SELECT index_name, expressions FROM quickstep_indexes()";
+    assert_eq!(csv(&again, indices), "index_name,expressions\nparent_b_a_idx,\"b, a\"\n");
     assert!(fails(&[&again, "-c", "INSERT INTO child VALUES (9, NULL)"]).contains("23503"));
     assert!(fails(&[&again, "-c", "INSERT INTO child VALUES (-1, NULL)"]).contains("23514"));
     assert!(fails(&[&again, "-c", &format!("IMPORT DATABASE '{export}'")]).contains("already exists"));

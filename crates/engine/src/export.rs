@@ -186,15 +186,17 @@ fn afterwards(snapshot: &Snapshot) -> Result<String> {
             text.push_str(&wide);
             text.push_str(&comments(table));
         }
-        for index in &table.indices {
-            let column = &table.columns.fields()[index.column].name;
+        for indices in table.indices.chunk_by(|a, b| a.name == b.name) {
+            let Some(index) = indices.first() else { continue };
+            let columns: Vec<String> =
+                indices.iter().map(|index| quoted(&table.columns.fields()[index.column].name)).collect();
             let _ = writeln!(
                 text,
                 "CREATE INDEX {} ON {} USING {} ({});",
                 quoted(&index.name),
                 qualified(&table.schema, &table.name),
                 index.kind.name(),
-                quoted(column)
+                columns.join(", ")
             );
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! The table's definition comes first, so that blocks made from then on have the index; then those that are there get
 //! theirs, in bytes beside their own. What was made in between has it already.
+//!
+//! An index over several columns is one of each column, all of the same name: a block combines what they find, so that
+//! conditions on any of the columns use it, not only those on the first.
 
 use std::sync::Arc;
 
@@ -59,24 +62,24 @@ impl Session {
             self.alter_table(&new.table, Some(new.table_id), &[key], &self.relations())?;
             return Ok(done);
         }
-        let [column] = new.columns.as_slice() else { return Ok(done) };
-        let column = *column;
-        let added = self.change_at_once(|draft| {
+        let columns = new.columns;
+        let fields = table.columns.fields();
+        let names: Vec<&str> = columns.iter().map(|column| fields[*column].name.as_str()).collect();
+        self.change_at_once(|draft| {
             let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
-            let name = new
-                .name
-                .clone()
-                .unwrap_or_else(|| free_name(&table.name, &table.columns.fields()[column].name, taken));
-            let index = TableIndex { name, kind, column };
-            check_index(&index, &table.columns.fields()[column])?;
+            let name = new.name.clone().unwrap_or_else(|| free_name(&table.name, &names.join("_"), taken));
+            let one = |column: &usize| TableIndex { name: name.clone(), kind, column: *column };
+            let added: Vec<TableIndex> = columns.iter().map(one).collect();
+            for index in &added {
+                check_index(index, &fields[index.column])?;
+            }
             draft.redefine(id, |changed| {
                 if changed.columns != table.columns {
                     return Err(crate::alter::changed_meanwhile(&shown(&new.table)));
                 }
-                changed.indices.push(index.clone());
+                changed.indices.extend(added.iter().cloned());
                 Ok(())
-            })?;
-            Ok(index)
+            })
         })?;
         if self.database.shared.store.is_some() && !self.has_private_changes() {
             // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
@@ -90,13 +93,19 @@ impl Session {
             }
             return Ok(done);
         }
-        let wanted = IndexSpecification { kind, column: added.column };
+        let wanted: Vec<IndexSpecification> =
+            columns.iter().map(|column| IndexSpecification { kind, column: *column }).collect();
         self.remake_indices(id, |block| {
-            if block.indices().any(|(there, _)| there == wanted) {
+            let has = |block: &Block, wanted: &IndexSpecification| {
+                block.indices().any(|(there, _)| there == *wanted)
+            };
+            let lacking: Vec<IndexSpecification> =
+                wanted.iter().filter(|wanted| !has(block, wanted)).copied().collect();
+            if lacking.is_empty() {
                 return Ok(None);
             }
-            let indexed = self.database.shared.pool.with_indices(block, &[wanted])?;
-            let built = indexed.indices().any(|(there, _)| there == wanted);
+            let indexed = self.database.shared.pool.with_indices(block, &lacking)?;
+            let built = lacking.iter().any(|wanted| has(&indexed, wanted));
             Ok(built.then(|| Arc::new(indexed)))
         })?;
         Ok(done)
@@ -113,19 +122,19 @@ impl Session {
                 return Err(Error::new(SqlState::UndefinedObject, message)
                     .with_hint("a unique index is a constraint: ALTER TABLE ... DROP CONSTRAINT"));
             };
-            let Some(index) = table.indices.iter().find(|i| i.name == name.name).cloned() else { continue };
-            let others = |indices: &[TableIndex]| {
-                indices
-                    .iter()
-                    .any(|i| i.name != index.name && (i.kind, i.column) == (index.kind, index.column))
-            };
+            let (dropped, kept): (Vec<&TableIndex>, Vec<&TableIndex>) =
+                table.indices.iter().partition(|i| i.name == name.name);
             self.change_at_once(|draft| {
                 draft.redefine(table.id, |changed| {
-                    changed.indices.retain(|i| i.name != index.name);
+                    changed.indices.retain(|i| i.name != name.name);
                     Ok(())
                 })
             })?;
-            if !others(&table.indices) {
+            // What an index of another name still asks for stays in the blocks.
+            for index in dropped {
+                if kept.iter().any(|i| (i.kind, i.column) == (index.kind, index.column)) {
+                    continue;
+                }
                 let gone = IndexSpecification { kind: index.kind, column: index.column };
                 self.remake_indices(table.id, |block| {
                     let has = block.indices().any(|(there, _)| there == gone);

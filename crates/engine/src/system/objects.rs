@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use catalog::Snapshot;
+use catalog::{Snapshot, TableIndex};
 use types::{Field, Value};
 
 use super::{nullable, number, text, truth};
@@ -23,15 +23,17 @@ pub(super) fn index_fields() -> Vec<Field> {
 pub(super) fn indices(snapshot: &Snapshot) -> Vec<Vec<Value>> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for table in snapshot.tables() {
-        for index in &table.indices {
-            let column = table.columns.fields().get(index.column).map_or("", |f| &f.name);
+        for indices in table.indices.chunk_by(|a, b| a.name == b.name) {
+            let Some(index) = indices.first() else { continue };
+            let name = |index: &TableIndex| table.columns.fields().get(index.column).map(|f| f.name.as_str());
+            let columns: Vec<&str> = indices.iter().filter_map(name).collect();
             rows.push(vec![
                 Value::text(&table.schema),
                 Value::text(&table.name),
                 Value::text(&index.name),
                 Value::Bool(false),
                 Value::Bool(false),
-                Value::text(column),
+                Value::text(&columns.join(", ")),
             ]);
         }
     }

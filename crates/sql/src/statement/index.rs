@@ -29,7 +29,15 @@ impl Context<'_> {
                 .with_hint("add a column with the expression's value, and index that")
                 .at(place::START));
         };
-        let positions = self.columns(&info, &columns)?;
+        // A column that is named twice is indexed once, as both name the same rows.
+        let mut positions: Vec<usize> = Vec::with_capacity(columns.len());
+        for column in columns {
+            for position in self.columns(&info, &[column])? {
+                if !positions.contains(&position) {
+                    positions.push(position);
+                }
+            }
+        }
         let name = match &create.name {
             Some(name) => Some(self.simple_name(name)?),
             None if create.if_not_exists => {
@@ -37,11 +45,6 @@ impl Context<'_> {
             }
             None => None,
         };
-        if !create.unique && positions.len() > 1 {
-            return Err(Error::unsupported("an index has one column here")
-                .with_hint("create one for each column: a block combines them")
-                .at(place::START));
-        }
         Ok(Statement::CreateIndex {
             name,
             table,
