@@ -4,6 +4,7 @@ name, and refused when it is asked for."""
 from __future__ import annotations
 
 import decimal
+import functools
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -49,7 +50,7 @@ class Refused(Exception):
 def of_pandas(pa: Any, frame: Any) -> Any:
     """A pandas DataFrame's columns; its index is none of them."""
     numbered = range(frame.shape[1])
-    made = table(pa, ((str(frame.columns[at]), lambda at=at: of_series(pa, frame.iloc[:, at])) for at in numbered))
+    made = table(pa, ((str(frame.columns[at]), functools.partial(of_series, pa, frame.iloc[:, at])) for at in numbered))
     return _of_length(pa, made, len(frame))
 
 
@@ -119,7 +120,7 @@ def _odd(dtype: str) -> bool:
 
 def of_polars(pa: Any, frame: Any) -> Any:
     """A Polars DataFrame with columns of types that Arrow has not."""
-    made = table(pa, ((each.name, lambda each=each: of_polars_series(pa, each)) for each in frame.get_columns()))
+    made = table(pa, ((each.name, functools.partial(of_polars_series, pa, each)) for each in frame.get_columns()))
     return _of_length(pa, made, frame.height)
 
 
