@@ -289,6 +289,7 @@ impl<'a> Binder<'a> {
     pub(super) fn make_nullable(&mut self, entries: &[Entry]) {
         for entry in entries {
             self.columns.get_mut(entry.id).nullable = true;
+            self.without_nulls.remove(&entry.id);
         }
     }
 
@@ -776,12 +777,10 @@ impl<'a> Binder<'a> {
 
     pub(super) fn scan(&mut self, info: RelationInfo) -> Relation {
         let fields = info.columns.fields();
-        let nullable = |at: usize| fields[at].nullable && info.has_nulls.get(at).copied().unwrap_or(true);
-        let ids: Vec<ColumnId> = fields
-            .iter()
-            .enumerate()
-            .map(|(at, f)| self.columns.add(f.name.clone(), f.ty, nullable(at)))
-            .collect();
+        let ids: Vec<ColumnId> =
+            fields.iter().map(|f| self.columns.add(f.name.clone(), f.ty, f.nullable)).collect();
+        let without = info.has_nulls.iter().zip(&ids).filter(|(has_nulls, _)| !**has_nulls);
+        self.without_nulls.extend(without.map(|(_, id)| *id));
         for key in info.primary_key.iter().chain(&info.unique) {
             // A unique key with NULLs determines nothing.
             let certain = info.primary_key.as_ref() == Some(key) || key.iter().all(|k| !fields[*k].nullable);

@@ -383,6 +383,7 @@ impl<'a> Binder<'a> {
                 *id = inner;
             } else {
                 self.columns.get_mut(*id).nullable = true;
+                self.without_nulls.remove(id);
                 expressions.push((*id, self.columns.expr(*id)));
             }
         }

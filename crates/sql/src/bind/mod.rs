@@ -124,6 +124,8 @@ pub(crate) struct Binder<'a> {
     pub subqueries: Vec<LogicalPlan>,
     ctes: Vec<Cte<'a>>,
     keys: Vec<Key>,
+    /// Columns of tables that may hold NULL and do not now.
+    without_nulls: HashSet<ColumnId>,
     /// Columns that are quoted literals whose context may still give them a type.
     untyped: HashSet<ColumnId>,
     /// The statement's place in its script.
@@ -167,6 +169,7 @@ impl<'a> Binder<'a> {
             subqueries: Vec::new(),
             ctes: Vec::new(),
             keys: Vec::new(),
+            without_nulls: HashSet::new(),
             untyped: HashSet::new(),
             begins: None,
             instances: 0,
@@ -256,6 +259,11 @@ impl<'a> Binder<'a> {
     /// Whether an expression can be NULL.
     pub fn nullable(&self, expr: &Expr) -> bool {
         nullable(expr, &|id| self.columns.get(id).nullable)
+    }
+
+    /// Whether an expression is NULL for a row that is there now: a statement is planned for its snapshot.
+    pub fn is_ever_null(&self, expr: &Expr) -> bool {
+        nullable(expr, &|id| self.columns.get(id).nullable && !self.without_nulls.contains(&id))
     }
 }
 

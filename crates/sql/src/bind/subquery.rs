@@ -217,7 +217,7 @@ impl<'a> ExprBinder<'_, 'a> {
     fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Bound> {
         let span = query_span(query);
         let (plan, conditions) = self.conditions(left, op, query)?;
-        let certain = !conditions.iter().any(|c| self.binder.nullable(c)) || (self.positive && !anti);
+        let certain = !conditions.iter().any(|c| self.binder.is_ever_null(c)) || (self.positive && !anti);
         let found = self.mark(plan, conditions);
         if certain {
             return Ok(Bound::typed(if anti { negated(found) } else { found }, span));
@@ -235,11 +235,11 @@ impl<'a> ExprBinder<'_, 'a> {
                     Expr::new(ExprKind::IsNull { input: Box::new(e), negated: false }, Type::Boolean)
                 };
                 let mut reasons = Vec::new();
-                if self.binder.nullable(&right) {
+                if self.binder.is_ever_null(&right) {
                     let nulls = LogicalPlan::Filter { input: Box::new(plan), predicate: is_null(right) };
                     reasons.push(self.has_row(nulls));
                 }
-                if self.binder.nullable(&left) {
+                if self.binder.is_ever_null(&left) {
                     let relation = self.subquery(query)?;
                     let any = self.has_row(relation.plan);
                     reasons.push(fold::and(vec![is_null(left), any]));
@@ -309,7 +309,7 @@ impl<'a> ExprBinder<'_, 'a> {
 
     fn semi(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Membership> {
         let (plan, conditions) = self.conditions(left, op, query)?;
-        let certain = !anti || !conditions.iter().any(|c| self.binder.nullable(c));
+        let certain = !anti || !conditions.iter().any(|c| self.binder.is_ever_null(c));
         if certain {
             return Ok(Membership { plan, conditions, anti, null_aware: false });
         }
