@@ -22,7 +22,7 @@ impl CorpusDatabase {
         let reads =
             ["select", "with", "values", "table", "from"].iter().any(|w| word.eq_ignore_ascii_case(w));
         let text = sql.to_ascii_lowercase();
-        let changes = ["nextval", "setval", "insert", "update", "delete", "merge"];
+        let changes = ["nextval", "setval", "insert", "update", "delete", "merge", " into "];
         reads && !changes.iter().any(|word| text.contains(word))
     }
 }
