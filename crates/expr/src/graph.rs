@@ -118,7 +118,7 @@ impl Operation {
             O::Arithmetic { .. } if !ty.is_numeric() => Fails::Rarely,
             O::Cast { lenient: true } => Fails::Never,
             // Text is checked when it becomes JSON.
-            O::Cast { .. } if ty == Type::Json && from.is_some_and(|f| f.is_text()) => Fails::Maybe,
+            O::Cast { .. } if ty.is_json() && from.is_some_and(|f| f.is_text()) => Fails::Maybe,
             O::Cast { .. } if ty.is_text() => Fails::Never,
             O::Cast { .. } if from.is_some_and(|f| f.is_integer()) && ty.is_float() => Fails::Never,
             O::Cast { .. } if from.is_some_and(|f| f.is_numeric() || f == Type::Date) => Fails::Rarely,

@@ -46,6 +46,7 @@ const TIME: Takes = Takes::Is(Type::Time);
 const STAMP: Takes = Takes::Is(Type::Timestamp);
 const ZONED: Takes = Takes::Is(Type::TimestampTz);
 const SPAN: Takes = Takes::Is(Type::IntervalDayTime);
+const WIDE: Type = Type::Decimal { precision: 38, scale: 0 };
 const MONTHS: Takes = Takes::Is(Type::IntervalYearMonth);
 
 const fn is(name: &'static str, takes: &'static [Takes], gives: Type) -> Signature {
@@ -106,6 +107,11 @@ pub const SIGNATURES: &[Signature] = &[
     is("format_decimal_bytes", &[BIG], Type::Text),
     is("to_base64", &[BYTES], Type::Text),
     is("from_base64", &[TEXT], Type::Bytea),
+    is("encode", &[BYTES, TEXT], Type::Text),
+    is("encode", &[TEXT, TEXT], Type::Text),
+    is("decode", &[TEXT, TEXT], Type::Bytea),
+    is("to_hex", &[Takes::Is(Type::Integer)], Type::Text),
+    is("to_hex", &[BIG], Type::Text),
     is("url_encode", &[TEXT], Type::Text),
     is("url_decode", &[TEXT], Type::Text),
     is("damerau_levenshtein", &[TEXT, TEXT], Type::BigInt),
@@ -113,9 +119,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("jaccard", &[TEXT, TEXT], Type::Double),
     is("jaro_similarity", &[TEXT, TEXT], Type::Double),
     is("jaro_winkler_similarity", &[TEXT, TEXT], Type::Double),
-    is("regexp_full_match", &[TEXT, TEXT], Type::Boolean),
     is("regexp_escape", &[TEXT], Type::Text),
-    optional(is("regexp_substr", &[TEXT, TEXT, BIG, BIG], Type::Text), 2),
     is("format_bytes", &[BIG], Type::Text),
     is("pg_size_pretty", &[BIG], Type::Text),
     is("get_byte", &[BYTES, BIG], Type::Integer),
@@ -148,6 +152,13 @@ pub const SIGNATURES: &[Signature] = &[
     is("atand", &[DOUBLE], Type::Double),
     is("atan2d", &[DOUBLE, DOUBLE], Type::Double),
     is("scale", &[Takes::Number], Type::Integer),
+    is("min_scale", &[Takes::Number], Type::Integer),
+    // Where the digits of the numbers may be more than 128 bits have; binding gives the results their types.
+    is(WHOLE_QUOTIENT, &[Takes::Number, Takes::Number], WIDE),
+    is(EXACT_REMAINDER, &[Takes::Number, Takes::Number], WIDE),
+    is(ROUND_TO, &[Takes::Number, BIG], WIDE),
+    is(TRUNC_TO, &[Takes::Number, BIG], WIDE),
+    is("to_number", &[TEXT, TEXT], WIDE),
     // Moments.
     is("date_trunc", &[TEXT, STAMP], Type::Timestamp),
     optional(is("date_trunc", &[TEXT, ZONED, TEXT], Type::TimestampTz), 1),
@@ -224,6 +235,15 @@ pub const SIGNATURES: &[Signature] = &[
     is(PAIR, &[DOUBLE, DOUBLE], Type::Bytea),
     is(ROW_VALUE, &[BYTES], Type::Null),
 ];
+
+/// `whole quotient(a, b)` of exact numbers.
+pub const WHOLE_QUOTIENT: &str = "whole quotient";
+/// `exact remainder(a, b)` of exact numbers.
+pub const EXACT_REMAINDER: &str = "exact remainder";
+/// `round to(number, digits)` of a decimal.
+pub const ROUND_TO: &str = "round to";
+/// `trunc to(number, digits)` of a decimal.
+pub const TRUNC_TO: &str = "trunc to";
 
 /// `~`, whose name is that of a match as well.
 pub const BITWISE_NOT: &str = "bitwise not";

@@ -153,7 +153,7 @@ pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
         ty if ty.is_nested() && !object.is_instance_of::<PyString>() => {
             nested_from_python(object, ty)?.ok_or_else(wrong)?
         }
-        Type::Json if !object.is_instance_of::<PyString>() => {
+        Type::Json | Type::Jsonb if !object.is_instance_of::<PyString>() => {
             let text = object.py().import("json")?.call_method1("dumps", (object,))?.to_string();
             types::cast::cast_value(&Value::text(&text), Type::Text, ty).map_err(|_| wrong())?
         }

@@ -94,7 +94,8 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
         D::Datetime(None) => Type::Timestamp,
         D::Bytea | D::Blob(None) => Type::Bytea,
         D::Uuid => Type::Uuid,
-        D::JSON | D::JSONB => Type::Json,
+        D::JSON => Type::Json,
+        D::JSONB => Type::Jsonb,
         D::Array(
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)

@@ -2,7 +2,7 @@
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
 
 use crate::datetime::{self, MICROS_PER_DAY};
-use crate::{Error, Physical, Result, SqlState, Type, Value, Zone, decimal, json, nested, zone};
+use crate::{Error, Physical, Result, SqlState, Type, Value, Zone, decimal, json, jsonb, nested, zone};
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
@@ -32,7 +32,10 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     if to == Type::Json {
         return json::from_value(value, from);
     }
-    if from == Type::Json && !to.is_text() {
+    if to == Type::Jsonb {
+        return jsonb::canonical(json::from_value(value, from)?.as_text().unwrap_or("null"));
+    }
+    if from.is_json() && !to.is_text() {
         return json::to_value(value.as_text().unwrap_or("null"), to, lenient);
     }
     if from.is_nested() && to.is_nested() {
@@ -274,6 +277,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
         Type::Json => json::checked(text),
+        Type::Jsonb => jsonb::canonical(text),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
     }
 }

@@ -250,7 +250,9 @@ pub fn push_value(value: &Value, ty: Type, out: &mut String) {
         (Value::F32(_) | Value::F64(_), _) if !value.as_f64().is_some_and(f64::is_finite) => shown(out),
         (Value::F32(_) | Value::F64(_), _) => out.push_str(&cast::format_value(value, ty)),
         (_, ty) if ty.is_integer() || ty.is_decimal() => out.push_str(&cast::format_value(value, ty)),
-        (Value::Bytes(bytes), Type::Json) => out.push_str(&compact(&String::from_utf8_lossy(bytes))),
+        (Value::Bytes(bytes), Type::Json | Type::Jsonb) => {
+            out.push_str(&compact(&String::from_utf8_lossy(bytes)))
+        }
         (Value::Bytes(bytes), Type::List(_)) => {
             let element = ty.element().unwrap_or(Type::Null);
             out.push('[');
@@ -321,7 +323,7 @@ pub fn push_string(text: &str, out: &mut String) {
 pub fn from_value(value: &Value, from: Type) -> Result<Value> {
     if from.is_text() {
         return match (from, value.as_text()) {
-            (Type::Json, _) => Ok(value.clone()),
+            (Type::Json | Type::Jsonb, _) => Ok(value.clone()),
             (_, Some(text)) => checked(text),
             (_, None) => Ok(Value::Null),
         };
@@ -334,8 +336,10 @@ pub fn from_value(value: &Value, from: Type) -> Result<Value> {
 /// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is. `lenient`ly, values
 /// inside that do not fit are NULL.
 pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
-    if to == Type::Json {
-        return Ok(Value::text(text));
+    match to {
+        Type::Json => return Ok(Value::text(text)),
+        Type::Jsonb => return crate::jsonb::canonical(text),
+        _ => {}
     }
     let wrong = |what: &str| {
         let shown: String = text.chars().take(80).collect();

@@ -10,6 +10,7 @@ pub mod datetime;
 pub mod decimal;
 pub mod error;
 pub mod json;
+pub mod jsonb;
 pub mod like;
 pub mod logical;
 pub mod names;

@@ -47,6 +47,8 @@ pub enum Type {
     Uuid,
     /// Text that is JSON.
     Json,
+    /// JSON in one form, so that equal values are equal bytes: see `jsonb`.
+    Jsonb,
     /// LIST, STRUCT and MAP: see `nested`.
     List(NestedId),
     Struct(NestedId),
@@ -97,6 +99,7 @@ impl Type {
             | Self::Varchar(_)
             | Self::Text
             | Self::Json
+            | Self::Jsonb
             | Self::Bytea
             | Self::List(_)
             | Self::Struct(_)
@@ -104,7 +107,11 @@ impl Type {
         }
     }
     pub fn is_text(self) -> bool {
-        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json)
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text | Self::Json | Self::Jsonb)
+    }
+    /// Text that is checked when it becomes a value of the type.
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonb)
     }
     pub fn is_integer(self) -> bool {
         matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
@@ -128,7 +135,8 @@ impl Type {
     /// True when the bytes of two values of these types can be compared or hashed without a cast.
     pub fn same_representation(self, other: Type) -> bool {
         self == other
-            || (self.is_text() && other.is_text())
+            // JSONB is one form of what a text may say in many.
+            || (self.is_text() && other.is_text() && self != Self::Jsonb && other != Self::Jsonb)
             || match (self, other) {
                 (Self::Decimal { scale: a, .. }, Self::Decimal { scale: b, .. }) => {
                     a == b && self.physical() == other.physical()
@@ -174,7 +182,8 @@ impl Type {
             ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
             ("BYTEA" | "BLOB", []) => Self::Bytea,
             ("UUID", []) => Self::Uuid,
-            ("JSON" | "JSONB", []) => Self::Json,
+            ("JSON", []) => Self::Json,
+            ("JSONB", []) => Self::Jsonb,
             _ => return None,
         })
     }
@@ -207,6 +216,7 @@ impl Type {
             Self::Bytea => "BYTEA".into(),
             Self::Uuid => "UUID".into(),
             Self::Json => "JSON".into(),
+            Self::Jsonb => "JSONB".into(),
             Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
         }
     }

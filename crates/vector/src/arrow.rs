@@ -42,7 +42,7 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Real => DataType::Float32,
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
-        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json => DataType::Utf8View,
+        Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => DataType::Utf8View,
         Type::Date => DataType::Date32,
         Type::Time => DataType::Time64(TimeUnit::Microsecond),
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),

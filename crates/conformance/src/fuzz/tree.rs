@@ -33,7 +33,7 @@ impl Family {
             Type::SmallInt | Type::Integer | Type::BigInt => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
-            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json => Family::Text,
+            Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => Family::Text,
             Type::Date => Family::Date,
             Type::Timestamp => Family::Timestamp,
             Type::TimestampTz => Family::TimestampTz,

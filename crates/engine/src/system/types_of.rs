@@ -23,6 +23,7 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Bytea => "bytea",
         Type::Uuid => "uuid",
         Type::Json => "json",
+        Type::Jsonb => "jsonb",
         Type::List(_) => "ARRAY",
         Type::Struct(_) | Type::Map(_) => "USER-DEFINED",
     }

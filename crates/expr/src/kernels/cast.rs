@@ -107,7 +107,7 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
             (Type::Timestamp, Type::TimestampTz)
             | (Type::TimestampTz, Type::Timestamp)
             | (Type::Time, Type::IntervalDayTime) => input.data().clone(),
-            (f, t) if f.is_text() && t.is_text() && (t != Type::Json || f == t) => {
+            (f, t) if f.is_text() && t.is_text() && (!t.is_json() || f == t) => {
                 return Some(text::truncate(input, t));
             }
             _ => return None,
@@ -223,11 +223,11 @@ fn row_by_row(input: &Vector, from: Type, to: Type, lenient: bool) -> Result<Vec
         let result = match input.data() {
             // What does not fit inside a list, struct or map is NULL there.
             _ if lenient && to.is_nested() => scalar::try_cast_value(&input.value(row), from, to),
-            Data::Bytes(strings) if from.is_text() && from != Type::Json && to != Type::Json => {
+            Data::Bytes(strings) if from.is_text() && !from.is_json() && !to.is_json() => {
                 let text: Cow<'_, str> = String::from_utf8_lossy(strings.get(row));
                 scalar::parse_text(&text, to)
             }
-            _ if to.is_text() && to != Type::Json => {
+            _ if to.is_text() && !to.is_json() => {
                 let text = scalar::format_value(&input.value(row), from);
                 builder.push_bytes(scalar::truncate_text(&text, to).as_bytes());
                 continue;

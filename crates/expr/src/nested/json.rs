@@ -10,10 +10,8 @@ use super::{Kernel, booleans, bytes, integers, invalid, text};
 
 pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
-        "json_extract" => {
-            |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
-        }
-        "json_extract_string" => |inputs, ty, rows| by_path(inputs, ty, rows, json::unquoted),
+        "json_extract" => |inputs, ty, rows| by_path(inputs, ty, rows, as_json(inputs)),
+        "json_extract_string" => |inputs, ty, rows| by_path(inputs, ty, rows, as_text(inputs)),
         "json_value" => {
             |inputs, ty, rows| {
                 by_path(inputs, ty, rows, |part| {
@@ -22,10 +20,8 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
             }
         }
         "json_extract_all" => extract_all,
-        "json_extract_path" => {
-            |inputs, ty, rows| by_steps(inputs, ty, rows, |part| Some(json::compact(part).into_owned()))
-        }
-        "json_extract_path_text" => |inputs, ty, rows| by_steps(inputs, ty, rows, json::unquoted),
+        "json_extract_path" => |inputs, ty, rows| by_steps(inputs, ty, rows, as_json(inputs)),
+        "json_extract_path_text" => |inputs, ty, rows| by_steps(inputs, ty, rows, as_text(inputs)),
         "json_exists" => exists,
         "json_valid" => {
             |inputs, _, rows| Ok(booleans(rows, |row| Some(json::is_valid(text(&inputs[0], row)?))))
@@ -47,6 +43,21 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "json_entries" => entries,
         _ => return None,
     })
+}
+
+/// A part of JSON as a value: compact, but of JSONB as it stands, which has one form.
+fn as_json(inputs: &[Vector]) -> impl Fn(&str) -> Option<String> {
+    let stands = inputs[0].ty() == Type::Jsonb;
+    move |part| Some(if stands { part.to_owned() } else { json::compact(part).into_owned() })
+}
+
+/// A part as text: a string without its quotes, null as NULL.
+fn as_text(inputs: &[Vector]) -> impl Fn(&str) -> Option<String> {
+    let stands = inputs[0].ty() == Type::Jsonb;
+    move |part| match part.as_bytes().first() {
+        Some(b'{' | b'[') if stands => Some(part.to_owned()),
+        _ => json::unquoted(part),
+    }
 }
 
 /// The part of a row's JSON that a path, if there is one, leads to. Paths are mostly the same for all rows.
@@ -104,7 +115,7 @@ fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         match parts.steps(row) {
             Ok(Some(steps)) => {
                 for part in json::all(whole, steps, usize::MAX) {
-                    encoding::push_slot(&Value::text(&json::compact(part)), Type::Json, out);
+                    push_part(part, false, inputs, out);
                 }
                 out.push(encoding::END);
                 true
@@ -304,7 +315,7 @@ fn has_all(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 /// The elements of an array as a list, of JSON or of texts as the result's type says.
 fn items(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut failed = None;
-    let as_text = ty.element() == Some(Type::Text);
+    let quoted = ty.element() == Some(Type::Text);
     let result = join(ty, rows, |row, out| {
         let Some(whole) = text(&inputs[0], row) else { return false };
         let Parsed::Array(items) = json::parse(whole) else {
@@ -312,7 +323,7 @@ fn items(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
             return false;
         };
         for item in items {
-            push_part(item.get(), as_text, out);
+            push_part(item.get(), quoted, inputs, out);
         }
         out.push(encoding::END);
         true
@@ -320,11 +331,9 @@ fn items(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     failed.map_or(Ok(result), Err)
 }
 
-fn push_part(part: &str, as_text: bool, out: &mut Vec<u8>) {
-    let value = match as_text {
-        true => json::unquoted(part).map_or(Value::Null, |text| Value::text(&text)),
-        false => Value::text(&json::compact(part)),
-    };
+fn push_part(part: &str, quoted: bool, inputs: &[Vector], out: &mut Vec<u8>) {
+    let shown = if quoted { as_text(inputs)(part) } else { as_json(inputs)(part) };
+    let value = shown.map_or(Value::Null, |text| Value::text(&text));
     encoding::push_slot(&value, Type::Text, out);
 }
 
@@ -332,13 +341,13 @@ fn push_part(part: &str, as_text: bool, out: &mut Vec<u8>) {
 fn entries(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut failed = None;
     let value_type = ty.element().and_then(Type::fields).and_then(|f| f.get(1)).map(|(_, ty)| *ty);
-    let as_text = value_type == Some(Type::Text);
+    let quoted = value_type == Some(Type::Text);
     let result = join(ty, rows, |row, out| {
         let Some(whole) = text(&inputs[0], row) else { return false };
         let mut pair = |key: &str, value: &str| {
             out.push(encoding::VALUE);
             encoding::push_slot(&Value::text(key), Type::Text, out);
-            push_part(value, as_text, out);
+            push_part(value, quoted, inputs, out);
         };
         match json::parse(whole) {
             Parsed::Object(entries) => entries.iter().for_each(|(key, value)| pair(key, value.get())),

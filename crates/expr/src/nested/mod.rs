@@ -4,10 +4,12 @@
 //! searching, sorting, cutting and joining lists needs no element's value. Arguments come with the types that the binder
 //! cast them to: two lists of one call have the same elements.
 
+mod array;
 mod distance;
 mod fold;
 mod growing;
 mod json;
+mod jsonb;
 mod lambda;
 mod list;
 mod record;
@@ -33,6 +35,8 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| fold::named(name))
         .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
+        .or_else(|| jsonb::named(name))
+        .or_else(|| array::named(name))
         .or_else(|| growing::named(name))
 }
 

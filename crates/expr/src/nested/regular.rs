@@ -13,6 +13,10 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "regexp_replace" => replace,
         "regexp_like" => like,
         "regexp_match" => first_match,
+        "regexp_all_matches" => all_matches,
+        "regexp_extract_all" => extract_all,
+        "regexp_substr" => part,
+        "regexp_full_match" => full_match,
         "regexp_extract" => extract,
         "regexp_count" => count,
         "regexp_instr" => place,
@@ -48,7 +52,7 @@ fn whole_of(groups: &Groups) -> (usize, usize) {
     groups.first().copied().flatten().unwrap_or_default()
 }
 
-/// `regexp_replace(text, pattern, replacement [, flags])`: in the replacement `\1` to `\9` are groups, `\&` is the match,
+/// `regexp_replace(text, pattern, replacement [, flags])`, or `(text, pattern, replacement, start [, n [, flags]])`: in the replacement `\1` to `\9` are groups, `\&` is the match,
 /// and `\\` a backslash. Everything else stands for itself.
 fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
@@ -56,22 +60,43 @@ fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut made = String::new();
     for row in 0..rows {
         let given = (text(&inputs[0], row), text(&inputs[1], row), text(&inputs[2], row));
-        let ((Some(given), Some(pattern), Some(replacement)), Some(flags)) =
-            (given, flags_of(inputs, 3, row))
+        let number = |at: usize, or: i64| inputs.get(at).map_or(Some(or), |v| whole(v, row));
+        let placed = inputs.get(3).is_some_and(|third| third.ty().is_integer());
+        let numbers = if placed { (number(3, 1), number(4, 1)) } else { (Some(1), Some(1)) };
+        let flags = flags_of(inputs, if placed { 5 } else { 3 }, row);
+        let ((Some(given), Some(pattern), Some(replacement)), Some(flags), (Some(from), Some(n))) =
+            (given, flags, numbers)
         else {
             out.push_null();
             continue;
         };
+        if n < 0 {
+            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
+        }
+        if !placed && flags.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("invalid regular expression option: \"{}\"", &flags[..1]);
+            return Err(invalid(message).with_hint(
+                "If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.",
+            ));
+        }
+        let from = byte_of(given, from)?;
         let (pattern, flags) = known.get(pattern, flags)?;
+        // With a number of a match, that one is replaced, or for 0 all of them.
+        let every = if placed && inputs.len() > 4 { n == 0 } else { flags.global };
         made.clear();
-        let mut copied = 0;
-        pattern.each(given, 0, |groups| {
-            let (start, end) = whole_of(groups);
-            made.push_str(&given[copied..start]);
-            put(replacement, given, groups, &mut made);
-            copied = end;
-            flags.global
-        })?;
+        let (mut copied, mut seen) = (0, 0);
+        if let Some(from) = from {
+            pattern.each(given, from, |groups| {
+                seen += 1;
+                if every || seen == n {
+                    let (start, end) = whole_of(groups);
+                    made.push_str(&given[copied..start]);
+                    put(replacement, given, groups, &mut made);
+                    copied = end;
+                }
+                every || seen < n
+            })?;
+        }
         made.push_str(&given[copied..]);
         out.push_bytes(made.as_bytes());
     }
@@ -167,7 +192,102 @@ fn first_match(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-/// `regexp_extract(text, pattern, group)`: empty without a match.
+/// What `regexp_matches(text, pattern [, flags])` makes rows of: the groups of the first match, or of all of them.
+fn all_matches(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    lists(ty, rows, |row, out| {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        let (Some(given), Some(pattern), Some(flags)) = given else { return Ok(false) };
+        let (pattern, flags) = known.get(pattern, flags)?;
+        pattern.each(given, 0, |groups| {
+            let first = usize::from(groups.len() > 1);
+            out.push(encoding::VALUE);
+            groups[first..].iter().for_each(|group| push(group.map(|(start, end)| &given[start..end]), out));
+            out.push(encoding::END);
+            flags.global
+        })?;
+        Ok(true)
+    })
+}
+
+/// `regexp_extract_all(text, pattern [, group [, flags]])`: every match, or a group of it.
+fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    lists(ty, rows, |row, out| {
+        let group = inputs.get(2).map_or(Some(0), |g| whole(g, row));
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 3, row));
+        let ((Some(given), Some(pattern), Some(flags)), Some(group)) = (given, group) else {
+            return Ok(false);
+        };
+        let group = usize::try_from(group).map_err(|_| invalid("a group's number is not negative"))?;
+        known.get(pattern, flags)?.0.each(given, 0, |groups| {
+            let found = groups.get(group).copied().flatten();
+            push(Some(found.map_or("", |(start, end)| &given[start..end])), out);
+            true
+        })?;
+        Ok(true)
+    })
+}
+
+/// `regexp_substr(text, pattern [, start [, n [, flags [, group]]]])`: NULL without a match.
+fn part(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut out = VectorBuilder::new(ty, rows);
+    for row in 0..rows {
+        let number = |at: usize, or: i64| inputs.get(at).map_or(Some(or), |v| whole(v, row));
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 4, row));
+        let ((Some(given), Some(pattern), Some(flags)), (Some(start), Some(n), Some(group))) =
+            (given, (number(2, 1), number(3, 1), number(5, 0)))
+        else {
+            out.push_null();
+            continue;
+        };
+        if n < 1 {
+            return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
+        }
+        let group = usize::try_from(group)
+            .map_err(|_| invalid(format!("invalid value for parameter \"subexpr\": {group}")))?;
+        let (mut left, mut found) = (n, None);
+        let from = byte_of(given, start)?;
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid("regexp_substr() does not support the \"global\" option"));
+        }
+        if let Some(from) = from {
+            pattern.each(given, from, |groups| {
+                left -= 1;
+                if left == 0 {
+                    found = groups.get(group).copied().flatten();
+                }
+                left > 0
+            })?;
+        }
+        match found {
+            Some((start, end)) => out.push_bytes(given[start..end].as_bytes()),
+            None => out.push_null(),
+        }
+    }
+    Ok(out.finish())
+}
+
+/// `regexp_full_match(text, pattern [, flags])`.
+fn full_match(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        found.push(match given {
+            (Some(given), Some(pattern), Some(flags)) => {
+                let anchored = format!(r"\A(?:{pattern})\Z");
+                Some(known.get(&anchored, flags)?.0.is_match(given)?)
+            }
+            _ => None,
+        });
+    }
+    Ok(booleans(rows, |row| found[row]))
+}
+
+/// `regexp_extract(text, pattern, group [, flags])`: empty without a match.
 fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut known = Known::default();
     let mut out = VectorBuilder::new(ty, rows);
@@ -177,7 +297,11 @@ fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
             out.push_null();
             continue;
         };
-        let found = known.get(pattern, "")?.0.find(given, 0)?;
+        let Some(flags) = flags_of(inputs, 3, row) else {
+            out.push_null();
+            continue;
+        };
+        let found = known.get(pattern, flags)?.0.find(given, 0)?;
         let group = found.and_then(|groups| groups.get(group as usize).copied().flatten());
         out.push_bytes(group.map_or("", |(start, end)| &given[start..end]).as_bytes());
     }
@@ -258,7 +382,12 @@ fn split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
         let (Some(given), Some(pattern), Some(flags)) = given else { return Ok(false) };
         let (mut begin, mut before) = (0, 0);
-        known.get(pattern, flags)?.0.each(given, 0, |groups| {
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid("regexp_split_to_array() does not support the \"global\" option")
+                .with_hint("it splits at every match"));
+        }
+        pattern.each(given, 0, |groups| {
             let (start, end) = whole_of(groups);
             if start < given.len() && end > before {
                 push(Some(&given[begin..start]), out);

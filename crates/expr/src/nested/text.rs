@@ -11,6 +11,7 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "list_to_text" => list_to_text,
         "text_split" => text_split,
+        "string_to_array" => string_to_array,
         _ => return None,
     })
 }
@@ -49,6 +50,27 @@ fn list_to_text(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 
 fn push(part: &str, out: &mut Vec<u8>) {
     encoding::push_slot(&Value::text(part), Type::Text, out);
+}
+
+/// PostgreSQL's `string_to_array(text, separator [, null])`: an empty text has no parts, an empty separator is nowhere, and
+/// a part that is the third argument is NULL.
+fn string_to_array(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    Ok(join(ty, rows, |row, out| {
+        let Some(given) = text(&inputs[0], row) else { return false };
+        let null = inputs.get(2).and_then(|null| text(null, row));
+        let put = |part: &str, out: &mut Vec<u8>| match null {
+            Some(null) if null == part => out.push(encoding::NULL),
+            _ => push(part, out),
+        };
+        match text(&inputs[1], row) {
+            _ if given.is_empty() => {}
+            None => given.char_indices().for_each(|(at, c)| put(&given[at..at + c.len_utf8()], out)),
+            Some("") => put(given, out),
+            Some(separator) => given.split(separator).for_each(|part| put(part, out)),
+        }
+        out.push(encoding::END);
+        true
+    }))
 }
 
 fn text_split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {

@@ -5,6 +5,8 @@
 
 mod characters;
 mod codes;
+mod encodings;
+mod exact;
 mod numbers;
 mod rows;
 mod similar;
@@ -13,6 +15,7 @@ mod text;
 mod time;
 mod time_format;
 mod time_parse;
+mod to_number;
 mod zones;
 
 use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
@@ -78,8 +81,11 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
         ORDERED_ROW => rows::ordered_row,
         ROW_VALUE => rows::row_value,
         PAIR => rows::pair,
+        "to_number" => to_number::to_number,
         _ => text::named(name)
             .or_else(|| codes::named(name))
+            .or_else(|| encodings::named(name))
+            .or_else(|| exact::named(name))
             .or_else(|| characters::named(name))
             .or_else(|| similar::named(name))
             .or_else(|| numbers::named(name))

@@ -1,16 +1,11 @@
-//! Functions of text: formats, quoting, regular expressions.
+//! Functions of text: formats and quoting.
 
-use std::cell::RefCell;
-
-use regex::Regex;
 use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
 /// Characters that one formatted field may be padded to.
 const WIDTH_MAX: usize = 1_000_000;
-/// Largest compiled regular expression.
-const REGEX_BYTES_MAX: usize = 4 << 20;
 
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
@@ -21,55 +16,11 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "quote_nullable" => {
             |a| Ok(if a.values[0].is_null() { Value::text("NULL") } else { Value::text(&quoted(a.text(0)?)) })
         }
-        "regexp_full_match" => |a| {
-            let pattern = format!("^(?:{})$", a.text(1)?);
-            let text = a.text(0)?;
-            with_regex(&pattern, |regex| Ok(Value::Bool(regex.is_match(text))))
-        },
         "regexp_escape" => |a| Ok(Value::text(&regex::escape(a.text(0)?))),
-        "regexp_substr" => regexp_substr,
         "format_bytes" => |a| Ok(Value::text(&format_bytes(a.integer(0)?))),
         "format_decimal_bytes" => |a| Ok(Value::text(&format_decimal_bytes(a.integer(0)?))),
         "pg_size_pretty" => |a| Ok(Value::text(&size_pretty(a.integer(0)?))),
         _ => return None,
-    })
-}
-
-/// Calls `use_it` with the compiled pattern; the last one is kept, as most patterns are constants.
-fn with_regex(pattern: &str, use_it: impl FnOnce(&Regex) -> Result<Value>) -> Result<Value> {
-    thread_local! {
-        static LAST: RefCell<Option<(String, Regex)>> = const { RefCell::new(None) };
-    }
-    LAST.with_borrow_mut(|last| {
-        if last.as_ref().is_none_or(|(known, _)| known != pattern) {
-            let built = regex::RegexBuilder::new(pattern).size_limit(REGEX_BYTES_MAX).build();
-            let regex = built.map_err(|e| {
-                refuse(SqlState::InvalidRegularExpression, format!("invalid regular expression: {e}"))
-            })?;
-            *last = Some((pattern.to_owned(), regex));
-        }
-        match last {
-            Some((_, regex)) => use_it(regex),
-            None => Ok(Value::Null),
-        }
-    })
-}
-
-/// `regexp_substr(text, pattern, start, n)`: the n-th match from a place on.
-fn regexp_substr(a: &Arguments<'_>) -> Result<Value> {
-    let text = a.text(0)?;
-    let start = if a.len() > 2 { a.integer(2)? } else { 1 };
-    let number = if a.len() > 3 { a.integer(3)? } else { 1 };
-    if start < 1 {
-        return Err(invalid(format!("invalid value for parameter \"start\": {start}")));
-    }
-    if number < 1 {
-        return Err(invalid(format!("invalid value for parameter \"n\": {number}")));
-    }
-    let skipped = text.char_indices().nth(start as usize - 1).map_or(text.len(), |(at, _)| at);
-    with_regex(a.text(1)?, |regex| {
-        let found = regex.find_iter(&text[skipped..]).nth(number as usize - 1);
-        Ok(found.map_or(Value::Null, |m| Value::text(m.as_str())))
     })
 }
 

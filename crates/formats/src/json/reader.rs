@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use plan::{FileSource, Rejects};
-use types::{Error, Field, Result, SqlState, Type};
+use types::{Error, Field, Result, SqlState};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
@@ -78,7 +78,7 @@ impl JsonFiles {
         slots.dedup();
         let order = columns.iter().map(|c| slots.partition_point(|s| s < c)).collect();
         let names = slots.iter().map(|s| fields[*s].name.clone()).collect();
-        let of_json = |slot: &usize| fields[*slot].ty == Type::Json || fields[*slot].ty.is_nested();
+        let of_json = |slot: &usize| fields[*slot].ty.is_json() || fields[*slot].ty.is_nested();
         let raw = slots.iter().map(of_json).collect();
         // A key may be called as the column of whole records is.
         let whole = source.text.header == Some(false);

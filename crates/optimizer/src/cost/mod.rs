@@ -36,7 +36,7 @@ pub(crate) fn raises(expr: &Expr) -> bool {
         found |= match &e.kind {
             ExprKind::Arithmetic { op, .. } => matches!(op, Arithmetic::Divide | Arithmetic::Modulo),
             ExprKind::Cast { input, lenient: false } => {
-                let checks = !e.ty.is_text() || e.ty == Type::Json;
+                let checks = !e.ty.is_text() || e.ty.is_json();
                 checks && (input.ty.is_text() || input.ty.is_nested())
             }
             ExprKind::Library { .. } | ExprKind::External { .. } => true,

@@ -234,7 +234,7 @@ fn cannot_fail(expr: &Expr, inputs: &[OutputColumn]) -> bool {
         ExprKind::Negate(_) => bounded(),
         ExprKind::Cast { input, lenient } => {
             *lenient
-                || (input.ty.same_representation(expr.ty) && expr.ty != Type::Json)
+                || (input.ty.same_representation(expr.ty) && !expr.ty.is_json())
                 || (exact(input.ty) && (expr.ty == Type::Double || (exact(expr.ty) && bounded())))
         }
         ExprKind::Function { function, .. } => !matches!(function, Function::Absolute | Function::Substring),

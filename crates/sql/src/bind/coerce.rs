@@ -95,6 +95,9 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         _ if a.is_numeric() && b.is_numeric() => wider_decimal(as_decimal(a)?, as_decimal(b)?),
         (T::Char(n), T::Char(m)) => T::Char(n.max(m)),
         (T::Varchar(n), T::Varchar(m)) => T::Varchar(n.max(m)),
+        (T::Json, T::Jsonb) | (T::Jsonb, T::Json) => T::Jsonb,
+        // What equals a value of it is decided by what it says, not by how that is written.
+        (T::Jsonb, _) | (_, T::Jsonb) => return None,
         _ if a.is_text() && b.is_text() => T::Text,
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
@@ -149,7 +152,7 @@ fn plain_cast(expr: Expr, to: Type) -> Expr {
 /// Gives an untyped literal the type `to`; an error names the literal's place.
 pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> {
     let value = bound.expr.as_literal().cloned().unwrap_or(Value::Null);
-    if to.is_text() && to != Type::Json {
+    if to.is_text() && !to.is_json() {
         // The blanks of a CHAR never count; its length is not checked in comparisons.
         let kept = match (to, value.as_text()) {
             (Type::Char(_), Some(t)) => Value::text(t.trim_end_matches(' ')),
@@ -170,11 +173,11 @@ pub(crate) fn read_literal(bound: &Bound, to: Type, text: &str) -> Result<Expr> 
 /// Coerces to `to` as a function argument or an operand is: untyped literals are read, NULL is typed, and types are
 /// widened. `None` when there is no implicit cast.
 pub(crate) fn implicit(bound: Bound, to: Type, text: &str) -> Result<Option<Expr>> {
-    if bound.untyped && (!to.is_text() || to == Type::Json) {
+    if bound.untyped && (!to.is_text() || to.is_json()) {
         return read_literal(&bound, to, text).map(|e| Some(cast(e, to)));
     }
     let from = bound.ty();
-    if from == to || (from.is_text() && to.is_text() && to != Type::Json) {
+    if from == to || (from.is_text() && to.is_text() && !to.is_json()) {
         return Ok(Some(bound.expr));
     }
     if from == Type::Null {
@@ -196,8 +199,9 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         _ if from.is_nested() && to.is_nested() => {
             types::nested::castable(from, to, Casts::Implicit, &widens)
         }
+        (T::Jsonb, T::Json) | (T::Json, T::Jsonb) => true,
         // Text becomes JSON only where a cast says so: it is checked.
-        _ => from.is_text() && to.is_text() && (to != T::Json || from == T::Json),
+        _ => from.is_text() && to.is_text() && !to.is_json(),
     }
 }
 
@@ -281,7 +285,7 @@ pub(crate) fn unify(operands: Vec<Bound>, what: &str, text: &str) -> Result<(Vec
     let mut out = Vec::with_capacity(operands.len());
     for operand in operands {
         if operand.untyped {
-            out.push(if common.is_text() {
+            out.push(if common.is_text() && common != Type::Jsonb {
                 operand.expr
             } else {
                 cast(read_literal(&operand, common, text)?, common)

@@ -87,6 +87,8 @@ pub(crate) struct ExprBinder<'b, 'a> {
     /// NULL counts as FALSE here: a conjunct or disjunct of a WHERE.
     pub positive: bool,
     pub depth: usize,
+    /// Within an operand of AND, OR, NOT or WHEN, where functions give no rows.
+    pub in_condition: bool,
 }
 
 impl<'b, 'a> ExprBinder<'b, 'a> {
@@ -104,6 +106,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             pending: Vec::new(),
             positive: false,
             depth: 0,
+            in_condition: false,
         }
     }
 
@@ -500,6 +503,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             B::StringConcat => {
                 let (l, r) = (self.bind(left)?, self.bind(right)?);
                 let span = l.span.union(&r.span);
+                let of_json = |b: &Bound| b.ty().is_json() || b.untyped || b.is_null();
+                if (l.ty() == Type::Jsonb || r.ty() == Type::Jsonb) && of_json(&l) && of_json(&r) {
+                    return self.jsonb_operator("jsonb_concat", l, r);
+                }
                 return Ok(Bound::typed(operator::concatenate(l, r, self.text())?, span));
             }
             B::DuckIntegerDivide => {
@@ -529,6 +536,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             | B::PGOverlap => {
                 return self.nested_operator(op, left, right);
             }
+            B::HashMinus => {
+                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                return self.jsonb_operator("jsonb_delete_path", l, r);
+            }
             B::PGStartsWith => return self.call("starts_with", &[left, right]),
             B::BitwiseAnd
             | B::BitwiseOr
@@ -553,6 +564,9 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         };
         let (l, r) = (self.bind(left)?, self.bind(right)?);
         let span = l.span.union(&r.span);
+        if matches!(op, B::Minus) && l.ty() == Type::Jsonb {
+            return self.jsonb_operator("jsonb_minus", l, r);
+        }
         let in_hours = zones::in_hours(left) || zones::in_hours(right);
         if let Some(moved) = in_hours.then(|| operator::moved_by_hours(arithmetic, &l, &r)).flatten() {
             return Ok(Bound::typed(moved, span));
@@ -561,13 +575,22 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     /// A chain of ANDs or ORs, without recursion along the chain.
+    /// An operator of JSONB, under the name of a call.
+    fn jsonb_operator(&mut self, name: &str, left: Bound, right: Bound) -> Result<Bound> {
+        let span = left.span.union(&right.span);
+        match self.nested_call(name, &[left, right], span)? {
+            Some(expr) => Ok(Bound::typed(super::fold::fold(expr), span)),
+            None => Err(Error::internal("an operator of JSONB")),
+        }
+    }
+
     fn connective(&mut self, ast: &'a Ast, and: bool) -> Result<Bound> {
         let mut parts = Vec::new();
         operands(ast, and, &mut parts);
         let mut bound = Vec::with_capacity(parts.len());
         let mut span = Span::empty();
         for part in parts {
-            let operand = self.bind(part)?;
+            let operand = self.bind_condition(part)?;
             span = span.union(&operand.span);
             bound.push(operator::condition(operand, if and { "AND" } else { "OR" }, self.text())?);
         }
@@ -576,7 +599,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     fn unary(&mut self, op: &UnaryOperator, operand: &'a Ast) -> Result<Bound> {
-        let bound = self.bind(operand)?;
+        let bound = match op {
+            UnaryOperator::Not => self.bind_condition(operand)?,
+            _ => self.bind(operand)?,
+        };
         let span = bound.span;
         match op {
             UnaryOperator::Minus => Ok(Bound::typed(operator::negate(bound, self.text())?, span)),
@@ -621,7 +647,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                     operator::comparison(Comparison::Equal, operand.clone(), value, self.text())?
                 }
                 None => {
-                    let bound = self.bind(&branch.condition)?;
+                    let bound = self.bind_condition(&branch.condition)?;
                     operator::condition(bound, "CASE/WHEN", self.text())?
                 }
             };

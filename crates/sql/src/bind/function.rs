@@ -150,6 +150,12 @@ impl<'a> ExprBinder<'_, 'a> {
         {
             return self.unnest_call(&list.args, span);
         }
+        if super::set_returning::is_one(&name)
+            && let FunctionArguments::List(list) = &call.args
+            && let Some(bound) = self.rows_of_call(&name, &list.args, span)?
+        {
+            return Ok(bound);
+        }
         if let (FunctionArguments::List(list), None) = (&call.args, &call.over)
             && let Some(bound) = self.special_call(&name, &list.args, span)?
         {
@@ -283,6 +289,15 @@ impl<'a> ExprBinder<'_, 'a> {
             ("round" | "trunc", 1 | 2) if arguments[0].ty().is_decimal() => {
                 return self.rounded(name, arguments, span);
             }
+            ("round" | "trunc", 2) if arguments[0].ty().is_integer() => {
+                let Some((precision, scale)) = coerce::as_decimal(arguments[0].ty()) else {
+                    return Err(self.no_function(name, &arguments, span));
+                };
+                let number = arguments[0].expr.clone();
+                let number = cast(number, Type::Decimal { precision, scale });
+                arguments[0] = Bound::typed(number, arguments[0].span);
+                return self.rounded(name, arguments, span);
+            }
             ("date_part", 2) => {
                 let value = arguments.remove(1);
                 let field = arguments[0].expr.as_literal().and_then(Value::as_text).map(str::to_lowercase);
@@ -396,7 +411,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 return Err(place::at(error, text, span));
             }
         };
-        let part = format!("CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p, {group}) END");
+        let part = format!("CASE WHEN regexp_like(s, p) THEN regexp_extract(s, p, {group}) END");
         self.written_over("substring", &part, vec![("s", value), ("p", pattern)])
     }
 
@@ -588,16 +603,33 @@ impl<'a> ExprBinder<'_, 'a> {
     /// ROUND and TRUNC of a DECIMAL, which are exact: a cast to fewer digits rounds half away from zero.
     fn rounded(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Bound> {
         let text = self.binder.text;
-        let digits = match arguments.get(1) {
+        if let Some(given) = arguments.get(1)
+            && !(given.ty().is_integer() || given.is_null() || given.untyped)
+        {
+            return Err(self.no_function(name, &arguments, span));
+        }
+        let digits = match arguments.get(1).cloned() {
             None => Some(0),
-            Some(bound) => bound.expr.as_literal().and_then(Value::as_i64),
+            Some(bound) => {
+                let digits = self.whole(bound)?;
+                let known = digits.as_literal().and_then(Value::as_i64);
+                if known.is_none() {
+                    return Ok(Bound::typed(to_digits(name, arguments.swap_remove(0).expr, digits), span));
+                }
+                known
+            }
         };
         let value = arguments.remove(0).expr;
         let (Type::Decimal { precision, scale }, Some(digits)) = (value.ty, digits) else {
-            let error = Error::unsupported(format!("the digits of {name} must be a constant"));
-            return Err(place::at(error, text, span));
+            return Err(Error::internal("a decimal and its digits"));
         };
-        let digits = digits.clamp(-38, 38);
+        // More digits behind the point than there is room for are zeros.
+        let whole = precision.saturating_sub(scale);
+        let digits = digits.clamp(-39, i64::from(scale.max(38 - whole)));
+        if -digits > i64::from(whole) {
+            let rounded = to_digits(name, value, literal_of(digits));
+            return Ok(Bound::typed(cast(rounded, Type::Decimal { precision: 1, scale: 0 }), span));
+        }
         if digits < 0 {
             // Whole tens, hundreds: scaled down, rounded, and back up.
             let Ok(up) = u8::try_from(-digits) else { return Err(Error::internal("digits of a decimal")) };
@@ -632,6 +664,20 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         Ok(Bound::typed(rounded, span))
     }
+}
+
+fn literal_of(digits: i64) -> Expr {
+    Expr::literal(Value::I64(digits), Type::BigInt)
+}
+
+/// `round` or `trunc` of a decimal to digits that a row says; the scale stays, and a carry has room.
+fn to_digits(name: &str, value: Expr, digits: Expr) -> Expr {
+    let ty = match value.ty {
+        Type::Decimal { precision, scale } => Type::Decimal { precision: (precision + 1).min(38), scale },
+        other => other,
+    };
+    let name = if name == "trunc" { plan::functions::TRUNC_TO } else { plan::functions::ROUND_TO };
+    Expr::new(ExprKind::Library { name: name.into(), arguments: vec![value, digits] }, ty)
 }
 
 /// The arguments of a call.

@@ -1,7 +1,7 @@
 //! The functions there are: the names that the binder knows, held against the entries of `functions`, which
 //! `quickstep_functions()` shows.
 
-use super::{aggregate, function, library, nested_calls, own, window};
+use super::{aggregate, function, library, nested_calls, own, postgres_calls, window};
 use crate::functions::{self, FunctionInfo};
 
 /// Aggregates under all their names; the test below holds the list against the binder.
@@ -92,8 +92,11 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(super) const TABLE_FUNCTIONS: [&str; 21] = [
+pub(super) const TABLE_FUNCTIONS: [&str; 24] = [
     "generate_series",
+    "generate_subscripts",
+    "regexp_split_to_table",
+    "string_to_table",
     "range",
     "unnest",
     "json_each",
@@ -120,6 +123,7 @@ pub(super) const TABLE_FUNCTIONS: [&str; 21] = [
 pub(crate) fn function_names() -> Vec<(String, &'static str)> {
     let mut scalars: Vec<&str> = library::names().chain(function::OWN).chain(own::names()).collect();
     scalars.extend(nested_calls::NAMES);
+    scalars.extend(postgres_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
     scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));

@@ -188,7 +188,8 @@ impl<'a> ExprBinder<'_, 'a> {
             match self.column(&owned[..count]) {
                 // A column that has no fields is not what stands before a point.
                 Ok(Some(bound))
-                    if count < owned.len() && !matches!(bound.ty(), Type::Struct(_) | Type::Json) => {}
+                    if count < owned.len()
+                        && !matches!(bound.ty(), Type::Struct(_) | Type::Json | Type::Jsonb) => {}
                 Ok(Some(mut bound)) => {
                     for ident in &owned[count..] {
                         bound = self.field(bound, &folded(ident), ident.span)?;
@@ -205,9 +206,9 @@ impl<'a> ExprBinder<'_, 'a> {
     /// A field of a struct, a key of a JSON object.
     pub(super) fn field(&self, of: Bound, name: &str, span: Span) -> Result<Bound> {
         let ty = of.ty();
-        if ty == Type::Json {
+        if ty.is_json() {
             let key = Expr::literal(Value::text(name), Type::Text);
-            return Ok(Bound::typed(call("json_extract", vec![of.expr, key], Type::Json), span));
+            return Ok(Bound::typed(call("json_extract", vec![of.expr, key], ty), span));
         }
         let Some(fields) = ty.fields() else {
             let error = Error::new(
@@ -247,9 +248,9 @@ impl<'a> ExprBinder<'_, 'a> {
                 call("map_extract_value", vec![map, key], value)
             }
             Type::Struct(_) => return self.struct_part(of, index),
-            Type::Json => {
+            Type::Json | Type::Jsonb => {
                 let step = if index.ty().is_integer() { cast(index.expr, Type::BigInt) } else { index.expr };
-                call("json_extract", vec![of.expr, step], Type::Json)
+                call("json_extract", vec![of.expr, step], ty)
             }
             ty if ty.is_text() => {
                 let index = Bound::typed(self.whole(index)?, span);
@@ -666,18 +667,21 @@ impl<'a> ExprBinder<'_, 'a> {
                 );
                 return Err(self.at(error, span));
             };
-            let json = self.nested_call(
-                "json_extract",
-                &[l, Bound::typed(Expr::literal(Value::text("$"), Type::Text), span)],
-                span,
-            )?;
-            // The call above has checked that the left side is JSON.
-            let Some(ExprKind::Library { arguments, .. }) = json.map(|e| e.kind) else {
-                return Err(Error::internal("json_extract gave no call"));
+            let given = l.ty();
+            let json = match given {
+                ty if ty.is_json() => l.expr,
+                _ if given.is_text() || l.is_null() => cast(l.expr, Type::Json),
+                _ => {
+                    let error = Error::new(
+                        SqlState::DatatypeMismatch,
+                        format!("{op} takes JSON on its left, not {given}"),
+                    )
+                    .with_hint("to_json(value) makes JSON of any value");
+                    return Err(self.at(error, span));
+                }
             };
-            let json = arguments.into_iter().next().unwrap_or_else(|| Expr::boolean(false));
             let (name, ty) = match op {
-                B::HashArrow => ("json_extract_path", Type::Json),
+                B::HashArrow => ("json_extract_path", json.ty),
                 _ => ("json_extract_path_text", Type::Text),
             };
             return Ok(Bound::typed(call(name, vec![json, path], ty), span));

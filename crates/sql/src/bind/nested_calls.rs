@@ -9,6 +9,7 @@ use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::literal;
 use super::nested::{call, list_of};
+use super::postgres_calls::as_binary;
 use super::zones;
 
 /// Every name that is known here, for lists of functions and "did you mean".
@@ -195,10 +196,10 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// One call that is being bound.
-struct Call<'c, 'b, 'a> {
-    binder: &'c ExprBinder<'b, 'a>,
-    name: &'c str,
-    arguments: &'c [Bound],
+pub(super) struct Call<'c, 'b, 'a> {
+    pub(super) binder: &'c ExprBinder<'b, 'a>,
+    pub(super) name: &'c str,
+    pub(super) arguments: &'c [Bound],
 }
 
 /// The call as an expression; `None` when no function of these takes arguments of these types.
@@ -209,8 +210,10 @@ pub(super) fn bind(
     _: Span,
 ) -> Result<Option<Expr>> {
     let call = Call { binder, name, arguments };
-    if let Some(expr) = call.of_json()? {
-        return Ok(Some(expr));
+    for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?] {
+        if bound.is_some() {
+            return Ok(bound);
+        }
     }
     if let Some(expr) = call.of_lists()? {
         return Ok(Some(expr));
@@ -219,17 +222,17 @@ pub(super) fn bind(
 }
 
 impl Call<'_, '_, '_> {
-    fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.binder.binder.text
     }
-    fn argument(&self, at: usize) -> Bound {
+    pub(super) fn argument(&self, at: usize) -> Bound {
         self.arguments[at].clone()
     }
-    fn list_at(&self, at: usize) -> Option<Type> {
+    pub(super) fn list_at(&self, at: usize) -> Option<Type> {
         self.arguments.get(at).and_then(|a| a.ty().element())
     }
     /// The argument in the type, if it goes there by itself.
-    fn to(&self, at: usize, ty: Type) -> Result<Expr> {
+    pub(super) fn to(&self, at: usize, ty: Type) -> Result<Expr> {
         let given = self.argument(at);
         let shown = given.ty();
         match coerce::implicit(given, ty, self.text())? {
@@ -241,7 +244,7 @@ impl Call<'_, '_, '_> {
         }
     }
     /// A list and a value that is, or becomes, one of its elements, both in the wider type.
-    fn with_element(&self, list: usize, value: usize) -> Result<(Expr, Expr, Type)> {
+    pub(super) fn with_element(&self, list: usize, value: usize) -> Result<(Expr, Expr, Type)> {
         let element = self.list_at(list).unwrap_or(Type::Null);
         let (given, of) = (self.argument(value), self.argument(list).expr);
         if given.untyped && element != Type::Null {
@@ -287,12 +290,6 @@ impl Call<'_, '_, '_> {
                 list_of(exprs, element)?
             }
             ("len" | "length" | "array_length" | "cardinality", 1) if list.is_some() => {
-                call("list_length", vec![first()], Type::BigInt)
-            }
-            ("array_length", 2)
-                if list.is_some()
-                    && self.arguments[1].expr.as_literal().and_then(Value::as_i64) == Some(1) =>
-            {
                 call("list_length", vec![first()], Type::BigInt)
             }
             ("list_extract" | "list_element" | "array_extract", 2) if list.is_some() => {
@@ -427,7 +424,7 @@ impl Call<'_, '_, '_> {
                 }
                 call("list_to_text", arguments, Type::Text)
             }
-            ("string_split" | "str_split" | "string_to_array" | "split", 2) => call(
+            ("string_split" | "str_split" | "split", 2) => call(
                 "text_split",
                 vec![self.to(0, Type::Text)?, self.to(1, Type::Text)?],
                 Type::list(Type::Text)?,
@@ -593,8 +590,11 @@ impl Call<'_, '_, '_> {
     }
 
     /// JSON, or text that is taken for it.
-    fn json(&self, at: usize) -> Result<Expr> {
+    pub(super) fn json(&self, at: usize) -> Result<Expr> {
         let given = self.argument(at);
+        if given.ty().is_json() {
+            return Ok(given.expr);
+        }
         if given.ty().is_text() || given.is_null() {
             return Ok(cast(given.expr, Type::Json));
         }
@@ -616,7 +616,25 @@ impl Call<'_, '_, '_> {
         Ok(arguments)
     }
 
+    /// Functions of JSON; of JSONB they give JSONB.
     fn of_json(&self) -> Result<Option<Expr>> {
+        if let Some(expr) = self.of_jsonb()? {
+            return Ok(Some(expr));
+        }
+        let made = matches!(self.name, "to_json" | "json_quote" | "row_to_json" | "array_to_json")
+            || ["object", "array"].iter().any(|what| self.name == format!("json_{what}"))
+            || self.name.starts_with("json_build_");
+        let binary = self.name.starts_with("jsonb_")
+            || self.name == "to_jsonb"
+            || (!made && self.arguments.first().is_some_and(|a| a.ty() == Type::Jsonb));
+        let expr = self.of_json_text()?;
+        match binary {
+            true => expr.map(as_binary).transpose(),
+            false => Ok(expr),
+        }
+    }
+
+    fn of_json_text(&self) -> Result<Option<Expr>> {
         let count = self.arguments.len();
         let name = self.name.strip_prefix("jsonb_").map(|rest| format!("json_{rest}"));
         let name = name.as_deref().unwrap_or(self.name);
@@ -645,6 +663,14 @@ impl Call<'_, '_, '_> {
             ("json_array_length", 1 | 2) => call(name, self.with_path()?, Type::BigInt),
             ("json_keys" | "json_object_keys", 1 | 2) => call("json_keys", self.with_path()?, texts()?),
             ("json_contains", 2) => call(name, vec![self.json(0)?, self.json(1)?], Type::Boolean),
+            // PostgreSQL's forms of one and two arrays.
+            ("json_object", 1 | 2)
+                if self.arguments.iter().all(|a| a.ty().element().is_some())
+                    || (count == 1 && self.arguments[0].untyped) =>
+            {
+                let lists = (0..count).map(|at| self.to(at, texts()?)).collect::<Result<_>>()?;
+                call("json_object_of", lists, Type::Json)
+            }
             ("json_object" | "json_build_object", _) => {
                 if count % 2 == 1 {
                     return Err(Error::new(

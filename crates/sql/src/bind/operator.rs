@@ -59,7 +59,21 @@ pub(crate) fn comparison(op: Comparison, left: Bound, right: Bound, text: &str) 
     let span = left.span.union(&right.span);
     let (left, right) = settle(left, right, text)?;
     let (op, left, right) = aligned(op, left, right, text, span)?;
+    if !matches!(op, Comparison::Equal | Comparison::NotEqual) {
+        return Ok(fold::fold(Expr::compare(op, in_order(left), in_order(right))));
+    }
     Ok(fold::fold(Expr::compare(op, left, right)))
+}
+
+/// A value by whose bytes it is ordered: a JSONB has its order apart from its text.
+pub(crate) fn in_order(expr: Expr) -> Expr {
+    match expr.ty {
+        Type::Jsonb => {
+            let kind = ExprKind::Library { name: "jsonb_order".into(), arguments: vec![expr] };
+            fold::fold(Expr::new(kind, Type::Bytea))
+        }
+        _ => expr,
+    }
 }
 
 /// `24 > n` as `n < 24`, which is the form that later stages look for.
@@ -282,6 +296,11 @@ fn numeric(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr> {
             let whole = (p1 - s1).max(p2 - s2);
             let carry = u8::from(op != Arithmetic::Modulo);
             let ty = Type::Decimal { precision: cap(whole + scale + carry), scale };
+            if op == Arithmetic::Modulo && whole + scale > DECIMAL_PRECISION_MAX {
+                // An operand at the common scale may have more digits than there are; the remainder has not.
+                let name = plan::functions::EXACT_REMAINDER.into();
+                return Ok(Expr::new(ExprKind::Library { name, arguments: vec![left, right] }, ty));
+            }
             Ok(node(op, at_scale(left, (p1, s1), scale), at_scale(right, (p2, s2), scale), ty))
         }
         Arithmetic::Multiply => {

@@ -4,6 +4,7 @@
 use plan::functions::{self, Gives, Signature, Takes};
 use plan::{Arithmetic, Expr, ExprKind};
 use sqlparser::tokenizer::Span;
+use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::coerce::{self, Bound, cast, read_literal, widens};
@@ -253,6 +254,13 @@ fn with_utf8(mut arguments: Vec<Bound>) -> Vec<Bound> {
     arguments
 }
 
+/// Digits behind the point that a template of `to_number` reads.
+fn template_scale(template: &str) -> u8 {
+    let upper = template.to_uppercase();
+    let behind = upper.split_once(['.', 'D']).map_or("", |(_, behind)| behind);
+    behind.chars().filter(|c| matches!(c, '9' | '0')).count().min(30) as u8
+}
+
 impl<'a> ExprBinder<'_, 'a> {
     /// Calls that are other expressions; the arguments come back where the name is none of them.
     pub(super) fn written_out(
@@ -300,6 +308,29 @@ impl<'a> ExprBinder<'_, 'a> {
             ("date_add", 2) => {
                 let span_of = arguments.swap_remove(1);
                 operator::arithmetic(Arithmetic::Add, arguments.swap_remove(0), span_of, text)?
+            }
+            ("uuid", 0) => cast(library::call(name, arguments, text, span)?, Type::Uuid),
+            ("to_number", 2) => {
+                let scale = match arguments[1].expr.as_literal().and_then(Value::as_text) {
+                    Some(template) => template_scale(template),
+                    None => 10,
+                };
+                let read = library::call(name, arguments, text, span)?;
+                Expr { ty: Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale }, ..read }
+            }
+            ("div", 2) if arguments.iter().all(|a| a.ty().is_integer() || a.ty().is_decimal()) => {
+                let wide = |a: &Bound| a.ty() == Type::BigInt || a.ty().is_decimal();
+                let right = arguments.swap_remove(1);
+                let left = arguments.swap_remove(0);
+                if wide(&left) || wide(&right) {
+                    let name = functions::WHOLE_QUOTIENT.into();
+                    let ty = Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 };
+                    Expr::new(ExprKind::Library { name, arguments: vec![left.expr, right.expr] }, ty)
+                } else {
+                    // The least number divided by -1 is beyond its type.
+                    let left = Bound::typed(cast(left.expr, Type::BigInt), left.span);
+                    self.whole_quotient(left, right, span)?
+                }
             }
             ("div", 2) if arguments.iter().all(|a| a.ty().is_numeric()) => {
                 let right = arguments.swap_remove(1);

@@ -30,7 +30,7 @@ pub(crate) enum Packed {
     /// The slots of a list of the type, in whose order the first of its most frequent elements is asked for.
     Mode(Type),
     /// The pieces of an array or of an object.
-    Json { object: bool },
+    Json { object: bool, ty: Type },
 }
 
 impl Packed {
@@ -55,9 +55,9 @@ impl Packed {
                 let element = list.element().unwrap_or(Type::Null);
                 call("list_first_mode", vec![call("list_of_slots", vec![result], list)], element)
             }
-            Packed::Json { object } => {
+            Packed::Json { object, ty } => {
                 let brackets = Expr::literal(Value::text(if object { "{}" } else { "[]" }), Type::Text);
-                call("json_of_pieces", vec![result, brackets], Type::Json)
+                super::coerce::cast(call("json_of_pieces", vec![result, brackets], Type::Json), ty)
             }
         }
     }
@@ -87,7 +87,8 @@ pub(super) fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<(Ex
         let object = second.is_some();
         let function = if object { "json_pair" } else { "json_piece" };
         let arguments = [value].into_iter().chain(second).collect();
-        return Ok((call(function, arguments, Type::Text), Packed::Json { object }));
+        let ty = if name.starts_with("jsonb") { Type::Jsonb } else { Type::Json };
+        return Ok((call(function, arguments, Type::Text), Packed::Json { object, ty }));
     }
     let list = Type::list(value.ty)?;
     let packed = match name {

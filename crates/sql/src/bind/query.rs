@@ -398,5 +398,6 @@ fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
 /// NULLs sort as if they were larger than everything, unless the text says otherwise.
 pub(super) fn sort_key(expr: Expr, options: OrderByOptions) -> SortKey {
     let descending = options.asc == Some(false);
+    let expr = super::operator::in_order(expr);
     SortKey { expr, descending, nulls_first: options.nulls_first.unwrap_or(descending) }
 }

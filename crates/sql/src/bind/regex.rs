@@ -71,7 +71,7 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Bound::typed(if not { negated(expr) } else { expr }, span))
     }
 
-    /// `regexp_extract(text, pattern [, group])`: what the first match, or a group of it, is; empty without a match.
+    /// `regexp_extract(text, pattern [, group [, flags]])`: what the first match, or a group of it, is; empty without a match.
     pub(super) fn regexp_extract(&mut self, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
         let refuse = |error: Error| place::at(error, self.binder.text, span);
         let mut arguments = arguments.into_iter();
@@ -93,11 +93,19 @@ impl<'a> ExprBinder<'_, 'a> {
                 "regexp_extract takes text, a pattern and a constant group",
             )));
         };
-        let arguments = vec![
+        let flags = arguments.next();
+        if arguments.next().is_some() || flags.as_ref().is_some_and(|f| !(f.ty().is_text() || f.is_null())) {
+            return Err(refuse(Error::new(
+                SqlState::UndefinedFunction,
+                "regexp_extract takes a text, a pattern, a group and flags, all texts but the group",
+            )));
+        }
+        let mut arguments = vec![
             coerce::cast(input.expr, Type::Text),
             coerce::cast(pattern.expr, Type::Text),
             Expr::literal(Value::I64(group), Type::BigInt),
         ];
+        arguments.extend(flags.map(|flags| coerce::cast(flags.expr, Type::Text)));
         Ok(Expr::new(ExprKind::Library { name: "regexp_extract".into(), arguments }, Type::Text))
     }
 }

@@ -240,7 +240,7 @@ impl<'a> Binder<'a> {
             for (number, (relation, id)) in relations.iter_mut().zip(ids).enumerate() {
                 let ty = self.columns.get(id).ty;
                 still_untyped &= ty == Type::Null || self.untyped.contains(&id);
-                let same = ty == common || (ty.is_text() && common.is_text());
+                let same = ty == common || (ty.is_text() && common.is_text() && common != Type::Jsonb);
                 let literal = ty == Type::Null || self.untyped.contains(&id);
                 if same
                     || (literal

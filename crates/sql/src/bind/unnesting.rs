@@ -18,20 +18,11 @@ use super::select::{Item, filtered};
 use super::{Binder, Relation, folded, single_row};
 use crate::place;
 
-/// Functions in FROM that make rows of a JSON value.
+/// Functions in FROM that make rows of a list's elements.
 pub(super) fn expanded(name: &ObjectName) -> Option<String> {
     let [part] = name.0.as_slice() else { return None };
     let name = folded(part.as_ident()?);
-    let plain = name.replace("jsonb_", "json_");
-    matches!(
-        plain.as_str(),
-        "json_each"
-            | "json_each_text"
-            | "json_array_elements"
-            | "json_array_elements_text"
-            | "json_object_keys"
-    )
-    .then_some(name)
+    super::set_returning::is_one(&name).then_some(name)
 }
 
 pub(super) fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
@@ -123,30 +114,25 @@ impl<'a> Binder<'a> {
         scope: Rc<Scope>,
         span: Span,
     ) -> Result<Relation> {
-        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = arguments else {
-            let error = Error::new(SqlState::UndefinedFunction, format!("{function} takes one JSON value"));
-            return Err(self.error_at(error, span));
-        };
         let mut binder = ExprBinder::new(self, scope, Clause::Argument);
-        let bound = binder.bind(argument)?;
-        let plain = function.replace("jsonb_", "json_");
-        let inner = match plain.as_str() {
-            "json_each" => "json_entries",
-            "json_each_text" => "json_entries_text",
-            "json_array_elements" => "json_elements",
-            "json_array_elements_text" => "json_elements_text",
-            _ => "json_keys",
-        };
-        let list = binder.nested_call(inner, &[bound], span)?;
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+                let error = Error::unsupported(format!("{function} does not take the argument {argument}"));
+                return Err(binder.binder.error_at(error, span));
+            };
+            bound.push(binder.bind(argument)?);
+        }
+        let list = binder.rows_as_list(function, bound, span)?;
         if !binder.pending.is_empty() {
             let error =
                 Error::unsupported("a subquery in the argument of a function in FROM is not supported");
             return Err(self.error_at(error, span));
         }
-        let list = list.ok_or_else(|| Error::internal("a function of JSON is missing"))?;
         super::check_depth(&list)?;
         let element = list.ty.element().unwrap_or(Type::Null);
-        let name = if plain == "json_object_keys" { "json_object_keys" } else { "value" };
+        let of_json = function.starts_with("json") && !function.ends_with("object_keys");
+        let name = if of_json { "value" } else { function };
         let id = self.columns.add(name, element, true);
         let ordinality = with_ordinality.then(|| self.columns.add("ordinality", Type::BigInt, true));
         let number = ordinality.map(|id| (Rc::from("ordinality"), id));
@@ -379,7 +365,12 @@ impl<'a> ExprBinder<'_, 'a> {
         let around = self.unnests.take();
         let list = self.bind(argument);
         self.unnests = around;
-        let list = list?;
+        self.unnested_value(list?)
+    }
+
+    /// An element of a list, in the row that is made for it.
+    pub(super) fn unnested_value(&mut self, list: Bound) -> Result<Bound> {
+        let span = list.span;
         super::check_depth(&list.expr)?;
         let (list, element) = self.binder.list_of(list)?;
         let known = self.unnests.iter().flatten().find(|(_, own)| *own == list).map(|(id, _)| *id);

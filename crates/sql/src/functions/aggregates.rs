@@ -420,14 +420,14 @@ pub(super) const SECTIONS: &[Section] = &[
                 "jsonb_agg(value [ORDER BY key, ...])",
                 "Another name of json_agg.",
                 "jsonb_agg(s ORDER BY x DESC)",
-                "[\"c\",\"a\",\"b\",\"a\"]",
+                "[\"c\", \"a\", \"b\", \"a\"]",
             ),
             (
                 "jsonb_object_agg",
                 "jsonb_object_agg(key, value [ORDER BY key, ...])",
                 "Another name of json_object_agg.",
                 "jsonb_object_agg(s, x) FILTER (WHERE x > 2)",
-                "{\"a\":3,\"c\":4}",
+                "{\"a\": 3, \"c\": 4}",
             ),
             (
                 "list",

@@ -158,7 +158,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "json_object_keys(json [, path])",
             "Another name of json_keys.",
             "json_object_keys('{\"a\": 1}')",
-            "[a]",
+            "a",
         ),
         ("json_quote", "json_quote(value)", "Another name of to_json.", "json_quote('a')", "\"a\""),
         (
@@ -216,7 +216,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "jsonb_build_object(key, value, ...)",
             "Another name of json_object.",
             "jsonb_build_object('a', 1)",
-            "{\"a\":1}",
+            "{\"a\": 1}",
         ),
         (
             "jsonb_extract_path",
@@ -237,7 +237,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "jsonb_object_keys(json [, path])",
             "Another name of json_keys.",
             "jsonb_object_keys('{\"a\": 1}')",
-            "[a]",
+            "a",
         ),
         (
             "jsonb_typeof",
@@ -254,6 +254,6 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "{\"a\":1}",
         ),
         ("to_json", "to_json(value)", "Any value as JSON.", "to_json({'a': [1, 2]})", "{\"a\":[1,2]}"),
-        ("to_jsonb", "to_jsonb(value)", "Another name of to_json.", "to_jsonb([1, NULL])", "[1,null]"),
+        ("to_jsonb", "to_jsonb(value)", "Another name of to_json.", "to_jsonb([1, NULL])", "[1, null]"),
     ],
 }];

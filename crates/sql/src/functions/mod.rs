@@ -10,6 +10,7 @@ mod json;
 mod list_totals;
 mod lists;
 mod numbers;
+mod postgres;
 mod records;
 mod system;
 mod tables;
@@ -70,6 +71,7 @@ const SECTIONS: &[&[Section]] = &[
     vectors::SECTIONS,
     lists::SECTIONS,
     numbers::SECTIONS,
+    postgres::SECTIONS,
     records::SECTIONS,
     system::SECTIONS,
     tables::SECTIONS,

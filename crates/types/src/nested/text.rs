@@ -18,7 +18,7 @@ fn push(bytes: &[u8], ty: Type, out: &mut String) {
         Some(payload) if ty.is_nested() => push(payload, ty, out),
         Some(payload) => {
             let shown = cast::format_value(&encoding::value_of(payload, ty), ty);
-            if ty == Type::Json { out.push_str(&shown) } else { push_text(&shown, out) }
+            if ty.is_json() { out.push_str(&shown) } else { push_text(&shown, out) }
         }
     };
     match ty {
@@ -244,7 +244,7 @@ impl Reader<'_> {
             out.push(encoding::VALUE);
             return self.nested(ty, out);
         }
-        let item = if ty == Type::Json { self.json(ends)? } else { self.item(ends)? };
+        let item = if ty.is_json() { self.json(ends)? } else { self.item(ends)? };
         if !item.quoted && item.text.eq_ignore_ascii_case("null") {
             out.push(encoding::NULL);
             return Ok(());

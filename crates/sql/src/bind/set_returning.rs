@@ -1,0 +1,138 @@
+//! Functions that give rows, in the select list and in FROM: each is UNNEST of the list that another call makes.
+
+use plan::Expr;
+use sqlparser::ast::{FunctionArg, FunctionArgExpr};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type};
+
+use super::coerce::{self, Bound};
+use super::expression::{Clause, ExprBinder};
+use super::nested::call;
+use crate::place;
+
+/// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says whether
+/// there is a match, as in DuckDB.
+pub(super) fn is_one(name: &str) -> bool {
+    matches!(
+        name.replace("jsonb_", "json_").as_str(),
+        "json_each"
+            | "json_each_text"
+            | "json_array_elements"
+            | "json_array_elements_text"
+            | "json_object_keys"
+            | "generate_subscripts"
+            | "regexp_matches"
+            | "regexp_split_to_table"
+            | "string_to_table"
+    )
+}
+
+impl<'a> ExprBinder<'_, 'a> {
+    /// An operand of AND, OR, NOT or WHEN.
+    pub(super) fn bind_condition(&mut self, ast: &'a sqlparser::ast::Expr) -> Result<Bound> {
+        let outside = std::mem::replace(&mut self.in_condition, true);
+        let bound = self.bind(ast);
+        self.in_condition = outside;
+        bound
+    }
+
+    /// The list whose elements are the rows of a call.
+    pub(super) fn rows_as_list(&mut self, name: &str, mut arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        if let (true, Some(first)) = (name.starts_with("jsonb_"), arguments.first_mut())
+            && first.ty() != Type::Jsonb
+        {
+            let read = coerce::implicit(first.clone(), Type::Jsonb, text)?;
+            *first = Bound::typed(read.unwrap_or_else(|| first.expr.clone()), first.span);
+        }
+        let plain = name.replace("jsonb_", "json_");
+        let list = match (plain.as_str(), arguments.len()) {
+            ("generate_subscripts", 2 | 3) if arguments[0].ty().element().is_some() => {
+                let backwards = arguments.pop_if(|last| last.ty() == Type::Boolean);
+                let length = self.nested_call("array_length", &arguments, span)?;
+                let whole = |n: i64| Expr::literal(types::Value::I64(n), Type::BigInt);
+                let series = |from: Expr, to: Expr, by: i64| -> Result<Expr> {
+                    let arguments = vec![from, to, whole(by), Expr::boolean(true)];
+                    Ok(call("list_range", arguments, Type::list(Type::BigInt)?))
+                };
+                match (length, backwards.map(|b| b.expr)) {
+                    (Some(length), None) => Some(series(whole(1), length, 1)?),
+                    (Some(length), Some(backwards)) => {
+                        let down = series(length.clone(), whole(1), -1)?;
+                        let up = series(whole(1), length, 1)?;
+                        let ty = up.ty;
+                        let kind = plan::ExprKind::Case {
+                            branches: vec![(backwards, down)],
+                            otherwise: Some(Box::new(up)),
+                        };
+                        Some(Expr::new(kind, ty))
+                    }
+                    (None, _) => None,
+                }
+            }
+            ("regexp_split_to_table", _) => self.nested_call("regexp_split_to_array", &arguments, span)?,
+            ("string_to_table", _) => self.nested_call("string_to_array", &arguments, span)?,
+            ("regexp_matches", _) => self.nested_call("regexp_all_matches", &arguments, span)?,
+            ("json_each", 1) => self.nested_call("json_entries", &arguments, span)?,
+            ("json_each_text", 1) => self.nested_call("json_entries_text", &arguments, span)?,
+            ("json_array_elements", 1) => self.nested_call("json_elements", &arguments, span)?,
+            ("json_array_elements_text", 1) => self.nested_call("json_elements_text", &arguments, span)?,
+            ("json_object_keys", 1 | 2) => self.nested_call("json_keys", &arguments, span)?,
+            _ => None,
+        };
+        list.ok_or_else(|| {
+            let shown =
+                |b: &Bound| if b.untyped { "unknown".to_owned() } else { b.ty().sql_name().to_lowercase() };
+            let types: Vec<String> = arguments.iter().map(shown).collect();
+            let message = format!("function {name}({}) does not exist", types.join(", "));
+            let error = Error::new(SqlState::UndefinedFunction, message)
+                .with_hint("no function takes these types; a cast may help");
+            place::at(error, text, span)
+        })
+    }
+
+    /// A call in the select list; `None` where the function gives no rows there.
+    pub(super) fn rows_of_call(
+        &mut self,
+        name: &str,
+        arguments: &'a [FunctionArg],
+        span: Span,
+    ) -> Result<Option<Bound>> {
+        let text = self.binder.text;
+        let allowed =
+            self.clause == Clause::Select && !self.in_window && !self.in_condition && self.unnests.is_some();
+        // What has a meaning for a single value, too.
+        let single = matches!(name, "regexp_matches" | "json_object_keys" | "jsonb_object_keys");
+        if !allowed && single {
+            return Ok(None);
+        }
+        if !allowed {
+            let error = Error::unsupported(format!(
+                "{name} gives rows, which is not allowed in {}",
+                self.clause.name()
+            ))
+            .with_hint(format!("put it in FROM: FROM t, {name}(...) AS u(x)"));
+            return Err(place::at(error, text, span));
+        }
+        let around = self.unnests.take();
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+                self.unnests = around;
+                let error =
+                    Error::unsupported(format!("function {name}: the argument {argument} is not supported"));
+                return Err(place::at(error, text, span));
+            };
+            match self.bind(argument) {
+                Ok(value) => bound.push(value),
+                Err(error) => {
+                    self.unnests = around;
+                    return Err(error);
+                }
+            }
+        }
+        self.unnests = around;
+        let list = self.rows_as_list(name, bound, span)?;
+        self.unnested_value(Bound::typed(super::fold::fold(list), span)).map(Some)
+    }
+}
