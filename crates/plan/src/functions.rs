@@ -48,6 +48,7 @@ const ZONED: Takes = Takes::Is(Type::TimestampTz);
 const SPAN: Takes = Takes::Is(Type::IntervalDayTime);
 const WIDE: Type = Type::Decimal { precision: 38, scale: 0 };
 const MONTHS: Takes = Takes::Is(Type::IntervalYearMonth);
+const INTERVAL: Takes = Takes::Is(Type::Interval);
 
 const fn is(name: &'static str, takes: &'static [Takes], gives: Type) -> Signature {
     Signature { name, takes, optional: 0, rest: None, gives: Gives::Is(gives), strict: true }
@@ -162,15 +163,31 @@ pub const SIGNATURES: &[Signature] = &[
     // Moments.
     is("date_trunc", &[TEXT, STAMP], Type::Timestamp),
     optional(is("date_trunc", &[TEXT, ZONED, TEXT], Type::TimestampTz), 1),
-    is("date_trunc", &[TEXT, SPAN], Type::IntervalDayTime),
-    is("date_trunc", &[TEXT, MONTHS], Type::IntervalYearMonth),
-    optional(is("date_bin", &[SPAN, STAMP, STAMP], Type::Timestamp), 1),
-    optional(is("date_bin", &[SPAN, ZONED, ZONED], Type::TimestampTz), 1),
-    optional(is("time_bucket", &[SPAN, STAMP, STAMP], Type::Timestamp), 1),
-    optional(is("time_bucket", &[MONTHS, STAMP, STAMP], Type::Timestamp), 1),
+    is("date_trunc", &[TEXT, INTERVAL], Type::Interval),
+    optional(is("date_bin", &[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
+    optional(is("date_bin", &[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
+    optional(is("time_bucket", &[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
     is("date_field", &[TEXT, STAMP], Type::BigInt),
     is("interval_field", &[TEXT, SPAN], Type::BigInt),
     is("interval_field", &[TEXT, MONTHS], Type::BigInt),
+    is("interval_field", &[TEXT, INTERVAL], Type::BigInt),
+    is("age", &[STAMP, STAMP], Type::Interval),
+    is("justify_days", &[INTERVAL], Type::Interval),
+    is("justify_hours", &[INTERVAL], Type::Interval),
+    is("justify_interval", &[INTERVAL], Type::Interval),
+    optional(is("make_interval", &[BIG, BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Interval), 7),
+    is("isfinite", &[INTERVAL], Type::Boolean),
+    // Made by binding (`sql`, `bind/intervals.rs`).
+    is(INTERVAL_KEY, &[INTERVAL], Type::Decimal { precision: 38, scale: 0 }),
+    is(INTERVAL_PART, &[TEXT, INTERVAL], Type::BigInt),
+    is(INTERVAL_ADD, &[INTERVAL, INTERVAL], Type::Interval),
+    is(INTERVAL_ADD, &[STAMP, INTERVAL], Type::Timestamp),
+    is(INTERVAL_ADD, &[ZONED, INTERVAL], Type::TimestampTz),
+    is(INTERVAL_MULTIPLY, &[INTERVAL, DOUBLE], Type::Interval),
+    is(INTERVAL_DIVIDE, &[INTERVAL, DOUBLE], Type::Interval),
+    variadic(INTERVAL_GREATEST, &[], Type::Interval),
+    variadic(INTERVAL_LEAST, &[], Type::Interval),
+    optional(is(INTERVAL_OF_SUMS, &[BIG, BIG, BIG, BIG], Type::Interval), 1),
     is("date_diff", &[TEXT, STAMP, STAMP], Type::BigInt),
     is("date_sub", &[TEXT, STAMP, STAMP], Type::BigInt),
     is("last_day", &[STAMP], Type::Date),
@@ -194,7 +211,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("to_char", &[STAMP, TEXT], Type::Text),
     optional(is("to_char", &[ZONED, TEXT, TEXT], Type::Text), 1),
     is("to_char", &[TIME, TEXT], Type::Text),
-    is("to_char", &[SPAN, TEXT], Type::Text),
+    is("to_char", &[INTERVAL, TEXT], Type::Text),
     is("to_char", &[Takes::Number, TEXT], Type::Text),
     is("strftime", &[STAMP, TEXT], Type::Text),
     is("strftime", &[TEXT, STAMP], Type::Text),
@@ -202,19 +219,19 @@ pub const SIGNATURES: &[Signature] = &[
     optional(is("strftime", &[TEXT, ZONED, TEXT], Type::Text), 1),
     is("strptime", &[TEXT, TEXT], Type::Timestamp),
     is("try_strptime", &[TEXT, TEXT], Type::Timestamp),
-    is("to_microseconds", &[BIG], Type::IntervalDayTime),
-    is("to_milliseconds", &[DOUBLE], Type::IntervalDayTime),
-    is("to_seconds", &[DOUBLE], Type::IntervalDayTime),
-    is("to_minutes", &[BIG], Type::IntervalDayTime),
-    is("to_hours", &[BIG], Type::IntervalDayTime),
-    is("to_days", &[BIG], Type::IntervalDayTime),
-    is("to_weeks", &[BIG], Type::IntervalDayTime),
-    is("to_months", &[BIG], Type::IntervalYearMonth),
-    is("to_quarters", &[BIG], Type::IntervalYearMonth),
-    is("to_years", &[BIG], Type::IntervalYearMonth),
-    is("to_decades", &[BIG], Type::IntervalYearMonth),
-    is("to_centuries", &[BIG], Type::IntervalYearMonth),
-    is("to_millennia", &[BIG], Type::IntervalYearMonth),
+    is("to_microseconds", &[BIG], Type::Interval),
+    is("to_milliseconds", &[DOUBLE], Type::Interval),
+    is("to_seconds", &[DOUBLE], Type::Interval),
+    is("to_minutes", &[BIG], Type::Interval),
+    is("to_hours", &[BIG], Type::Interval),
+    is("to_days", &[BIG], Type::Interval),
+    is("to_weeks", &[BIG], Type::Interval),
+    is("to_months", &[BIG], Type::Interval),
+    is("to_quarters", &[BIG], Type::Interval),
+    is("to_years", &[BIG], Type::Interval),
+    is("to_decades", &[BIG], Type::Interval),
+    is("to_centuries", &[BIG], Type::Interval),
+    is("to_millennia", &[BIG], Type::Interval),
     is("isfinite", &[DATE], Type::Boolean),
     is("isfinite", &[STAMP], Type::Boolean),
     // Time zones; those with a blank are made by binding, in the session's zone.
@@ -223,6 +240,7 @@ pub const SIGNATURES: &[Signature] = &[
     is(OFFSET_IN_ZONE, &[TEXT, ZONED], Type::BigInt),
     is(ADD_IN_ZONE, &[TEXT, ZONED, SPAN], Type::TimestampTz),
     is(ADD_IN_ZONE, &[TEXT, ZONED, MONTHS], Type::TimestampTz),
+    is(ADD_IN_ZONE, &[TEXT, ZONED, INTERVAL], Type::TimestampTz),
     variadic(CAST_IN_ZONE, &[TEXT], Type::Null),
     variadic(TRY_CAST_IN_ZONE, &[TEXT], Type::Null),
     // The system.
@@ -252,6 +270,19 @@ pub const BITWISE_NOT: &str = "bitwise not";
 pub const OFFSET_IN_ZONE: &str = "offset in zone";
 /// `add in zone(zone, instant, interval)`: whole days and months by the zone's calendar, the rest exactly.
 pub const ADD_IN_ZONE: &str = "add in zone";
+/// What comparisons see of an interval.
+pub const INTERVAL_KEY: &str = "interval key";
+/// `interval part(part, interval)`: its months, days or microseconds, as it is held.
+pub const INTERVAL_PART: &str = "interval part";
+/// A moment or an interval, and an interval that is added.
+pub const INTERVAL_ADD: &str = "add interval";
+/// The greatest and the least of intervals; NULL is left out.
+pub const INTERVAL_GREATEST: &str = "greatest interval";
+pub const INTERVAL_LEAST: &str = "least interval";
+pub const INTERVAL_MULTIPLY: &str = "multiply interval";
+pub const INTERVAL_DIVIDE: &str = "divide interval";
+/// The sums of months, days and microseconds as an interval, divided by a count where one is given.
+pub const INTERVAL_OF_SUMS: &str = "interval of sums";
 /// `cast in zone(zone, value)`: the cast to the call's type, with instants read and written in that zone.
 pub const CAST_IN_ZONE: &str = "cast in zone";
 /// As `CAST_IN_ZONE`; what cannot be cast is NULL.

@@ -1,7 +1,7 @@
 //! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict and tuple of
 //! these for nested values; JSON as text.
 //!
-//! Year-month intervals have no counterpart in the standard library and come as text.
+//! Intervals of months have no counterpart in the standard library and come as text.
 
 use std::collections::HashSet;
 
@@ -11,6 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
+use types::interval::Interval;
 use types::nested::encoding;
 use types::{Zone, zone};
 
@@ -45,6 +46,13 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::I64(micros), Type::IntervalDayTime) => {
             py.import("datetime")?.call_method1("timedelta", (0, 0, *micros))
         }
+        // Python's has no months.
+        (Value::I128(packed), Type::Interval) => match Interval::of_packed(*packed) {
+            Interval { months: 0, days, micros } if days.abs() < 900_000_000 => {
+                py.import("datetime")?.call_method1("timedelta", (days, 0, micros))
+            }
+            _ => value.display(ty).into_bound_py_any(py),
+        },
         (Value::I32(_), Type::IntervalYearMonth) => value.display(ty).into_bound_py_any(py),
         _ => value.as_i128().unwrap_or(0).into_bound_py_any(py),
     }

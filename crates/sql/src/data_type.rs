@@ -11,13 +11,6 @@ use crate::nested_syntax;
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
 const CHARACTERS_MAX: u64 = 10_485_760;
 
-/// What a type name says: mostly a type; INTERVAL alone leaves it to the value which of the two kinds is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TypeName {
-    Type(Type),
-    Interval,
-}
-
 /// Types of other systems, by how their names begin, and what takes their values here.
 const INSTEAD: [(&str, &str); 10] = [
     ("TINYINT", "SMALLINT"),
@@ -54,16 +47,8 @@ const TYPE_NAMES: [&str; 18] = [
     "VARCHAR",
 ];
 
-/// A column's type; INTERVAL must name its fields.
+/// The type that a name says.
 pub(crate) fn column_type(name: &DataType) -> Result<Type> {
-    match type_name(name)? {
-        TypeName::Type(ty) => Ok(ty),
-        TypeName::Interval => Err(Error::unsupported("an INTERVAL column must say which fields it holds")
-            .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND")),
-    }
-}
-
-pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
     use DataType as D;
     let ty = match name {
         D::Boolean | D::Bool => Type::Boolean,
@@ -104,7 +89,7 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
         D::Custom(name, _) if nested_name(name).is_some() => {
             nested_syntax::named(nested_name(name).unwrap_or_default())?
         }
-        D::Interval { fields: None, .. } => return Ok(TypeName::Interval),
+        D::Interval { fields: None, .. } => Type::Interval,
         D::Interval { fields: Some(fields), .. } => match fields {
             IntervalFields::Year | IntervalFields::Month | IntervalFields::YearToMonth => {
                 Type::IntervalYearMonth
@@ -133,7 +118,7 @@ pub(crate) fn type_name(name: &DataType) -> Result<TypeName> {
             });
         }
     };
-    Ok(TypeName::Type(ty))
+    Ok(ty)
 }
 
 /// What `nested_syntax` made of a nested type's name.

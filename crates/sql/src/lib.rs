@@ -70,7 +70,8 @@ pub fn check_condition(
 ) -> Result<plan::Expr> {
     let texts = texts::Texts::default();
     let mut binder = bind::Binder::new(text, relations, &texts);
-    let bound = binder.check_condition(table, columns, text, sqlparser::tokenizer::Span::empty())?;
+    let mut bound = binder.check_condition(table, columns, text, sqlparser::tokenizer::Span::empty())?;
+    bind::intervals::keyed(&mut bound);
     Ok(bound.bind(&|id| Some(id.0 as usize)))
 }
 

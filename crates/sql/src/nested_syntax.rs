@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 use types::{Error, Result, SqlState, Type, json};
 
 use crate::bind::nested::takes_lambda;
-use crate::data_type::{TypeName, type_name};
+use crate::data_type::column_type;
 use crate::dialect::Grammar;
 use crate::parse::is_word;
 use crate::{place, stack};
@@ -301,13 +301,7 @@ impl Reader<'_> {
         let parsed =
             Parser::new(&grammar).try_with_sql(&written).and_then(|mut parser| parser.parse_data_type());
         let parsed = parsed.map_err(|_| (self.wrong)(format!("\"{written}\" is no type")))?;
-        match type_name(&parsed)? {
-            TypeName::Type(ty) => Ok(ty),
-            TypeName::Interval => {
-                Err(Error::unsupported("an INTERVAL in a nested type must say which fields it holds")
-                    .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND"))
-            }
-        }
+        column_type(&parsed)
     }
 }
 

@@ -2,7 +2,10 @@
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
 
 use crate::datetime::{self, MICROS_PER_DAY};
-use crate::{Error, Physical, Result, SqlState, Type, Value, Zone, decimal, json, jsonb, nested, zone};
+use crate::interval::Interval;
+use crate::{
+    Error, Physical, Result, SqlState, Type, Value, Zone, decimal, interval_text, json, jsonb, nested, zone,
+};
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
 pub fn cast_value(value: &Value, from: Type, to: Type) -> Result<Value> {
@@ -79,6 +82,11 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
         }
         (Type::Timestamp, Type::TimestampTz) | (Type::TimestampTz, Type::Timestamp) => Ok(value.clone()),
+        (f, t) if f.is_interval() && t.is_interval() => Interval::of_kind(value, f)?.restricted_to(t),
+        (Type::Time, Type::Interval) => Interval::new(0, 0, value.as_i64().unwrap_or(0)).value(),
+        (Type::Interval, Type::Time) => {
+            Ok(Value::I64(Interval::of_value(value)?.micros.rem_euclid(MICROS_PER_DAY)))
+        }
         (Type::Time, Type::IntervalDayTime) => Ok(value.clone()),
         (Type::IntervalDayTime, Type::Time) => {
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
@@ -199,6 +207,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             | Type::Time
             | Type::Timestamp
             | Type::TimestampTz
+            | Type::Interval
             | Type::IntervalYearMonth
             | Type::IntervalDayTime => {
                 if !to.is_interval() && has_datetime_fields(trimmed) {
@@ -266,14 +275,9 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Time => datetime::parse_time(trimmed).map(Value::I64).ok_or_else(invalid),
         Type::Timestamp => datetime::parse_timestamp(trimmed).map(Value::I64).ok_or_else(invalid),
         Type::TimestampTz => datetime::parse_timestamptz(trimmed).map(Value::I64).ok_or_else(invalid),
-        Type::IntervalYearMonth => match datetime::parse_interval(trimmed) {
-            Some((months, 0)) => Ok(Value::I32(months)),
-            _ => Err(invalid()),
-        },
-        Type::IntervalDayTime => match datetime::parse_interval(trimmed) {
-            Some((0, micros)) => Ok(Value::I64(micros)),
-            _ => Err(invalid()),
-        },
+        Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => {
+            interval_text::parse(trimmed, None).ok_or_else(invalid)?.restricted_to(to)
+        }
         Type::Bytea => parse_bytea(text).map(|b| Value::Bytes(b.into())).ok_or_else(invalid),
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
         Type::Json => json::checked(text),
@@ -428,10 +432,9 @@ pub fn format_value(value: &Value, ty: Type) -> String {
         (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
         (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
         (_, Type::TimestampTz) => datetime::format_timestamptz(value.as_i64().unwrap_or(0), zone::current()),
-        (_, Type::IntervalYearMonth) => {
-            datetime::format_months(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
+        (_, ty) if ty.is_interval() => {
+            Interval::of_kind(value, ty).map_or_else(|_| String::new(), |i| i.to_string())
         }
-        (_, Type::IntervalDayTime) => datetime::format_day_time(value.as_i64().unwrap_or(0)),
         (_, Type::Uuid) => format_uuid(value.as_i128().unwrap_or(0)),
         _ => value.as_i128().unwrap_or(0).to_string(),
     }

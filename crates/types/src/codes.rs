@@ -53,6 +53,7 @@ codes! {
     17 Bytea
     18 Uuid
     19 Json
+    30 Interval
     60 Jsonb
 }
 

@@ -102,37 +102,6 @@ pub fn format_timestamp(micros: i64) -> String {
     }
 }
 
-/// PostgreSQL's default interval style: `1 year 2 mons`, `3 days 04:05:06`.
-pub fn format_months(months: i32) -> String {
-    let (years, rest) = (months / 12, months % 12);
-    let plural = |n: i32| if n == 1 { "" } else { "s" };
-    match (years, rest) {
-        (0, 0) => "00:00:00".into(),
-        (y, 0) => format!("{y} year{}", plural(y)),
-        (0, m) => format!("{m} mon{}", plural(m)),
-        (y, m) => format!("{y} year{} {m} mon{}", plural(y), plural(m)),
-    }
-}
-
-pub fn format_day_time(micros: i64) -> String {
-    let (days, rest) = (micros / MICROS_PER_DAY, micros % MICROS_PER_DAY);
-    let mut text = String::new();
-    if days != 0 {
-        text = format!("{days} day{}", if days == 1 { "" } else { "s" });
-        if rest == 0 {
-            return text;
-        }
-        text.push(' ');
-    }
-    if rest < 0 {
-        text.push('-');
-    } else if days < 0 {
-        text.push('+');
-    }
-    text.push_str(&format_time(rest.abs()));
-    text
-}
-
 /// Splits `text` at the first byte for which `stop` holds.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
@@ -250,67 +219,6 @@ pub fn format_timestamptz(instant: i64, zone: Zone) -> String {
     text
 }
 
-/// An interval's text as (months, microseconds): `1 year 2 months`, `3 days 04:05:06.7`, `-1-2`, `90 minutes`.
-pub fn parse_interval(text: &str) -> Option<(i32, i64)> {
-    let mut months = 0f64;
-    let mut micros = 0f64;
-    let mut words = text.split_whitespace().peekable();
-    words.peek()?;
-    let mut negative_all = 1.0;
-    while let Some(word) = words.next() {
-        if word.eq_ignore_ascii_case("ago") {
-            negative_all = -1.0;
-            continue;
-        }
-        let (sign, body) = match word.as_bytes().first()? {
-            b'-' => (-1.0, &word[1..]),
-            b'+' => (1.0, &word[1..]),
-            _ => (1.0, word),
-        };
-        if body.contains(':') {
-            let (time, rest) = parse_time_prefix(body)?;
-            if !rest.is_empty() {
-                return None;
-            }
-            micros += sign * time as f64;
-            continue;
-        }
-        if let Some((years, rest)) = body.split_once('-') {
-            months += sign * (years.parse::<u32>().ok()? * 12 + rest.parse::<u32>().ok()?) as f64;
-            continue;
-        }
-        let end = body.bytes().position(|b| !(b.is_ascii_digit() || b == b'.')).unwrap_or(body.len());
-        let amount: f64 = sign * body[..end].parse::<f64>().ok()?;
-        let unit = if end < body.len() { &body[end..] } else { words.next().unwrap_or("second") };
-        let unit = unit.to_ascii_lowercase();
-        let day = MICROS_PER_DAY as f64;
-        match unit.trim_end_matches('s') {
-            "millennium" | "millennia" | "mil" => months += amount * 12_000.0,
-            "century" | "centurie" | "c" => months += amount * 1200.0,
-            "decade" | "dec" => months += amount * 120.0,
-            "year" | "yr" | "y" => months += amount * 12.0,
-            "month" | "mon" => {
-                months += amount.trunc();
-                micros += amount.fract() * 30.0 * day;
-            }
-            "week" | "w" => micros += amount * 7.0 * day,
-            "day" | "d" => micros += amount * day,
-            "hour" | "hr" | "h" => micros += amount * 3600e6,
-            "minute" | "min" | "m" => micros += amount * 60e6,
-            "second" | "sec" | "" => micros += amount * 1e6,
-            "millisecond" | "msec" | "m_" => micros += amount * 1e3,
-            "microsecond" | "usec" | "us" => micros += amount,
-            _ => return None,
-        }
-    }
-    let months = (months * negative_all).round();
-    let micros = (micros * negative_all).round();
-    if months.abs() > f64::from(i32::MAX) || micros.abs() >= 9.2e18 {
-        return None;
-    }
-    Some((months as i32, micros as i64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,15 +249,5 @@ mod tests {
             "2020-01-02 03:04:05.678"
         );
         assert_eq!(parse_timestamptz("2020-01-01 00:00:00+02"), parse_timestamptz("2019-12-31 22:00:00Z"));
-        assert_eq!(parse_interval("1 year 2 months"), Some((14, 0)));
-        assert_eq!(
-            parse_interval("3 days 04:05:06.7").map(|(_, m)| format_day_time(m)),
-            Some("3 days 04:05:06.7".into())
-        );
-        assert_eq!(
-            parse_interval("1 day -00:00:01").map(|(_, m)| format_day_time(m)),
-            Some("23:59:59".into())
-        );
-        assert_eq!(parse_interval("nonsense"), None);
     }
 }

@@ -9,6 +9,8 @@ pub mod codes;
 pub mod datetime;
 pub mod decimal;
 pub mod error;
+pub mod interval;
+pub mod interval_text;
 pub mod json;
 pub mod jsonb;
 pub mod like;

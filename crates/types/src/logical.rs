@@ -2,7 +2,8 @@
 //!
 //! The physical type is a function of the logical one, so nobody passes both: a DECIMAL of at most 18 digits is a
 //! 64-bit integer scaled by a power of ten, a wider one is 128 bits; dates count days and times microseconds from
-//! 1970-01-01; intervals count months (year-month) or microseconds (day-time); a UUID is its 16 bytes read
+//! 1970-01-01; the restricted
+//! intervals count months (year-month) or microseconds (day-time), INTERVAL packs both and days (`interval`); a UUID is its 16 bytes read
 //! big-endian with the top bit flipped, so that integer order is byte order.
 
 use std::fmt;
@@ -41,8 +42,12 @@ pub enum Type {
     Timestamp,
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     TimestampTz,
+    /// Months alone.
     IntervalYearMonth,
+    /// Microseconds alone.
     IntervalDayTime,
+    /// Months, days and microseconds: see `interval`.
+    Interval,
     Bytea,
     Uuid,
     /// Text that is JSON.
@@ -92,7 +97,7 @@ impl Type {
                 Physical::I64
             }
             Self::Decimal { precision, .. } if precision <= DECIMAL_64_PRECISION_MAX => Physical::I64,
-            Self::Decimal { .. } | Self::Uuid => Physical::I128,
+            Self::Decimal { .. } | Self::Uuid | Self::Interval => Physical::I128,
             Self::Real => Physical::F32,
             Self::Double => Physical::F64,
             Self::Char(_)
@@ -126,7 +131,7 @@ impl Type {
         self.is_integer() || self.is_float() || self.is_decimal()
     }
     pub fn is_interval(self) -> bool {
-        matches!(self, Self::IntervalYearMonth | Self::IntervalDayTime)
+        matches!(self, Self::Interval | Self::IntervalYearMonth | Self::IntervalDayTime)
     }
     /// Digits after the point of an exact numeric type; 0 for integers.
     pub fn scale(self) -> u8 {
@@ -178,6 +183,7 @@ impl Type {
             ("TIME" | "TIME WITHOUT TIME ZONE", []) => Self::Time,
             ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
             ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
+            ("INTERVAL", []) => Self::Interval,
             ("INTERVAL YEAR TO MONTH", []) => Self::IntervalYearMonth,
             ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
             ("BYTEA" | "BLOB", []) => Self::Bytea,
@@ -211,6 +217,7 @@ impl Type {
             Self::Time => "TIME".into(),
             Self::Timestamp => "TIMESTAMP".into(),
             Self::TimestampTz => "TIMESTAMPTZ".into(),
+            Self::Interval => "INTERVAL".into(),
             Self::IntervalYearMonth => "INTERVAL YEAR TO MONTH".into(),
             Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
             Self::Bytea => "BYTEA".into(),

@@ -7,6 +7,7 @@
 //! | DECIMAL(p > 18) | Decimal128 | none |
 //! | CHAR, VARCHAR, TEXT | Utf8View out; Utf8, LargeUtf8, Utf8View, Dictionary in | none for views |
 //! | BYTEA | BinaryView | none |
+//! | INTERVAL | IntervalMonthDayNano | yes |
 //! | INTERVAL YEAR TO MONTH, DAY TO SECOND | IntervalYearMonth, IntervalMonthDayNano | second kind |
 //! | UUID | FixedSizeBinary(16) | yes |
 //! | JSON | Utf8View out; a union's values in | none |
@@ -26,6 +27,7 @@ use arrow_array::{
 };
 use arrow_buffer::{IntervalMonthDayNano, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use types::interval::Interval;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, Schema, SqlState, Type, Value, Zone, cast, datetime};
 
@@ -48,7 +50,7 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
         Type::IntervalYearMonth => DataType::Interval(IntervalUnit::YearMonth),
-        Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
+        Type::Interval | Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
         Type::Bytea => DataType::BinaryView,
         Type::Uuid => DataType::FixedSizeBinary(16),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested_arrow::arrow_type_of(ty),
@@ -87,7 +89,8 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
         DataType::Timestamp(_, None) => Type::Timestamp,
         DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
         DataType::Interval(IntervalUnit::YearMonth) => Type::IntervalYearMonth,
-        DataType::Interval(_) | DataType::Duration(_) => Type::IntervalDayTime,
+        DataType::Interval(IntervalUnit::MonthDayNano) => Type::Interval,
+        DataType::Interval(IntervalUnit::DayTime) | DataType::Duration(_) => Type::IntervalDayTime,
         DataType::Dictionary(_, value) => type_from_arrow(value)?,
         nested => return nested_arrow::nested_from_arrow(nested),
     })
@@ -170,6 +173,21 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I64(v), Type::TimestampTz) => Arc::new(
             PrimitiveArray::<at::TimestampMicrosecondType>::new(v.clone(), nulls).with_timezone("+00:00"),
         ),
+        (Data::I128(v), Type::Interval) => {
+            let wide: Vec<IntervalMonthDayNano> = v
+                .iter()
+                .map(|packed| {
+                    let Interval { months, days, micros } = Interval::of_packed(*packed);
+                    // Beyond 292 years of time, nanoseconds have no place; whole days of it have.
+                    let (over, micros) = match micros.checked_mul(1000) {
+                        Some(_) => (0, micros),
+                        None => (micros / datetime::MICROS_PER_DAY, micros % datetime::MICROS_PER_DAY),
+                    };
+                    IntervalMonthDayNano::new(months, days.saturating_add(over as i32), micros * 1000)
+                })
+                .collect();
+            Arc::new(PrimitiveArray::<at::IntervalMonthDayNanoType>::new(wide.into(), nulls))
+        }
         (Data::I64(v), Type::IntervalDayTime) => {
             let wide: Vec<IntervalMonthDayNano> = v
                 .iter()
@@ -317,6 +335,18 @@ pub fn from_array(array: &dyn Array, ty: Type) -> Result<Vector> {
         }),
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let values = array.as_primitive::<at::IntervalMonthDayNanoType>().values();
+            if ty == Type::Interval {
+                let mut out = Vec::with_capacity(values.len());
+                for (row, v) in values.iter().enumerate() {
+                    let interval = Interval::new(v.months, v.days, v.nanoseconds.div_euclid(1000));
+                    match interval.packed() {
+                        _ if array.is_null(row) => out.push(0),
+                        Some(packed) => out.push(packed),
+                        None => return Err(types::interval::out_of_range()),
+                    }
+                }
+                return Ok(Vector::new(ty, Data::I128(out.into()), nulls));
+            }
             let with_months = (0..values.len()).any(|row| values[row].months != 0 && !array.is_null(row));
             if with_months {
                 return Err(Error::unsupported("an interval that mixes months with days is not supported")

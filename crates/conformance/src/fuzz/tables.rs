@@ -3,6 +3,7 @@
 use plan::{FileSource, TableId};
 use reference::{Table, Tables};
 use sql::{RelationInfo, Relations};
+use types::interval::Interval;
 use types::{Error, Field, Result, Schema, Type, Value, datetime, decimal};
 
 use super::random::Random;
@@ -116,6 +117,12 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
         }
         Type::IntervalYearMonth => Value::I32(*random.pick(&[1, 2, 11, 12, 14, -3])),
         Type::IntervalDayTime => Value::I64(*random.pick(&[1, 12, 24, 36, -5]) * 3_600_000_000),
+        Type::Interval => {
+            let (months, days) = *random.pick(&[(0, 0), (1, 0), (0, 30), (0, 1), (14, -3)]);
+            let hours = *random.pick(&[0, 24, 720, -5]);
+            let interval = Interval::new(months, days, hours * 3_600_000_000);
+            interval.packed().map_or(Value::Null, Value::I128)
+        }
         Type::Bytea => Value::Bytes((0..random.below(4)).map(|_| random.below(3) as u8 * 100).collect()),
         Type::Uuid => Value::I128(types::cast::uuid_from_bytes([random.below(4) as u8 * 80; 16])),
     }
@@ -138,7 +145,7 @@ pub fn literal(value: &Value, ty: Type) -> String {
         Type::Date => format!("DATE '{quoted}'"),
         Type::Time => format!("TIME '{quoted}'"),
         Type::Timestamp => format!("TIMESTAMP '{quoted}'"),
-        Type::IntervalYearMonth | Type::IntervalDayTime => format!("INTERVAL '{quoted}'"),
+        Type::Interval => format!("INTERVAL '{quoted}'"),
         _ => format!("CAST('{quoted}' AS {ty})"),
     }
 }

@@ -22,6 +22,7 @@ pub enum Family {
     Time,
     Months,
     Micros,
+    Interval,
     Bytes,
     Uuid,
 }
@@ -40,6 +41,7 @@ impl Family {
             Type::Time => Family::Time,
             Type::IntervalYearMonth => Family::Months,
             Type::IntervalDayTime => Family::Micros,
+            Type::Interval => Family::Interval,
             Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
             Type::Uuid => Family::Uuid,
         }
@@ -58,6 +60,7 @@ impl Family {
             Family::Time => Type::Time,
             Family::Months => Type::IntervalYearMonth,
             Family::Micros => Type::IntervalDayTime,
+            Family::Interval => Type::Interval,
             Family::Bytes => Type::Bytea,
             Family::Uuid => Type::Uuid,
         }

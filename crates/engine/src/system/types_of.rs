@@ -19,7 +19,7 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Time => "time without time zone",
         Type::Timestamp => "timestamp without time zone",
         Type::TimestampTz => "timestamp with time zone",
-        Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
+        Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
         Type::Bytea => "bytea",
         Type::Uuid => "uuid",
         Type::Json => "json",
@@ -44,7 +44,7 @@ pub(super) fn measures(ty: Type) -> [Option<i64>; 5] {
         Type::Char(n) | Type::Varchar(n) => [Some(i64::from(n)), None, None, None, None],
         Type::Date => [None, None, None, None, Some(0)],
         Type::Time | Type::Timestamp | Type::TimestampTz => [None, None, None, None, Some(6)],
-        Type::IntervalYearMonth | Type::IntervalDayTime => [None, None, None, None, Some(6)],
+        Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => [None, None, None, None, Some(6)],
         _ => [None; 5],
     }
 }

@@ -19,6 +19,7 @@ mod to_number;
 mod zones;
 
 use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
+use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::{Vector, VectorBuilder};
 
@@ -44,6 +45,9 @@ impl Arguments<'_> {
     }
     fn float(&self, at: usize) -> Result<f64> {
         self.values.get(at).and_then(Value::as_f64).ok_or_else(|| self.mismatch(at))
+    }
+    fn interval(&self, at: usize) -> Result<Interval> {
+        Interval::of_value(self.values.get(at).ok_or_else(|| self.mismatch(at))?)
     }
     fn len(&self) -> usize {
         self.values.len()

@@ -1,9 +1,14 @@
 //! Functions of dates, moments and intervals. Moments are microseconds since 1970; where a zone matters, it is an
 //! argument.
 
+use plan::functions::{
+    INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_GREATEST, INTERVAL_KEY, INTERVAL_LEAST, INTERVAL_MULTIPLY,
+    INTERVAL_OF_SUMS, INTERVAL_PART,
+};
 use types::datetime::{
     self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month,
 };
+use types::interval::{self, Interval};
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
@@ -13,9 +18,50 @@ const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 
 pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
+        INTERVAL_KEY => |a| Ok(Value::I128(a.interval(0)?.key())),
+        INTERVAL_PART => |a| {
+            let of = a.interval(1)?;
+            Ok(Value::I64(match a.text(0)? {
+                "months" => i64::from(of.months),
+                "days" => i64::from(of.days),
+                _ => of.micros,
+            }))
+        },
+        INTERVAL_ADD => |a| match a.ty {
+            Type::Interval => sum(a.interval(0)?.checked_add(a.interval(1)?)),
+            _ => {
+                let moved = a.interval(1)?.after(a.integer(0)?);
+                let out_of_range = || refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range");
+                moved.map(Value::I64).ok_or_else(out_of_range)
+            }
+        },
+        INTERVAL_MULTIPLY => |a| sum(a.interval(0)?.scaled(a.float(1)?, false)),
+        INTERVAL_DIVIDE => |a| match a.float(1)? {
+            0.0 => Err(Error::division_by_zero()),
+            by => sum(a.interval(0)?.scaled(by, true)),
+        },
+        INTERVAL_OF_SUMS => |a| {
+            let part = |at| i32::try_from(a.integer(at)?).map_err(|_| interval::out_of_range());
+            let all = Interval::new(part(0)?, part(1)?, a.integer(2)?);
+            match a.len() {
+                3 => all.value(),
+                _ if a.integer(3)? == 0 => Ok(Value::Null),
+                _ => sum(all.scaled(a.integer(3)? as f64, true)),
+            }
+        },
+        INTERVAL_GREATEST => {
+            |a| Ok(a.values.iter().filter(|v| !v.is_null()).max().cloned().unwrap_or(Value::Null))
+        }
+        INTERVAL_LEAST => {
+            |a| Ok(a.values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null))
+        }
+        "age" => |a| Interval::age(a.integer(0)?, a.integer(1)?).value(),
+        "justify_days" => |a| sum(a.interval(0)?.justified_days()),
+        "justify_hours" => |a| sum(a.interval(0)?.justified_hours()),
+        "justify_interval" => |a| sum(a.interval(0)?.justified()),
+        "make_interval" => make_interval,
         "date_trunc" => date_trunc,
-        "date_bin" => |a| bin(a, 0),
-        // Weeks begin on Mondays: the origin is one.
+        "date_bin" => date_bin,
         "time_bucket" => time_bucket,
         "date_field" => date_field,
         "interval_field" => interval_field,
@@ -71,13 +117,13 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "try_strptime" => {
             |a| Ok(time_parse::strptime(a.text(0)?, a.text(1)?)?.map_or(Value::Null, Value::I64))
         }
-        "to_microseconds" => |a| Ok(Value::I64(a.integer(0)?)),
+        "to_microseconds" => |a| time_span(Some(a.integer(0)?)),
         "to_milliseconds" => |a| spans(a.float(0)?, 1000),
         "to_seconds" => |a| spans(a.float(0)?, MICROS_PER_SECOND),
-        "to_minutes" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
-        "to_hours" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
-        "to_days" => |a| checked(a.integer(0)?.checked_mul(MICROS_PER_DAY)),
-        "to_weeks" => |a| checked(a.integer(0)?.checked_mul(7 * MICROS_PER_DAY)),
+        "to_minutes" => |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_MINUTE)),
+        "to_hours" => |a| time_span(a.integer(0)?.checked_mul(MICROS_PER_HOUR)),
+        "to_days" => |a| days(a.integer(0)?.checked_mul(1)),
+        "to_weeks" => |a| days(a.integer(0)?.checked_mul(7)),
         "to_months" => |a| months(a.integer(0)?.checked_mul(1)),
         "to_quarters" => |a| months(a.integer(0)?.checked_mul(3)),
         "to_years" => |a| months(a.integer(0)?.checked_mul(12)),
@@ -101,13 +147,46 @@ fn checked(micros: Option<i64>) -> Result<Value> {
 }
 
 fn months(count: Option<i64>) -> Result<Value> {
-    count.and_then(|c| i32::try_from(c).ok()).map(Value::I32).ok_or_else(overflow)
+    let count = count.and_then(|c| i32::try_from(c).ok()).ok_or_else(overflow)?;
+    Interval::new(count, 0, 0).value()
+}
+
+fn days(count: Option<i64>) -> Result<Value> {
+    let count = count.and_then(|c| i32::try_from(c).ok()).ok_or_else(overflow)?;
+    Interval::new(0, count, 0).value()
+}
+
+fn time_span(micros: Option<i64>) -> Result<Value> {
+    Interval::new(0, 0, micros.ok_or_else(overflow)?).value()
+}
+
+fn sum(interval: Option<Interval>) -> Result<Value> {
+    interval.ok_or_else(overflow)?.value()
+}
+
+/// `make_interval(years, months, weeks, days, hours, mins, secs)`, from the left as many as there are.
+fn make_interval(a: &Arguments<'_>) -> Result<Value> {
+    let part = |at: usize| if at < a.len() { a.integer(at) } else { Ok(0) };
+    let both = |large: i64, of: i64, small: i64| {
+        let whole = large.checked_mul(of).and_then(|l| l.checked_add(small));
+        whole.and_then(|w| i32::try_from(w).ok()).ok_or_else(overflow)
+    };
+    let months = both(part(0)?, 12, part(1)?)?;
+    let days = both(part(2)?, 7, part(3)?)?;
+    let hours = part(4)?.checked_mul(MICROS_PER_HOUR);
+    let minutes = part(5)?.checked_mul(MICROS_PER_MINUTE);
+    let seconds = if a.len() > 6 { (a.float(6)? * 1e6).round_ties_even() } else { 0.0 };
+    if !(seconds.abs() < 9.2e18) {
+        return Err(overflow());
+    }
+    let time = hours.zip(minutes).and_then(|(h, m)| h.checked_add(m)?.checked_add(seconds as i64));
+    Interval::new(months, days, time.ok_or_else(overflow)?).value()
 }
 
 fn spans(count: f64, unit: i64) -> Result<Value> {
     let micros = count * unit as f64;
     if micros.is_finite() && micros.abs() < 9.2e18 {
-        Ok(Value::I64(micros.round_ties_even() as i64))
+        time_span(Some(micros.round_ties_even() as i64))
     } else {
         Err(overflow())
     }
@@ -221,36 +300,12 @@ pub(super) fn truncated(unit: &str, micros: i64) -> Option<i64> {
 
 fn date_trunc(a: &Arguments<'_>) -> Result<Value> {
     let unit = singular(a.text(0)?);
-    let value = a.integer(1)?;
     let wrong = || unknown_unit(text(a, 0), a.ty);
+    if a.ty == Type::Interval {
+        return a.interval(1)?.truncated(&unit).ok_or_else(wrong)?.value();
+    }
+    let value = a.integer(1)?;
     match a.ty {
-        Type::IntervalYearMonth => {
-            let width = match unit.as_str() {
-                "millennium" => 12_000,
-                "century" => 1200,
-                "decade" => 120,
-                "year" => 12,
-                "quarter" => 3,
-                "month" | "week" | "day" | "hour" | "minute" | "second" | "millisecond" | "microsecond" => 1,
-                _ => return Err(wrong()),
-            };
-            Ok(Value::I32((value - value % width) as i32))
-        }
-        Type::IntervalDayTime => {
-            let width = match unit.as_str() {
-                "millennium" | "century" | "decade" | "year" | "quarter" | "month" => {
-                    return Ok(Value::I64(0));
-                }
-                "day" => MICROS_PER_DAY,
-                "hour" => MICROS_PER_HOUR,
-                "minute" => MICROS_PER_MINUTE,
-                "second" => MICROS_PER_SECOND,
-                "millisecond" => 1000,
-                "microsecond" => 1,
-                _ => return Err(wrong()),
-            };
-            Ok(Value::I64(value - value % width))
-        }
         _ if a.len() > 2 => super::zones::truncated(super::zones::zone_of(a, 2)?, &unit, value)
             .map(Value::I64)
             .ok_or_else(wrong),
@@ -258,28 +313,57 @@ fn date_trunc(a: &Arguments<'_>) -> Result<Value> {
     }
 }
 
-/// `date_bin(width, moment, origin)`.
-fn bin(a: &Arguments<'_>, origin: i64) -> Result<Value> {
-    let (width, micros) = (a.integer(0)?, a.integer(1)?);
-    let origin = if a.len() > 2 { a.integer(2)? } else { origin };
-    if width <= 0 {
-        return Err(refuse(SqlState::DatetimeFieldOverflow, "stride must be greater than zero"));
+/// The width of bins: either whole months or microseconds.
+enum Width {
+    Months(i64),
+    Micros(i64),
+}
+
+fn width(interval: Interval, message: &str) -> Result<Width> {
+    let micros = interval.day_time().ok_or_else(overflow)?;
+    let width = match interval.months {
+        0 => Width::Micros(micros),
+        months if micros == 0 => Width::Months(i64::from(months)),
+        _ => {
+            let error = Error::unsupported("buckets of both months and days or times have no fixed width");
+            return Err(error.with_hint("take months, or days and times"));
+        }
+    };
+    match width {
+        Width::Months(w) | Width::Micros(w) if w <= 0 => {
+            Err(refuse(SqlState::DatetimeFieldOverflow, message))
+        }
+        width => Ok(width),
     }
+}
+
+fn bin_of(a: &Arguments<'_>, width: i64, origin: i64) -> Result<Value> {
+    let micros = a.integer(1)?;
+    let origin = if a.len() > 2 { a.integer(2)? } else { origin };
     let moved = micros.checked_sub(origin).ok_or_else(overflow)?;
     checked(micros.checked_sub(moved.rem_euclid(width)))
 }
 
+/// `date_bin(width, moment, origin)`.
+fn date_bin(a: &Arguments<'_>) -> Result<Value> {
+    match width(a.interval(0)?, "stride must be greater than zero")? {
+        Width::Micros(width) => bin_of(a, width, 0),
+        Width::Months(_) => {
+            Err(Error::unsupported("timestamps cannot be binned into intervals containing months or years")
+                .with_hint("time_bucket takes months, too"))
+        }
+    }
+}
+
 fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
-    if a.types[0] == Type::IntervalDayTime {
-        return bin(a, i64::from(days_from_civil(2000, 1, 3)) * MICROS_PER_DAY);
-    }
-    let (width, micros) = (a.integer(0)?, a.integer(1)?);
-    if width <= 0 {
-        return Err(refuse(
-            SqlState::DatetimeFieldOverflow,
-            "the width of buckets must be greater than zero",
-        ));
-    }
+    let micros = a.integer(1)?;
+    let width = match width(a.interval(0)?, "the width of buckets must be greater than zero")? {
+        // Weeks begin on Mondays: the origin is one.
+        Width::Micros(width) => {
+            return bin_of(a, width, i64::from(days_from_civil(2000, 1, 3)) * MICROS_PER_DAY);
+        }
+        Width::Months(width) => width,
+    };
     let number = |micros: i64| {
         let date = civil_from_days(day_of(micros));
         i64::from(date.year) * 12 + i64::from(date.month) - 1
@@ -313,8 +397,12 @@ fn date_field(a: &Arguments<'_>) -> Result<Value> {
 
 /// Fields of an interval; seconds are counted in microseconds.
 fn interval_field(a: &Arguments<'_>) -> Result<Value> {
-    let (field, value) = (a.text(0)?, a.integer(1)?);
+    let field = a.text(0)?;
     let wrong = || unknown_unit(text(a, 0), a.types[1]);
+    if a.types[1] == Type::Interval {
+        return a.interval(1)?.field(field).map(Value::I64).ok_or_else(wrong);
+    }
+    let value = a.integer(1)?;
     Ok(Value::I64(if a.types[1] == Type::IntervalYearMonth {
         match field {
             "year" => value / 12,

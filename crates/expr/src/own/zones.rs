@@ -35,7 +35,16 @@ fn out_of_range() -> Error {
 }
 
 fn add(a: &Arguments<'_>) -> Result<Value> {
-    let (zone, instant, interval) = (zone_of(a, 0)?, a.integer(1)?, a.integer(2)?);
+    let (zone, instant) = (zone_of(a, 0)?, a.integer(1)?);
+    if a.types[2] == Type::Interval {
+        let interval = a.interval(2)?;
+        let moved = zone
+            .plus_months(instant, interval.months)
+            .and_then(|moved| zone.plus_days(moved, i64::from(interval.days)))
+            .and_then(|moved| moved.checked_add(interval.micros));
+        return moved.map(Value::I64).ok_or_else(out_of_range);
+    }
+    let interval = a.integer(2)?;
     let moved = match a.types[2] {
         Type::IntervalYearMonth => {
             i32::try_from(interval).ok().and_then(|months| zone.plus_months(instant, months))

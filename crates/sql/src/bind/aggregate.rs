@@ -21,7 +21,7 @@ use super::packing::{
 };
 use super::query::sort_key;
 use super::subquery::Pending;
-use super::{Binder, coerce, nested, operator, own};
+use super::{Binder, coerce, intervals, nested, operator, own};
 use crate::place;
 
 /// Digits an average has beyond its argument's scale.
@@ -184,18 +184,23 @@ impl<'a> ExprBinder<'_, 'a> {
         aggregates.below.append(&mut self.pending);
         self.pending = pending;
         self.clause = clause;
-        let bound = result.map(|AggregateArguments { call, result }| {
-            let ty = call.ty;
-            let known = aggregates.known.find(&call, |at| aggregates.calls[at].1 == call);
-            let id = known.map(|at| aggregates.calls[at].0).unwrap_or_else(|| {
-                aggregates.known.add(&call, aggregates.calls.len());
-                let never_null =
-                    matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
-                let id = self.binder.columns.add(call.function.name(), ty, !never_null);
-                aggregates.calls.push((id, call));
-                id
-            });
-            Bound::typed(result.unpacked(Expr::column(id, ty)), span)
+        let bound = result.map(|AggregateArguments { call, others, result }| {
+            let mut column = |call: AggregateCall| {
+                let ty = call.ty;
+                let known = aggregates.known.find(&call, |at| aggregates.calls[at].1 == call);
+                let id = known.map(|at| aggregates.calls[at].0).unwrap_or_else(|| {
+                    aggregates.known.add(&call, aggregates.calls.len());
+                    let never_null =
+                        matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+                    let id = self.binder.columns.add(call.function.name(), ty, !never_null);
+                    aggregates.calls.push((id, call));
+                    id
+                });
+                Expr::column(id, ty)
+            };
+            let first = column(call);
+            let others = others.into_iter().map(column).collect();
+            Bound::typed(result.unpacked(first, others), span)
         });
         self.aggregates = Some(aggregates);
         bound
@@ -344,7 +349,7 @@ impl<'a> ExprBinder<'_, 'a> {
             let packed = where_there(there, ordered_row(keys, bound.expr));
             let call =
                 AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
-            return Ok(AggregateArguments { call, result: Packed::Row(ty) });
+            return Ok(AggregateArguments::of(call, Packed::Row(ty)));
         }
         let mut keys = Vec::with_capacity(order.len());
         // The mode is the least of the most frequent values, as in that order, unless another order is asked for.
@@ -383,7 +388,7 @@ impl<'a> ExprBinder<'_, 'a> {
             let packed = where_there(there, ordered_row(keys, value));
             let call =
                 AggregateCall { function, argument: Some(packed), distinct: false, filter, ty: Type::Bytea };
-            return Ok(AggregateArguments { call, result: Packed::Row(ty) });
+            return Ok(AggregateArguments::of(call, Packed::Row(ty)));
         }
         if matches!(name, "count_if" | "countif") {
             // Where it is not true there is no value to be counted.
@@ -431,7 +436,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 argument = ordered_row(keys, argument);
             }
             let call = AggregateCall { function, argument: Some(argument), distinct, filter, ty };
-            return Ok(AggregateArguments { call, result });
+            return Ok(AggregateArguments::of(call, result));
         }
         let function = match function {
             A::StringAgg { .. } => {
@@ -452,6 +457,10 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             other => other,
         };
+        let averages = function == A::Avg && bound.ty().is_interval();
+        if averages || (function == A::Sum && bound.ty() == Type::Interval) {
+            return intervals::sums(bound.expr, averages, distinct, filter, name).map_err(refuse);
+        }
         let (mut argument, ty) = typed(&function, bound, text)?;
         if !keys.is_empty() && matches!(function, A::StringAgg { .. }) {
             argument = where_there(vec![is_there(argument.clone())], ordered_row(keys, argument));
@@ -509,7 +518,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let function = AggregateFunction::StringAgg { delimiter: "".into(), ordered: true };
         let ty = argument.ty;
         let call = AggregateCall { function, argument: Some(argument), distinct: false, filter, ty };
-        Ok(AggregateArguments { call, result: Packed::Firsts { list, count } })
+        Ok(AggregateArguments::of(call, Packed::Firsts { list, count }))
     }
 
     /// y and x as one argument, NULL where either is.

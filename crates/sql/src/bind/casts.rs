@@ -3,32 +3,19 @@
 use plan::{Expr, ExprKind, Function};
 use sqlparser::ast::{DataType as TypeSyntax, Expr as Ast};
 use sqlparser::tokenizer::Span;
-use types::datetime::parse_interval;
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::coerce::{self, Bound};
 use super::expression::ExprBinder;
 use super::{fold, literal, zones};
-use crate::data_type::{self, TypeName};
+use crate::data_type;
 use crate::place::{self, Placed};
 
 impl<'a> ExprBinder<'_, 'a> {
     /// CAST and `::`.
     pub(super) fn cast(&mut self, bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
         let span = bound.span;
-        let ty = match data_type::type_name(name).placed(self.text(), span)? {
-            TypeName::Type(ty) => ty,
-            TypeName::Interval if bound.untyped => {
-                return Ok(Bound::typed(interval_from_text(&bound, self.text())?, span));
-            }
-            TypeName::Interval if bound.ty().is_interval() => return Ok(bound),
-            TypeName::Interval if bound.ty() == Type::Time => Type::IntervalDayTime,
-            TypeName::Interval => {
-                let error = Error::unsupported("a cast to INTERVAL must say which fields it means")
-                    .with_hint("write INTERVAL YEAR TO MONTH or INTERVAL DAY TO SECOND");
-                return Err(place::at(error, self.text(), span));
-            }
-        };
+        let ty = data_type::column_type(name).placed(self.text(), span)?;
         explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
     }
 
@@ -69,20 +56,6 @@ impl<'a> ExprBinder<'_, 'a> {
         let zone = coerce::cast(zone.expr, Type::Text);
         Ok(Bound::typed(zones::at_zone(zone, moment), span))
     }
-}
-
-/// An untyped literal as an interval of the kind that its text has.
-pub(crate) fn interval_from_text(bound: &Bound, text: &str) -> Result<Expr> {
-    let written = bound.expr.as_literal().and_then(Value::as_text).unwrap_or_default();
-    let (months, micros) = parse_interval(written).ok_or_else(|| {
-        let error = Error::new(
-            SqlState::InvalidDatetimeFormat,
-            format!("invalid input syntax for type interval: \"{written}\""),
-        );
-        place::at(error, text, bound.span)
-    })?;
-    let wanted = literal::of_text(written, months, micros, TypeName::Interval);
-    literal::interval_of(months, micros, wanted).placed(text, bound.span)
 }
 
 /// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.

@@ -99,6 +99,7 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         // What equals a value of it is decided by what it says, not by how that is written.
         (T::Jsonb, _) | (_, T::Jsonb) => return None,
         _ if a.is_text() && b.is_text() => T::Text,
+        _ if a.is_interval() && b.is_interval() => T::Interval,
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         _ => return common_nested(a, b),
@@ -196,6 +197,7 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
         (T::Date, T::Timestamp | T::TimestampTz) | (T::Timestamp, T::TimestampTz) => true,
+        (T::IntervalYearMonth | T::IntervalDayTime, T::Interval) => true,
         _ if from.is_nested() && to.is_nested() => {
             types::nested::castable(from, to, Casts::Implicit, &widens)
         }
@@ -218,8 +220,9 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || matches!(
             (from, to),
             (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)
-                | (T::IntervalDayTime, T::Time)
-                | (T::Time, T::IntervalDayTime)
+                | (T::Interval, T::IntervalYearMonth | T::IntervalDayTime)
+                | (T::Interval | T::IntervalDayTime, T::Time)
+                | (T::Time, T::Interval | T::IntervalDayTime)
         )
 }
 

@@ -16,7 +16,7 @@ use super::reserved::reserved;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::window::Windows;
-use super::{Binder, fold, folded, literal, operator, own, zones};
+use super::{Binder, fold, folded, literal, operator, own};
 use crate::dialect::POSITIONAL;
 use crate::names::Name;
 use crate::place::Placed;
@@ -215,7 +215,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             }
             Ast::Interval(interval) => {
                 let span = literal_span(&interval.value);
-                Ok(Bound::typed(literal::interval(interval).placed(self.text(), span)?, span))
+                match literal::interval(interval).placed(self.text(), span)? {
+                    Some(constant) => Ok(Bound::typed(constant, span)),
+                    None => self.computed_interval(interval),
+                }
             }
             Ast::Case { operand, conditions, else_result, case_token, .. } => {
                 let span = case_token.0.span;
@@ -566,10 +569,6 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let span = l.span.union(&r.span);
         if matches!(op, B::Minus) && l.ty() == Type::Jsonb {
             return self.jsonb_operator("jsonb_minus", l, r);
-        }
-        let in_hours = zones::in_hours(left) || zones::in_hours(right);
-        if let Some(moved) = in_hours.then(|| operator::moved_by_hours(arithmetic, &l, &r)).flatten() {
-            return Ok(Bound::typed(moved, span));
         }
         Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
     }

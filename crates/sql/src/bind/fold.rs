@@ -5,6 +5,8 @@ use plan::{Arithmetic, Expr, ExprKind, Function};
 use types::datetime::{self, MICROS_PER_DAY};
 use types::{Type, Value, cast, decimal};
 
+use super::intervals;
+
 /// The node's value as a literal, or the node unchanged.
 pub(crate) fn fold(expr: Expr) -> Expr {
     match value_of(&expr) {
@@ -21,10 +23,16 @@ fn value_of(expr: &Expr) -> Option<Value> {
             if l.is_null() || r.is_null() {
                 return Some(Value::Null);
             }
+            if let (Some(l), Some(r)) = (intervals::constant(left), intervals::constant(right)) {
+                return Some(Value::Bool(op.holds(l.key().cmp(&r.key()))));
+            }
             left.ty.same_representation(right.ty).then(|| Value::Bool(op.holds(l.total_cmp(r))))
         }
         K::NotDistinct { left, right, negated } => {
-            let same = left.as_literal()? == right.as_literal()?;
+            let same = match (intervals::constant(left), intervals::constant(right)) {
+                (Some(l), Some(r)) => l.key() == r.key(),
+                _ => left.as_literal()? == right.as_literal()?,
+            };
             left.ty.same_representation(right.ty).then_some(Value::Bool(same != *negated))
         }
         K::Not(input) => Some(match input.as_literal()? {
@@ -54,7 +62,8 @@ fn value_of(expr: &Expr) -> Option<Value> {
             }
             Some(Value::Bytes(text.into()))
         }
-        K::InList { input, values, has_null, negated } => {
+        K::Library { name, arguments } => intervals::folded(name, arguments),
+        K::InList { input, values, has_null, negated } if input.ty != Type::Interval => {
             let value = input.as_literal()?;
             if value.is_null() {
                 return Some(Value::Null);

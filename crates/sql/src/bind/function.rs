@@ -161,6 +161,11 @@ impl<'a> ExprBinder<'_, 'a> {
         {
             return Ok(bound);
         }
+        if let FunctionArguments::List(list) = &call.args
+            && let Some(parts) = self.parts_of_interval(&name, &list.args).map_err(refuse)?
+        {
+            return self.apply(&name, parts, span);
+        }
         let mut arguments: Vec<&'a Ast> = Vec::new();
         if let FunctionArguments::List(list) = &call.args {
             if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
@@ -227,6 +232,11 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             ("greatest" | "least", 1..) => {
                 let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
+                let name = match (ty, name) {
+                    (Type::Interval, "greatest") => plan::functions::INTERVAL_GREATEST,
+                    (Type::Interval, _) => plan::functions::INTERVAL_LEAST,
+                    _ => name,
+                };
                 Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)
             }
             ("nvl2", 3) => {

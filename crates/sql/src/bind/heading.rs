@@ -55,8 +55,8 @@ pub(super) fn heading(ast: &Ast) -> String {
 
 fn type_heading(name: &sqlparser::ast::DataType) -> String {
     use types::Type;
-    match crate::data_type::type_name(name) {
-        Ok(crate::data_type::TypeName::Type(ty)) => match ty {
+    match crate::data_type::column_type(name) {
+        Ok(ty) => match ty {
             Type::Boolean => "bool".into(),
             Type::SmallInt => "int2".into(),
             Type::Integer => "int4".into(),

@@ -2,11 +2,10 @@
 
 use plan::Expr;
 use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
-use types::datetime::parse_interval;
+use types::interval_text::{self, Fields, Unit};
 use types::{Error, Result, SqlState, Type, Value, decimal as dec};
 
 use super::coerce::digits;
-use crate::data_type::TypeName;
 
 /// A number as written: INTEGER, BIGINT or DECIMAL with the digits it has, by size; DOUBLE when an exponent makes it
 /// too long for that.
@@ -78,88 +77,84 @@ pub(crate) fn decimal_literal(value: i128, scale: u8) -> Expr {
     Expr::literal(value, ty)
 }
 
-/// `INTERVAL '3' MONTH`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`.
-pub(crate) fn interval(literal: &Interval) -> Result<Expr> {
-    let (body, negative) = interval_text(&literal.value)?;
-    let body = match &literal.leading_field {
-        None => body,
-        Some(field) if literal.last_field.is_none() && body.trim().parse::<f64>().is_ok() => {
+/// `INTERVAL '3' MONTH`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day 2 hours'`; `None` where the value is no constant.
+pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
+    let Some((body, negative)) = interval_text(&literal.value) else { return Ok(None) };
+    let fields = fields_of(literal);
+    let asked = match &literal.leading_field {
+        Some(field) if fields.is_none() && body.trim().parse::<f64>().is_ok() => {
             format!("{body} {}", unit(field)?)
         }
-        Some(field) => match (field, &literal.last_field) {
-            // The day of `1 2:03` has no unit of its own.
-            (DateTimeField::Day, Some(_)) => match body.trim().split_once(' ') {
-                Some((days, time)) if days.parse::<f64>().is_ok() => format!("{days} days {time}"),
-                _ => body,
-            },
-            (DateTimeField::Minute, Some(_)) => format!("00:{}", body.trim()),
-            _ => body,
-        },
+        _ => body.clone(),
     };
-    let (months, micros) = parse_interval(&body).ok_or_else(|| {
+    let read = interval_text::parse(&asked, fields).and_then(|interval| match negative {
+        true => interval.checked_neg(),
+        false => Some(interval),
+    });
+    let mut interval = read.ok_or_else(|| {
         Error::new(
             SqlState::InvalidDatetimeFormat,
             format!("invalid input syntax for type interval: \"{body}\""),
         )
     })?;
-    let (months, micros) = if negative { (-months, -micros) } else { (months, micros) };
-    let wanted = match (&literal.leading_field, &literal.last_field) {
-        (
-            Some(DateTimeField::Year | DateTimeField::Years | DateTimeField::Month | DateTimeField::Months),
-            _,
-        ) => TypeName::Type(Type::IntervalYearMonth),
-        (Some(_), _) => TypeName::Type(Type::IntervalDayTime),
-        (None, _) => TypeName::Interval,
+    let digits = literal.fractional_seconds_precision.or(literal.leading_precision);
+    if let Some(digits @ 0..6) = digits {
+        interval.micros = rounded(interval.micros, 10_i64.pow(6 - digits as u32));
+    }
+    Ok(Some(Expr::literal(interval.value()?, Type::Interval)))
+}
+
+/// To whole units, a half away from zero.
+fn rounded(value: i64, unit: i64) -> i64 {
+    let rest = value % unit;
+    match rest.abs() * 2 >= unit {
+        true => (value - rest).saturating_add(unit * rest.signum()),
+        false => value - rest,
+    }
+}
+
+/// `DAY TO HOUR`: what the literal's numbers without a unit count, and which parts are kept.
+fn fields_of(literal: &Interval) -> Option<Fields> {
+    let unit = |field: &DateTimeField| {
+        use DateTimeField as F;
+        Some(match field {
+            F::Year | F::Years => Unit::Year,
+            F::Month | F::Months => Unit::Month,
+            F::Day | F::Days => Unit::Day,
+            F::Hour | F::Hours => Unit::Hour,
+            F::Minute | F::Minutes => Unit::Minute,
+            F::Second | F::Seconds => Unit::Second,
+            _ => return None,
+        })
     };
-    interval_of(months, micros, of_text(&body, months, micros, wanted))
+    let first = unit(literal.leading_field.as_ref()?)?;
+    let last = match &literal.last_field {
+        Some(last) => unit(last)?,
+        None => first,
+    };
+    Some(Fields { first, last })
 }
 
-/// Zero is of the kind whose units it was written in.
-pub(crate) fn of_text(text: &str, months: i32, micros: i64, wanted: TypeName) -> TypeName {
-    let text = text.to_lowercase();
-    let by_months = ["year", "mon", "decade", "centur", "millen"].iter().any(|unit| text.contains(unit));
-    match wanted {
-        TypeName::Interval if months == 0 && micros == 0 && by_months => {
-            TypeName::Type(Type::IntervalYearMonth)
-        }
-        other => other,
-    }
-}
-
-/// An interval of the kind that its value asks for, or that the type says.
-pub(crate) fn interval_of(months: i32, micros: i64, wanted: TypeName) -> Result<Expr> {
-    match (months, micros, wanted) {
-        (m, 0, TypeName::Type(Type::IntervalYearMonth)) => {
-            Ok(Expr::literal(Value::I32(m), Type::IntervalYearMonth))
-        }
-        (0, u, TypeName::Type(Type::IntervalDayTime)) => {
-            Ok(Expr::literal(Value::I64(u), Type::IntervalDayTime))
-        }
-        (m, 0, TypeName::Interval) if m != 0 => Ok(Expr::literal(Value::I32(m), Type::IntervalYearMonth)),
-        (0, u, TypeName::Interval) => Ok(Expr::literal(Value::I64(u), Type::IntervalDayTime)),
-        _ => Err(Error::unsupported("an interval of both months and days or times is not supported")
-            .with_hint("add a year-month interval and a day-time interval one after the other")),
-    }
+/// One of the unit that the literal names, to be multiplied: `INTERVAL (n) DAY`.
+pub(crate) fn one_of(field: &DateTimeField) -> Result<Expr> {
+    let interval = interval_text::parse(&format!("1 {}", unit(field)?), None);
+    let interval = interval.ok_or_else(|| Error::internal("a unit of intervals"))?;
+    Ok(Expr::literal(interval.value()?, Type::Interval))
 }
 
 /// The interval's text, and whether a minus stood before it.
-fn interval_text(value: &Ast) -> Result<(String, bool)> {
+fn interval_text(value: &Ast) -> Option<(String, bool)> {
     use sqlparser::ast::UnaryOperator;
     match value {
         Ast::Value(v) => match &v.value {
-            AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Ok((s.clone(), false)),
-            AstValue::Number(n, _) => Ok((n.clone(), false)),
-            _ => Err(not_constant()),
+            AstValue::SingleQuotedString(s) | AstValue::EscapedStringLiteral(s) => Some((s.clone(), false)),
+            AstValue::Number(n, _) => Some((n.clone(), false)),
+            _ => None,
         },
         Ast::UnaryOp { op: UnaryOperator::Minus, expr } => interval_text(expr).map(|(t, n)| (t, !n)),
         Ast::Nested(inner) => interval_text(inner),
-        _ => Err(not_constant()),
+        _ => None,
     }
-}
-
-fn not_constant() -> Error {
-    Error::unsupported("the value of an INTERVAL literal must be a constant")
-        .with_hint("multiply instead: n * INTERVAL '1 day'")
 }
 
 fn unit(field: &DateTimeField) -> Result<&'static str> {
@@ -167,6 +162,7 @@ fn unit(field: &DateTimeField) -> Result<&'static str> {
     Ok(match field {
         F::Year | F::Years => "year",
         F::Month | F::Months => "month",
+        F::Quarter => "quarter",
         F::Week(_) | F::Weeks => "week",
         F::Day | F::Days => "day",
         F::Hour | F::Hours => "hour",

@@ -24,6 +24,7 @@ mod group_by;
 pub(crate) mod grouping;
 mod heading;
 mod hypothetical;
+pub(crate) mod intervals;
 mod library;
 mod limit;
 mod listing;
@@ -218,10 +219,14 @@ impl<'a> Binder<'a> {
     }
 
     /// The query, once every expression finds its columns in the nodes below it.
-    pub fn finish(self, relation: Relation) -> Result<LogicalQuery> {
+    pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
         if !std::iter::once(&relation.plan).chain(&self.subqueries).all(unnest::is_closed) {
             return Err(Error::unsupported("this form of correlated subquery is not supported")
                 .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
+        }
+        let steps = self.recursions.iter_mut().flat_map(|r| [&mut r.base, &mut r.step]);
+        for plan in std::iter::once(&mut relation.plan).chain(&mut self.subqueries).chain(steps) {
+            intervals::compare_by_keys(plan, &mut self.columns);
         }
         let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
         Ok(LogicalQuery {

@@ -9,7 +9,7 @@ use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
 
 use super::coerce::{Bound, as_decimal, cast, common_type, digits_needed, read_literal};
-use super::{fold, zones};
+use super::{fold, intervals, zones};
 use crate::place;
 
 /// Digits after the point of a decimal quotient, as PostgreSQL gives quotients between 1 and 10,000.
@@ -159,6 +159,10 @@ fn fitted(op: Comparison, ty: Type, literal: &Expr) -> Option<(Comparison, Expr)
             let op = rounded_down(op, micros.rem_euclid(MICROS_PER_DAY) == 0)?;
             Some((op, Expr::literal(Value::I32(day), Type::Date)))
         }
+        Type::IntervalDayTime | Type::IntervalYearMonth => {
+            let (literal, exact) = intervals::fitted(ty, literal)?;
+            Some((rounded_down(op, exact)?, literal))
+        }
         _ if ty.is_float() || literal.ty.is_float() => None,
         _ => {
             let (_, scale) = as_decimal(ty)?;
@@ -216,34 +220,13 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
     if lt.is_numeric() && rt.is_numeric() {
         return numeric(op, left, right).map_err(|e| place::at(e, text, span));
     }
-    datetime(op, left, right).ok_or_else(|| {
-        if lt.is_interval() && rt.is_interval() {
-            return place::at(
-                Error::unsupported("year-month and day-time intervals cannot be combined in one value")
-                    .with_hint("add them to a date or timestamp one after the other"),
-                text,
-                span,
-            );
-        }
-        undefined(op.symbol(), lt, rt, text, span)
-    })
-}
-
-/// An instant and an interval that is written in hours: exactly that much later or earlier.
-pub(crate) fn moved_by_hours(op: Arithmetic, left: &Bound, right: &Bound) -> Option<Expr> {
-    let (instant, hours) = match (left.ty(), right.ty()) {
-        (Type::TimestampTz, Type::IntervalDayTime) => (left, right),
-        (Type::IntervalDayTime, Type::TimestampTz) if op == Arithmetic::Add => (right, left),
-        _ => return None,
-    };
-    let exact = matches!(op, Arithmetic::Add | Arithmetic::Subtract);
-    exact.then(|| node(op, instant.expr.clone(), hours.expr.clone(), Type::TimestampTz))
+    datetime(op, left, right).ok_or_else(|| undefined(op.symbol(), lt, rt, text, span))
 }
 
 /// As `settle`; beside a date or time, an untyped literal is what the operator most plainly takes there.
 fn settle_arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
     let is_point = |t: Type| matches!(t, Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time);
-    let interval = |literal: &Bound| super::casts::interval_from_text(literal, text);
+    let interval = |literal: &Bound| read_literal(literal, Type::Interval, text);
     match (left.untyped, right.untyped) {
         (false, true) if is_point(left.ty()) && op == Arithmetic::Add => {
             let read = interval(&right)?;
@@ -335,6 +318,9 @@ fn datetime(op: Arithmetic, left: Expr, right: Expr) -> Option<Expr> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type as T;
     let (lt, rt) = (left.ty, right.ty);
+    if let Some(expr) = intervals::arithmetic(op, &left, &right, &node) {
+        return Some(expr);
+    }
     let zoned = match (lt, rt) {
         (T::TimestampTz, i) if i.is_interval() && matches!(op, Add | Subtract) => {
             zones::moved(op, &left, &right)

@@ -348,11 +348,11 @@ impl<'a> ExprBinder<'_, 'a> {
                     None => cast(moment.expr, Type::TimestampTz),
                 }
             }
-            ("age", 1 | 2) => {
-                let error =
-                    Error::unsupported("age is not supported: an interval has either months or days here")
-                        .with_hint("subtract the moments, or count units with date_diff('month', a, b)");
-                return Err(place::at(error, text, span));
+            // From a moment to the beginning of today.
+            ("age", 1) => {
+                let today = cast(self.binder.now(Type::Date), Type::Timestamp);
+                arguments.insert(0, Bound::typed(today, span));
+                library::call("age", arguments, text, span)?
             }
             _ => return Ok(Err(arguments)),
         }))

@@ -11,6 +11,8 @@ use super::nested::call;
 /// A call, and what its result is.
 pub(super) struct AggregateArguments {
     pub call: AggregateCall,
+    /// Further calls that the result is made of.
+    pub others: Vec<AggregateCall>,
     pub result: Packed,
 }
 
@@ -31,11 +33,13 @@ pub(crate) enum Packed {
     Mode(Type),
     /// The pieces of an array or of an object.
     Json { object: bool, ty: Type },
+    /// The months of an interval; its other parts, and a count for an average, are in further results.
+    Interval,
 }
 
 impl Packed {
     /// The value that the result holds.
-    pub(super) fn unpacked(self, result: Expr) -> Expr {
+    pub(super) fn unpacked(self, result: Expr, others: Vec<Expr>) -> Expr {
         match self {
             Packed::Nothing => result,
             Packed::Row(ty) => call(ROW_VALUE, vec![result], ty),
@@ -55,6 +59,10 @@ impl Packed {
                 let element = list.element().unwrap_or(Type::Null);
                 call("list_first_mode", vec![call("list_of_slots", vec![result], list)], element)
             }
+            Packed::Interval => {
+                let sums = std::iter::once(result).chain(others).collect();
+                call(plan::functions::INTERVAL_OF_SUMS, sums, Type::Interval)
+            }
             Packed::Json { object, ty } => {
                 let brackets = Expr::literal(Value::text(if object { "{}" } else { "[]" }), Type::Text);
                 super::coerce::cast(call("json_of_pieces", vec![result, brackets], Type::Json), ty)
@@ -66,7 +74,11 @@ impl Packed {
 impl AggregateArguments {
     /// A call whose result is the value.
     pub(super) fn plain(call: AggregateCall) -> Self {
-        AggregateArguments { call, result: Packed::Nothing }
+        AggregateArguments::of(call, Packed::Nothing)
+    }
+
+    pub(super) fn of(call: AggregateCall, result: Packed) -> Self {
+        AggregateArguments { call, others: Vec::new(), result }
     }
 }
 

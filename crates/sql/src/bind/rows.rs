@@ -221,7 +221,7 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         let list = Type::list(element)?;
         let array = self.binder.columns.add("array", list, true);
-        let expressions = vec![(array, packed.unpacked(Expr::column(gathered, ty)))];
+        let expressions = vec![(array, packed.unpacked(Expr::column(gathered, ty), vec![]))];
         let plan = LogicalPlan::Project { input: Box::new(plan), expressions };
         let found = match free_columns(&plan).is_empty() {
             true => self.run_before(plan, array, list),

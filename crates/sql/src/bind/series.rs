@@ -6,6 +6,7 @@ use std::rc::Rc;
 use plan::{LogicalPlan, ScanSource, Series};
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
+use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
 use super::expression::{Clause, ExprBinder};
@@ -14,7 +15,6 @@ use super::{Binder, Relation, folded};
 
 /// Steps by calendar months, at most: more than a timestamp has months.
 const MONTHS_MAX: usize = 10_000_000;
-const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 type Constants = Vec<(Value, Type)>;
 
@@ -84,6 +84,14 @@ impl<'a> Binder<'a> {
             return Ok(self.no_series(function, Type::Integer));
         }
         let exclusive = function == "range";
+        // A quoted step is an interval.
+        if let [(_, from), _, (step, ty)] = given.as_mut_slice()
+            && ty.is_text()
+            && matches!(from, Type::Date | Type::Timestamp | Type::TimestampTz)
+        {
+            *step = types::cast::cast_value(step, *ty, Type::Interval)?;
+            *ty = Type::Interval;
+        }
         let types: Vec<Type> = given.iter().map(|(_, ty)| *ty).collect();
         let whole = |at: usize| given.get(at).and_then(|(value, _)| value.as_i128());
         let is_moment = |ty: &Type| matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
@@ -108,25 +116,19 @@ impl<'a> Binder<'a> {
             };
             // Where a day may have 23 hours, days are counted by the clock.
             let zone = if has_zone { zone::current() } else { Zone::Utc };
-            let by = given[2].0.as_i64().unwrap_or_default();
-            return match step {
-                Type::IntervalYearMonth => {
-                    let months = i32::try_from(by).map_err(|_| wrong_arguments(function))?;
-                    let next = |moment: i64| zone.plus_months(moment, months);
-                    self.by_calendar(function, (micros(0)?, micros(1)?, by), exclusive, ty, next)
-                }
-                _ if zone != Zone::Utc && by.abs() >= MICROS_PER_DAY => {
-                    let next = |moment: i64| {
-                        let days = zone.plus_days(moment, by / MICROS_PER_DAY);
-                        days.and_then(|moved| moved.checked_add(by % MICROS_PER_DAY))
-                    };
-                    self.by_calendar(function, (micros(0)?, micros(1)?, by), exclusive, ty, next)
-                }
-                _ => {
-                    let ends = (i128::from(micros(0)?), i128::from(micros(1)?), i128::from(by));
-                    self.linear(function, ends, exclusive, ty)
-                }
+            let by = Interval::of_kind(&given[2].0, *step)?;
+            // A day without a zone is 24 hours.
+            let exact = by.months == 0 && (zone == Zone::Utc || by.days == 0);
+            if exact && let Some(by) = by.day_time() {
+                let ends = (i128::from(micros(0)?), i128::from(micros(1)?), i128::from(by));
+                return self.linear(function, ends, exclusive, ty);
+            }
+            let next = |moment: i64| {
+                let moved = zone.plus_days(zone.plus_months(moment, by.months)?, i64::from(by.days))?;
+                moved.checked_add(by.micros)
             };
+            let sign = by.key().signum() as i64;
+            return self.by_calendar(function, (micros(0)?, micros(1)?, sign), exclusive, ty, next);
         }
         Err(wrong_arguments(function))
     }
@@ -174,6 +176,10 @@ impl<'a> Binder<'a> {
             }
             rows.push(vec![Value::I64(moment)]);
             at = next(moment);
+        }
+        if rows.len() >= MONTHS_MAX {
+            let error = Error::unsupported(format!("{function} by months is of at most {MONTHS_MAX} rows"));
+            return Err(error.with_hint("steps of days or times have no such bound"));
         }
         let id = self.columns.add(function, ty, false);
         Ok(Relation {

@@ -38,6 +38,8 @@ pub(crate) struct BoundWindow {
     pub call: WindowCall,
     /// What the result holds.
     pub result: Packed,
+    /// Further calls over the same rows that the result is made of.
+    pub others: Vec<WindowCall>,
 }
 
 impl BoundWindow {
@@ -139,28 +141,46 @@ impl<'a> ExprBinder<'_, 'a> {
         let result = self.bound_window((name, pack), call, over, windows.named, span);
         self.in_window = inside;
         let bound = result.map(|mut window| {
-            let (ty, result) = (window.call.ty, window.result);
-            let same = |known: &&BoundWindow| {
-                known.partition == window.partition
-                    && known.order == window.order
-                    && known.call == window.call
+            let result = window.result;
+            let (partition, order) = (window.partition.clone(), window.order.clone());
+            let others = std::mem::take(&mut window.others);
+            let mut column = |mut window: BoundWindow| {
+                let ty = window.call.ty;
+                let same = |known: &&BoundWindow| {
+                    known.partition == window.partition
+                        && known.order == window.order
+                        && known.call == window.call
+                };
+                if let Some(known) = windows.calls.iter().find(same) {
+                    return Expr::column(known.id, ty);
+                }
+                let nullable = !matches!(
+                    window.call.function,
+                    WindowFunction::RowNumber
+                        | WindowFunction::Rank
+                        | WindowFunction::DenseRank
+                        | WindowFunction::PercentRank
+                        | WindowFunction::CumeDist
+                        | WindowFunction::Aggregate(AggregateFunction::Count | AggregateFunction::CountStar)
+                );
+                window.id = self.binder.columns.add(name, ty, nullable);
+                let id = window.id;
+                windows.calls.push(window);
+                Expr::column(id, ty)
             };
-            if let Some(known) = windows.calls.iter().find(same) {
-                return Bound::typed(result.unpacked(Expr::column(known.id, ty)), span);
-            }
-            let nullable = !matches!(
-                window.call.function,
-                WindowFunction::RowNumber
-                    | WindowFunction::Rank
-                    | WindowFunction::DenseRank
-                    | WindowFunction::PercentRank
-                    | WindowFunction::CumeDist
-                    | WindowFunction::Aggregate(AggregateFunction::Count | AggregateFunction::CountStar)
-            );
-            window.id = self.binder.columns.add(name, ty, nullable);
-            let id = window.id;
-            windows.calls.push(window);
-            Bound::typed(result.unpacked(Expr::column(id, ty)), span)
+            let first = column(window);
+            let others = others.into_iter().map(|call| {
+                column(BoundWindow {
+                    id: ColumnId(u32::MAX),
+                    partition: partition.clone(),
+                    order: order.clone(),
+                    call,
+                    result: Packed::Nothing,
+                    others: Vec::new(),
+                })
+            });
+            let others = others.collect();
+            Bound::typed(result.unpacked(first, others), span)
         });
         self.windows = Some(windows);
         bound
@@ -215,6 +235,7 @@ impl<'a> ExprBinder<'_, 'a> {
             name => name,
         };
         let mut packed = Packed::Nothing;
+        let mut further = Vec::new();
         let (function, arguments, filter, ty) = match function_named(name).filter(|_| pack.is_none()) {
             Some(function) => {
                 if call.filter.is_some() {
@@ -241,11 +262,12 @@ impl<'a> ExprBinder<'_, 'a> {
                     };
                     return Err(refuse(error));
                 };
-                let AggregateArguments { call, result } = match external {
+                let AggregateArguments { call, others, result } = match external {
                     Some(external) => external,
                     None => self.aggregate_call(name, function, call, None, span)?,
                 };
                 packed = result;
+                further = others;
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }
@@ -291,8 +313,18 @@ impl<'a> ExprBinder<'_, 'a> {
             frame = Frame::whole();
         }
         let peers = order.len();
+        let others = further.into_iter().map(|other| WindowCall {
+            function: WindowFunction::Aggregate(other.function),
+            arguments: other.argument.into_iter().collect(),
+            filter: other.filter,
+            ignore_nulls,
+            frame: frame.clone(),
+            peers,
+            ty: other.ty,
+        });
+        let others = others.collect();
         let call = WindowCall { function, arguments, filter, ignore_nulls, frame, peers, ty };
-        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, result: packed })
+        Ok(BoundWindow { id: ColumnId(u32::MAX), partition, order, call, result: packed, others })
     }
 
     /// The arguments of a function that is no aggregate, defaults put in, and its type.

@@ -4,7 +4,6 @@
 
 use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, TRY_CAST_IN_ZONE};
 use plan::{Arithmetic, Expr, ExprKind};
-use sqlparser::ast::{BinaryOperator, DateTimeField, Expr as Ast, Interval};
 use types::datetime::MICROS_PER_DAY;
 use types::{Result, Type, Value, Zone, zone};
 
@@ -135,34 +134,5 @@ fn is_exact(interval: &Expr) -> bool {
             [left, right].iter().any(|side| side.ty.is_interval() && is_exact(side))
         }
         _ => false,
-    }
-}
-
-/// Whether an interval is written in hours or less, such as `INTERVAL '36 hours'`.
-pub(crate) fn in_hours(ast: &Ast) -> bool {
-    match ast {
-        Ast::Nested(inner) => in_hours(inner),
-        Ast::UnaryOp { expr, .. } => in_hours(expr),
-        Ast::BinaryOp { left, op: BinaryOperator::Multiply, right } => in_hours(left) || in_hours(right),
-        Ast::Interval(interval) => interval_in_hours(interval),
-        _ => false,
-    }
-}
-
-fn interval_in_hours(interval: &Interval) -> bool {
-    use DateTimeField as F;
-    match &interval.leading_field {
-        Some(F::Hour | F::Hours | F::Minute | F::Minutes | F::Second | F::Seconds) => true,
-        Some(F::Millisecond | F::Milliseconds | F::Microsecond | F::Microseconds) => true,
-        Some(_) => false,
-        None => {
-            let written = interval.value.to_string().to_lowercase();
-            let days = |word: &str| {
-                let begins = ["day", "week", "mon", "year", "yr", "dec", "cent", "millen"];
-                matches!(word, "d" | "w" | "y" | "c" | "mil")
-                    || begins.iter().any(|unit| word.starts_with(unit))
-            };
-            !written.split(|c: char| !c.is_ascii_alphabetic()).any(days)
-        }
     }
 }

@@ -8,10 +8,38 @@ pub(super) const SECTIONS: &[Section] = &[Section {
     entries: &[
         (
             "age",
-            "age(moment, moment)",
-            "Not supported, as an interval has either months or days here: subtract, or count units with date_diff.",
-            "date_diff('month', DATE '2023-01-15', DATE '2024-03-01')",
-            "14",
+            "age(moment [, moment])",
+            "From the second moment to the first in years, months, days and time, as a calendar counts them; of one moment, to today.",
+            "age(DATE '2024-03-01', DATE '2023-01-15')",
+            "1 year 1 mon 15 days",
+        ),
+        (
+            "justify_days",
+            "justify_days(interval)",
+            "The interval with a month for every 30 days.",
+            "justify_days(INTERVAL '65 days')",
+            "2 mons 5 days",
+        ),
+        (
+            "justify_hours",
+            "justify_hours(interval)",
+            "The interval with a day for every 24 hours.",
+            "justify_hours(INTERVAL '50 hours')",
+            "2 days 02:00:00",
+        ),
+        (
+            "justify_interval",
+            "justify_interval(interval)",
+            "The interval with a day for every 24 hours and a month for every 30 days, all of one sign.",
+            "justify_interval(INTERVAL '1 month -1 hour')",
+            "29 days 23:00:00",
+        ),
+        (
+            "make_interval",
+            "make_interval(years, months, weeks, days, hours, mins, secs)",
+            "The interval of these numbers, of which any may be left out or named: make_interval(days => 3).",
+            "make_interval(months => 1, days => 2, secs => 0.5)",
+            "1 mon 2 days 00:00:00.5",
         ),
         ("century", "century(moment)", "The century, from 1.", "century(DATE '2024-02-03')", "21"),
         (
