@@ -84,6 +84,12 @@ pub fn text_bytes(vector: &Vector) -> u64 {
     }
 }
 
+/// The first element of a list of BIGINT.
+fn first_whole(ty: Type, list: &[u8]) -> Option<u64> {
+    let slot = types::nested::encoding::elements(ty, list).next()??;
+    u64::try_from(types::nested::encoding::value_of(slot, Type::BigInt).as_i64()?).ok()
+}
+
 fn whole(vector: &Vector, row: usize) -> u64 {
     let value = vector.value(row).as_i64().unwrap_or(0);
     u64::try_from(value).unwrap_or(0)
@@ -146,9 +152,32 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
             u64::try_from(((at(1) - at(0)).abs() / step + 1) * 27).unwrap_or(u64::MAX)
         }),
         ("list_resize", 2..) => sum(rows, |row| {
+            if inputs[0].is_null(row) {
+                return 0;
+            }
             let filler = inputs.get(2).map_or(1, |v| row_bytes(v, row).max(16));
             row_bytes(&inputs[0], row).saturating_add(count(1, row).saturating_mul(filler)).saturating_mul(2)
         }),
+        ("array_fill", 2) => sum(rows, |row| {
+            let lengths = inputs[1].value(row);
+            let count = lengths.as_bytes().and_then(|list| first_whole(inputs[1].ty(), list)).unwrap_or(0);
+            count.saturating_mul(row_bytes(&inputs[0], row).max(16))
+        }),
+        ("regexp_replace", 3..) => sum(rows, |row| {
+            let text = row_bytes(&inputs[0], row);
+            // A replacement may stand at every character, and a group in it be the whole text.
+            let replacement = row_bytes(&inputs[2], row);
+            let groups = replacement / 2 * text;
+            let most = (text + 1).saturating_mul(replacement.saturating_add(groups)).saturating_add(text);
+            if most < ASKED_BYTES_MIN { most } else { crate::nested::replaced_by_pattern(inputs, row) }
+        }),
+        // Characters, and lines of numbers as long as a text.
+        // A number for each pair of characters.
+        ("damerau_levenshtein", 2) => sum(rows, |row| {
+            let pairs = (row_bytes(&inputs[0], row) + 2).saturating_mul(row_bytes(&inputs[1], row) + 2);
+            pairs.saturating_mul(8)
+        }),
+        ("levenshtein" | "jaro_similarity" | "jaro_winkler_similarity", 2) => given().saturating_mul(24),
         ("space", 1) => sum(rows, |row| count(0, row)),
         ("bin", 1) => given().saturating_mul(10),
         // A list's elements taken apart are a pointer and a length each.

@@ -250,9 +250,25 @@ impl QueryContext {
         (self.budget.limit() / 32).clamp(1 << 20, 32 << 20)
     }
 
-    /// Evaluates a program with room asked for.
+    /// Evaluates a program over all rows of a batch with room asked for: in halves, where what it makes on the way would
+    /// be too wide for all rows at once. The results must fit all the same.
     pub fn evaluate(&self, program: &expr::Program, batch: &vector::Batch) -> Result<Vec<vector::Vector>> {
-        program.evaluate_within(batch, expr::Room::within(&|bytes| self.reserve(bytes as usize).map(drop)))
+        let ask = |bytes: u64| self.reserve(bytes as usize).map(drop);
+        let room = expr::Room::in_pieces(&ask, self.piece_bytes_max());
+        match program.evaluate_within(batch, room) {
+            Err(error) if expr::is_too_wide(&error) && batch.rows > 1 => {
+                let middle = batch.rows / 2;
+                let first = self.evaluate(program, &batch.slice(0, middle))?;
+                let second = self.evaluate(program, &batch.slice(middle, batch.rows - middle))?;
+                let mut both = Vec::with_capacity(first.len());
+                for (a, b) in first.iter().zip(&second) {
+                    ask((expr::text_bytes(a).saturating_add(expr::text_bytes(b))) / 8)?;
+                    both.push(vector::Vector::concat(&[a, b]));
+                }
+                Ok(both)
+            }
+            result => result,
+        }
     }
 
     /// Asks for room before a large allocation.

@@ -111,11 +111,13 @@ pub const SIGNATURES: &[Signature] = &[
     is("encode", &[BYTES, TEXT], Type::Text),
     is("encode", &[TEXT, TEXT], Type::Text),
     is("decode", &[TEXT, TEXT], Type::Bytea),
+    is("chr", &[BIG], Type::Text),
     is("to_hex", &[Takes::Is(Type::Integer)], Type::Text),
     is("to_hex", &[BIG], Type::Text),
     is("url_encode", &[TEXT], Type::Text),
     is("url_decode", &[TEXT], Type::Text),
     is("damerau_levenshtein", &[TEXT, TEXT], Type::BigInt),
+    is("levenshtein", &[TEXT, TEXT], Type::Integer),
     is("hamming", &[TEXT, TEXT], Type::BigInt),
     is("jaccard", &[TEXT, TEXT], Type::Double),
     is("jaro_similarity", &[TEXT, TEXT], Type::Double),
@@ -131,8 +133,10 @@ pub const SIGNATURES: &[Signature] = &[
     is("convert_to", &[TEXT, TEXT], Type::Bytea),
     // Numbers.
     is("round", &[DOUBLE], Type::Double),
+    is("round", &[DOUBLE, BIG], Type::Double),
+    is("trunc", &[DOUBLE, BIG], Type::Double),
     is("factorial", &[BIG], Type::BigInt),
-    is("bit_count", &[BIG], Type::BigInt),
+    is("bit_count", &[Takes::Integer], Type::BigInt),
     is("bit_count", &[BYTES], Type::BigInt),
     is("width_bucket", &[DOUBLE, DOUBLE, DOUBLE, BIG], Type::Integer),
     is("even", &[DOUBLE], Type::Double),
@@ -160,6 +164,7 @@ pub const SIGNATURES: &[Signature] = &[
     is(ROUND_TO, &[Takes::Number, BIG], WIDE),
     is(TRUNC_TO, &[Takes::Number, BIG], WIDE),
     is("to_number", &[TEXT, TEXT], WIDE),
+    is(FLOAT_REMAINDER, &[DOUBLE, DOUBLE], Type::Double),
     // Moments.
     is("date_trunc", &[TEXT, STAMP], Type::Timestamp),
     optional(is("date_trunc", &[TEXT, ZONED, TEXT], Type::TimestampTz), 1),
@@ -194,6 +199,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("dayname", &[STAMP], Type::Text),
     is("monthname", &[STAMP], Type::Text),
     is("make_date", &[BIG, BIG, BIG], Type::Date),
+    is("make_date", &[BIG], Type::Date),
     is("make_time", &[BIG, BIG, DOUBLE], Type::Time),
     is("make_timestamp", &[BIG, BIG, BIG, BIG, BIG, DOUBLE], Type::Timestamp),
     is("make_timestamp", &[BIG], Type::Timestamp),
@@ -258,6 +264,8 @@ pub const SIGNATURES: &[Signature] = &[
 pub const WHOLE_QUOTIENT: &str = "whole quotient";
 /// `exact remainder(a, b)` of exact numbers.
 pub const EXACT_REMAINDER: &str = "exact remainder";
+/// `%` of floats.
+pub const FLOAT_REMAINDER: &str = "float remainder";
 /// `round to(number, digits)` of a decimal.
 pub const ROUND_TO: &str = "round to";
 /// `trunc to(number, digits)` of a decimal.

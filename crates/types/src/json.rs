@@ -188,6 +188,10 @@ pub fn path(text: &str) -> Result<Vec<Step>> {
         };
         return Ok(rest.split('/').map(step).collect());
     }
+    if text.is_empty() {
+        // The whole value.
+        return Ok(Vec::new());
+    }
     let Some(mut rest) = text.strip_prefix('$') else {
         return Ok(vec![Step::Key(text.to_owned())]);
     };

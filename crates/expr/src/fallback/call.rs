@@ -95,8 +95,25 @@ impl FunctionCall {
             return Ok(());
         }
         let finite = |v: &Vector, row: usize| v.value(row).as_f64().is_none_or(f64::is_finite);
+        let is_nan = |v: &Vector, row: usize| v.value(row).as_f64().is_some_and(f64::is_nan);
+        let logarithm = self.function.name().starts_with("log") || self.function.name() == "ln";
         for row in 0..result.len() {
-            if !finite(result, row) && inputs.iter().all(|input| finite(input, row)) {
+            let number = |v: &Vector| match v.ty().is_float() {
+                true => v.value(row).as_f64(),
+                false => types::cast::cast_value(&v.value(row), v.ty(), Type::Double).ok()?.as_f64(),
+            };
+            let not_positive = |v: &Vector| number(v).is_some_and(|x| x <= 0.0);
+            if logarithm && !result.is_null(row) && inputs.iter().any(not_positive) {
+                let message = "cannot take logarithm of zero or of a negative number";
+                return Err(Error::new(SqlState::InvalidArgument, message));
+            }
+            // Of infinity some have no value either.
+            let odd = is_nan(result, row) && !inputs.iter().any(|input| is_nan(input, row));
+            let has_poles = matches!(self.function.name(), "atanh" | "cot");
+            if odd || (!has_poles && !finite(result, row) && inputs.iter().all(|input| finite(input, row))) {
+                if logarithm && inputs.len() > 1 && number(&inputs[0]) == Some(1.0) {
+                    return Err(Error::division_by_zero());
+                }
                 let overflow = matches!(self.function.name(), "exp" | "power" | "pow")
                     && result.value(row).as_f64().is_some_and(f64::is_infinite);
                 let message = if overflow { "value out of range: overflow" } else { "input is out of range" };
@@ -111,8 +128,10 @@ impl FunctionCall {
 }
 
 /// Functions of floats that are not defined everywhere.
-const PARTIAL_FUNCTIONS: &[&str] =
-    &["ln", "log", "log2", "log10", "exp", "power", "pow", "sqrt", "asin", "acos", "acosh", "atanh", "cot"];
+const PARTIAL_FUNCTIONS: &[&str] = &[
+    "ln", "log", "log2", "log10", "exp", "power", "pow", "sqrt", "asin", "acos", "acosh", "atanh", "cot",
+    "sin", "cos", "tan",
+];
 
 fn scalar(ty: Type, value: &Value, wanted: &DataType) -> Result<ScalarValue> {
     let array = convert(&to_array(&Vector::constant(ty, value.clone(), 1)), wanted)?;

@@ -137,7 +137,7 @@ impl LibraryCall {
             Kind::Own(call) => call.evaluate(inputs, self.ty, rows, room),
             Kind::Function(call) => call.evaluate(inputs, self.ty, rows),
             Kind::Nested(kernel) => kernel(inputs, self.ty, rows),
-            Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows),
+            Kind::Lambda(call) => call.evaluate(inputs, self.ty, rows, room),
             Kind::External(call) => call.evaluate(inputs, self.ty, rows),
         }
     }

@@ -29,7 +29,20 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "json_type" => |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(json::kind(part).to_owned())),
         "json_typeof" => |inputs, ty, rows| by_path(inputs, ty, rows, |part| Some(kind_of(part).to_owned())),
         "json_array_length" => array_length,
+        "json_length_of_array" => length_of_array,
         "json_keys" => keys,
+        "json_keys_of_object" => |inputs, ty, rows| {
+            for row in 0..rows {
+                if let Some(part) = text(&inputs[0], row)
+                    && !matches!(json::parse(part), Parsed::Object(_))
+                {
+                    let kind =
+                        if matches!(json::parse(part), Parsed::Array(_)) { "an array" } else { "a scalar" };
+                    return Err(invalid(format!("cannot call json_object_keys on {kind}")));
+                }
+            }
+            keys(inputs, ty, rows)
+        },
         "json_object" => object,
         "json_array" => array,
         "to_json" => |inputs, _, rows| made(rows, |row, out| push(&inputs[0], row, out)),
@@ -191,6 +204,20 @@ fn array_length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
             Parsed::Array(items) => items.len() as i64,
             _ => 0,
         }));
+    }
+    Ok(integers(rows, |row| lengths[row]))
+}
+
+/// PostgreSQL's `json_array_length`: what is no array has no length.
+fn length_of_array(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
+    let mut lengths = Vec::with_capacity(rows);
+    for row in 0..rows {
+        lengths.push(match text(&inputs[0], row).map(json::parse) {
+            None => None,
+            Some(Parsed::Array(items)) => Some(items.len() as i64),
+            Some(Parsed::Object(_)) => return Err(invalid("cannot get array length of a non-array")),
+            Some(_) => return Err(invalid("cannot get array length of a scalar")),
+        });
     }
     Ok(integers(rows, |row| lengths[row]))
 }

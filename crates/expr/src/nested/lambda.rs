@@ -16,6 +16,7 @@ use super::{bytes, invalid};
 use crate::frame::null_bits;
 use crate::operand::boolean_bits;
 use crate::program::Program;
+use crate::room::{Room, is_too_wide, text_bytes};
 
 /// Elements that one evaluation of the body sees.
 const ELEMENTS_AT_ONCE: usize = 1 << 14;
@@ -54,7 +55,13 @@ impl LambdaCall {
 
     /// Arguments: the list, then what is captured; for `list_reduce` the list is followed by the first value, which is
     /// given or the constant NULL of no type.
-    pub(crate) fn evaluate(&self, inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    pub(crate) fn evaluate(
+        &self,
+        inputs: &[Vector],
+        ty: Type,
+        rows: usize,
+        room: Room<'_>,
+    ) -> Result<Vector> {
         // Some rows at a time: one list that stands in all of them is taken apart for each.
         let (mut parts, mut made, mut begin) = (Vec::new(), 0usize, 0);
         while begin < rows {
@@ -67,8 +74,8 @@ impl LambdaCall {
             let of: Vec<Vector> = inputs.iter().map(|input| input.slice(begin, count)).collect();
             let lists = of[0].flatten();
             let part = match self.kind {
-                Kind::Reduce => self.reduce(&lists, &of[1], &of[2..], ty, count)?,
-                _ => self.each(&lists, &of[1..], ty, count)?,
+                Kind::Reduce => self.reduce(&lists, &of[1], &of[2..], ty, (count, room))?,
+                _ => self.each(&lists, &of[1..], ty, count, room)?,
             };
             made = made.saturating_add(part.bytes());
             if made > BYTES_MAX {
@@ -83,12 +90,34 @@ impl LambdaCall {
         }
     }
 
-    fn body_of(&self, columns: Vec<Vector>, rows: usize) -> Result<Vector> {
-        let mut results = self.program.evaluate(&Batch::new(columns, rows))?;
-        Ok(results.swap_remove(0).flatten())
+    /// The body over some elements, in halves where what it makes on the way would be too wide for all of them.
+    fn body_of(&self, columns: Vec<Vector>, rows: usize, room: Room<'_>) -> Result<Vector> {
+        self.body_over(&Batch::new(columns, rows), room)
     }
 
-    fn each(&self, lists: &Vector, captured: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    fn body_over(&self, batch: &Batch, room: Room<'_>) -> Result<Vector> {
+        match self.program.evaluate_within(batch, room) {
+            Ok(mut results) => Ok(results.swap_remove(0).flatten()),
+            Err(error) if is_too_wide(&error) && batch.rows > 1 => {
+                let middle = batch.rows / 2;
+                let first = self.body_over(&batch.slice(0, middle), room)?;
+                let second = self.body_over(&batch.slice(middle, batch.rows - middle), room)?;
+                // The halves are shared, not copied; more of them may be too much.
+                room.ask(text_bytes(&first).saturating_add(text_bytes(&second)) / 4, 1)?;
+                Ok(Vector::concat(&[&first, &second]))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn each(
+        &self,
+        lists: &Vector,
+        captured: &[Vector],
+        ty: Type,
+        rows: usize,
+        room: Room<'_>,
+    ) -> Result<Vector> {
         let (offsets, elements) = split_list(lists);
         let elements = elements.flatten();
         let count = elements.len();
@@ -110,7 +139,7 @@ impl LambdaCall {
                 Vector::from_i64(Type::BigInt, places[begin..begin + length].to_vec()),
             ];
             columns.extend(captured.iter().map(|c| spread(c, of)));
-            let result = self.body_of(columns, length)?;
+            let result = self.body_of(columns, length, room)?;
             made = made.saturating_add(result.bytes());
             if made > BYTES_MAX {
                 return Err(too_large());
@@ -121,6 +150,8 @@ impl LambdaCall {
         let range =
             |row: usize| (!lists.is_null(row)).then(|| offsets[row] as usize..offsets[row + 1] as usize);
         if self.kind == Kind::Transform {
+            // The results once more as elements of lists, which are put together from pieces.
+            room.ask((made as u64).saturating_mul(2), rows)?;
             let result = match results.is_empty() {
                 true => Vector::constant(self.body.ty, Value::Null, 0),
                 false => Vector::concat(&results.iter().collect::<Vec<_>>()),
@@ -152,7 +183,7 @@ impl LambdaCall {
         first: &Vector,
         captured: &[Vector],
         ty: Type,
-        rows: usize,
+        (rows, room): (usize, Room<'_>),
     ) -> Result<Vector> {
         let (offsets, elements) = split_list(lists);
         let elements = elements.flatten();
@@ -187,7 +218,8 @@ impl LambdaCall {
                 Vector::constant(Type::BigInt, place, active.len()),
             ];
             columns.extend(captured.iter().map(|c| spread(c, &active)));
-            let result = self.body_of(columns, active.len())?;
+            let result = self.body_of(columns, active.len(), room)?;
+            room.ask(text_bytes(&result).saturating_mul(2), active.len())?;
             for (at, row) in active.iter().enumerate() {
                 states[*row as usize] = result.value(at);
             }

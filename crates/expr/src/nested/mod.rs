@@ -18,6 +18,7 @@ mod text;
 
 pub(crate) use growing::replaced_bytes;
 pub(crate) use lambda::LambdaCall;
+pub(crate) use regular::replaced_by_pattern;
 
 use arrow_buffer::{BooleanBuffer, NullBufferBuilder};
 use types::{Error, Result, SqlState, Type, Value};

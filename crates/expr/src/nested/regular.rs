@@ -103,6 +103,25 @@ fn replace(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(out.finish())
 }
 
+/// At most so many bytes does `regexp_replace` make of a row, where it replaces every match; twice that while it grows.
+pub(crate) fn replaced_by_pattern(inputs: &[Vector], row: usize) -> u64 {
+    let given = (text(&inputs[0], row), text(&inputs[1], row), text(&inputs[2], row));
+    let (Some(given), Some(pattern), Some(replacement)) = given else { return 0 };
+    let flags =
+        inputs[3..].iter().find_map(|flags| if flags.ty().is_text() { text(flags, row) } else { None });
+    // What is wrong with them is said when they are used.
+    let flags = Flags::of(flags.unwrap_or_default()).unwrap_or_default();
+    let Ok(pattern) = Pattern::new(pattern, flags) else { return 0 };
+    let mut bytes = given.len() as u64;
+    let _ = pattern.each(given, 0, |groups| {
+        let groups: usize = groups.iter().flatten().map(|(start, end)| end - start).max().unwrap_or(0)
+            * (replacement.len() / 2);
+        bytes = bytes.saturating_add((replacement.len() + groups) as u64);
+        true
+    });
+    bytes.saturating_mul(2)
+}
+
 fn put(replacement: &str, given: &str, groups: &Groups, out: &mut String) {
     let mut rest = replacement;
     while let Some(at) = rest.find('\\') {
@@ -222,7 +241,7 @@ fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         let group = usize::try_from(group).map_err(|_| invalid("a group's number is not negative"))?;
         known.get(pattern, flags)?.0.each(given, 0, |groups| {
             let found = groups.get(group).copied().flatten();
-            push(Some(found.map_or("", |(start, end)| &given[start..end])), out);
+            push(found.map(|(start, end)| &given[start..end]), out);
             true
         })?;
         Ok(true)
@@ -330,8 +349,13 @@ fn count(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
             continue;
         };
         let mut matches = 0;
-        if let Some(from) = byte_of(given, start)? {
-            known.get(pattern, flags)?.0.each(given, from, |_| {
+        let from = byte_of(given, start)?;
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid("regexp_count() does not support the \"global\" option"));
+        }
+        if let Some(from) = from {
+            pattern.each(given, from, |_| {
                 matches += 1;
                 true
             })?;
@@ -358,12 +382,22 @@ fn place(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
         if n < 1 {
             return Err(invalid(format!("invalid value for parameter \"n\": {n}")));
         }
+        if !(0..=1).contains(&end) {
+            return Err(invalid(format!("invalid value for parameter \"endoption\": {end}")));
+        }
+        let group = usize::try_from(group)
+            .map_err(|_| invalid(format!("invalid value for parameter \"subexpr\": {group}")))?;
         let (mut left, mut found) = (n, None);
-        if let Some(from) = byte_of(given, start)? {
-            known.get(pattern, flags)?.0.each(given, from, |groups| {
+        let from = byte_of(given, start)?;
+        let (pattern, flags) = known.get(pattern, flags)?;
+        if flags.global {
+            return Err(invalid("regexp_instr() does not support the \"global\" option"));
+        }
+        if let Some(from) = from {
+            pattern.each(given, from, |groups| {
                 left -= 1;
                 if left == 0 {
-                    found = groups.get(group.max(0) as usize).copied().flatten();
+                    found = groups.get(group).copied().flatten();
                 }
                 left > 0
             })?;

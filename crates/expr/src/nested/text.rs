@@ -77,10 +77,10 @@ fn text_split(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     Ok(join(ty, rows, |row, out| {
         let Some(given) = text(&inputs[0], row) else { return false };
         match text(&inputs[1], row) {
+            // NULL separates nothing.
+            None => push(given, out),
             // Without a separator, every character for itself.
-            None | Some("") => {
-                given.char_indices().for_each(|(at, c)| push(&given[at..at + c.len_utf8()], out))
-            }
+            Some("") => given.char_indices().for_each(|(at, c)| push(&given[at..at + c.len_utf8()], out)),
             Some(separator) => given.split(separator).for_each(|part| push(part, out)),
         }
         out.push(encoding::END);

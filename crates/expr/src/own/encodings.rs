@@ -8,6 +8,14 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "encode" => encode,
         "decode" => decode,
+        "chr" => |a| match a.integer(0)? {
+            0 => Err(invalid("null character not permitted")),
+            code @ ..0 => Err(invalid(format!("character number must be positive, not {code}"))),
+            code => match u32::try_from(code).ok().and_then(char::from_u32) {
+                Some(character) => Ok(Value::text(character.encode_utf8(&mut [0; 4]))),
+                None => Err(invalid(format!("requested character not valid for encoding: {code}"))),
+            },
+        },
         // A negative number has the digits of its two's complement, in the width of its type.
         "to_hex" => |a| {
             let number = a.integer(0)?;

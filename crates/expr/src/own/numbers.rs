@@ -1,6 +1,6 @@
 //! Functions of numbers and operators on bits.
 
-use plan::functions::BITWISE_NOT;
+use plan::functions::{BITWISE_NOT, FLOAT_REMAINDER};
 use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, refuse};
@@ -14,7 +14,11 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         ">>" => |a| shifted(a, false),
         BITWISE_NOT => |a| fitted(a, i128::from(!a.integer(0)?)),
         // Halves go to the even neighbour, as PostgreSQL's do for floats.
-        "round" => |a| Ok(Value::F64(a.float(0)?.round_ties_even())),
+        "round" => |a| match a.len() {
+            1 => Ok(Value::F64(a.float(0)?.round_ties_even())),
+            _ => to_places(a, f64::round),
+        },
+        "trunc" => |a| to_places(a, f64::trunc),
         "factorial" => factorial,
         "bit_count" => bit_count,
         "width_bucket" => width_bucket,
@@ -23,6 +27,10 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "lgamma" => |a| finite(libm::lgamma(a.float(0)?), a),
         "even" => |a| Ok(Value::F64(even(a.float(0)?))),
         "fdiv" => |a| divided(a, |x, y| (x / y).floor()),
+        FLOAT_REMAINDER => |a| match a.float(1)? {
+            0.0 => Err(types::Error::division_by_zero()),
+            divisor => Ok(Value::F64(a.float(0)? % divisor)),
+        },
         "fmod" => |a| divided(a, |x, y| x - y * (x / y).floor()),
         "isfinite" => |a| Ok(Value::Bool(a.values[0].as_f64().is_none_or(f64::is_finite))),
         "isinf" => |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
@@ -141,6 +149,19 @@ fn finite(value: f64, a: &Arguments<'_>) -> Result<Value> {
     Err(refuse(SqlState::NumericValueOutOfRange, "value out of range: it has no finite result"))
 }
 
+/// A float to digits behind the point, or, of a negative number of them, before it. Beyond what a float has digits for, it
+/// is as round as it was, or 0.
+fn to_places(a: &Arguments<'_>, whole: fn(f64) -> f64) -> Result<Value> {
+    let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
+    let scale = 10f64.powi(digits.abs());
+    let rounded = if digits < 0 { whole(number / scale) * scale } else { whole(number * scale) / scale };
+    Ok(Value::F64(match (number.is_finite(), rounded.is_finite()) {
+        (true, false) if digits < 0 => 0.0,
+        (true, false) => number,
+        _ => rounded,
+    }))
+}
+
 /// `round_even(number, digits)`: halves go to the even neighbour.
 fn round_even(a: &Arguments<'_>) -> Result<Value> {
     let (number, digits) = (a.float(0)?, a.integer(1)?.clamp(-400, 400) as i32);
@@ -169,7 +190,12 @@ fn factorial(a: &Arguments<'_>) -> Result<Value> {
 fn bit_count(a: &Arguments<'_>) -> Result<Value> {
     let count = match a.values[0].as_bytes() {
         Some(bytes) => bytes.iter().map(|b| u64::from(b.count_ones())).sum(),
-        None => u64::from(a.integer(0)?.count_ones()),
+        // Of a negative number the bits that its type has.
+        None => u64::from(match a.types[0] {
+            Type::SmallInt => (a.integer(0)? as i16).count_ones(),
+            Type::Integer => (a.integer(0)? as i32).count_ones(),
+            _ => a.integer(0)?.count_ones(),
+        }),
     };
     Ok(Value::I64(count as i64))
 }
@@ -233,5 +259,6 @@ fn arc(a: &Arguments<'_>, apply: fn(f64) -> f64, exact: &[(f64, f64)]) -> Result
 /// Degrees, without the last digits' noise where they are as good as whole.
 fn whole_degrees(angle: f64) -> f64 {
     let degrees = angle.to_degrees();
-    if (degrees - degrees.round()).abs() < 1e-13 { degrees.round() } else { degrees }
+    let whole = degrees.round();
+    if whole != 0.0 && (degrees - whole).abs() < 1e-13 { whole } else { degrees }
 }

@@ -76,7 +76,19 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             let month = civil_from_days(day_of(a.integer(0)?)).month;
             Ok(Value::text(time_format::MONTHS[month as usize - 1]))
         },
-        "make_date" => |a| Ok(Value::I32(date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?)),
+        "make_date" => |a| match a.len() {
+            // Days since 1970.
+            1 => types::cast::cast_value(
+                &Value::I64(
+                    a.integer(0)?
+                        .checked_mul(MICROS_PER_DAY)
+                        .ok_or_else(|| types::Error::out_of_range(&Type::Date))?,
+                ),
+                Type::Timestamp,
+                Type::Date,
+            ),
+            _ => Ok(Value::I32(date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?)),
+        },
         "make_time" => |a| Ok(Value::I64(time_of(a.integer(0)?, a.integer(1)?, a.float(2)?)?)),
         "make_timestamp" => make_timestamp,
         "epoch_ms" => |a| match a.ty {

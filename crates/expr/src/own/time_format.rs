@@ -1,7 +1,7 @@
 //! Moments, intervals and numbers as text, by PostgreSQL's templates (`to_char`) and by C's (`strftime`).
 
 use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
-use types::{Result, Type, Value, Zone};
+use types::{Result, SqlState, Type, Value, Zone};
 
 use super::time::{day_of, day_of_year, iso_week, weekday};
 use super::{Arguments, invalid};
@@ -246,6 +246,9 @@ fn field(p: &Parts, pattern: &str, fill: bool) -> String {
 
 /// A number by a template of `9`, `0`, `.`, `,`, `D`, `G`, `S`, `MI`, `PL`, `SG`, `PR`, `L` and `FM`.
 fn number_by_template(value: &Value, ty: Type, template: &str) -> Result<String> {
+    if template.is_empty() {
+        return Ok(String::new());
+    }
     let fill = !template.to_uppercase().contains("FM");
     let template = template.replace("FM", "").replace("fm", "");
     let upper = template.to_uppercase();
@@ -265,8 +268,16 @@ fn number_by_template(value: &Value, ty: Type, template: &str) -> Result<String>
     let places = whole_part.chars().filter(|c| is_digit(*c)).count();
     let fraction_places = fraction_part.chars().filter(|c| is_digit(*c)).count();
     let decimal = Type::Decimal { precision: 38, scale: fraction_places.min(30) as u8 };
-    let rounded = types::cast::cast_value(value, ty, decimal)?;
-    let unscaled = rounded.as_i128().unwrap_or(0);
+    // What has more digits than a decimal does not fit any template.
+    let unscaled = match types::cast::cast_value(value, ty, decimal) {
+        Ok(rounded) => rounded.as_i128().unwrap_or(0),
+        Err(error) if error.state() == SqlState::NumericValueOutOfRange => {
+            let most = types::decimal::power_of_ten(38) - 1;
+            let below = value.as_i128().is_some_and(|v| v < 0) || value.as_f64().is_some_and(|v| v < 0.0);
+            if below { -most } else { most }
+        }
+        Err(error) => return Err(error),
+    };
     let negative = unscaled < 0;
     let text = types::decimal::format(unscaled.abs(), decimal.scale());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

@@ -227,12 +227,12 @@ impl Transform for ClusteredGroups {
         &self,
         batch: Batch,
         local: &mut Local,
-        _work: &Work<'_>,
+        work: &Work<'_>,
         _push: &mut Push<'_>,
     ) -> Result<Flow> {
         let aggregate = &*self.0.aggregate;
         if batch.rows > 0 {
-            local_state::<UnitGroups>(local).consume(aggregate, &batch)?;
+            local_state::<UnitGroups>(local).consume(aggregate, &batch, work.query)?;
         }
         Ok(Flow::More)
     }
@@ -242,8 +242,8 @@ impl Transform for ClusteredGroups {
 }
 
 impl UnitGroups {
-    fn consume(&mut self, aggregate: &Aggregate, batch: &Batch) -> Result<()> {
-        let vectors = aggregate.program.evaluate(batch)?;
+    fn consume(&mut self, aggregate: &Aggregate, batch: &Batch, query: &QueryContext) -> Result<()> {
+        let vectors = query.evaluate(&aggregate.program, batch)?;
         let key = &vectors[aggregate.groups[0]];
         let by_runs = self.number(aggregate, key, batch.rows)?;
         let groups = self.table.as_ref().map_or(self.keys.len(), GroupTable::len);

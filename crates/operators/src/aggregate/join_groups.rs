@@ -345,7 +345,7 @@ impl Sink for JoinGroupsSink {
         let needed = batch.select(&groups.needs);
         // Build keys are unique, so as many pairs as rows are all rows.
         let needed = if met.len() == batch.rows { needed } else { needed.gather(partners.probe()) };
-        let values = groups.program.evaluate(&needed)?;
+        let values = work.query.evaluate(&groups.program, &needed)?;
         let each = RowGroups::Each(met);
         states.count_rows(each);
         for (at, argument) in groups.arguments.iter().enumerate() {

@@ -152,7 +152,7 @@ impl Sink for BuildSink {
         if batch.rows == 0 {
             return Ok(Flow::More);
         }
-        let mut keys = join.build_keys.evaluate(&batch)?;
+        let mut keys = work.query.evaluate(&join.build_keys, &batch)?;
         let mut rows = batch.rows;
         let mut columns: Vec<Vector> = join.columns.kept.iter().map(|c| batch.columns[*c].clone()).collect();
         let list = join.kind != PhysicalJoinKind::BuildAnti;

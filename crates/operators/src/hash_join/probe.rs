@@ -122,7 +122,7 @@ impl HashJoin {
         push: &mut Push<'_>,
     ) -> Result<Flow> {
         let join = self;
-        let keys = join.probe_keys.evaluate(batch)?;
+        let keys = work.query.evaluate(&join.probe_keys, batch)?;
         let valid = if join.null_equals_null { None } else { null_rows(&keys, batch.rows) };
         if join.null_aware && join.kind == Kind::BuildAnti {
             join.list_has_rows.store(true, Relaxed);
@@ -158,7 +158,7 @@ impl HashJoin {
         work: &Work<'_>,
         push: &mut Push<'_>,
     ) -> Result<Flow> {
-        let keys = self.probe_keys.evaluate(batch)?;
+        let keys = work.query.evaluate(&self.probe_keys, batch)?;
         let valid = if self.null_equals_null { None } else { null_rows(&keys, batch.rows) };
         let valid = valid.as_ref();
         let probing = Probing { join: self, built, batch, keys: &keys, valid, in_parts: false, work };

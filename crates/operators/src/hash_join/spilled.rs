@@ -96,9 +96,9 @@ impl HashJoin {
         hash_columns(&batch.columns[batch.columns.len() - keys..], batch.rows, &mut hashes);
         to.push(batch, &hashes)
     }
-    fn push_probe(&self, batch: &Batch, to: &Partitions) -> Result<()> {
+    fn push_probe(&self, batch: &Batch, to: &Partitions, query: &QueryContext) -> Result<()> {
         let mut hashes = Vec::new();
-        hash_columns(&self.probe_keys.evaluate(batch)?, batch.rows, &mut hashes);
+        hash_columns(&query.evaluate(&self.probe_keys, batch)?, batch.rows, &mut hashes);
         to.push(batch, &hashes)
     }
 
@@ -128,12 +128,12 @@ impl HashJoin {
         }
         if self.null_aware && self.kind == Kind::BuildAnti {
             self.list_has_rows.store(true, Relaxed);
-            if null_rows(&self.probe_keys.evaluate(&batch)?, batch.rows).is_some() {
+            if null_rows(&work.query.evaluate(&self.probe_keys, &batch)?, batch.rows).is_some() {
                 self.list_has_null.store(true, Relaxed);
             }
         }
         work.check()?;
-        self.push_probe(&batch, &self.sides()?.sides.probe)?;
+        self.push_probe(&batch, &self.sides()?.sides.probe, work.query)?;
         Ok(Flow::More)
     }
 
@@ -169,7 +169,7 @@ impl HashJoin {
             let batch = probe.read(piece)?;
             for part in parts_of(&batch, work.query.settings.batch_rows) {
                 work.check()?;
-                self.push_probe(&part, &sides.probe)?;
+                self.push_probe(&part, &sides.probe, work.query)?;
             }
         }
         let share = DIVIDED_SHARE_MAX * build.rows() as f64;

@@ -1,5 +1,6 @@
 //! A join's condition with one side held fixed.
 
+use crate::context::QueryContext;
 use expr::Program;
 use plan::{Expr, ExprKind};
 use types::Result;
@@ -56,12 +57,13 @@ impl Condition {
         build: &[Vector],
         row: usize,
         null_aware: bool,
+        query: &QueryContext,
     ) -> Result<Outcome> {
         let columns = self.inputs.iter().map(|input| match input {
             PairInput::Probe(column) => probe.columns[*column].clone(),
             PairInput::Build(kept) => fixed(&build[*kept], row, probe.rows),
         });
-        self.outcome(Batch::new(columns.collect(), probe.rows), null_aware)
+        self.outcome(Batch::new(columns.collect(), probe.rows), null_aware, query)
     }
 
     /// Over `rows` build rows from `first` on, with probe row `row`.
@@ -73,17 +75,18 @@ impl Condition {
         first: usize,
         rows: usize,
         null_aware: bool,
+        query: &QueryContext,
     ) -> Result<Outcome> {
         let columns = self.inputs.iter().map(|input| match input {
             PairInput::Probe(column) => fixed(&probe.columns[*column], row, rows),
             PairInput::Build(kept) => build[*kept].slice(first, rows),
         });
-        self.outcome(Batch::new(columns.collect(), rows), null_aware)
+        self.outcome(Batch::new(columns.collect(), rows), null_aware, query)
     }
 
-    fn outcome(&self, batch: Batch, null_aware: bool) -> Result<Outcome> {
+    fn outcome(&self, batch: Batch, null_aware: bool, query: &QueryContext) -> Result<Outcome> {
         let mut outcome = Outcome::default();
-        let Some(values) = self.program.evaluate(&batch)?.pop() else { return Ok(outcome) };
+        let Some(values) = query.evaluate(&self.program, &batch)?.pop() else { return Ok(outcome) };
         let values = values.flatten();
         let Data::Bool(bits) = values.data() else { return Ok(outcome) };
         match values.validity().filter(|v| v.null_count() > 0) {

@@ -90,9 +90,13 @@ impl Looping<'_> {
                 continue;
             }
             let outcome = match &self.join.condition {
-                Some(condition) => {
-                    condition.with_build_row(self.batch, &self.built.columns, row, self.join.null_aware)?
-                }
+                Some(condition) => condition.with_build_row(
+                    self.batch,
+                    &self.built.columns,
+                    row,
+                    self.join.null_aware,
+                    self.work.query,
+                )?,
                 None => Outcome { matching: (0..self.batch.rows as u32).collect(), unknown: vec![] },
             };
             outcome.matching.iter().for_each(|p| buffers.matched[*p as usize] = true);
@@ -137,7 +141,15 @@ impl Looping<'_> {
                 let places = match &self.join.condition {
                     Some(condition) if !is_whole => {
                         condition
-                            .with_probe_row(self.batch, row, &index.columns, first, rows, false)?
+                            .with_probe_row(
+                                self.batch,
+                                row,
+                                &index.columns,
+                                first,
+                                rows,
+                                false,
+                                self.work.query,
+                            )?
                             .matching
                     }
                     _ => (0..rows as u32).collect(),
@@ -177,6 +189,7 @@ impl Looping<'_> {
                         first,
                         rows,
                         self.join.null_aware,
+                        self.work.query,
                     )?,
                     None => Outcome { matching: (0..rows as u32).collect(), unknown: vec![] },
                 };

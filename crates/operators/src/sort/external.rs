@@ -130,7 +130,10 @@ impl Sort {
     pub(super) fn spill_run(&self, number: u64, rows: TaggedRows, work: &Work<'_>) -> Result<()> {
         let file = self.external.file(work.query)?;
         let (tags, batches): (Vec<u64>, Vec<Batch>) = rows.into_iter().unzip();
-        let keys = batches.iter().map(|batch| self.encode(batch)).collect::<Result<Vec<Keys>>>()?;
+        let keys = batches
+            .iter()
+            .map(|batch| self.encode_within(batch, work.query))
+            .collect::<Result<Vec<Keys>>>()?;
         let count: usize = batches.iter().map(|b| b.rows).sum();
         let bytes: usize = batches.iter().map(Batch::bytes).sum();
         let mut picks = Vec::with_capacity(count);

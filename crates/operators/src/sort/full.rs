@@ -163,7 +163,7 @@ impl Step for SortRuns {
         let _room = work.reserve(bytes)?;
         let rows = Batch::concat(&batches);
         drop(batches);
-        let keys = self.0.encode(&rows)?;
+        let keys = self.0.encode_within(&rows, work.query)?;
         let order = keys.sorted(work.query.settings.radix_sort);
         if let Some(slot) = self.0.full.sorted.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
             *slot = Some(Run { rows, keys, order });

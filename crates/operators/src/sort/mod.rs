@@ -31,6 +31,9 @@ use keys::{Keys, Shape};
 /// Above this many rows a top-k is a full sort that stops early.
 const TOP_ROWS_MAX: u64 = 65_536;
 
+/// Less is never asked for.
+const ASKED_BYTES_MIN: u64 = 1 << 20;
+
 pub struct Sort {
     node: NodeId,
     /// Keys as expressions over the input.
@@ -95,6 +98,14 @@ impl Sort {
         } else {
             Arc::new(full::MergedRows(self.clone()))
         }
+    }
+    /// As `encode`, with room asked for what is computed.
+    fn encode_within(&self, batch: &Batch, query: &QueryContext) -> Result<Keys> {
+        let columns: Vec<Vector> = query.evaluate(&self.program, batch)?;
+        // The keys are copies of them.
+        let bytes: u64 = columns.iter().map(expr::text_bytes).sum();
+        let _room = if bytes > ASKED_BYTES_MIN { Some(query.reserve(bytes as usize)?) } else { None };
+        Ok(Keys::encode(self.shape, &columns, &self.keys, batch.rows))
     }
     fn encode(&self, batch: &Batch) -> Result<Keys> {
         let columns: Vec<Vector> = self.program.evaluate(batch)?;

@@ -58,7 +58,7 @@ impl Sort {
     }
 
     /// The first `k` rows of `kept` by key, then tag, then place; in that order.
-    fn first(&self, kept: &mut Kept) -> Result<(Batch, Vec<u64>, Option<Keys>)> {
+    fn first(&self, kept: &mut Kept, query: &QueryContext) -> Result<(Batch, Vec<u64>, Option<Keys>)> {
         let all = Batch::concat(&kept.batches);
         let tags: Vec<u64> = kept.tags.concat();
         kept.batches.clear();
@@ -66,7 +66,7 @@ impl Sort {
         if all.rows == 0 {
             return Ok((all, tags, None));
         }
-        let keys = self.encode(&all)?;
+        let keys = self.encode_within(&all, query)?;
         let mut order: Vec<u32> = (0..all.rows as u32).collect();
         let compare = |a: &u32, b: &u32| {
             let (a, b) = (*a as usize, *b as usize);
@@ -94,7 +94,7 @@ impl Sink for TopSink {
     fn local(&self) -> Local {
         Box::new(Kept::default())
     }
-    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, _work: &Work<'_>) -> Result<Flow> {
+    fn consume(&self, batch: Batch, tag: u64, local: &mut Local, work: &Work<'_>) -> Result<Flow> {
         let sort = &self.0;
         let k = sort.top_rows();
         if k == 0 {
@@ -104,7 +104,7 @@ impl Sink for TopSink {
         let batch = match &kept.bound {
             None => batch,
             Some(bound) => {
-                let keys = sort.encode(&batch)?;
+                let keys = sort.encode_within(&batch, work.query)?;
                 let ahead: Vec<u32> = (0..batch.rows as u32)
                     .filter(|row| keys.compare(*row as usize, bound, 0).is_le())
                     .collect();
@@ -119,7 +119,7 @@ impl Sink for TopSink {
         kept.tags.push(vec![tag; batch.rows]);
         kept.batches.push(batch);
         if kept.rows > 2 * k + SURPLUS_ROWS {
-            let (rows, tags, bound) = sort.first(kept)?;
+            let (rows, tags, bound) = sort.first(kept, work.query)?;
             sort.share_bound(&rows)?;
             kept.rows = rows.rows;
             kept.bound = bound;
@@ -146,22 +146,22 @@ impl Step for TopMerge {
         let rows: usize = kept.iter().map(|kept| kept.rows).sum();
         Ok(if rows < THINNED_ROWS_MIN { 0 } else { kept.len() as u64 })
     }
-    fn run(&self, partition: u64, _work: &Work<'_>) -> Result<()> {
+    fn run(&self, partition: u64, work: &Work<'_>) -> Result<()> {
         let place =
             |all: &mut Vec<Kept>, kept| all.get_mut(partition as usize).map(|at| std::mem::replace(at, kept));
         let all = || self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut kept) = place(&mut all(), Kept::default()) else { return Ok(()) };
-        let (rows, tags, bound) = self.0.first(&mut kept)?;
+        let (rows, tags, bound) = self.0.first(&mut kept, work.query)?;
         place(&mut all(), Kept { rows: rows.rows, batches: vec![rows], tags: vec![tags], bound });
         Ok(())
     }
-    fn finish(&self, _query: &QueryContext) -> Result<()> {
+    fn finish(&self, query: &QueryContext) -> Result<()> {
         let mut together = Kept::default();
         for mut kept in std::mem::take(&mut *self.0.top.kept.lock().unwrap_or_else(PoisonError::into_inner)) {
             together.batches.append(&mut kept.batches);
             together.tags.append(&mut kept.tags);
         }
-        let (rows, _, _) = self.0.first(&mut together)?;
+        let (rows, _, _) = self.0.first(&mut together, query)?;
         // Finish is called once.
         let _ = self.0.top.rows.set(rows);
         Ok(())

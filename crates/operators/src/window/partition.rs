@@ -265,14 +265,16 @@ fn boundaries(
 /// The program's results over all rows, a slice at a time.
 fn evaluate(program: &Program, batch: &Batch, work: &Work<'_>) -> Result<Vec<Vector>> {
     if batch.rows <= SLICE_ROWS {
-        return Ok(program.evaluate(batch)?.iter().map(Vector::flatten).collect());
+        return Ok(work.query.evaluate(program, batch)?.iter().map(Vector::flatten).collect());
     }
     let mut parts: Vec<Vec<Vector>> = Vec::new();
     let mut at = 0;
     while at < batch.rows {
         work.check()?;
         let rows = SLICE_ROWS.min(batch.rows - at);
-        parts.push(program.evaluate(&batch.slice(at, rows))?.iter().map(Vector::flatten).collect());
+        parts.push(
+            work.query.evaluate(program, &batch.slice(at, rows))?.iter().map(Vector::flatten).collect(),
+        );
         at += rows;
     }
     let columns = parts.first().map_or(0, Vec::len);

@@ -53,7 +53,7 @@ impl Sink for WindowSink {
         let batch = detached_batch(&batch);
         let (rows, ends) = if window.hash_partitions > 1 {
             let columns: Vec<Vector> =
-                window.key_program.evaluate(&batch)?.into_iter().take(window.parts).collect();
+                work.query.evaluate(&window.key_program, &batch)?.into_iter().take(window.parts).collect();
             by_partition(&columns, batch.rows, window.hash_partitions)
         } else {
             (vec![], vec![])

@@ -74,12 +74,13 @@ impl Window {
         for (tag, mut batch) in rows {
             work.check()?;
             batch.columns.push(Vector::from_i64(Type::BigInt, vec![tag as i64; batch.rows]));
-            self.divide(&batch, &spilled.streams)?;
+            self.divide(&batch, &spilled.streams, work.query)?;
         }
         spilled.streams.settle(work.query)
     }
-    fn divide(&self, batch: &Batch, to: &Partitions) -> Result<()> {
-        let keys: Vec<Vector> = self.key_program.evaluate(batch)?.into_iter().take(self.parts).collect();
+    fn divide(&self, batch: &Batch, to: &Partitions, query: &QueryContext) -> Result<()> {
+        let keys: Vec<Vector> =
+            query.evaluate(&self.key_program, batch)?.into_iter().take(self.parts).collect();
         let mut hashes = Vec::new();
         hash_columns(&keys, batch.rows, &mut hashes);
         to.push(batch, &hashes)
@@ -145,7 +146,7 @@ impl Window {
         let streams = Partitions::new(&file, level + 1);
         for piece in 0..stream.pieces() {
             work.check()?;
-            self.divide(&stream.read(piece)?, &streams)?;
+            self.divide(&stream.read(piece)?, &streams, work.query)?;
         }
         let share = DIVIDED_SHARE_MAX * stream.rows() as f64;
         for partition in 0..FANOUT {

@@ -312,6 +312,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let value = arguments.remove(1);
                 let field = arguments[0].expr.as_literal().and_then(Value::as_text).map(str::to_lowercase);
                 match field {
+                    None if arguments[0].is_null() => super::null_of(Type::BigInt),
                     Some(field) => self.extract_field(&field, value, span)?,
                     None => {
                         let error = Error::unsupported("the field of date_part must be a constant");

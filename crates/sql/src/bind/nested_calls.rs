@@ -218,7 +218,15 @@ pub(super) fn bind(
     if let Some(expr) = call.of_lists()? {
         return Ok(Some(expr));
     }
-    call.of_records()
+    if let Some(expr) = call.of_records()? {
+        return Ok(Some(expr));
+    }
+    // Of a NULL of no type there is no list, struct or map to tell what comes out: NULL does.
+    let of_nothing = arguments.first().is_some_and(Bound::is_null)
+        && ["map_", "list_", "array_", "struct_"].iter().any(|family| name.starts_with(family))
+        && NAMES.contains(&name);
+    Ok((of_nothing || (name == "cardinality" && arguments.len() == 1 && arguments[0].is_null()))
+        .then(|| super::null_of(Type::Null)))
 }
 
 impl Call<'_, '_, '_> {
@@ -360,7 +368,7 @@ impl Call<'_, '_, '_> {
                 let (exprs, ty) = self.lists()?;
                 call("list_intersect", exprs, ty)
             }
-            ("list_where" | "array_where", 2) if is_list(0) && is_list(1) => {
+            ("list_where" | "array_where", 2) if is_list(0) && (is_list(1) || null(1)) => {
                 let chosen = self.to(1, Type::list(Type::Boolean)?)?;
                 call("list_where", vec![first(), chosen], some(list)?)
             }
@@ -387,7 +395,7 @@ impl Call<'_, '_, '_> {
                 exprs.extend(self.arguments[..lists].iter().map(|a| a.expr.clone()));
                 call("list_zip", exprs, Type::list(row)?)
             }
-            ("list_select" | "array_select", 2) if is_list(0) && is_list(1) => {
+            ("list_select" | "array_select", 2) if is_list(0) && (is_list(1) || null(1)) => {
                 let places = self.to(1, Type::list(Type::BigInt)?)?;
                 call("list_select", vec![first(), places], some(list)?)
             }
@@ -660,7 +668,9 @@ impl Call<'_, '_, '_> {
             }
             ("json_type", 1 | 2) => call(name, self.with_path()?, Type::Text),
             ("json_typeof", 1) => call(name, self.with_path()?, Type::Text),
-            ("json_array_length", 1 | 2) => call(name, self.with_path()?, Type::BigInt),
+            ("json_array_length", 1) => call("json_length_of_array", vec![self.json(0)?], Type::BigInt),
+            ("json_array_length", 2) => call(name, self.with_path()?, Type::BigInt),
+            ("json_keys_of_object", 1) => call(name, vec![self.json(0)?], texts()?),
             ("json_keys" | "json_object_keys", 1 | 2) => call("json_keys", self.with_path()?, texts()?),
             ("json_contains", 2) => call(name, vec![self.json(0)?, self.json(1)?], Type::Boolean),
             // PostgreSQL's forms of one and two arrays.
@@ -683,6 +693,11 @@ impl Call<'_, '_, '_> {
             ("json_array" | "json_build_array", _) => call("json_array", self.written()?, Type::Json),
             ("to_json" | "to_jsonb" | "json_quote" | "row_to_json" | "array_to_json", 1) => {
                 call("to_json", self.written()?, Type::Json)
+            }
+            ("from_json" | "json_transform" | "from_json_strict" | "json_transform_strict", 2)
+                if self.arguments[1].is_null() =>
+            {
+                super::null_of(Type::Null)
             }
             ("from_json" | "json_transform" | "from_json_strict" | "json_transform_strict", 2) => {
                 let Some(wanted) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {

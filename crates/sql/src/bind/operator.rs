@@ -257,11 +257,10 @@ fn numeric(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr> {
     if lt.is_float() || rt.is_float() {
         let ty = if lt == Type::Real && rt == Type::Real { Type::Real } else { Type::Double };
         if op == Arithmetic::Modulo {
-            return Err(Error::new(
-                SqlState::UndefinedFunction,
-                format!("operator does not exist: {lt} % {rt}"),
-            )
-            .with_hint("cast the operands to DECIMAL"));
+            // PostgreSQL has none; the sign is the dividend's, as for exact numbers.
+            let name = plan::functions::FLOAT_REMAINDER.into();
+            let arguments = vec![cast(left, Type::Double), cast(right, Type::Double)];
+            return Ok(cast(Expr::new(ExprKind::Library { name, arguments }, Type::Double), ty));
         }
         return Ok(node(op, cast(left, ty), cast(right, ty), ty));
     }

@@ -318,6 +318,12 @@ impl<'a> ExprBinder<'_, 'a> {
                 let read = library::call(name, arguments, text, span)?;
                 Expr { ty: Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale }, ..read }
             }
+            ("div", 2)
+                if arguments.iter().any(Bound::is_null)
+                    && arguments.iter().all(|a| a.ty().is_numeric() || a.is_null()) =>
+            {
+                Expr::literal(Value::Null, Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 })
+            }
             ("div", 2) if arguments.iter().all(|a| a.ty().is_integer() || a.ty().is_decimal()) => {
                 let wide = |a: &Bound| a.ty() == Type::BigInt || a.ty().is_decimal();
                 let right = arguments.swap_remove(1);

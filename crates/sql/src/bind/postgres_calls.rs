@@ -157,10 +157,14 @@ impl Call<'_, '_, '_> {
         let count = self.arguments.len();
         // The types of the arguments behind text and pattern, and the result's.
         let (behind, ty): (&[Type], Type) = match (self.name, count) {
-            ("regexp_replace", 4..=6) if self.arguments[3].ty().is_integer() => {
+            ("regexp_replace", 4..=6) if count > 4 || self.arguments[3].ty().is_integer() => {
                 (&[Type::Text, Type::BigInt, Type::BigInt, Type::Text], Type::Text)
             }
             ("regexp_substr", 2..=6) => (&[Type::BigInt, Type::BigInt, Type::Text, Type::BigInt], Type::Text),
+            ("regexp_count", 2..=4) => (&[Type::BigInt, Type::Text], Type::BigInt),
+            ("regexp_instr", 2..=7) => {
+                (&[Type::BigInt, Type::BigInt, Type::BigInt, Type::Text, Type::BigInt], Type::BigInt)
+            }
             ("regexp_full_match", 2 | 3) => (&[Type::Text], Type::Boolean),
             ("regexp_extract_all", 2..=4) => (&[Type::BigInt, Type::Text], Type::list(Type::Text)?),
             ("regexp_all_matches", 2 | 3) => (&[Type::Text], Type::list(Type::list(Type::Text)?)?),

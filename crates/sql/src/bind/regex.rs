@@ -85,14 +85,15 @@ impl<'a> ExprBinder<'_, 'a> {
             return Ok(super::null_of(Type::Text));
         }
         let group = match arguments.next() {
-            None => Some(0),
-            Some(group) => group.expr.as_literal().and_then(Value::as_i64).filter(|g| (0..=98).contains(g)),
+            None => Expr::literal(Value::I64(0), Type::BigInt),
+            Some(group) => self.whole(group)?,
         };
-        let (Some(group), true, true) = (group, input.ty().is_text(), pattern.ty().is_text()) else {
-            return Err(refuse(Error::unsupported(
-                "regexp_extract takes text, a pattern and a constant group",
+        if !input.ty().is_text() || !pattern.ty().is_text() {
+            return Err(refuse(Error::new(
+                SqlState::UndefinedFunction,
+                "regexp_extract takes text, a pattern and a group",
             )));
-        };
+        }
         let flags = arguments.next();
         if arguments.next().is_some() || flags.as_ref().is_some_and(|f| !(f.ty().is_text() || f.is_null())) {
             return Err(refuse(Error::new(
@@ -100,11 +101,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 "regexp_extract takes a text, a pattern, a group and flags, all texts but the group",
             )));
         }
-        let mut arguments = vec![
-            coerce::cast(input.expr, Type::Text),
-            coerce::cast(pattern.expr, Type::Text),
-            Expr::literal(Value::I64(group), Type::BigInt),
-        ];
+        let mut arguments =
+            vec![coerce::cast(input.expr, Type::Text), coerce::cast(pattern.expr, Type::Text), group];
         arguments.extend(flags.map(|flags| coerce::cast(flags.expr, Type::Text)));
         Ok(Expr::new(ExprKind::Library { name: "regexp_extract".into(), arguments }, Type::Text))
     }

@@ -77,7 +77,8 @@ impl<'a> ExprBinder<'_, 'a> {
             ("json_each_text", 1) => self.nested_call("json_entries_text", &arguments, span)?,
             ("json_array_elements", 1) => self.nested_call("json_elements", &arguments, span)?,
             ("json_array_elements_text", 1) => self.nested_call("json_elements_text", &arguments, span)?,
-            ("json_object_keys", 1 | 2) => self.nested_call("json_keys", &arguments, span)?,
+            ("json_object_keys", 1) => self.nested_call("json_keys_of_object", &arguments, span)?,
+            ("json_object_keys", 2) => self.nested_call("json_keys", &arguments, span)?,
             _ => None,
         };
         list.ok_or_else(|| {
