@@ -172,6 +172,10 @@ pub const SIGNATURES: &[Signature] = &[
     optional(is("date_bin", &[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
     optional(is("date_bin", &[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
     optional(is("time_bucket", &[INTERVAL, STAMP, STAMP], Type::Timestamp), 1),
+    is("time_bucket", &[INTERVAL, STAMP, INTERVAL], Type::Timestamp),
+    optional(is("time_bucket", &[INTERVAL, ZONED, ZONED], Type::TimestampTz), 1),
+    is("time_bucket", &[INTERVAL, ZONED, INTERVAL], Type::TimestampTz),
+    is("time_bucket", &[INTERVAL, ZONED, TEXT], Type::TimestampTz),
     is("date_field", &[TEXT, STAMP], Type::BigInt),
     is("interval_field", &[TEXT, SPAN], Type::BigInt),
     is("interval_field", &[TEXT, MONTHS], Type::BigInt),
@@ -240,6 +244,7 @@ pub const SIGNATURES: &[Signature] = &[
     is("to_millennia", &[BIG], Type::Interval),
     is("isfinite", &[DATE], Type::Boolean),
     is("isfinite", &[STAMP], Type::Boolean),
+    is("isfinite", &[ZONED], Type::Boolean),
     // Time zones; those with a blank are made by binding, in the session's zone.
     is("timezone", &[TEXT, STAMP], Type::TimestampTz),
     is("timezone", &[TEXT, ZONED], Type::Timestamp),

@@ -5,7 +5,7 @@ use types::datetime::{self, MICROS_PER_DAY};
 use types::{Error, Result, SqlState, Type, Value};
 
 /// PostgreSQL's dates end at 5874897-12-31 and begin at 4714-11-24 BC.
-const DATES: std::ops::RangeInclusive<i128> = -2_440_588..=2_145_031_948;
+const DATES: std::ops::RangeInclusive<i128> = -2_440_588..=2_145_042_905;
 
 fn out_of_range(ty: Type) -> Error {
     Error::new(SqlState::DatetimeFieldOverflow, format!("{} out of range", ty.sql_name().to_lowercase()))

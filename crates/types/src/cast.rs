@@ -1,10 +1,12 @@
 //! Casting one value between types, reading it from text, and printing it: the definition that every vectorised
 //! cast is tested against. The rules are PostgreSQL's; `docs/decisions/types.md` lists the deviations.
 
+use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
 use crate::interval::Interval;
 use crate::{
-    Error, Physical, Result, SqlState, Type, Value, Zone, decimal, interval_text, json, jsonb, nested, zone,
+    Error, Physical, Result, SqlState, Type, Value, Zone, date_text, decimal, interval_text, json, jsonb,
+    nested, zone,
 };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
@@ -73,10 +75,11 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
             instant.map(Value::I64).ok_or_else(|| Error::out_of_range(&to))
         }
         (Type::Date, Type::Timestamp | Type::TimestampTz) => {
-            Ok(Value::I64(value.as_i64().unwrap_or(0) * MICROS_PER_DAY))
+            let day = value.as_i64().and_then(|day| i32::try_from(day).ok());
+            day.and_then(datetime::midnight).map(Value::I64).ok_or_else(|| Error::out_of_range(&to))
         }
         (Type::Timestamp | Type::TimestampTz, Type::Date) => {
-            integer(i128::from(value.as_i64().unwrap_or(0).div_euclid(MICROS_PER_DAY)), Type::Date)
+            Ok(Value::I32(datetime::day_of(value.as_i64().unwrap_or(0))))
         }
         (Type::Timestamp | Type::TimestampTz, Type::Time) => {
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
@@ -223,13 +226,18 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         };
         let shown: String = text.chars().take(80).collect();
         let error = Error::new(state, format!("{what} {}: \"{shown}\"", to.sql_name().to_lowercase()));
-        let other_order = matches!(to, Type::Date | Type::Timestamp | Type::TimestampTz)
-            && trimmed.starts_with(|c: char| c.is_ascii_digit())
-            && trimmed.contains(['/', '.']);
-        match other_order {
-            true => {
-                error.with_hint("dates are written year-month-day; strptime(text, '%d/%m/%Y') reads others")
-            }
+        error
+    };
+    let fault = |fault: Fault| {
+        if fault == Fault::Form {
+            return invalid();
+        }
+        let shown: String = text.chars().take(80).collect();
+        let message = format!("date/time field value out of range: \"{shown}\"");
+        let error = Error::new(SqlState::DatetimeFieldOverflow, message);
+        match trimmed.contains(['/', '.']) {
+            true => error
+                .with_hint("numbers are read as month, day, year; strptime(text, '%d/%m/%Y') reads others"),
             false => error,
         }
     };
@@ -271,10 +279,22 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             Err(decimal::NotANumber) => Err(invalid()),
         },
         Type::Char(_) | Type::Varchar(_) | Type::Text => fit_text(text, to),
-        Type::Date => datetime::parse_date(trimmed).map(Value::I32).ok_or_else(invalid),
-        Type::Time => datetime::parse_time(trimmed).map(Value::I64).ok_or_else(invalid),
-        Type::Timestamp => datetime::parse_timestamp(trimmed).map(Value::I64).ok_or_else(invalid),
-        Type::TimestampTz => datetime::parse_timestamptz(trimmed).map(Value::I64).ok_or_else(invalid),
+        Type::Date => match datetime::parse_date(trimmed) {
+            Some(day) => Ok(Value::I32(day)),
+            None => date_text::date(trimmed).map(Value::I32).map_err(fault),
+        },
+        Type::Time => match datetime::parse_time(trimmed) {
+            Some(micros) => Ok(Value::I64(micros)),
+            None => date_text::time(trimmed).map(Value::I64).map_err(fault),
+        },
+        Type::Timestamp => match datetime::parse_timestamp(trimmed) {
+            Some(micros) => Ok(Value::I64(micros)),
+            None => date_text::timestamp(trimmed).map(Value::I64).map_err(fault),
+        },
+        Type::TimestampTz => match datetime::parse_timestamptz(trimmed) {
+            Some(micros) => Ok(Value::I64(micros)),
+            None => date_text::timestamptz(trimmed).map(Value::I64).map_err(fault),
+        },
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => {
             interval_text::parse(trimmed, None).ok_or_else(invalid)?.restricted_to(to)
         }

@@ -1,12 +1,40 @@
 //! Dates, times and intervals: civil calendar arithmetic, text in and out.
 //!
 //! Days are counted from 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible
-//! low-level date algorithms"); years 1 to 9999 are accepted on input.
+//! low-level date algorithms"). Read here is ISO 8601 with years 1 to 9999; `date_text` reads other forms.
 
 use crate::zone::{self, Zone};
 
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+/// PostgreSQL's dates end at 5874897-12-31 and begin at 4714-11-24 BC.
+pub const DATE_MIN: i64 = -2_440_588;
+pub const DATE_MAX: i64 = 2_145_042_905;
+
+/// Whether microseconds are `infinity` or `-infinity`: the ends of 64 bits; those of 32 bits are the infinite days.
+#[inline]
+pub fn is_infinite(micros: i64) -> bool {
+    micros == i64::MAX || micros == i64::MIN
+}
+
+/// The beginning of a day; `None` where a moment has no place for it.
+pub fn midnight(day: i32) -> Option<i64> {
+    match day {
+        i32::MAX => Some(i64::MAX),
+        i32::MIN => Some(i64::MIN),
+        day => i64::from(day).checked_mul(MICROS_PER_DAY),
+    }
+}
+
+/// The day of a moment.
+pub fn day_of(micros: i64) -> i32 {
+    match micros {
+        i64::MAX => i32::MAX,
+        i64::MIN => i32::MIN,
+        // Of 64 bits, at most 107 million days.
+        micros => micros.div_euclid(MICROS_PER_DAY) as i32,
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
@@ -64,12 +92,20 @@ pub fn add_months(days: i32, months: i32) -> Option<i32> {
 }
 
 pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
+    if is_infinite(micros) {
+        return Some(micros);
+    }
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
     let moved = add_months(days, months)?;
     i64::from(moved).checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))
 }
 
 pub fn format_date(days: i32) -> String {
+    match days {
+        i32::MAX => return "infinity".into(),
+        i32::MIN => return "-infinity".into(),
+        _ => {}
+    }
     let date = civil_from_days(days);
     if date.year > 0 {
         format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
@@ -93,6 +129,9 @@ fn push_fraction(text: &mut String, micros: i64) {
 }
 
 pub fn format_timestamp(micros: i64) -> String {
+    if is_infinite(micros) {
+        return format_date(day_of(micros));
+    }
     let days = micros.div_euclid(MICROS_PER_DAY);
     let date = format_date(i32::try_from(days).unwrap_or(i32::MAX));
     let time = format_time(micros.rem_euclid(MICROS_PER_DAY));
@@ -113,6 +152,10 @@ fn number(text: &str) -> Option<(u32, &str)> {
 
 fn parse_date_prefix(text: &str) -> Option<(i32, &str)> {
     let (year, rest) = number(text)?;
+    // Without three digits it may be a month: see `date_text`.
+    if text.len() - rest.len() < 3 {
+        return None;
+    }
     let (month, rest) = number(rest.strip_prefix(['-', '/'])?)?;
     let (day, rest) = number(rest.strip_prefix(['-', '/'])?)?;
     let year = i32::try_from(year).ok()?;
@@ -206,6 +249,9 @@ pub fn parse_timestamptz(text: &str) -> Option<i64> {
 
 /// An instant as PostgreSQL prints it in that zone: `2024-07-01 14:00:00+02`.
 pub fn format_timestamptz(instant: i64, zone: Zone) -> String {
+    if is_infinite(instant) {
+        return format_timestamp(instant);
+    }
     let offset = zone.offset_at(instant);
     let mut text = format_timestamp(zone.local(instant).unwrap_or(instant));
     let before_christ = text.ends_with(" BC");

@@ -172,7 +172,7 @@ impl Interval {
 
     /// A moment that much later: by months, whose last day bounds the day, then by days, then by time.
     pub fn after(self, moment: i64) -> Option<i64> {
-        if moment == i64::MAX || moment == i64::MIN {
+        if datetime::is_infinite(moment) {
             return Some(moment);
         }
         let moved =

@@ -6,6 +6,7 @@
 
 pub mod cast;
 pub mod codes;
+pub mod date_text;
 pub mod datetime;
 pub mod decimal;
 pub mod error;

@@ -172,6 +172,7 @@ impl Zone {
     pub fn local(self, instant: i64) -> Option<i64> {
         match self {
             Zone::Utc => Some(instant),
+            _ if crate::datetime::is_infinite(instant) => Some(instant),
             zone => instant.checked_add(i64::from(zone.offset_at(instant)) * MICROS_PER_SECOND),
         }
     }
@@ -181,6 +182,7 @@ impl Zone {
         let micros = |seconds: i32| i64::from(seconds) * MICROS_PER_SECOND;
         match self {
             Zone::Utc => Some(local),
+            _ if crate::datetime::is_infinite(local) => Some(local),
             Zone::Fixed(seconds) => local.checked_sub(micros(seconds)),
             Zone::Named(_) => {
                 // No zone has two changes within two days, and no offset is a day.

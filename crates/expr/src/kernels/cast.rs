@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use arrow_buffer::NullBuffer;
-use types::datetime::MICROS_PER_DAY;
+use types::datetime::{MICROS_PER_DAY, is_infinite};
 use types::{Physical, Result, Type, Value, cast as scalar, decimal};
 use vector::{Data, Vector, VectorBuilder};
 
@@ -98,7 +98,11 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                 Data::I64(values.into())
             }
             (Type::Timestamp | Type::TimestampTz, Type::Date) => {
-                let values = map(&i64::operand(input), rows, |v| v.div_euclid(MICROS_PER_DAY) as i32);
+                let day = |v: i64| (v.div_euclid(MICROS_PER_DAY) as i32, is_infinite(v));
+                let (values, infinite) = map_flagged(&i64::operand(input), rows, day);
+                if infinite {
+                    return None;
+                }
                 Data::I32(values.into())
             }
             (Type::Timestamp | Type::TimestampTz | Type::IntervalDayTime, Type::Time) => {

@@ -6,16 +6,12 @@
 
 use arrow_buffer::NullBuffer;
 use plan::{Arithmetic, Function};
-use types::datetime::{self, MICROS_PER_DAY};
+use types::datetime::{self, DATE_MAX, DATE_MIN, MICROS_PER_DAY, is_infinite};
 use types::{Error, Result, SqlState, Type};
 use vector::{Data, Vector};
 
 use super::{calendar, cast};
 use crate::operand::{Native, Operand, any_valid, map, map_flagged, zip, zip_flagged};
-
-/// PostgreSQL's dates end at 5874897-12-31 and begin at 4714-11-24 BC.
-const DATE_MIN: i64 = -2_440_588;
-const DATE_MAX: i64 = 2_145_031_948;
 
 fn date_out_of_range() -> Error {
     Error::new(SqlState::DatetimeFieldOverflow, "date out of range")
@@ -74,7 +70,11 @@ pub(crate) fn arithmetic(
                 });
                 Ok(Data::I64(micros.into()))
             }
-            Type::Timestamp | Type::TimestampTz | Type::IntervalDayTime => context.sum(a, b, negate),
+            Type::IntervalDayTime => context.sum(a, b, negate),
+            Type::Timestamp | Type::TimestampTz => context.micros(a, b, |moment: i64, micros: i64| {
+                let moved = if negate { moment.checked_sub(micros) } else { moment.checked_add(micros) };
+                if is_infinite(moment) { Some(moment) } else { moved.filter(|moved| !is_infinite(*moved)) }
+            }),
             _ => Err(undefined(op, a.ty(), b.ty())),
         },
         (Arithmetic::Add | Arithmetic::Subtract, Type::Date, Type::BigInt) => {
@@ -83,6 +83,11 @@ pub(crate) fn arithmetic(
             })
         }
         (Arithmetic::Subtract, Type::Date, Type::Date) => context.date_difference(a, b),
+        (Arithmetic::Subtract, Type::Timestamp | Type::TimestampTz, Type::Timestamp | Type::TimestampTz) => {
+            context.micros(a, b, |a: i64, b: i64| {
+                a.checked_sub(b).filter(|_| !is_infinite(a) && !is_infinite(b))
+            })
+        }
         (Arithmetic::Subtract, _, Type::Timestamp | Type::TimestampTz | Type::Time)
         | (Arithmetic::Add, Type::Timestamp | Type::TimestampTz, Type::Time)
         | (Arithmetic::Add, Type::Time, Type::Timestamp | Type::TimestampTz) => context.sum(a, b, negate),
@@ -134,7 +139,10 @@ impl Context<'_> {
     }
     fn days<B: Native>(&self, a: &Vector, b: &Vector, f: impl Fn(i32, B) -> Option<i64>) -> Result<Data> {
         let within = |day: &i64| (DATE_MIN..=DATE_MAX).contains(day);
-        let out = self.each(a, b, |a: i32, b: B| f(a, b).filter(within).map(|day| day as i32))?;
+        let out = self.each(a, b, |a: i32, b: B| match a {
+            i32::MAX | i32::MIN => Some(a),
+            a => f(a, b).filter(within).map(|day| day as i32),
+        })?;
         Ok(Data::I32(out.into()))
     }
     fn months(&self, a: &Vector, b: &Vector, f: impl Fn(i32, i32) -> Option<i32>) -> Result<Data> {

@@ -1,6 +1,7 @@
 //! Functions of numbers and operators on bits.
 
 use plan::functions::{BITWISE_NOT, FLOAT_REMAINDER};
+use types::datetime::is_infinite;
 use types::{Result, SqlState, Type, Value};
 
 use super::{Arguments, Evaluate, refuse};
@@ -32,7 +33,13 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             divisor => Ok(Value::F64(a.float(0)? % divisor)),
         },
         "fmod" => |a| divided(a, |x, y| x - y * (x / y).floor()),
-        "isfinite" => |a| Ok(Value::Bool(a.values[0].as_f64().is_none_or(f64::is_finite))),
+        "isfinite" => |a| {
+            Ok(Value::Bool(match (&a.values[0], a.types[0]) {
+                (Value::I32(day), Type::Date) => !matches!(*day, i32::MAX | i32::MIN),
+                (Value::I64(micros), Type::Timestamp | Type::TimestampTz) => !is_infinite(*micros),
+                (value, _) => value.as_f64().is_none_or(f64::is_finite),
+            }))
+        },
         "isinf" => |a| Ok(Value::Bool(a.float(0)?.is_infinite())),
         "signbit" => |a| Ok(Value::Bool(a.float(0)?.is_sign_negative())),
         "sind" => |a| {

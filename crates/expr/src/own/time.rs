@@ -293,6 +293,9 @@ fn years_of(unit: &str, year: i32) -> Option<i32> {
 
 /// The beginning of the unit that the moment lies in.
 pub(super) fn truncated(unit: &str, micros: i64) -> Option<i64> {
+    if datetime::is_infinite(micros) {
+        return Some(micros);
+    }
     let day = day_of(micros);
     let date = civil_from_days(day);
     let midnight = |day: i32| i64::from(day) * MICROS_PER_DAY;
@@ -349,9 +352,9 @@ fn width(interval: Interval, message: &str) -> Result<Width> {
     }
 }
 
-fn bin_of(a: &Arguments<'_>, width: i64, origin: i64) -> Result<Value> {
+fn bin_of(a: &Arguments<'_>, width: i64) -> Result<Value> {
     let micros = a.integer(1)?;
-    let origin = if a.len() > 2 { a.integer(2)? } else { origin };
+    let origin = if a.len() > 2 { a.integer(2)? } else { 0 };
     let moved = micros.checked_sub(origin).ok_or_else(overflow)?;
     checked(micros.checked_sub(moved.rem_euclid(width)))
 }
@@ -359,7 +362,7 @@ fn bin_of(a: &Arguments<'_>, width: i64, origin: i64) -> Result<Value> {
 /// `date_bin(width, moment, origin)`.
 fn date_bin(a: &Arguments<'_>) -> Result<Value> {
     match width(a.interval(0)?, "stride must be greater than zero")? {
-        Width::Micros(width) => bin_of(a, width, 0),
+        Width::Micros(width) => bin_of(a, width),
         Width::Months(_) => {
             Err(Error::unsupported("timestamps cannot be binned into intervals containing months or years")
                 .with_hint("time_bucket takes months, too"))
@@ -367,12 +370,36 @@ fn date_bin(a: &Arguments<'_>) -> Result<Value> {
     }
 }
 
+/// The beginning of a bucket: of days and times from Monday, 2000-01-03 on, of months from 2000-01-01 on. A third argument
+/// is another beginning, by how far it is moved, or the zone whose clock counts; instants are counted in UTC otherwise.
 fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
-    let micros = a.integer(1)?;
-    let width = match width(a.interval(0)?, "the width of buckets must be greater than zero")? {
-        // Weeks begin on Mondays: the origin is one.
+    let moment = a.integer(1)?;
+    if datetime::is_infinite(moment) {
+        return Ok(Value::I64(moment));
+    }
+    let width = width(a.interval(0)?, "the width of buckets must be greater than zero")?;
+    match a.types.get(2) {
+        None => bucket(&width, moment, None).map(Value::I64),
+        Some(Type::Interval) => {
+            let offset = a.interval(2)?;
+            let back = offset.checked_neg().and_then(|back| back.after(moment)).ok_or_else(overflow)?;
+            checked(offset.after(bucket(&width, back, None)?))
+        }
+        Some(ty) if ty.is_text() => {
+            let zone = super::zones::zone_of(a, 2)?;
+            let local = zone.local(moment).ok_or_else(overflow)?;
+            checked(zone.instant(bucket(&width, local, None)?))
+        }
+        Some(_) => bucket(&width, moment, Some(a.integer(2)?)).map(Value::I64),
+    }
+}
+
+fn bucket(width: &Width, micros: i64, origin: Option<i64>) -> Result<i64> {
+    let width = match *width {
         Width::Micros(width) => {
-            return bin_of(a, width, i64::from(days_from_civil(2000, 1, 3)) * MICROS_PER_DAY);
+            let monday = i64::from(days_from_civil(2000, 1, 3)) * MICROS_PER_DAY;
+            let moved = micros.checked_sub(origin.unwrap_or(monday)).ok_or_else(overflow)?;
+            return micros.checked_sub(moved.rem_euclid(width)).ok_or_else(overflow);
         }
         Width::Months(width) => width,
     };
@@ -380,11 +407,10 @@ fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
         let date = civil_from_days(day_of(micros));
         i64::from(date.year) * 12 + i64::from(date.month) - 1
     };
-    let origin = if a.len() > 2 { number(a.integer(2)?) } else { 2000 * 12 };
     let month = number(micros);
-    let start = month - (month - origin).rem_euclid(width);
+    let start = month - (month - origin.map_or(2000 * 12, number)).rem_euclid(width);
     let year = i32::try_from(start.div_euclid(12)).map_err(|_| overflow())?;
-    Ok(Value::I64(i64::from(days_from_civil(year, start.rem_euclid(12) as u32 + 1, 1)) * MICROS_PER_DAY))
+    Ok(i64::from(days_from_civil(year, start.rem_euclid(12) as u32 + 1, 1)) * MICROS_PER_DAY)
 }
 
 /// Fields of a moment that the kernels and the library do not have.

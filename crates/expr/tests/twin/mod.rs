@@ -254,7 +254,7 @@ fn temporal(op: Arithmetic, (a, a_ty): (&Value, Type), (b, b_ty): (&Value, Type)
     let sign: i64 = if op == Arithmetic::Subtract { -1 } else { 1 };
     let out = || Error::new(SqlState::DatetimeFieldOverflow, "out of range");
     let days = |d: Option<i64>| {
-        d.filter(|d| (-2_440_588..=2_145_031_948).contains(d)).map(|d| Value::I32(d as i32)).ok_or_else(out)
+        d.filter(|d| (-2_440_588..=2_145_042_905).contains(d)).map(|d| Value::I32(d as i32)).ok_or_else(out)
     };
     if op == Arithmetic::Add && (a_ty.is_interval() || a_ty.is_integer()) && !b_ty.is_interval() {
         return temporal(op, (b, b_ty), (a, a_ty), ty);

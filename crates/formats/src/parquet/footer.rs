@@ -10,7 +10,7 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use ::parquet::basic::{ConvertedType, LogicalType};
 use ::parquet::errors::Result as ParquetResult;
 use ::parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder};
-use arrow_schema::{DataType, Field, FieldRef, Schema};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, Schema};
 use types::{Error, Result};
 
 use super::{FORMAT, damaged};
@@ -81,7 +81,7 @@ fn read(input: &Input) -> Result<ArrowReaderMetadata> {
     let metadata = decode::guarded(path, FORMAT, || {
         ArrowReaderMetadata::load(input, ArrowReaderOptions::new())
             .and_then(with_all_rows)
-            .and_then(with_texts)
+            .and_then(with_own_leaves)
             .map_err(|e| damaged(path, e))
     })?;
     let groups = metadata.metadata().row_groups();
@@ -116,20 +116,26 @@ fn with_all_rows(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMeta
     ArrowReaderMetadata::try_new(Arc::new(whole), ArrowReaderOptions::new())
 }
 
-/// The metadata with ENUM as texts, which are bytes to the crate.
-fn with_texts(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadata> {
+/// The metadata with ENUM as texts, which are bytes to the crate, and INTERVAL with its months, which the crate leaves out
+/// unless the file's Arrow schema has another kind.
+fn with_own_leaves(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadata> {
     let leaves = metadata.parquet_schema();
     let is_enum = |leaf: usize| {
         let column = leaves.column(leaf);
         matches!(column.logical_type_ref(), Some(LogicalType::Enum))
             || column.converted_type() == ConvertedType::ENUM
     };
-    if !(0..leaves.num_columns()).any(is_enum) {
+    let is_interval = |leaf: usize| leaves.column(leaf).converted_type() == ConvertedType::INTERVAL;
+    if !(0..leaves.num_columns()).any(|leaf| is_enum(leaf) || is_interval(leaf)) {
         return Ok(metadata);
     }
     let mut next = 0;
     let mut ty = |leaf: usize, ty: &DataType| match ty {
         DataType::Binary if is_enum(leaf) => DataType::Utf8,
+        // YEAR TO MONTH stays, where the file's Arrow schema says so.
+        DataType::Interval(IntervalUnit::DayTime) if is_interval(leaf) => {
+            DataType::Interval(IntervalUnit::MonthDayNano)
+        }
         other => other.clone(),
     };
     let fields: Vec<Field> =
@@ -140,7 +146,11 @@ fn with_texts(metadata: ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadat
 }
 
 /// A field with the types that `ty` gives to its leaves, which are counted by `next`.
-fn of_leaves(field: &Field, next: &mut usize, ty: &mut dyn FnMut(usize, &DataType) -> DataType) -> Field {
+pub(super) fn of_leaves(
+    field: &Field,
+    next: &mut usize,
+    ty: &mut dyn FnMut(usize, &DataType) -> DataType,
+) -> Field {
     let mut inner = |field: &FieldRef| Arc::new(of_leaves(field, next, ty));
     let changed = match field.data_type() {
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),

@@ -9,6 +9,7 @@
 mod column;
 mod describe;
 mod footer;
+pub(crate) mod interval;
 mod levels;
 mod page_index;
 mod prune;

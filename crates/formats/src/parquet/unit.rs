@@ -19,7 +19,7 @@ use types::{Error, Result};
 use vector::{Batch, Vector, arrow};
 
 use super::column::{ColumnChunk, Form};
-use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged, variant};
+use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged, interval, variant};
 use crate::input::Input;
 use crate::{Window, decode};
 
@@ -222,6 +222,11 @@ impl UnitWindow<'_> {
                 return variant::column(array.as_ref())
                     .ok_or_else(|| fail(&format!("column \"{}\" has a damaged VARIANT", field.name)));
             }
+            let arrow_type = file.metadata.schema().field(column).data_type();
+            let array = match interval::holds_intervals(arrow_type) {
+                true => interval::turned(&array, arrow_type)?,
+                false => array,
+            };
             decode::column(path, &field.name, array.as_ref(), field.ty)
         })
     }
@@ -295,8 +300,9 @@ fn crate_reader(
     group_rows: usize,
     batch_rows: usize,
 ) -> Result<ParquetRecordBatchReader> {
-    let mut builder =
-        ParquetRecordBatchReaderBuilder::new_with_metadata(input.clone(), file.metadata.clone());
+    let metadata = interval::reading(&file.metadata).map_err(|e| damaged(&file.input.path, e))?;
+    let metadata = metadata.unwrap_or_else(|| file.metadata.clone());
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input.clone(), metadata);
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
     if range.len() < group_rows {
         let selectors = vec![RowSelector::skip(range.start), RowSelector::select(range.len())];

@@ -13,6 +13,7 @@ use vector::arrow::{arrow_schema, to_record_batch};
 
 use super::options::{self, WriteOptions};
 use super::{BatchWriter, WriteFormat, as_io};
+use crate::parquet::interval;
 
 pub(super) struct ArrowStream<W: Write> {
     writer: StreamWriter<W>,
@@ -56,20 +57,24 @@ pub(super) fn properties(options: &WriteOptions) -> WriterProperties {
 pub(super) struct ParquetFile<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: SchemaRef,
+    /// The schema as the writer takes it.
+    written: SchemaRef,
 }
 
 impl<W: Write + Send> ParquetFile<W> {
     pub(super) fn new(schema: &Schema, out: W) -> io::Result<Self> {
         let schema = arrow_schema(schema);
         let properties = properties(&WriteOptions::of(WriteFormat::Parquet));
-        let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(io::Error::other)?;
-        Ok(ParquetFile { writer, schema })
+        let (written, options) = interval::writing(&schema, properties).map_err(io::Error::other)?;
+        let writer = ArrowWriter::try_new_with_options(out, written.clone(), options);
+        Ok(ParquetFile { writer: writer.map_err(io::Error::other)?, schema, written })
     }
 }
 
 impl<W: Write + Send> BatchWriter for ParquetFile<W> {
     fn write(&mut self, batch: &Batch) -> io::Result<()> {
         let batch = to_record_batch(batch, &self.schema).map_err(|e| as_io(&e))?;
+        let batch = interval::written(batch, &self.written).map_err(|e| as_io(&e))?;
         self.writer.write(&batch).map_err(io::Error::other)
     }
     fn finish(self: Box<Self>) -> io::Result<()> {

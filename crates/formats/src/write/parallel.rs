@@ -15,6 +15,7 @@ use vector::arrow::{arrow_schema, to_record_batch};
 
 use super::options::{Compression, WriteOptions};
 use super::{BatchWriter, WriteFormat, columnar, delimited, json};
+use crate::parquet::interval;
 
 /// Rows of a piece of text.
 const PIECE_ROWS: usize = 1 << 16;
@@ -214,10 +215,11 @@ fn parquet_file(
     let failed = |e: parquet::errors::ParquetError| Error::new(SqlState::IoError, e.to_string());
     let arrow = arrow_schema(schema);
     let properties = columnar::properties(options);
-    let writer = ArrowWriter::try_new(out, arrow.clone(), Some(properties)).map_err(failed)?;
+    let (written, writer_options) = interval::writing(&arrow, properties).map_err(failed)?;
+    let writer = ArrowWriter::try_new_with_options(out, written.clone(), writer_options).map_err(failed)?;
     let (mut file, factory) = writer.into_serialized_writer().map_err(failed)?;
     let mut groups = Pieces::new(rows, options.group_rows, options.piece_bytes);
-    let encode = |piece: &Piece| row_group(&factory, &arrow, piece.number, &piece.batches);
+    let encode = |piece: &Piece| row_group(&factory, (&arrow, &written), piece.number, &piece.batches);
     in_order(&mut groups, threads, go_on, encode, |chunks| {
         let mut group = file.next_row_group().map_err(failed)?;
         for chunk in chunks {
@@ -230,17 +232,17 @@ fn parquet_file(
 
 fn row_group(
     factory: &ArrowRowGroupWriterFactory,
-    schema: &SchemaRef,
+    (schema, written): (&SchemaRef, &SchemaRef),
     number: usize,
     batches: &[Batch],
 ) -> Result<Vec<ArrowColumnChunk>> {
     let failed = |e: parquet::errors::ParquetError| Error::new(SqlState::IoError, e.to_string());
     let mut writers = factory.create_column_writers(number).map_err(failed)?;
     for batch in batches {
-        let batch: RecordBatch = to_record_batch(batch, schema)?;
+        let batch: RecordBatch = interval::written(to_record_batch(batch, schema)?, written)?;
         // A writer for each leaf: a struct has one a field, a map two.
         let mut leaves = writers.iter_mut();
-        for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        for (field, array) in written.fields().iter().zip(batch.columns()) {
             for leaf in compute_leaves(field, array).map_err(failed)? {
                 let writer = leaves.next().ok_or_else(|| Error::internal("a leaf without a writer"))?;
                 writer.write(&leaf).map_err(failed)?;

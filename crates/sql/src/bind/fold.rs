@@ -128,6 +128,10 @@ fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), 
         }
         T::Date => {
             // DATE and INTEGER in either order; the rest of the range is the evaluator's to refuse.
+            let infinite = [l, r].into_iter().find(|v| matches!(v, Value::I32(i32::MAX | i32::MIN)));
+            if let (Some(day), T::Date) = (infinite, if infinite == Some(l) { lt } else { rt }) {
+                return Some(day.clone());
+            }
             let days = integers(op, l.as_i128()?, r.as_i128()?)?;
             Value::from_i128(days, ty.physical()).filter(|v| in_calendar(v))
         }
@@ -139,6 +143,7 @@ fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), 
                 _ => return None,
             };
             match by_ty {
+                _ if datetime::is_infinite(at) => Some(Value::I64(at)),
                 T::IntervalYearMonth => {
                     datetime::timestamp_add_months(at, i32::try_from(by * sign).ok()?).map(Value::I64)
                 }

@@ -155,6 +155,9 @@ fn fitted(op: Comparison, ty: Type, literal: &Expr) -> Option<(Comparison, Expr)
         Type::Date if literal.ty == Type::TimestampTz && zones::session().is_some() => None,
         Type::Date if matches!(literal.ty, Type::Timestamp | Type::TimestampTz) => {
             let micros = literal.as_literal()?.as_i64()?;
+            if types::datetime::is_infinite(micros) {
+                return Some((op, Expr::literal(Value::I32(types::datetime::day_of(micros)), Type::Date)));
+            }
             let day = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
             let op = rounded_down(op, micros.rem_euclid(MICROS_PER_DAY) == 0)?;
             Some((op, Expr::literal(Value::I32(day), Type::Date)))

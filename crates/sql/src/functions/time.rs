@@ -224,8 +224,8 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         ),
         (
             "time_bucket",
-            "time_bucket(width, moment [, origin])",
-            "The beginning of the bucket of that width; buckets of days begin on 2000-01-03, of months in January 2000.",
+            "time_bucket(width, moment [, origin]); time_bucket(width, moment, offset); time_bucket(width, instant, zone)",
+            "The beginning of the bucket of that width; buckets of days begin on 2000-01-03, of months in January 2000. Instants are counted in UTC, or by the zone's clock.",
             "time_bucket(INTERVAL '2 days', TIMESTAMP '2024-02-03 04:05:06.789')",
             "2024-02-02 00:00:00",
         ),
