@@ -15,6 +15,9 @@ const ASKED_BYTES_MIN: u64 = 1 << 20;
 /// What folding constants may make: larger results are left to the execution, which has a budget.
 const FOLDED_BYTES_MAX: u64 = 1 << 20;
 
+/// Bytes of what a byte of JSON may become when it is taken apart: an element of two characters is 64 bytes.
+const TREE_SHARE: u64 = 40;
+
 const TOO_WIDE: &str = "the rows of a batch are too wide to be computed at once";
 
 /// Asks for so many bytes.
@@ -121,6 +124,9 @@ pub(crate) fn bound(node: &Node, inputs: &[Vector], rows: usize) -> u64 {
         },
         Operation::Cast { .. } if node.ty.is_text() || node.ty.is_nested() || node.ty == Type::Bytea => {
             match inputs[0].ty().is_text() && node.ty.is_text() {
+                true if node.ty == Type::Jsonb && inputs[0].ty() != Type::Jsonb => {
+                    given().saturating_mul(TREE_SHARE)
+                }
                 true => 0,
                 false => given().saturating_mul(4),
             }
@@ -180,6 +186,9 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
         ("levenshtein" | "jaro_similarity" | "jaro_winkler_similarity", 2) => given().saturating_mul(24),
         ("space", 1) => sum(rows, |row| count(0, row)),
         ("bin", 1) => given().saturating_mul(10),
+        // A value of JSONB is taken apart into all that it holds, one of JSON a level at a time.
+        (name, _) if name.starts_with("jsonb_") => given().saturating_mul(TREE_SHARE),
+        (name, _) if name.starts_with("json_") || name == "to_json" => given().saturating_mul(20),
         // A list's elements taken apart are a pointer and a length each.
         (name, _) if name.starts_with("list_") => given().saturating_mul(4),
         _ => given().saturating_mul(3),

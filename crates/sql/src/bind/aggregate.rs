@@ -619,6 +619,8 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
         }
         // Packed before they come here.
         A::Paired(_) => Ok((bound.expr, Type::Double)),
+        // PostgreSQL has none of them; the bytes of a JSONB are not in its order.
+        A::Min | A::Max if from == Type::Jsonb => Err(undefined()),
         A::Min
         | A::Max
         | A::AnyValue
