@@ -217,7 +217,7 @@ impl<'a> ExprBinder<'_, 'a> {
         use AggregateFunction as A;
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
-        let filter = match &call.filter {
+        let mut filter = match &call.filter {
             Some(filter) => Some(self.condition(filter, "FILTER")?),
             None => None,
         };
@@ -407,7 +407,14 @@ impl<'a> ExprBinder<'_, 'a> {
                 })?;
                 let number = types::cast::cast_value(&value, given.ty(), Type::Double)
                     .map_err(|e| place::at(e, text, given.span))?;
-                let fraction = number.as_f64().and_then(Fraction::new);
+                let fraction = match number.is_null() {
+                    // At no place there is NULL, which is what comes of no rows.
+                    true => {
+                        filter = Some(Expr::boolean(false));
+                        HALF
+                    }
+                    false => number.as_f64().and_then(Fraction::new),
+                };
                 if fraction.is_none() {
                     let message =
                         format!("percentile value {} is not between 0 and 1", value.display(given.ty()));

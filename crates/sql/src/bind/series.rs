@@ -3,15 +3,16 @@
 
 use std::rc::Rc;
 
-use plan::{LogicalPlan, ScanSource, Series};
+use plan::{Arithmetic, LogicalPlan, ScanSource, Series};
 use sqlparser::ast::{FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
+use super::coerce::Bound;
 use super::expression::{Clause, ExprBinder};
 use super::scope::Scope;
-use super::{Binder, Relation, folded};
+use super::{Binder, Relation, folded, operator};
 
 /// Steps by calendar months, at most: more than a timestamp has months.
 const MONTHS_MAX: usize = 10_000_000;
@@ -103,6 +104,9 @@ impl<'a> Binder<'a> {
             let ty = if types.contains(&Type::BigInt) { Type::BigInt } else { Type::Integer };
             return self.linear(function, (first, end, step), exclusive, ty);
         }
+        if types.iter().all(|ty| ty.is_integer() || ty.is_decimal()) && !exclusive {
+            return self.decimal_series(function, &given);
+        }
         if let [from, to, step] = types.as_slice()
             && is_moment(from)
             && is_moment(to)
@@ -131,6 +135,34 @@ impl<'a> Binder<'a> {
             return self.by_calendar(function, (micros(0)?, micros(1)?, sign), exclusive, ty, next);
         }
         Err(wrong_arguments(function))
+    }
+
+    /// Decimals: whole numbers of the last digit that any of them has.
+    fn decimal_series(&mut self, function: &str, given: &[(Value, Type)]) -> Result<Relation> {
+        let scale = given.iter().map(|(_, ty)| ty.scale()).max().unwrap_or(0);
+        let wide = || {
+            Error::new(
+                SqlState::NumericValueOutOfRange,
+                format!("{function} leaves BIGINT in its last digit"),
+            )
+        };
+        let mut steps = Vec::with_capacity(3);
+        for (value, ty) in given {
+            let unscaled = value.as_i128().and_then(|v| types::decimal::rescale(v, ty.scale(), scale));
+            steps.push(unscaled.and_then(|v| i64::try_from(v).ok()).map(i128::from).ok_or_else(wide)?);
+        }
+        let step = steps.get(2).copied().unwrap_or(types::decimal::power_of_ten(scale));
+        let relation = self.linear(function, (steps[0], steps[1], step), false, Type::BigInt)?;
+        let Some((_, whole)) = relation.columns.first().cloned() else {
+            return Err(Error::internal("a series without a column"));
+        };
+        let unit = super::literal::decimal_literal(1, scale);
+        let number = |expr| Bound::typed(expr, Span::empty());
+        let expr =
+            operator::arithmetic(Arithmetic::Multiply, number(self.column(whole)), number(unit), self.text)?;
+        let id = self.columns.add(function, expr.ty, false);
+        let plan = LogicalPlan::Project { input: Box::new(relation.plan), expressions: vec![(id, expr)] };
+        Ok(Relation { plan, columns: vec![(function.into(), id)] })
     }
 
     fn linear(
