@@ -164,6 +164,13 @@ pub const SIGNATURES: &[Signature] = &[
     is(ROUND_TO, &[Takes::Number, BIG], WIDE),
     is(TRUNC_TO, &[Takes::Number, BIG], WIDE),
     is("to_number", &[TEXT, TEXT], WIDE),
+    // Over bytes what other functions are over texts; binding calls them.
+    optional(is("bytes substring", &[BYTES, BIG, BIG], Type::Bytea), 1),
+    optional(is("bytes overlay", &[BYTES, BYTES, BIG, BIG], Type::Bytea), 1),
+    is("bytes position", &[BYTES, BYTES], Type::Integer),
+    is("bytes btrim", &[BYTES, BYTES], Type::Bytea),
+    is("bytes ltrim", &[BYTES, BYTES], Type::Bytea),
+    is("bytes rtrim", &[BYTES, BYTES], Type::Bytea),
     is(FLOAT_REMAINDER, &[DOUBLE, DOUBLE], Type::Double),
     // Moments.
     is("date_trunc", &[TEXT, STAMP], Type::Timestamp),

@@ -223,6 +223,12 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(expr) = self.nested_call(name, &arguments, span)? {
             return Ok(Bound::typed(fold::fold(expr), span));
         }
+        if let Some(of_bytes) = of_bytes(name)
+            && arguments.first().is_some_and(|a| a.ty() == Type::Bytea)
+            && let Some(expr) = own::call(of_bytes, &arguments, text)?
+        {
+            return Ok(Bound::typed(fold::fold(expr), span));
+        }
         let expr = match (name, count) {
             ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
             ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,
@@ -396,7 +402,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(length) = length {
             arguments.push(self.bind(length)?);
         }
-        Ok(Bound::typed(self.substring_of(arguments, span)?, span))
+        self.apply("substring", arguments, span)
     }
 
     /// `substring(x FROM pattern)`, what a regular expression matches, or its first group; with FOR, what SQL's own
@@ -689,6 +695,19 @@ fn to_digits(name: &str, value: Expr, digits: Expr) -> Expr {
     };
     let name = if name == "trunc" { plan::functions::TRUNC_TO } else { plan::functions::ROUND_TO };
     Expr::new(ExprKind::Library { name: name.into(), arguments: vec![value, digits] }, ty)
+}
+
+/// The function over bytes that has a text's name.
+fn of_bytes(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "substring" | "substr" => "bytes substring",
+        "overlay" => "bytes overlay",
+        "strpos" | "position" | "instr" => "bytes position",
+        "btrim" | "trim" => "bytes btrim",
+        "ltrim" => "bytes ltrim",
+        "rtrim" => "bytes rtrim",
+        _ => return None,
+    })
 }
 
 /// The arguments of a call.
