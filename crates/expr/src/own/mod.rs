@@ -16,6 +16,8 @@ mod text;
 mod time;
 mod time_format;
 mod time_parse;
+mod to_char;
+mod to_char_number;
 mod to_number;
 mod zones;
 

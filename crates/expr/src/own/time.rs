@@ -114,7 +114,7 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             _ => Ok(Value::I64(time_parse::by_template(a.text(0)?, a.text(1)?)?)),
         },
         "to_date" => |a| Ok(Value::I32(day_of(time_parse::by_template(a.text(0)?, a.text(1)?)?))),
-        "to_char" => time_format::to_char,
+        "to_char" => super::to_char::to_char,
         "strftime" => |a| {
             let (moment, format) = if a.types[0].is_text() { (1, 0) } else { (0, 1) };
             let zone = if a.len() > 2 { super::zones::zone_of(a, 2)? } else { Zone::Utc };
