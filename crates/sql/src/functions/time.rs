@@ -11,7 +11,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "age(moment [, moment])",
             "From the second moment to the first in years, months, days and time, as a calendar counts them; of one moment, to today.",
             "age(DATE '2024-03-01', DATE '2023-01-15')",
-            "1 year 1 mon 15 days",
+            "1 year 1 mon 17 days",
         ),
         (
             "justify_days",
