@@ -147,9 +147,9 @@ fn over(statement: &str) -> String {
 fn argument(parameter: &str, one: bool) -> String {
     let has = |words: &[&str]| words.iter().any(|word| parameter.contains(word));
     let scaled = |large: u32, small: u32| if one { large } else { small };
-    let text = format!("repeat('ab ', {} + i::int)", scaled(3_000_000, 150_000));
+    let text = format!("repeat('ab ', {} + i::int)", scaled(2_000_000, 100_000));
     if has(&["json"]) {
-        format!("('[' || repeat('1,', {} + i::int) || '1]')", scaled(1_500_000, 100_000))
+        format!("('[' || repeat('1,', {} + i::int) || '1]')", scaled(1_000_000, 60_000))
     } else if has(&["pattern", "regex"]) {
         "'[a-c]'".into()
     } else if has(&["bytes"]) {
@@ -159,7 +159,7 @@ fn argument(parameter: &str, one: bool) -> String {
     } else if has(&["moment", "stamp", "instant", "date", "day"]) || matches!(parameter, "from" | "to") {
         "TIMESTAMP '2024-01-01'".into()
     } else if has(&["list", "vector"]) {
-        format!("range(1, {} + i)", scaled(1_500_000, 40_000))
+        format!("range(1, {} + i)", scaled(1_000_000, 25_000))
     } else if has(&["lambda", "function", "->"]) {
         "x -> x".into()
     } else if has(&["template"]) {
@@ -190,7 +190,7 @@ fn argument(parameter: &str, one: bool) -> String {
     } else if has(&["condition", "behind", "create", "backwards"]) {
         "true".into()
     } else {
-        scaled(30_000_000, 1_000_000).to_string()
+        scaled(30_000_000, 500_000).to_string()
     }
 }
 
@@ -219,8 +219,8 @@ fn calls(name: &str, usage: &str, one: bool) -> Vec<String> {
 
 #[test]
 fn no_function_of_the_registry_exceeds_the_limit() {
-    const LIMIT: &str = "64MB";
-    const GROWN_MIB_MAX: u64 = 160;
+    const LIMIT: &str = "32MB";
+    const GROWN_MIB_MAX: u64 = 128;
     let (base, _) = run(LIMIT, "SELECT 1");
     let listed = Command::new(env!("CARGO_BIN_EXE_quickstep"))
         .args(["--format", "tsv", "-c"])
@@ -231,7 +231,7 @@ fn no_function_of_the_registry_exceeds_the_limit() {
     let mut statements: Vec<String> = Vec::new();
     for line in listed.lines().skip(1) {
         let Some((name, usage)) = line.split_once('\t') else { continue };
-        for (one, rows) in [(true, 1), (false, 60)] {
+        for (one, rows) in [(true, 1), (false, 120)] {
             for call in calls(name, usage, one) {
                 statements
                     .push(format!("SELECT sum(length(({call})::text)) FROM generate_series(1, {rows}) g(i)"));

@@ -106,6 +106,21 @@ fn row_bytes(vector: &Vector, row: usize) -> u64 {
     }
 }
 
+/// Groups that a replacement may name.
+fn backslashes(vector: &Vector, row: usize) -> u64 {
+    let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\\').count() as u64;
+    match vector.data() {
+        Data::Constant(Value::Bytes(bytes)) => count(bytes),
+        Data::Bytes(strings) => count(strings.get(row)),
+        _ => 0,
+    }
+}
+
+/// Bytes of the longest of a vector's texts.
+fn largest(vector: &Vector, rows: usize) -> u64 {
+    (0..rows).map(|row| row_bytes(vector, row)).max().unwrap_or(0)
+}
+
 /// The sum of a bound for each row.
 fn sum(rows: usize, bound: impl Fn(usize) -> u64) -> u64 {
     (0..rows).fold(0, |sum, row| sum.saturating_add(bound(row)))
@@ -124,9 +139,9 @@ pub(crate) fn bound(node: &Node, inputs: &[Vector], rows: usize) -> u64 {
         },
         Operation::Cast { .. } if node.ty.is_text() || node.ty.is_nested() || node.ty == Type::Bytea => {
             match inputs[0].ty().is_text() && node.ty.is_text() {
-                true if node.ty == Type::Jsonb && inputs[0].ty() != Type::Jsonb => {
-                    given().saturating_mul(TREE_SHARE)
-                }
+                true if node.ty == Type::Jsonb && inputs[0].ty() != Type::Jsonb => given()
+                    .saturating_mul(3)
+                    .saturating_add(largest(&inputs[0], rows).saturating_mul(TREE_SHARE)),
                 true => 0,
                 false => given().saturating_mul(4),
             }
@@ -171,10 +186,11 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
         }),
         ("regexp_replace", 3..) => sum(rows, |row| {
             let text = row_bytes(&inputs[0], row);
-            // A replacement may stand at every character, and a group in it be the whole text.
-            let replacement = row_bytes(&inputs[2], row);
-            let groups = replacement / 2 * text;
-            let most = (text + 1).saturating_mul(replacement.saturating_add(groups)).saturating_add(text);
+            let (replacement, groups) = (row_bytes(&inputs[2], row), backslashes(&inputs[2], row));
+            // A replacement may stand at every character where all matches are replaced; matches do not overlap, so that
+            // what its groups stand for is the text once for each of them.
+            let times = if inputs.len() > 3 { text + 1 } else { 1 };
+            let most = text.saturating_mul(groups + 1).saturating_add(times.saturating_mul(replacement));
             if most < ASKED_BYTES_MIN { most } else { crate::nested::replaced_by_pattern(inputs, row) }
         }),
         // Characters, and lines of numbers as long as a text.
@@ -186,9 +202,11 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
         ("levenshtein" | "jaro_similarity" | "jaro_winkler_similarity", 2) => given().saturating_mul(24),
         ("space", 1) => sum(rows, |row| count(0, row)),
         ("bin", 1) => given().saturating_mul(10),
-        // A value of JSONB is taken apart into all that it holds, one of JSON a level at a time.
-        (name, _) if name.starts_with("jsonb_") => given().saturating_mul(TREE_SHARE),
-        (name, _) if name.starts_with("json_") || name == "to_json" => given().saturating_mul(20),
+        // Taken apart row by row: a value of JSONB into all that it holds, one of JSON a level at a time.
+        (name, 1..) if name.starts_with("json") => {
+            let share = if name.starts_with("jsonb") { TREE_SHARE } else { TREE_SHARE / 2 };
+            given().saturating_mul(3).saturating_add(largest(&inputs[0], rows).saturating_mul(share))
+        }
         // A list's elements taken apart are a pointer and a length each.
         (name, _) if name.starts_with("list_") => given().saturating_mul(4),
         _ => given().saturating_mul(3),
