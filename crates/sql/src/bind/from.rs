@@ -430,7 +430,7 @@ impl<'a> Binder<'a> {
                     }));
                     let relation = self.expanded_json(
                         &function,
-                        &args.args,
+                        (&args.args, alias.as_ref()),
                         *with_ordinality,
                         scope,
                         factor_span(factor),
@@ -491,9 +491,13 @@ impl<'a> Binder<'a> {
                 }));
                 let default = folded(&Ident::new(name.to_string()));
                 let relation = match super::unnesting::expanded(name) {
-                    Some(function) => {
-                        self.expanded_json(&function, args, *with_ordinality, scope, factor_span(factor))?
-                    }
+                    Some(function) => self.expanded_json(
+                        &function,
+                        (args, alias.as_ref()),
+                        *with_ordinality,
+                        scope,
+                        factor_span(factor),
+                    )?,
                     None => {
                         let lists = args.iter().filter_map(|argument| match argument {
                             FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Some(list),
@@ -610,6 +614,15 @@ impl<'a> Binder<'a> {
         alias: Option<&TableAlias>,
         function: String,
     ) -> Result<Source> {
+        let typed = alias.filter(|a| a.columns.iter().any(|c| c.data_type.is_some()));
+        if let (Some(alias), false) = (typed, super::set_returning::gives_records(&function)) {
+            let error = Error::new(
+                SqlState::SyntaxError,
+                "a column definition list is only allowed for functions returning \"record\"",
+            )
+            .with_hint("leave the types out, or cast the columns");
+            return Err(self.error_at(error, alias.name.span));
+        }
         let single = match relation.columns.as_slice() {
             [(name, id)] => Some((name.clone(), *id)),
             [(name, id), (second, _)] if &**second == "ordinality" => Some((name.clone(), *id)),

@@ -92,7 +92,11 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(super) const TABLE_FUNCTIONS: [&str; 24] = [
+pub(super) const TABLE_FUNCTIONS: [&str; 28] = [
+    "json_to_record",
+    "json_to_recordset",
+    "jsonb_to_record",
+    "jsonb_to_recordset",
     "generate_series",
     "generate_subscripts",
     "regexp_split_to_table",

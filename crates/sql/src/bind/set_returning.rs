@@ -1,13 +1,15 @@
 //! Functions that give rows, in the select list and in FROM: each is UNNEST of the list that another call makes.
 
 use plan::Expr;
-use sqlparser::ast::{FunctionArg, FunctionArgExpr};
+use sqlparser::ast::{FunctionArg, FunctionArgExpr, TableAlias};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type};
 
 use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder};
+use super::folded;
 use super::nested::call;
+use crate::data_type::column_type;
 use crate::place;
 
 /// Whether a function gives rows. `regexp_matches` does so in the select list and in FROM; in conditions it says whether
@@ -27,7 +29,51 @@ pub(super) fn is_one(name: &str) -> bool {
     )
 }
 
+/// Whether a function's columns are what its alias says: `json_to_record(j) AS x(a INT, b TEXT)`.
+pub(super) fn gives_records(name: &str) -> bool {
+    matches!(name.replace("jsonb_", "json_").as_str(), "json_to_record" | "json_to_recordset")
+}
+
 impl<'a> ExprBinder<'_, 'a> {
+    /// The list of structs that `json_to_record` and `json_to_recordset` make, the one of one struct.
+    pub(super) fn records(
+        &mut self,
+        name: &str,
+        mut arguments: Vec<Bound>,
+        alias: Option<&TableAlias>,
+        span: Span,
+    ) -> Result<Expr> {
+        let text = self.binder.text;
+        let refuse = |error: Error| place::at(error, text, span);
+        let columns = alias.map(|a| a.columns.as_slice()).unwrap_or_default();
+        let mut fields = Vec::with_capacity(columns.len());
+        for column in columns {
+            let Some(ty) = &column.data_type else { break };
+            fields.push((folded(&column.name), column_type(ty)?));
+        }
+        if fields.is_empty() || fields.len() < columns.len() {
+            let message = format!("a column definition list is required for {name}");
+            return Err(refuse(Error::new(SqlState::SyntaxError, message).with_hint(format!(
+                "name the columns and their types: {name}(...) AS x(a INTEGER, b TEXT)"
+            ))));
+        }
+        let (Some(json), true) = (arguments.pop(), arguments.is_empty()) else {
+            let message = format!("{name} takes one JSON value");
+            return Err(refuse(Error::new(SqlState::UndefinedFunction, message)));
+        };
+        if !(json.ty().is_text() || json.is_null()) {
+            let message = format!("{name} takes JSON, not {}", json.ty());
+            return Err(refuse(Error::new(SqlState::DatatypeMismatch, message)));
+        }
+        let json = if json.ty().is_json() { json.expr } else { coerce::cast(json.expr, Type::Json) };
+        let record = Type::structure(fields)?;
+        let list = Type::list(record)?;
+        Ok(match name.ends_with("set") {
+            true => coerce::cast(json, list),
+            false => call("list_value", vec![coerce::cast(json, record)], list),
+        })
+    }
+
     /// An operand of AND, OR, NOT or WHEN.
     pub(super) fn bind_condition(&mut self, ast: &'a sqlparser::ast::Expr) -> Result<Bound> {
         let outside = std::mem::replace(&mut self.in_condition, true);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, Frame, JoinKind, LogicalPlan, WindowCall, WindowFunction};
 use sqlparser::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value as AstValue,
+    Expr as Ast, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, TableAlias, Value as AstValue,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -22,7 +22,7 @@ use crate::place;
 pub(super) fn expanded(name: &ObjectName) -> Option<String> {
     let [part] = name.0.as_slice() else { return None };
     let name = folded(part.as_ident()?);
-    super::set_returning::is_one(&name).then_some(name)
+    (super::set_returning::is_one(&name) || super::set_returning::gives_records(&name)).then_some(name)
 }
 
 pub(super) fn one(list: Expr, id: ColumnId, ordinality: Option<ColumnId>) -> LogicalPlan {
@@ -109,7 +109,7 @@ impl<'a> Binder<'a> {
     pub(super) fn expanded_json(
         &mut self,
         function: &str,
-        arguments: &'a [FunctionArg],
+        (arguments, alias): (&'a [FunctionArg], Option<&TableAlias>),
         with_ordinality: bool,
         scope: Rc<Scope>,
         span: Span,
@@ -123,7 +123,10 @@ impl<'a> Binder<'a> {
             };
             bound.push(binder.bind(argument)?);
         }
-        let list = binder.rows_as_list(function, bound, span)?;
+        let list = match super::set_returning::gives_records(function) {
+            true => binder.records(function, bound, alias, span)?,
+            false => binder.rows_as_list(function, bound, span)?,
+        };
         if !binder.pending.is_empty() {
             let error =
                 Error::unsupported("a subquery in the argument of a function in FROM is not supported");
