@@ -206,7 +206,12 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             }
             Ast::Cast { kind, expr, data_type, array: false, format: None } => {
                 let lenient = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
-                let bound = self.bind(expr)?;
+                let bound = match data_type {
+                    sqlparser::ast::DataType::Boolean | sqlparser::ast::DataType::Bool => {
+                        self.bind_condition(expr)?
+                    }
+                    _ => self.bind(expr)?,
+                };
                 self.cast(bound, data_type, lenient)
             }
             Ast::TypedString(typed) => {
@@ -492,7 +497,13 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             if let Some(bound) = self.row_with_subquery(comparison, left, right)? {
                 return Ok(bound);
             }
-            let (l, r) = (self.bind(left)?, self.bind(right)?);
+            // Beside TRUE or FALSE stands a condition.
+            let conditions = is_truth(left) || is_truth(right);
+            let outside = self.in_condition;
+            self.in_condition |= conditions;
+            let operands = (self.bind(left), self.bind(right));
+            self.in_condition = outside;
+            let (l, r) = (operands.0?, operands.1?);
             let span = l.span.union(&r.span);
             let compared = operator::comparison(comparison, l, r, self.text())?;
             return Ok(Bound::typed(operator::literal_right(compared), span));
@@ -725,4 +736,9 @@ fn literal_span(ast: &Ast) -> Span {
         Ast::UnaryOp { expr, .. } => literal_span(expr),
         _ => Span::empty(),
     }
+}
+
+/// TRUE or FALSE, as it is written.
+fn is_truth(ast: &Ast) -> bool {
+    matches!(ast, Ast::Value(value) if matches!(value.value, sqlparser::ast::Value::Boolean(_)))
 }

@@ -189,6 +189,9 @@ impl<'a> ExprBinder<'_, 'a> {
         for argument in arguments {
             match self.unpacked_columns(argument)? {
                 Some(columns) => bound.extend(columns),
+                None if bound.is_empty() && matches!(name.as_str(), "if" | "iif") => {
+                    bound.push(self.bind_condition(argument)?)
+                }
                 None => bound.push(self.bind(argument)?),
             }
         }

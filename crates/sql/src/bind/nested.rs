@@ -616,7 +616,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let aggregates = self.aggregates.take();
         let windows = self.windows.take();
         let pending = self.pending.len();
-        let bound = self.bind(body);
+        let bound = self.bind_condition(body);
         self.scope = around;
         self.aggregates = aggregates;
         self.windows = windows;

@@ -48,7 +48,7 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     pub(super) fn is_boolean(&mut self, operand: &'a Ast, value: bool, negated: bool) -> Result<Bound> {
-        let bound = self.bind(operand)?;
+        let bound = self.bind_condition(operand)?;
         let span = bound.span;
         let input = Box::new(operator::condition(bound, "IS", self.text())?);
         let kind = ExprKind::IsBoolean { input, value, negated };
