@@ -89,13 +89,20 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
         D::Custom(name, _) if nested_name(name).is_some() => {
             nested_syntax::named(nested_name(name).unwrap_or_default())?
         }
-        D::Interval { fields: None, .. } => Type::Interval,
-        D::Interval { fields: Some(fields), .. } => match fields {
-            IntervalFields::Year | IntervalFields::Month | IntervalFields::YearToMonth => {
-                Type::IntervalYearMonth
+        D::Interval { fields, precision } => {
+            fraction(*precision, name)?;
+            match fields {
+                None => Type::Interval,
+                Some(IntervalFields::Month | IntervalFields::YearToMonth) => Type::IntervalYearMonth,
+                Some(IntervalFields::Second | IntervalFields::DayToSecond) => Type::IntervalDayTime,
+                // No type keeps to these; a cast cuts the value (`bind/intervals.rs`).
+                Some(_) => {
+                    let message = format!("no column is restricted to {name}");
+                    return Err(Error::unsupported(message)
+                        .with_hint("INTERVAL, INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND are types"));
+                }
             }
-            _ => Type::IntervalDayTime,
-        },
+        }
         D::Custom(name, _) => {
             let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
             let shown = name.to_string().to_uppercase();

@@ -58,6 +58,8 @@ struct Sum {
     months: i128,
     days: i128,
     micros: i128,
+    /// The units that were named, by their places in `named`.
+    seen: u16,
 }
 
 /// A number as its sign, whole part and fraction.
@@ -140,28 +142,77 @@ impl Sum {
             Unit::Second => self.time(n, MICROS_PER_SECOND),
         }
     }
+    /// Adds so many of a unit, which may stand once.
     fn named(&mut self, n: Number, name: &str) -> Option<()> {
-        match name.to_ascii_lowercase().as_str() {
-            "mil" | "mils" | "millennium" | "millennia" | "millenniums" => self.years(n, 1000),
-            "c" | "cent" | "century" | "centuries" => self.years(n, 100),
-            "dec" | "decs" | "decade" | "decades" => self.years(n, 10),
-            "y" | "yr" | "yrs" | "year" | "years" => self.years(n, 1),
-            "quarter" | "quarters" => self.months(Number { whole: n.whole * 3, fraction: n.fraction * 3.0 }),
-            "mon" | "mons" | "month" | "months" => self.months(n),
-            "w" | "week" | "weeks" => self.days(n, 7),
-            "d" | "day" | "days" => self.days(n, 1),
-            "h" | "hr" | "hrs" | "hour" | "hours" => self.unit(n, Unit::Hour),
-            "m" | "min" | "mins" | "minute" | "minutes" => self.unit(n, Unit::Minute),
-            "s" | "sec" | "secs" | "second" | "seconds" => self.unit(n, Unit::Second),
-            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "millisecon" => self.time(n, 1000),
-            "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "microsecon" => self.time(n, 1),
+        let place = match name.to_ascii_lowercase().as_str() {
+            "mil" | "mils" | "millennium" | "millennia" | "millenniums" => {
+                self.years(n, 1000);
+                0
+            }
+            "c" | "cent" | "century" | "centuries" => {
+                self.years(n, 100);
+                1
+            }
+            "dec" | "decs" | "decade" | "decades" => {
+                self.years(n, 10);
+                2
+            }
+            "y" | "yr" | "yrs" | "year" | "years" => {
+                self.years(n, 1);
+                3
+            }
+            "quarter" | "quarters" => {
+                self.months(Number { whole: n.whole * 3, fraction: n.fraction * 3.0 });
+                4
+            }
+            "mon" | "mons" | "month" | "months" => {
+                self.months(n);
+                5
+            }
+            "w" | "week" | "weeks" => {
+                self.days(n, 7);
+                6
+            }
+            "d" | "day" | "days" => {
+                self.days(n, 1);
+                7
+            }
+            "h" | "hr" | "hrs" | "hour" | "hours" => {
+                self.unit(n, Unit::Hour);
+                8
+            }
+            "m" | "min" | "mins" | "minute" | "minutes" => {
+                self.unit(n, Unit::Minute);
+                9
+            }
+            "s" | "sec" | "secs" | "second" | "seconds" => {
+                self.unit(n, Unit::Second);
+                10
+            }
+            "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" | "millisecon" => {
+                self.time(n, 1000);
+                11
+            }
+            "us" | "usec" | "usecs" | "microsecond" | "microseconds" | "microsecon" => {
+                self.time(n, 1);
+                12
+            }
             _ => return None,
-        }
-        Some(())
+        };
+        self.once(1 << place)
+    }
+
+    /// Units that were there before are an error, as in PostgreSQL.
+    fn once(&mut self, units: u16) -> Option<()> {
+        let again = self.seen & units != 0;
+        self.seen |= units;
+        (!again).then_some(())
     }
 
     /// `[sign]hh:mm[:ss[.f]]`, or `mm:ss.f`.
     fn clock(&mut self, text: &str, fields: Option<Fields>) -> Option<()> {
+        // Hours, minutes and seconds.
+        self.once(0b111 << 8)?;
         let (negative, body) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),

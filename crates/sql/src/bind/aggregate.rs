@@ -601,6 +601,11 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             if matches!(function, A::QuantileCont { .. }) {
                 match from {
                     Type::Date => return Ok((cast(bound.expr, Type::Timestamp), Type::Timestamp)),
+                    // Between two intervals lies one of days and times; months have no fixed length.
+                    Type::Interval => {
+                        let ty = Type::IntervalDayTime;
+                        return Ok((cast(intervals::bare(bound.expr), ty), ty));
+                    }
                     Type::Timestamp | Type::TimestampTz | Type::Time | Type::IntervalDayTime => {
                         return Ok((bound.expr, from));
                     }

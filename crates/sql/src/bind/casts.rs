@@ -15,6 +15,9 @@ impl<'a> ExprBinder<'_, 'a> {
     /// CAST and `::`.
     pub(super) fn cast(&mut self, bound: Bound, name: &TypeSyntax, lenient: bool) -> Result<Bound> {
         let span = bound.span;
+        if let Some(restricted) = self.cast_to_fields(&bound, name, lenient)? {
+            return Ok(restricted);
+        }
         let ty = data_type::column_type(name).placed(self.text(), span)?;
         explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
     }

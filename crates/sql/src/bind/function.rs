@@ -510,6 +510,7 @@ impl<'a> ExprBinder<'_, 'a> {
 
     pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
+        let value = Bound { expr: super::intervals::bare(value.expr), ..value };
         let ty = value.ty();
         let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
         if value.untyped || !(is_day || ty == Type::Time || ty.is_interval() || ty == Type::Null) {

@@ -11,8 +11,11 @@ use plan::functions::{
 };
 use plan::logical::ColumnTable;
 use plan::{AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FrameBound, Function, LogicalPlan};
-use sqlparser::ast::{FunctionArg, FunctionArgExpr, FunctionArgOperator, Interval as Literal};
+use sqlparser::ast::{
+    DataType, FunctionArg, FunctionArgExpr, FunctionArgOperator, Interval as Literal, IntervalFields,
+};
 use types::interval::Interval;
+use types::interval_text::{self, Fields, Unit};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{Bound, cast};
@@ -150,6 +153,31 @@ pub(super) fn folded(name: &str, arguments: &[Expr]) -> Option<Value> {
     }
 }
 
+/// A difference of moments is an INTERVAL that is made of microseconds: those, where they will do.
+pub(super) fn bare(expr: Expr) -> Expr {
+    match expr.kind {
+        ExprKind::Cast { input, lenient: false }
+            if expr.ty == Type::Interval && input.ty == Type::IntervalDayTime =>
+        {
+            *input
+        }
+        kind => Expr { kind, ..expr },
+    }
+}
+
+fn is_bare(expr: &Expr) -> bool {
+    let of_micros = |input: &Expr| input.ty == Type::IntervalDayTime;
+    of_micros(expr)
+        || (expr.ty == Type::Interval
+            && matches!(&expr.kind, ExprKind::Cast { input, lenient: false } if of_micros(input)))
+}
+
+/// Two operands of a comparison, as microseconds where both are or one is a constant.
+pub(super) fn bared(left: Expr, right: Expr) -> (Expr, Expr) {
+    let suits = |expr: &Expr| is_bare(expr) || constant(expr).is_some();
+    if suits(&left) && suits(&right) { (bare(left), bare(right)) } else { (left, right) }
+}
+
 /// `value op interval` over a restricted kind, with the constant in that kind, if that says exactly the same.
 pub(super) fn fitted(kind: Type, constant: &Expr) -> Option<(Expr, bool)> {
     if constant.ty != Type::Interval {
@@ -195,6 +223,64 @@ impl<'a> ExprBinder<'_, 'a> {
             text,
         )?;
         Ok(Bound::typed(product, span))
+    }
+
+    /// A cast to INTERVAL with fields or digits that no type keeps to: what is smaller is cut off.
+    pub(super) fn cast_to_fields(
+        &mut self,
+        bound: &Bound,
+        name: &DataType,
+        lenient: bool,
+    ) -> Result<Option<Bound>> {
+        use IntervalFields as F;
+        let DataType::Interval { fields, precision } = name else { return Ok(None) };
+        let (text, span) = (self.text(), bound.span);
+        let (first, last) = match fields {
+            None | Some(F::YearToMonth | F::DayToSecond) if matches!(precision, None | Some(6)) => {
+                return Ok(None);
+            }
+            None => (Unit::Second, Unit::Second),
+            Some(F::Year) => (Unit::Year, Unit::Year),
+            Some(F::Month) => (Unit::Month, Unit::Month),
+            Some(F::YearToMonth) => (Unit::Year, Unit::Month),
+            Some(F::Day) => (Unit::Day, Unit::Day),
+            Some(F::Hour) => (Unit::Hour, Unit::Hour),
+            Some(F::Minute) => (Unit::Minute, Unit::Minute),
+            Some(F::Second) => (Unit::Second, Unit::Second),
+            Some(F::DayToHour) => (Unit::Day, Unit::Hour),
+            Some(F::DayToMinute) => (Unit::Day, Unit::Minute),
+            Some(F::DayToSecond) => (Unit::Day, Unit::Second),
+            Some(F::HourToMinute) => (Unit::Hour, Unit::Minute),
+            Some(F::HourToSecond) => (Unit::Hour, Unit::Second),
+            Some(F::MinuteToSecond) => (Unit::Minute, Unit::Second),
+        };
+        let fields = Fields { first, last };
+        let written = bound.expr.as_literal().and_then(Value::as_text).filter(|_| bound.untyped);
+        let constant = match written {
+            Some(written) => interval_text::parse(written, Some(fields)),
+            None => self::constant(&bound.expr).map(|interval| fields.restricted(interval)),
+        };
+        if let Some(mut interval) = constant {
+            interval.micros = literal::to_digits(interval.micros, *precision);
+            return Ok(Some(Bound::typed(Expr::literal(interval.value()?, Type::Interval), span)));
+        }
+        let value = super::casts::explicit_cast(bound.clone(), Type::Interval, lenient).placed(text, span)?;
+        if !matches!(precision, None | Some(6)) && value.as_literal().is_none() {
+            let error = Error::unsupported(format!(
+                "{name}: only a precision of 6 is supported for a computed value"
+            ));
+            return Err(place::at(error, text, span));
+        }
+        let unit = match last {
+            Unit::Year => "year",
+            Unit::Month => "month",
+            Unit::Day => "day",
+            Unit::Hour => "hour",
+            Unit::Minute => "minute",
+            Unit::Second => return Ok(Some(Bound::typed(value, span))),
+        };
+        let unit = Expr::literal(Value::text(unit), Type::Text);
+        Ok(Some(Bound::typed(call("date_trunc", vec![unit, value], Type::Interval), span)))
     }
 
     /// The arguments of `make_interval`, which may be named, as ones in order; `None` for a call of another function or
@@ -275,6 +361,15 @@ fn take_key(expr: &mut Expr) {
     }
 }
 
+/// What an interval is ordered and grouped by.
+fn take_order(expr: &mut Expr) {
+    if is_bare(expr) {
+        let interval = std::mem::replace(expr, Expr::boolean(true));
+        *expr = bare(interval);
+    }
+    take_key(expr);
+}
+
 /// Comparisons inside an expression, by keys.
 pub(crate) fn keyed(expr: &mut Expr) {
     for child in expr.children_mut() {
@@ -320,10 +415,10 @@ pub(super) fn compare_by_keys(plan: &mut LogicalPlan, columns: &mut ColumnTable)
             take_key(left);
             take_key(right);
         }),
-        LogicalPlan::Sort { keys, .. } => keys.iter_mut().for_each(|k| take_key(&mut k.expr)),
+        LogicalPlan::Sort { keys, .. } => keys.iter_mut().for_each(|k| take_order(&mut k.expr)),
         LogicalPlan::Window { partition, order, calls, .. } => {
-            partition.iter_mut().for_each(take_key);
-            order.iter_mut().for_each(|k| take_key(&mut k.expr));
+            partition.iter_mut().for_each(take_order);
+            order.iter_mut().for_each(|k| take_order(&mut k.expr));
             for (_, call) in calls {
                 for end in [&mut call.frame.start, &mut call.frame.end] {
                     if let FrameBound::Value { key, bound } = end {

@@ -98,14 +98,14 @@ pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
         )
     })?;
     let digits = literal.fractional_seconds_precision.or(literal.leading_precision);
-    if let Some(digits @ 0..6) = digits {
-        interval.micros = rounded(interval.micros, 10_i64.pow(6 - digits as u32));
-    }
+    interval.micros = to_digits(interval.micros, digits);
     Ok(Some(Expr::literal(interval.value()?, Type::Interval)))
 }
 
-/// To whole units, a half away from zero.
-fn rounded(value: i64, unit: i64) -> i64 {
+/// Microseconds to so many digits of a second, a half away from zero.
+pub(crate) fn to_digits(value: i64, digits: Option<u64>) -> i64 {
+    let Some(digits @ 0..6) = digits else { return value };
+    let unit = 10_i64.pow(6 - digits as u32);
     let rest = value % unit;
     match rest.abs() * 2 >= unit {
         true => (value - rest).saturating_add(unit * rest.signum()),

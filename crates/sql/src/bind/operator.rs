@@ -58,6 +58,7 @@ fn settle(left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
 pub(crate) fn comparison(op: Comparison, left: Bound, right: Bound, text: &str) -> Result<Expr> {
     let span = left.span.union(&right.span);
     let (left, right) = settle(left, right, text)?;
+    let (left, right) = intervals::bared(left, right);
     let (op, left, right) = aligned(op, left, right, text, span)?;
     if !matches!(op, Comparison::Equal | Comparison::NotEqual) {
         return Ok(fold::fold(Expr::compare(op, in_order(left), in_order(right))));
@@ -92,6 +93,7 @@ pub(crate) fn literal_right(expr: Expr) -> Expr {
 pub(crate) fn not_distinct(left: Bound, right: Bound, negated: bool, text: &str) -> Result<Expr> {
     let span = left.span.union(&right.span);
     let (left, right) = settle(left, right, text)?;
+    let (left, right) = intervals::bared(left, right);
     let (_, left, right) = aligned(Comparison::Equal, left, right, text, span)?;
     let kind = ExprKind::NotDistinct { left: Box::new(left), right: Box::new(right), negated };
     Ok(fold::fold(Expr::new(kind, Type::Boolean)))
@@ -319,6 +321,12 @@ fn at_scale(expr: Expr, (precision, scale): (u8, u8), to: u8) -> Expr {
 fn datetime(op: Arithmetic, left: Expr, right: Expr) -> Option<Expr> {
     use Arithmetic::{Add, Divide, Multiply, Subtract};
     use Type as T;
+    let moment = |ty: T| matches!(ty, T::Date | T::Timestamp | T::TimestampTz);
+    let (left, right) = match (moment(left.ty), moment(right.ty)) {
+        (true, false) => (left, intervals::bare(right)),
+        (false, true) => (intervals::bare(left), right),
+        _ => (left, right),
+    };
     let (lt, rt) = (left.ty, right.ty);
     if let Some(expr) = intervals::arithmetic(op, &left, &right, &node) {
         return Some(expr);
@@ -346,11 +354,11 @@ fn datetime(op: Arithmetic, left: Expr, right: Expr) -> Option<Expr> {
         (Add, i, T::Timestamp | T::TimestampTz) if i.is_interval() => node(op, right, left, rt),
         (Subtract, T::Timestamp | T::TimestampTz | T::Date, T::Timestamp | T::TimestampTz | T::Date) => {
             let common = common_type(lt, rt)?;
-            node(op, cast(left, common), cast(right, common), T::IntervalDayTime)
+            cast(node(op, cast(left, common), cast(right, common), T::IntervalDayTime), T::Interval)
         }
         (Add | Subtract, T::Time, T::IntervalDayTime) => node(op, left, right, T::Time),
         (Add, T::IntervalDayTime, T::Time) => node(op, right, left, T::Time),
-        (Subtract, T::Time, T::Time) => node(op, left, right, T::IntervalDayTime),
+        (Subtract, T::Time, T::Time) => cast(node(op, left, right, T::IntervalDayTime), T::Interval),
         (Add, T::Date, T::Time) => {
             node(op, cast(left, T::Timestamp), cast(right, T::IntervalDayTime), T::Timestamp)
         }
