@@ -1,7 +1,7 @@
 //! Values as Python objects: int, float, bool, str, bytes, Decimal, date, time, datetime, timedelta, UUID; list, dict and tuple of
 //! these for nested values; JSON as text.
 //!
-//! Intervals of months have no counterpart in the standard library and come as text.
+//! A month of an INTERVAL is 30 days of a timedelta, as comparisons count it; INTERVAL YEAR TO MONTH comes as text.
 
 use std::collections::HashSet;
 
@@ -46,13 +46,15 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::I64(micros), Type::IntervalDayTime) => {
             py.import("datetime")?.call_method1("timedelta", (0, 0, *micros))
         }
-        // Python's has no months.
-        (Value::I128(packed), Type::Interval) => match Interval::of_packed(*packed) {
-            Interval { months: 0, days, micros } if days.abs() < 900_000_000 => {
-                py.import("datetime")?.call_method1("timedelta", (days, 0, micros))
+        (Value::I128(packed), Type::Interval) => {
+            let Interval { months, days, micros } = Interval::of_packed(*packed);
+            let days = i64::from(months) * 30 + i64::from(days);
+            // A timedelta ends at a thousand million days.
+            match days.abs() < 800_000_000 {
+                true => py.import("datetime")?.call_method1("timedelta", (days, 0, micros)),
+                false => value.display(ty).into_bound_py_any(py),
             }
-            _ => value.display(ty).into_bound_py_any(py),
-        },
+        }
         (Value::I32(_), Type::IntervalYearMonth) => value.display(ty).into_bound_py_any(py),
         _ => value.as_i128().unwrap_or(0).into_bound_py_any(py),
     }
@@ -152,6 +154,12 @@ pub fn from_python(object: &Bound<'_, PyAny>, ty: Type) -> PyResult<Value> {
             let days = part("days")?.saturating_mul(MICROS_PER_DAY);
             let rest = part("seconds")?.saturating_mul(1_000_000).saturating_add(part("microseconds")?);
             Value::I64(days.saturating_add(rest))
+        }
+        Type::Interval if object.hasattr("microseconds")? => {
+            let part = |name: &str| object.getattr(name)?.extract::<i64>();
+            let days = i32::try_from(part("days")?).map_err(|_| wrong())?;
+            let rest = part("seconds")?.saturating_mul(1_000_000).saturating_add(part("microseconds")?);
+            Value::I128(Interval::new(0, days, rest).packed().ok_or_else(wrong)?)
         }
         // As Arrow has it.
         Type::Uuid if object.is_instance_of::<PyBytes>() => {

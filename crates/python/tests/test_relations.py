@@ -59,14 +59,17 @@ def test_intervals_in_data_frames(con):
         "CASE WHEN i > 1 THEN INTERVAL '-1 second' END AS gap FROM generate_series(1, 2) AS t(i)"
     )
     hours = [datetime.timedelta(hours=26), datetime.timedelta(hours=52)]
-    months = ["7 mons", "1 year 2 mons"]
+    months = [datetime.timedelta(days=210), datetime.timedelta(days=420)]
+    texts = "SELECT CAST(INTERVAL '7 months' AS INTERVAL YEAR TO MONTH) AS months"
     frame = con.sql(query).df()
     assert list(frame["span"]) == [pandas.Timedelta(span) for span in hours]
-    assert list(frame["months"]) == months
+    assert list(frame["months"]) == [pandas.Timedelta(span) for span in months]
+    assert list(con.sql(texts).df()["months"]) == ["7 mons"] and con.sql(texts).fetchall() == [("7 mons",)]
     assert pandas.isna(frame["gap"][0]) and frame["gap"][1] == pandas.Timedelta(seconds=-1)
     frame = con.sql(query).pl()
     assert frame["span"].to_list() == hours and frame["span"].dtype == polars.Duration("us")
     assert frame["months"].to_list() == months
+    assert con.sql("SELECT INTERVAL '1 month 2 days'").fetchall() == [(datetime.timedelta(days=32),)]
     assert frame["gap"].to_list() == [None, datetime.timedelta(seconds=-1)]
 
 

@@ -27,7 +27,7 @@ _BY_PYTHON_TYPE: dict[Any, str] = {
     datetime.date: "DATE",
     datetime.time: "TIME",
     datetime.datetime: "TIMESTAMP",
-    datetime.timedelta: "INTERVAL DAY TO SECOND",
+    datetime.timedelta: "INTERVAL",
     uuid.UUID: "UUID",
 }
 

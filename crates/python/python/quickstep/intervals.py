@@ -1,5 +1,5 @@
-"""Intervals for libraries that have no columns of them: a span of time is a duration there. Months are cast to text by
-the query, since pyarrow has no values of that type at all."""
+"""Intervals for libraries that have no columns of them: an INTERVAL is a duration there, a month counted as 30 days, as
+comparisons count it. INTERVAL YEAR TO MONTH is cast to text by the query, since pyarrow has no values of that type at all."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from .errors import package
 
 _MICROS_PER_DAY = 86_400_000_000
+_DAYS_PER_MONTH = 30
 
 
 def columns_of_months(description: Sequence[Sequence[Any]] | None) -> list[str]:
@@ -17,12 +18,12 @@ def columns_of_months(description: Sequence[Sequence[Any]] | None) -> list[str]:
 
 
 def has_spans(description: Sequence[Sequence[Any]] | None) -> bool:
-    """Whether a column is INTERVAL DAY TO SECOND."""
-    return any(column[1] == "INTERVAL DAY TO SECOND" for column in description or ())
+    """Whether a column is INTERVAL or INTERVAL DAY TO SECOND."""
+    return any(column[1] in ("INTERVAL", "INTERVAL DAY TO SECOND") for column in description or ())
 
 
 def as_durations(table: Any) -> Any:
-    """The Arrow table with durations for INTERVAL DAY TO SECOND."""
+    """The Arrow table with durations for intervals."""
     pyarrow = package("pyarrow", "intervals in a data frame")
     duration = pyarrow.duration("us")
     for at, field in enumerate(table.schema):
@@ -33,5 +34,6 @@ def as_durations(table: Any) -> Any:
 
 
 def _micros(value: Any) -> int | None:
-    # Months are never among them: such intervals are of the other type.
-    return None if value is None else value.days * _MICROS_PER_DAY + value.nanoseconds // 1000
+    if value is None:
+        return None
+    return (value.months * _DAYS_PER_MONTH + value.days) * _MICROS_PER_DAY + value.nanoseconds // 1000

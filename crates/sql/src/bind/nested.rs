@@ -14,7 +14,7 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::scope::{Entry, Scope, nearest};
-use super::{folded, literal, nested_calls};
+use super::{fold, folded, literal, nested_calls, operator};
 use crate::{place, stack};
 
 /// Steps into a value that follow each other, at most: each is a level of the expression, and the parser counts none.
@@ -757,6 +757,15 @@ impl<'a> ExprBinder<'_, 'a> {
             let error = format!("operator does not exist: {value_ty} {} {element}", op.symbol());
             return Err(self.at(Error::new(SqlState::UndefinedFunction, error), span));
         };
+        // Equal intervals are not always the same values, which is what a list is searched for.
+        if let (Type::Interval, Ast::Array(array)) = (common, right) {
+            let mut found = Vec::with_capacity(array.elem.len());
+            for element in &array.elem {
+                let element = self.bind(element)?;
+                found.push(operator::comparison(op, value.clone(), element, self.binder.text)?);
+            }
+            return Ok(Bound::typed(if all { fold::and(found) } else { fold::or(found) }, span));
+        }
         let list = cast(list.expr, Type::list(common)?);
         let name = if all { "list_all" } else { "list_any" };
         let op = Expr::literal(Value::text(op.symbol()), Type::Text);
