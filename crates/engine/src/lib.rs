@@ -47,6 +47,7 @@
 
 mod advise;
 mod alter;
+mod api;
 mod background;
 mod benchmark_data;
 mod checks;
@@ -93,6 +94,11 @@ mod verify;
 mod wide;
 mod workload;
 
+pub use api::{
+    Appender, BulkColumn, BulkInsert, ColumnIndex, Connection, Date, Decimal, FromRow, FromSql, Interval,
+    Marked, Mismatch, OptionalRow, Params, Row, Rows, Savepoint, Statement, Time, Timestamp, TimestampTz,
+    ToSql, Transaction, Uuid,
+};
 pub use catalog::{DEFAULT_SCHEMA, OpenReport, nearest};
 pub use copy_streams::CopyStreams;
 pub use database::{Database, Options, WeakDatabase};

@@ -73,6 +73,8 @@ pub struct Session {
     /// What its statements' time is charged to.
     pub(crate) account: Arc<scheduler::Account>,
     role: Mutex<RoleView>,
+    /// Names of relations that were registered for one statement.
+    names: AtomicU64,
 }
 
 impl Session {
@@ -100,6 +102,7 @@ impl Session {
             number: NEXT_SESSION.fetch_add(1, Ordering::Relaxed),
             account: scheduler::Account::new(),
             role: Mutex::default(),
+            names: AtomicU64::new(0),
         }
     }
 
@@ -170,6 +173,11 @@ impl Session {
         // Rows are let go after the lock: the host program may do anything then.
         let before = self.objects().insert(name.to_lowercase(), object);
         drop(before);
+    }
+
+    /// A number for the name of what is registered for one statement.
+    pub(crate) fn next_name(&self) -> u64 {
+        self.names.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Forgets a name; false when there was none.

@@ -72,7 +72,7 @@ struct Running {
 pub(crate) type OpenStream = (Weak<ResultQueue>, CancelToken);
 
 impl ResultStream {
-    fn ready(result: ResultSet) -> Self {
+    pub(crate) fn ready(result: ResultSet) -> Self {
         let (schema, tag) = (result.schema().clone(), result.tag().to_owned());
         ResultStream {
             schema,

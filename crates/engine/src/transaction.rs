@@ -297,6 +297,13 @@ impl Session {
         self.block().as_ref().is_some_and(|block| block.failed)
     }
 
+    /// Has the open transaction end as after an error, for work of several statements that has failed as a whole.
+    pub(crate) fn fail_transaction(&self) {
+        if let Some(block) = &mut *self.block() {
+            block.failed = true;
+        }
+    }
+
     /// The modes of transactions to come.
     fn modes(&self) -> Modes {
         *locked(&self.transactions.modes)

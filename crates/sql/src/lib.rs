@@ -27,6 +27,7 @@ mod grammar_walk;
 mod hints;
 mod idioms;
 mod literal_syntax;
+pub mod markers;
 mod merge_syntax;
 mod names;
 mod nested_syntax;

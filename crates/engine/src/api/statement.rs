@@ -1,0 +1,171 @@
+//! Statements that are run many times.
+
+use std::cell::OnceCell;
+
+use sql::markers::Marker;
+use types::{Error, Result, Schema, SqlState, Type, Value};
+
+use super::appender::Appender;
+use super::bulk::BulkInsert;
+use super::connection::{Connection, affected, described, first};
+use super::params::{Parameters, Params, bound};
+use super::row::{Row, Rows};
+use crate::result::ResultSet;
+use crate::stream::ResultStream;
+
+/// A statement of a connection, with parameters that each run gives anew.
+///
+/// A statement without parameters is planned once, and again when tables or settings have changed. One with parameters is
+/// planned with their values, which decide how many rows are expected. [`Statement::execute_many`] runs an INSERT of many
+/// rows as one.
+///
+/// ```
+/// use engine::Connection;
+///
+/// let connection = Connection::open_in_memory()?;
+/// connection.execute_batch("CREATE TABLE squares (n INTEGER, square BIGINT)")?;
+/// let insert = connection.prepare("INSERT INTO squares VALUES (?, ?)")?;
+/// assert_eq!(insert.execute_many((1..=1000i64).map(|n| (n, n * n)))?, 1000);
+/// let find = connection.prepare("SELECT square FROM squares WHERE n = $n")?;
+/// for n in [3, 5] {
+///     let square: i64 = find.query_row(&[("n", n)], |row| row.get("square"))?;
+///     assert_eq!(square, n * n);
+/// }
+/// # Ok::<(), engine::Error>(())
+/// ```
+pub struct Statement<'c> {
+    connection: &'c Connection,
+    text: String,
+    markers: Vec<Marker>,
+    schema: Option<Schema>,
+    bulk: OnceCell<Option<BulkInsert>>,
+}
+
+impl<'c> Statement<'c> {
+    pub(crate) fn new(connection: &'c Connection, text: &str) -> Result<Statement<'c>> {
+        match connection.session().statements(text)?.len() {
+            1 => {}
+            0 => return Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
+            _ => return Err(crate::session::more_than_one()),
+        }
+        let markers = sql::markers::markers(text);
+        let schema = described(connection.session(), text)?;
+        Ok(Statement { connection, text: text.to_owned(), markers, schema, bulk: OnceCell::new() })
+    }
+
+    /// Runs it; returns how many rows it has inserted, updated or deleted, or a query's rows.
+    pub fn execute(&self, parameters: impl Params) -> Result<u64> {
+        self.result(parameters).map(|result| affected(&result))
+    }
+
+    /// Runs it for each of many sets of parameters: all of them, or after an error none, which names the set by its number,
+    /// counted from 1. An INSERT of a row of parameters becomes one INSERT of all rows. Returns the rows of all runs.
+    pub fn execute_many<P: Params>(&self, many: impl IntoIterator<Item = P>) -> Result<u64> {
+        let session = self.connection.session();
+        let bulk = match self.bulk.get() {
+            Some(bulk) => bulk,
+            None => {
+                let found = BulkInsert::of_statement(session, &self.text)?;
+                self.bulk.get_or_init(|| found)
+            }
+        };
+        let single = !self.connection.in_transaction();
+        if single {
+            self.connection.execute_batch("BEGIN")?;
+        }
+        let outcome = match bulk {
+            Some(bulk) => bulk.clone().insert_each(session, many.into_iter().map(P::into_parameters)),
+            None => self.execute_each(many),
+        };
+        match outcome {
+            Ok(rows) if single => self.connection.execute_batch("COMMIT").map(|()| rows),
+            Ok(rows) => Ok(rows),
+            Err(error) => {
+                match single {
+                    // What failed first is what is told.
+                    true => _ = self.connection.execute_batch("ROLLBACK"),
+                    false => session.fail_transaction(),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn execute_each<P: Params>(&self, many: impl IntoIterator<Item = P>) -> Result<u64> {
+        let mut rows = 0;
+        for (at, parameters) in many.into_iter().enumerate() {
+            rows += self.execute(parameters).map_err(|error| in_row(error, at as u64 + 1))?;
+        }
+        Ok(rows)
+    }
+
+    /// Runs it; when this returns, all of its rows have been computed.
+    pub fn query(&self, parameters: impl Params) -> Result<Rows> {
+        self.result(parameters).map(|result| Rows::new(ResultStream::ready(result)))
+    }
+
+    /// As `query`, with rows that are computed while they are read, in bounded memory.
+    pub fn query_stream(&self, parameters: impl Params) -> Result<Rows> {
+        let (text, values) = self.bound(parameters)?;
+        self.connection.session().stream_with(text.as_deref().unwrap_or(&self.text), &values).map(Rows::new)
+    }
+
+    /// What `read` makes of the first row; an error with SQLSTATE 02000 when there is none.
+    pub fn query_row<T>(&self, parameters: impl Params, read: impl FnOnce(&Row) -> Result<T>) -> Result<T> {
+        first(self.query(parameters)?, read)
+    }
+
+    /// What `read` makes of each row.
+    pub fn query_map<T>(
+        &self,
+        parameters: impl Params,
+        read: impl FnMut(&Row) -> Result<T>,
+    ) -> Result<impl Iterator<Item = Result<T>>> {
+        Ok(self.query(parameters)?.mapped(read))
+    }
+
+    /// Whether it gives a row.
+    pub fn exists(&self, parameters: impl Params) -> Result<bool> {
+        self.query(parameters)?.next_row().map(|row| row.is_some())
+    }
+
+    /// How many values it takes by place.
+    pub fn parameter_count(&self) -> usize {
+        sql::markers::parameters_wanted(&self.markers)
+    }
+
+    /// Its columns, where they can be told without values for its parameters.
+    pub fn columns(&self) -> Option<&Schema> {
+        self.schema.as_ref()
+    }
+
+    fn bound(&self, parameters: impl Params) -> Result<(Option<String>, Vec<(Value, Type)>)> {
+        bound(&self.text, &self.markers, parameters.into_parameters()?)
+    }
+
+    fn result(&self, parameters: impl Params) -> Result<ResultSet> {
+        let (text, values) = self.bound(parameters)?;
+        self.connection.session().query_with(text.as_deref().unwrap_or(&self.text), &values)
+    }
+}
+
+/// The error with the number of the row that it is about.
+pub(crate) fn in_row(error: Error, row: u64) -> Error {
+    let message = format!("row {row}: {}", error.message());
+    error.with_message(message)
+}
+
+impl BulkInsert {
+    /// Inserts many rows of parameters, in as many statements as memory asks for.
+    fn insert_each(
+        self,
+        session: &crate::Session,
+        rows: impl Iterator<Item = Result<Parameters>>,
+    ) -> Result<u64> {
+        let mut appender = Appender::of(session, self);
+        for row in rows {
+            appender.append_parameters(row?)?;
+        }
+        appender.finish()
+    }
+}
