@@ -313,3 +313,48 @@ def test_an_interrupt_ends_typing_rows(shell):
     shell.terminal.expect(WAITS)
     assert "cancel" in CONTROL.sub("", shell.terminal.before)
     assert "0" in shell.run("SELECT count(*) FROM t;")
+
+
+def test_statements_end_with_commands(shell, tmp_path):
+    assert shell.run("SELECT 1 AS a \\gx") == "-[ row 1 ]\na | 1\n(1 row)"
+    assert shell.run("\\g") == " a\n---\n 1\n(1 row)"
+    shell.run(f"SELECT 2 AS b \\g {tmp_path}/b.txt")
+    assert (tmp_path / "b.txt").read_text() == " b\n---\n 2\n(1 row)\n"
+    shell.run(f"\\o {tmp_path}/c.txt")
+    shell.run("SELECT 3 AS c;")
+    shell.run("\\o")
+    assert "c" in (tmp_path / "c.txt").read_text() and "4" in shell.run("SELECT 4 AS d;")
+    shell.terminal.send("SELECT 5 AS e \\watch 0.1\r")
+    shell.terminal.expect("row.*row.*row")
+    shell.terminal.sendintr()
+    shell.terminal.expect(WAITS)
+    assert "6" in shell.run("SELECT 6 AS f;")
+
+
+def test_variables_nulls_and_the_system(shell):
+    shell.run("\\set day 2024-02-29")
+    shell.run("\\set n 40 + 2")
+    shown = shell.run("SELECT DATE :'day' AS d, :n AS n, ':n' AS t;")
+    assert "2024-02-29 | 42 | :n" in shown
+    shell.run("\\unset n")
+    assert "day = '2024-02-29'" in shell.run("\\set")
+    shell.run("\\pset null -")
+    assert shell.run("SELECT NULL AS a;").splitlines()[2].strip() == "-"
+    shell.run(".nullvalue NULL")
+    assert shell.run("\\! echo a; echo b") == "a\nb"
+    assert "did you mean \\watch" in shell.run("\\wacth")
+
+
+def test_a_statement_is_edited(tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i s/1/7/ $1\n")
+    editor.chmod(0o755)
+    environment = {"HOME": str(tmp_path), "TERM": "xterm", "PATH": os.environ["PATH"], "NO_COLOR": "1", "EDITOR": str(editor)}
+    terminal = pexpect.spawn(command(), env=environment, dimensions=(50, 80), encoding="utf-8", timeout=20)
+    terminal.expect(WAITS)
+    terminal.send("SELECT 1 AS a;\r")
+    terminal.expect(TAKEN)
+    terminal.expect(WAITS)
+    terminal.send("\\e\r")
+    terminal.expect(r" 7\r\n\(1 row\)")
+    terminal.close(force=True)

@@ -8,9 +8,11 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use engine::{Database, Session};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyCapsuleMethods};
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyList};
+use vector::VectorBuilder;
 
 use crate::Error;
+use crate::bulk::{self, Filled};
 use crate::functions::{self, Declared, Kind};
 use crate::hook::Hook;
 use crate::result::Rows;
@@ -155,6 +157,37 @@ impl Connection {
         Ok(stream)
     }
 
+    /// Runs an INSERT of one row of parameters for many rows, as one statement; returns how many rows it has inserted. None
+    /// when the statement is another one, or when a value's SQL type is not certain: nothing has been done then. `first`
+    /// is the number of the first row, for errors.
+    #[pyo3(signature = (query, rows, first=1))]
+    fn insert_many(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        rows: &Bound<'_, PyList>,
+        first: u64,
+    ) -> PyResult<Option<u64>> {
+        // What is refused is refused again when the statement is run.
+        let found = self.run(py, query, |session, text| engine::BulkInsert::of_statement(session, text));
+        let Ok(Some(insert)) = found else { return Ok(None) };
+        if insert.columns().is_empty() {
+            return Ok(None);
+        }
+        let session = self.session_of()?;
+        match bulk::fill(insert, &session, rows, first)? {
+            Filled::Unknown => Ok(None),
+            Filled::Wrong(error) => Err(self.hook.raise(py, &error, "")),
+            Filled::Columns(insert, columns, rows) => {
+                let inserted = self.run(py, "", |session, _| {
+                    let columns = columns.into_iter().map(VectorBuilder::finish).collect();
+                    insert.insert(session, &[insert.batch(columns, rows)?], first)
+                });
+                inserted.map(Some)
+            }
+        }
+    }
+
     /// Makes a Python function callable from SQL, for all sessions of the database.
     #[expect(clippy::too_many_arguments)]
     fn create_function(
@@ -258,6 +291,11 @@ impl Connection {
     /// rows, work done and in all, and seconds. None for none.
     fn set_progress(&self, callback: Option<Py<PyAny>>) {
         self.hook.set_callback(callback);
+    }
+
+    /// Whether a transaction is open.
+    fn in_transaction(&self) -> PyResult<bool> {
+        Ok(self.session_of()?.in_transaction())
     }
 
     /// Bytes in use, and the most that were.

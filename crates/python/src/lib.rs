@@ -5,6 +5,7 @@
 //! lock is released while the engine works; the tick (`hook`) looks at signals meanwhile, so an interrupt ends a query
 //! within a moment.
 
+mod bulk;
 mod connection;
 mod convert;
 mod functions;

@@ -16,12 +16,12 @@ pub use table::Layout;
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Style {
+pub struct Style<'a> {
     pub format: Format,
-    pub layout: Layout,
+    pub layout: Layout<'a>,
 }
 
-pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style) -> io::Result<()> {
+pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_>) -> io::Result<()> {
     if let (Some(warning), Format::Table) = (result.warning(), style.format) {
         writeln!(out, "WARNING: {warning}")?;
     }
@@ -31,7 +31,7 @@ pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style) ->
     result.within_time_zone(|| print_rows(out, result, style))
 }
 
-fn print_rows(out: &mut (impl Write + Send), result: &ResultSet, style: Style) -> io::Result<()> {
+fn print_rows(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_>) -> io::Result<()> {
     let format = match style.format {
         Format::Table => return table::print(out, result, style.layout),
         Format::Markdown => return markup::markdown(out, result),

@@ -8,12 +8,20 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::{one_line, rows};
 
 /// The shape of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout<'a> {
     /// Columns of the terminal; none where a program reads.
     pub width: Option<usize>,
     /// One line a value.
     pub expanded: bool,
+    /// What NULL is shown as.
+    pub null: &'a str,
+}
+
+impl Default for Layout<'_> {
+    fn default() -> Self {
+        Layout { width: None, expanded: false, null: "NULL" }
+    }
 }
 
 /// Widths come from the first rows; a longer value further down only shifts its own line.
@@ -21,15 +29,19 @@ const ROWS_MEASURED: usize = 1000;
 /// A column that has to give way keeps at least as much.
 const NARROWEST: usize = 8;
 
-pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout) -> io::Result<()> {
+pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>) -> io::Result<()> {
     if layout.expanded {
-        return expanded(out, result);
+        return expanded(out, result, layout.null);
     }
+    let shown_as = |value: &Value, field: &Field| match value {
+        Value::Null => layout.null.to_owned(),
+        value => one_line(value, field.ty),
+    };
     let fields = result.schema().fields();
     let mut widths: Vec<usize> = fields.iter().map(|f| f.name.width()).collect();
     for row in rows(result).take(ROWS_MEASURED) {
         for ((width, value), field) in widths.iter_mut().zip(&row).zip(fields) {
-            *width = (*width).max(one_line(value, field.ty).width());
+            *width = (*width).max(shown_as(value, field).width());
         }
     }
     let columns = match layout.width {
@@ -78,7 +90,7 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout) ->
         shown.iter().map(|column| "-".repeat(column.map_or(1, |column| widths[column]) + 2)).collect();
     writeln!(out, "{}", rule.join("+"))?;
     for row in rows(result) {
-        out.write_all(line(&|column| one_line(&row[column], fields[column].ty)).as_bytes())?;
+        out.write_all(line(&|column| shown_as(&row[column], &fields[column])).as_bytes())?;
     }
     let count = result.rows();
     let hidden = fields.len() - columns.first - columns.last;
@@ -176,7 +188,7 @@ fn padding(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(text.width()))
 }
 
-fn expanded(out: &mut impl Write, result: &ResultSet) -> io::Result<()> {
+fn expanded(out: &mut impl Write, result: &ResultSet, null: &str) -> io::Result<()> {
     let fields: &[Field] = result.schema().fields();
     let width = fields.iter().map(|f| f.name.width()).max().unwrap_or(0);
     for (at, row) in rows(result).enumerate() {
@@ -184,7 +196,7 @@ fn expanded(out: &mut impl Write, result: &ResultSet) -> io::Result<()> {
         writeln!(out, "{title}{}", "-".repeat((width + 3).saturating_sub(title.len())))?;
         for (field, value) in fields.iter().zip(&row) {
             let text = match value {
-                Value::Null => "NULL".to_owned(),
+                Value::Null => null.to_owned(),
                 value => one_line(value, field.ty),
             };
             writeln!(out, "{}{} | {text}", field.name, padding(&field.name, width))?;

@@ -8,7 +8,7 @@ fn result(sql: &str) -> ResultSet {
     Database::in_memory(Options::default()).unwrap().session().query(sql).unwrap()
 }
 
-fn shown(sql: &str, format: Format, layout: Layout) -> String {
+fn shown(sql: &str, format: Format, layout: Layout<'_>) -> String {
     let mut out = Vec::new();
     print(&mut out, &result(sql), Style { format, layout }).unwrap();
     String::from_utf8(out).unwrap()
@@ -24,11 +24,11 @@ fn columns_may_be_wider_than_a_format_string_can_say() {
 #[test]
 fn a_terminal_gets_lines_that_fit() {
     let sql = "SELECT 7 AS id, repeat('long ', 50) AS text, 'end' AS last";
-    let text = shown(sql, Format::Table, Layout { width: Some(60), expanded: false });
+    let text = shown(sql, Format::Table, Layout { width: Some(60), ..Layout::default() });
     assert!(text.lines().all(|l| unicode_width::UnicodeWidthStr::width(l) <= 60), "{text}");
     assert!(text.contains("long…") || text.contains("lon…") || text.contains('…'), "{text}");
     assert!(text.contains("end"), "{text}");
-    let expanded = shown(sql, Format::Table, Layout { width: Some(60), expanded: true });
+    let expanded = shown(sql, Format::Table, Layout { width: Some(60), expanded: true, ..Layout::default() });
     assert!(expanded.starts_with("-[ row 1 ]"), "{expanded}");
     assert!(expanded.contains(&"long ".repeat(50)), "{expanded}");
 }

@@ -33,6 +33,24 @@ pub enum Command {
     },
     Run(String),
     Echo(String),
+    /// Without a name it lists the variables.
+    Set(Option<(String, String)>),
+    Unset(String),
+    /// Where results go; none for the screen.
+    Output(Option<String>),
+    /// A command of the system.
+    System(String),
+    /// What NULL is shown as.
+    Null(Option<String>),
+    /// The last statement again: expanded, or into a file.
+    Again {
+        expanded: bool,
+        path: Option<String>,
+    },
+    /// The last statement again and again, with so many seconds between.
+    Watch(std::time::Duration),
+    /// The last statement, or a file, in an editor; then it is run.
+    Edit(Option<String>),
     /// A statement that answers what a command of other shells asks.
     Sql(String),
 }
@@ -47,7 +65,7 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
     Description { name, arguments, meaning }
 }
 
-const COMMANDS: [Description; 14] = [
+const COMMANDS: [Description; 24] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
     described("\\dt", "", "the tables and views: rows, memory, blocks"),
@@ -78,6 +96,28 @@ const COMMANDS: [Description; 14] = [
     ),
     described("\\i", "FILE", "run the statements and commands of a file"),
     described("\\echo", "TEXT", "print it"),
+    described(
+        "\\g",
+        "[FILE]",
+        "run the statement before it, or the last one again; its result goes to the file",
+    ),
+    described("\\gx", "[FILE]", "as \\g, with one line a value"),
+    described(
+        "\\watch",
+        "[SECONDS]",
+        "run the statement before it, or the last one, every 2 seconds until Ctrl-C",
+    ),
+    described(
+        "\\e",
+        "[FILE]",
+        "edit the last statement, or a file, in $QUICKSTEP_EDITOR, $VISUAL, $EDITOR or vi, and run it",
+    ),
+    described("\\o", "[FILE]", "results go to a file; without one, to the screen again"),
+    described("\\!", "COMMAND", "run a command of the system"),
+    described("\\set", "[NAME VALUE]", "a variable: :NAME, :'NAME' and :\"NAME\" stand for it in statements"),
+    described("\\unset", "NAME", "forget a variable"),
+    described("\\pset", "[OPTION VALUE]", "psql's names: null, format, expanded, pager"),
+    described("\\nullvalue", "[TEXT]", "what NULL is shown as"),
 ];
 
 pub fn names() -> Vec<String> {
@@ -122,6 +162,10 @@ fn translated(name: &str, rest: &str) -> Option<String> {
         ".timer" | ".timing" => format!("\\timing {rest}"),
         ".read" => format!("\\i {rest}"),
         ".print" => format!("\\echo {rest}"),
+        ".output" => format!("\\o {rest}"),
+        ".shell" | ".system" => format!("\\! {rest}"),
+        ".nullvalue" => format!("\\nullvalue {rest}"),
+        ".edit" => format!("\\e {rest}"),
         ".exit" | ".quit" => "\\q".to_owned(),
         ".help" => "\\help".to_owned(),
         ".schema" | ".describe" if !rest.is_empty() => format!("\\d {rest}"),
@@ -141,19 +185,13 @@ fn translated(name: &str, rest: &str) -> Option<String> {
 }
 
 /// Commands of psql, DuckDB and SQLite that have none of the same meaning here, and what to do instead.
-const ELSEWHERE: [(&str, &str); 13] = [
+const ELSEWHERE: [(&str, &str); 7] = [
     ("\\l", "there is one database; \\dt lists its tables"),
     ("\\c", "there is one database; \\dt lists its tables"),
     ("\\di", "\\d NAME shows a table's keys"),
-    ("\\set", "SET name = value; for settings; SHOW ALL; lists them"),
-    ("\\g", "a statement ends with ;"),
-    ("\\gx", "\\x, then the statement"),
-    ("\\o", "\\copy (QUERY) TO 'FILE'"),
-    ("\\e", "edit a file and run it with \\i FILE"),
     (".schema", "\\d NAME"),
     (".import", "CREATE TABLE name AS SELECT * FROM 'FILE'; or \\copy TABLE FROM 'FILE'"),
     (".open", "start quickstep with the database's folder: quickstep my.db"),
-    (".output", "\\copy (QUERY) TO 'FILE'"),
     (".once", "\\copy (QUERY) TO 'FILE'"),
 ];
 
@@ -200,6 +238,48 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\set" if rest == "progress" || rest.starts_with("progress ") => {
             let wanted = rest.trim_start_matches("progress").trim().trim_start_matches('=').trim();
             Command::Progress(display((!wanted.is_empty()).then_some(wanted))?)
+        }
+        "\\set" => Command::Set(match rest.split_once(char::is_whitespace) {
+            Some((name, value)) => Some((name.to_owned(), unquoted(value.trim()))),
+            None => argument.map(|name| (name, String::new())),
+        }),
+        "\\unset" => Command::Unset(argument.ok_or_else(|| missing("\\unset", "a name"))?),
+        "\\o" | "\\out" => Command::Output(argument.map(|path| unquoted(&path))),
+        "\\!" => Command::System(argument.ok_or_else(|| missing("\\!", "a command"))?),
+        _ if name.starts_with("\\!") => Command::System(line[2..].trim().to_owned()),
+        "\\nullvalue" => Command::Null(argument.map(|text| unquoted(&text))),
+        "\\g" | "\\gx" => {
+            Command::Again { expanded: name == "\\gx", path: argument.map(|path| unquoted(&path)) }
+        }
+        "\\watch" => Command::Watch(std::time::Duration::from_secs_f64(
+            match rest.trim_start_matches("i=").trim_start_matches("interval=") {
+                "" => 2.0,
+                text => text.parse().ok().filter(|s| (0.0..=86_400.0).contains(s)).ok_or_else(|| {
+                    Error::new(
+                        SqlState::SyntaxError,
+                        format!("\\watch takes a number of seconds, not \"{text}\""),
+                    )
+                })?,
+            },
+        )),
+        "\\e" | "\\edit" => Command::Edit(argument.map(|path| unquoted(&path))),
+        "\\pset" => {
+            let (option, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            let value = value.trim();
+            match option {
+                "null" => Command::Null((!value.is_empty()).then(|| unquoted(value))),
+                "format" | "" => parse(&match value {
+                    "aligned" => "\\format table".to_owned(),
+                    other => format!("\\format {other}"),
+                })?,
+                "expanded" | "x" => parse(&format!("\\x {value}"))?,
+                "pager" => parse(&format!("\\pager {value}"))?,
+                other => {
+                    let error =
+                        Error::new(SqlState::SyntaxError, format!("\\pset has no option \"{other}\""));
+                    return Err(error.with_hint("null, format, expanded, pager"));
+                }
+            }
         }
         "\\format" => Command::Format(argument),
         "\\explain" => Command::Explain { text: argument, analyze: true },
@@ -304,6 +384,11 @@ mod tests {
         assert_eq!(parse(".mode csv").unwrap(), Command::Format(Some("csv".into())));
         assert_eq!(parse(".mode line").unwrap(), Command::Expanded(Some(true)));
         assert_eq!(parse("\\df date*").unwrap(), Command::Sql("SHOW FUNCTIONS LIKE 'date%';".into()));
+        assert_eq!(parse("\\set x 'a b'").unwrap(), Command::Set(Some(("x".into(), "a b".into()))));
+        assert_eq!(parse("\\pset null -").unwrap(), parse(".nullvalue -").unwrap());
+        assert_eq!(parse("\\gx").unwrap(), Command::Again { expanded: true, path: None });
+        assert_eq!(parse("\\!ls -l").unwrap(), parse(".shell ls -l").unwrap());
+        assert_eq!(parse("\\watch 0.5").unwrap(), Command::Watch(std::time::Duration::from_millis(500)));
         assert_eq!(parse("\\echo 'a; b'").unwrap(), Command::Echo("a; b".into()));
     }
 
@@ -312,7 +397,7 @@ mod tests {
         let error = parse("\\timin").unwrap_err();
         assert!(error.render("").contains("did you mean \\timing"), "{}", error.render(""));
         assert!(parse("\\progress maybe").unwrap_err().message().contains("bar, tree or off"));
-        assert!(parse("\\set x 1").unwrap_err().render("").contains("SET name = value"));
+        assert!(parse("\\watch x").is_err() && parse("\\pset border 2").is_err() && parse("\\!").is_err());
         assert!(parse("\\timing maybe").unwrap_err().message().contains("on or off"));
         assert!(parse(".import x").unwrap_err().render("").contains("\\copy"));
         assert_eq!(parse("\\dt+").unwrap(), Command::ListTables);

@@ -37,6 +37,7 @@ impl Validator for SqlHelper {
             || super::leaves(text)
             || super::is_command(text)
             || engine::is_complete(text)
+            || super::suffix::split(text).is_some()
         {
             Ok(ValidationResult::Valid(None))
         } else {

@@ -20,6 +20,9 @@ mod pager;
 mod progress;
 mod script;
 mod standard;
+mod state;
+mod suffix;
+mod variables;
 
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -67,6 +70,11 @@ pub struct Shell<'a> {
     /// Nobody types: no pager, and one error is enough.
     scripted: bool,
     standard: standard::Standard,
+    variables: variables::Variables,
+    /// What NULL is shown as in tables.
+    null: String,
+    /// Where results go that do not go to the screen.
+    output: Option<std::fs::File>,
     /// Of a script with several lines, the one in which what runs now begins; errors count from there.
     line: Option<u32>,
 }
@@ -142,6 +150,9 @@ impl<'a> Shell<'a> {
             running: vec![],
             scripted: true,
             standard,
+            variables: Default::default(),
+            null: "NULL".to_owned(),
+            output: None,
             line: None,
         }
     }
@@ -183,8 +194,7 @@ impl<'a> Shell<'a> {
                 Err(error) => Err(self.reported(&error, text)),
             };
         }
-        self.execute(text)?;
-        Ok(Next::GoOn)
+        self.execute_with_suffix(text)
     }
 
     /// `text` is the command as it was written, for its errors.
@@ -232,6 +242,7 @@ impl<'a> Shell<'a> {
             }
             Command::CopyOut { query, path } => self.copy_out(&query, &path, text)?,
             Command::Run(path) => self.run_file(PathBuf::from(path))?,
+            other => self.change(other, text)?,
         }
         Ok(Next::GoOn)
     }
@@ -351,11 +362,7 @@ impl<'a> Shell<'a> {
         for piece in script::pieces(text, is_input) {
             self.standard.set_rows(piece.rows);
             self.line = several.then_some(piece.line);
-            match if piece.command {
-                self.take(piece.text)
-            } else {
-                self.execute(piece.text).map(|()| Next::GoOn)
-            } {
+            match if piece.command { self.take(piece.text) } else { self.execute_with_suffix(piece.text) } {
                 Ok(Next::GoOn) => {}
                 Ok(Next::Leave) => break,
                 Err(failed) => {
@@ -371,6 +378,7 @@ impl<'a> Shell<'a> {
 
     /// Runs statements and shows each result.
     fn execute(&mut self, text: &str) -> Result<(), Failed> {
+        let text = &self.variables.replaced(text);
         let mut started = Instant::now();
         let mut broken = None;
         let mut shown = 0;
@@ -411,12 +419,18 @@ impl<'a> Shell<'a> {
     }
 
     fn show(&self, result: &ResultSet) -> std::io::Result<()> {
+        if let Some(file) = &self.output {
+            let layout = Layout { width: None, expanded: self.expanded, null: &self.null };
+            let mut out = BufWriter::new(file);
+            output::print(&mut out, result, Style { format: self.format, layout })?;
+            return out.flush();
+        }
         let width = pager::terminal().filter(|_| std::io::stdout().is_terminal()).map(|(width, _)| width);
         let lines = if self.expanded { result.rows() * (result.schema().len() + 1) } else { result.rows() };
         let mut screen = BufWriter::new(Screen::open(lines, self.paging));
         // A plan is a drawing of lines, not of values.
         let plan = matches!(result.schema().fields(), [only] if only.name == "QUERY PLAN");
-        let layout = Layout { width, expanded: self.expanded && !plan };
+        let layout = Layout { width, expanded: self.expanded && !plan, null: &self.null };
         let style = Style { format: self.format, layout };
         let written = output::print(&mut screen, result, style).and_then(|()| screen.flush());
         let (screen, _) = screen.into_parts();

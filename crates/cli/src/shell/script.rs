@@ -50,6 +50,15 @@ pub fn pieces(text: &str, is_input: bool) -> Vec<Piece<'_>> {
                 continue;
             }
         }
+        if !between && super::suffix::begins(rest) {
+            // It ends the statement before it, and its line.
+            let line = rest.split('\n').next().unwrap_or(rest);
+            at += line.len();
+            statements(&mut pieces, from, at, None);
+            from = at;
+            (between, line_begins) = (true, false);
+            continue;
+        }
         let (kind, mut length) = lexer::first(rest);
         line_begins = false;
         match kind {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from . import _native, functions, objects
+from .appender import Appender
 from .cursor import Cursor
 from .errors import InterfaceError, ProgrammingError, _class_of, classified
 from .parameters import Parameters, bind, literal
@@ -55,8 +56,25 @@ class Connection:
         return self.cursor().execute(query, parameters)
 
     def executemany(self, query: str, rows: Iterable[Parameters]) -> Cursor:
-        """Runs a statement once for each set of parameters."""
+        """Runs a statement for each set of parameters: for all of them or, after an error, which names the row, for none.
+        An INSERT of one row of parameters is run once, with all rows."""
         return self.cursor().executemany(query, rows)
+
+    def appender(self, table: str, columns: Sequence[str] | None = None) -> Appender:
+        """Adds rows to a table, many at a time: `with con.appender("t") as rows: rows.append(1, "a")`. Names are written as
+        in SQL; other columns than those that are named get their defaults."""
+        self._check_open()
+        return Appender(self, table, columns)
+
+    def append(self, table: str, value: Any, by_name: bool = False) -> Connection:
+        """Adds the rows of a data frame or another object with columns to a table, by place or by the columns' names."""
+        if not objects.is_tabular(value):
+            raise InterfaceError(objects.unreadable("the object", value))
+        name = f"object_{id(value)}"
+        word = "BY NAME " if by_name else ""
+        found: Found = {name: objects.Source.of("the object", value)}
+        self._run(f"INSERT INTO {table} {word}SELECT * FROM {name}", found)
+        return self
 
     def table(self, name: str) -> Relation:
         """A table, a view, or what is registered under the name."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .errors import InterfaceError, classified
+from .errors import InterfaceError, classified, in_row
 from .parameters import Parameters, bind
 from .rows import Rows
 
@@ -21,6 +21,8 @@ class Cursor(Rows):
         self.connection = connection
         self.arraysize = 1
         self._stream: _native.Stream | None = None
+        # Rows of `executemany`.
+        self._many: int | None = None
         self._closed = False
 
     def execute(self, query: str, parameters: Parameters | None = None) -> Cursor:
@@ -29,13 +31,44 @@ class Cursor(Rows):
             raise InterfaceError("the cursor is closed")
         self.connection._check_open()
         self._end()
+        self._many = None
         self._stream = self.connection._stream(bind(query, parameters), {})
         return self
 
     def executemany(self, query: str, rows: Iterable[Parameters]) -> Cursor:
-        """Runs a statement once for each set of parameters."""
-        for parameters in rows:
-            self.execute(query, parameters)
+        """Runs a statement for each set of parameters: for all of them or, after an error, which names the row, for none.
+        An INSERT of one row of parameters is run once, with all rows."""
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        connection = self.connection
+        connection._check_open()
+        self._end()
+        self._many = None
+        listed = rows if isinstance(rows, list) else list(rows)
+        if len(listed) > 1:
+            with connection._names, classified():
+                self._many = connection._native.insert_many(query, listed)
+            if self._many is not None:
+                return self
+        alone = len(listed) > 1 and not connection._native.in_transaction()
+        if alone:
+            connection._native.sql("BEGIN")
+        total = 0
+        try:
+            for number, parameters in enumerate(listed, 1):
+                try:
+                    self.execute(query, parameters)
+                except _native.Error as error:
+                    raise in_row(error, number) from error.__cause__
+                total += max(self.rowcount, 0)
+            if alone:
+                connection._native.sql("COMMIT")
+        except BaseException:
+            if alone and not connection._closed and connection._native.in_transaction():
+                connection._native.sql("ROLLBACK")
+            raise
+        if self._stream is None or not self._stream.has_rows:
+            self._many = total
         return self
 
     def _open(self) -> _native.Stream:
@@ -65,6 +98,8 @@ class Cursor(Rows):
     @property
     def rowcount(self) -> int:
         """Rows that the statement inserted, or rows of the query once all were read; -1 before."""
+        if self._many is not None:
+            return self._many
         if self._stream is None:
             return -1
         if self._stream.has_rows:

@@ -68,6 +68,17 @@ def _class_of(error: Error) -> Error:
     return raised
 
 
+def in_row(error: Error, number: int) -> Error:
+    """The error with the number of the row that it is about."""
+    told = str(error)
+    head, colon, rest = told.partition(": ")
+    named = f"{head}: row {number}: {rest}" if colon and head.startswith("ERROR ") else f"row {number}: {told}"
+    raised = type(error)(named)
+    for name in ("sqlstate", "line", "column", "hint"):
+        setattr(raised, name, getattr(error, name, None))
+    return raised
+
+
 @contextmanager
 def classified() -> Iterator[None]:
     """Raises native errors as one of the classes above."""
