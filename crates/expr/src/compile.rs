@@ -150,13 +150,11 @@ fn align(graph: &mut Graph, operands: &mut [NodeId]) {
         let scale = a.scale().max(b.scale());
         let whole = |t: Type| match t {
             Type::Decimal { precision, scale } => precision.saturating_sub(scale),
-            Type::SmallInt => 5,
-            Type::Integer => 10,
-            _ => 19,
+            ty => ty.integer_digits().unwrap_or(19),
         };
         Type::Decimal { precision: (whole(a).max(whole(b)) + scale).min(38), scale }
     } else if a.is_integer() && b.is_integer() {
-        if a.physical().width() > b.physical().width() { a } else { b }
+        a.common_integer(b).unwrap_or(a)
     } else if a.physical() == b.physical() {
         return;
     } else if matches!(a, Type::Timestamp | Type::TimestampTz) || b == Type::Date {
@@ -177,14 +175,9 @@ fn align_arithmetic(graph: &mut Graph, op: Arithmetic, ty: Type, operands: &mut 
             // DATE - DATE keeps its operands.
             _ if ty.is_integer() && from.is_integer() => ty,
             Type::Real | Type::Double if from.is_numeric() => ty,
-            Type::Decimal { .. } if from.is_integer() => Type::Decimal {
-                precision: match from {
-                    Type::SmallInt => 5,
-                    Type::Integer => 10,
-                    _ => 19,
-                },
-                scale: 0,
-            },
+            Type::Decimal { .. } if from.is_integer() => {
+                Type::Decimal { precision: from.integer_digits().unwrap_or(19), scale: 0 }
+            }
             Type::Decimal { scale, .. } if from.is_float() => Type::Decimal { precision: 38, scale },
             // DATE + INTEGER; INTERVAL * number.
             Type::Date if from.is_integer() => Type::BigInt,

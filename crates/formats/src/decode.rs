@@ -137,5 +137,15 @@ pub fn checked(path: &str, name: &str, vector: Vector) -> Result<Vector> {
             ));
         }
     }
+    if let (Some((low, high)), true) = (ty.integer_range(), ty.is_ranged_integer()) {
+        let fits = |row: usize| vector.value(row).as_i128().is_none_or(|v| (low..=high).contains(&v));
+        if let Some(row) = (0..vector.len()).find(|row| !fits(*row)) {
+            let value = vector.value(row).display(ty);
+            return Err(Error::new(
+                SqlState::NumericValueOutOfRange,
+                format!("column \"{name}\" of \"{path}\" has the value {value}, which {ty} does not hold"),
+            ));
+        }
+    }
     Ok(vector)
 }

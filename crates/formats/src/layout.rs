@@ -204,22 +204,14 @@ pub fn combine(paths: &[String], each: Vec<FileSource>, layout: Layout) -> Resul
 /// A type that holds the values of both.
 fn wider(a: Type, b: Type) -> Type {
     let rank = |ty: Type| match ty {
-        Type::SmallInt => Some(0),
-        Type::Integer => Some(1),
-        Type::BigInt => Some(2),
+        ty if ty.is_integer() => Some(0),
         Type::Real | Type::Double => Some(3),
         _ => None,
     };
     match (rank(a), rank(b)) {
         _ if a == b => a,
         (Some(3), _) | (_, Some(3)) => Type::Double,
-        (Some(x), Some(y)) => {
-            if x > y {
-                a
-            } else {
-                b
-            }
-        }
+        (Some(_), Some(_)) => a.common_integer(b).unwrap_or(Type::HugeInt),
         _ => match (a, b) {
             (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
             _ => Type::Text,

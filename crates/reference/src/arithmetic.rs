@@ -12,7 +12,7 @@ pub(crate) fn whole(value: i128, ty: Type) -> Result<Value> {
         Type::Decimal { precision, .. } => decimal::fits(value, precision),
         _ => true,
     };
-    let value = if fits { Value::from_i128(value, ty.physical()) } else { None };
+    let value = if fits { Value::of_integer(value, ty) } else { None };
     value.ok_or_else(|| Error::out_of_range(&ty))
 }
 

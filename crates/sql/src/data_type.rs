@@ -12,14 +12,9 @@ use crate::nested_syntax;
 const CHARACTERS_MAX: u64 = 10_485_760;
 
 /// Types of other systems, by how their names begin, and what takes their values here.
-const INSTEAD: [(&str, &str); 10] = [
-    ("TINYINT", "SMALLINT"),
-    ("UHUGEINT", "DECIMAL(38, 0)"),
-    ("HUGEINT", "DECIMAL(38, 0)"),
-    ("UBIGINT", "DECIMAL(20, 0)"),
-    ("UINTEGER", "BIGINT"),
-    ("USMALLINT", "INTEGER"),
-    ("UTINYINT", "SMALLINT"),
+const INSTEAD: [(&str, &str); 5] = [
+    ("UHUGEINT", "HUGEINT, or TEXT for more than 2^127 - 1,"),
+    ("UINT128", "HUGEINT, or TEXT for more than 2^127 - 1,"),
     ("NUMBER", "DECIMAL(precision, scale)"),
     ("ENUM", "TEXT, with a CHECK,"),
     ("VARIANT", "JSON"),
@@ -55,6 +50,12 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
         D::SmallInt(_) | D::Int2(_) | D::Int16 => Type::SmallInt,
         D::Int(_) | D::Integer(_) | D::Int4(_) | D::Int32 => Type::Integer,
         D::BigInt(_) | D::Int8(_) | D::Int64 => Type::BigInt,
+        D::TinyInt(None) => Type::TinyInt,
+        D::UTinyInt | D::UInt8 | D::TinyIntUnsigned(None) => Type::UTinyInt,
+        D::USmallInt | D::UInt16 | D::SmallIntUnsigned(None) | D::Int2Unsigned(None) => Type::USmallInt,
+        D::UInt32 | D::IntUnsigned(None) | D::IntegerUnsigned(None) | D::Int4Unsigned(None) => Type::UInteger,
+        D::UBigInt | D::UInt64 | D::BigIntUnsigned(None) | D::Int8Unsigned(None) => Type::UBigInt,
+        D::HugeInt | D::Int128 => Type::HugeInt,
         D::Real | D::Float4 | D::Float32 => Type::Real,
         D::Float(ExactNumberInfo::Precision(bits)) if (1..=24).contains(bits) => Type::Real,
         D::Float(ExactNumberInfo::None) | D::DoublePrecision | D::Float8 | D::Float64 => Type::Double,
@@ -88,6 +89,9 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
         ) => Type::list(column_type(element)?)?,
         D::Custom(name, _) if nested_name(name).is_some() => {
             nested_syntax::named(nested_name(name).unwrap_or_default())?
+        }
+        D::Custom(name, arguments) if arguments.is_empty() && other_name(name).is_some() => {
+            other_name(name).unwrap_or(Type::Integer)
         }
         D::Interval { fields, precision } => {
             fraction(*precision, name)?;
@@ -134,6 +138,24 @@ fn nested_name(name: &ObjectName) -> Option<&str> {
         [part] => part.as_ident().map(|i| i.value.as_str()).filter(|n| n.contains('(')),
         _ => None,
     }
+}
+
+/// Integer types under names that the parser has no words for.
+fn other_name(name: &ObjectName) -> Option<Type> {
+    let [part] = name.0.as_slice() else { return None };
+    let name = part.as_ident().filter(|i| i.quote_style.is_none())?.value.to_ascii_lowercase();
+    Some(match name.as_str() {
+        "int1" => Type::TinyInt,
+        "int16" | "short" => Type::SmallInt,
+        "int32" | "signed" => Type::Integer,
+        "int64" | "long" => Type::BigInt,
+        "int128" => Type::HugeInt,
+        "uinteger" => Type::UInteger,
+        "ubigint" => Type::UBigInt,
+        "usmallint" => Type::USmallInt,
+        "utinyint" => Type::UTinyInt,
+        _ => return None,
+    })
 }
 
 fn is_plain(zone: &TimezoneInfo) -> bool {

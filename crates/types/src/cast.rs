@@ -59,9 +59,7 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     }
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
-        (Type::Boolean, Type::Integer | Type::BigInt | Type::SmallInt) => {
-            integer(i128::from(value.as_bool().unwrap_or(false)), to)
-        }
+        (Type::Boolean, t) if t.is_integer() => integer(i128::from(value.as_bool().unwrap_or(false)), to),
         (f, Type::Boolean) if f.is_integer() => Ok(Value::Bool(value.as_i128() != Some(0))),
         (f, t) if f.is_numeric() && t.is_numeric() => cast_number(value, f, t),
         (Type::TimestampTz, Type::Date | Type::Time | Type::Timestamp) if zone::current() != Zone::Utc => {
@@ -99,7 +97,10 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
 }
 
 fn integer(v: i128, to: Type) -> Result<Value> {
-    Value::from_i128(v, to.physical()).ok_or_else(|| Error::out_of_range(&to))
+    Value::of_integer(v, to).ok_or_else(|| match to.is_ranged_integer() {
+        true => Error::value_out_of_range(v, to),
+        false => Error::out_of_range(&to),
+    })
 }
 
 fn cast_number(value: &Value, from: Type, to: Type) -> Result<Value> {
@@ -128,7 +129,9 @@ fn cast_number(value: &Value, from: Type, to: Type) -> Result<Value> {
             }
             _ => {
                 let rounded = float.round_ties_even();
-                if !rounded.is_finite() || rounded.abs() > 1e37 {
+                if !rounded.is_finite()
+                    || rounded.abs() >= 170_141_183_460_469_231_731_687_303_715_884_105_728.0
+                {
                     return Err(Error::out_of_range(&to));
                 }
                 integer(rounded as i128, to)
@@ -248,13 +251,16 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             "f" | "false" | "no" | "n" | "off" | "0" => Ok(Value::Bool(false)),
             _ => Err(invalid()),
         },
-        Type::SmallInt | Type::Integer | Type::BigInt => match trimmed.parse::<i128>() {
-            Ok(v) => integer(v, to).map_err(|_| {
-                Error::new(
-                    SqlState::NumericValueOutOfRange,
-                    format!("value \"{trimmed}\" is out of range for type {}", to.sql_name().to_lowercase()),
-                )
-            }),
+        Type::SmallInt
+        | Type::Integer
+        | Type::BigInt
+        | Type::TinyInt
+        | Type::UTinyInt
+        | Type::USmallInt
+        | Type::UInteger
+        | Type::UBigInt
+        | Type::HugeInt => match trimmed.parse::<i128>() {
+            Ok(v) => integer(v, to).map_err(|_| Error::value_out_of_range(trimmed, to)),
             Err(_)
                 if !trimmed.is_empty()
                     && trimmed.bytes().skip(1).all(|b| b.is_ascii_digit())

@@ -53,6 +53,12 @@ codes! {
     17 Bytea
     18 Uuid
     19 Json
+    23 TinyInt
+    24 UTinyInt
+    25 USmallInt
+    26 UInteger
+    27 UBigInt
+    28 HugeInt
     30 Interval
     60 Jsonb
 }

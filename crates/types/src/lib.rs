@@ -10,6 +10,7 @@ pub mod date_text;
 pub mod datetime;
 pub mod decimal;
 pub mod error;
+pub mod integers;
 pub mod interval;
 pub mod interval_text;
 pub mod json;

@@ -24,6 +24,13 @@ pub enum Type {
     SmallInt,
     Integer,
     BigInt,
+    /// Whole numbers that are narrower than the form they lie in: see `integers`.
+    TinyInt,
+    UTinyInt,
+    USmallInt,
+    UInteger,
+    UBigInt,
+    HugeInt,
     Real,
     Double,
     Decimal {
@@ -91,13 +98,18 @@ impl Type {
     pub fn physical(self) -> Physical {
         match self {
             Self::Null | Self::Boolean => Physical::Bool,
-            Self::SmallInt => Physical::I16,
-            Self::Integer | Self::Date | Self::IntervalYearMonth => Physical::I32,
-            Self::BigInt | Self::Time | Self::Timestamp | Self::TimestampTz | Self::IntervalDayTime => {
-                Physical::I64
-            }
+            Self::SmallInt | Self::TinyInt | Self::UTinyInt => Physical::I16,
+            Self::Integer | Self::USmallInt | Self::Date | Self::IntervalYearMonth => Physical::I32,
+            Self::BigInt
+            | Self::UInteger
+            | Self::Time
+            | Self::Timestamp
+            | Self::TimestampTz
+            | Self::IntervalDayTime => Physical::I64,
             Self::Decimal { precision, .. } if precision <= DECIMAL_64_PRECISION_MAX => Physical::I64,
-            Self::Decimal { .. } | Self::Uuid | Self::Interval => Physical::I128,
+            Self::Decimal { .. } | Self::Uuid | Self::UBigInt | Self::HugeInt | Self::Interval => {
+                Physical::I128
+            }
             Self::Real => Physical::F32,
             Self::Double => Physical::F64,
             Self::Char(_)
@@ -117,9 +129,6 @@ impl Type {
     /// Text that is checked when it becomes a value of the type.
     pub fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::Jsonb)
-    }
-    pub fn is_integer(self) -> bool {
-        matches!(self, Self::SmallInt | Self::Integer | Self::BigInt)
     }
     pub fn is_float(self) -> bool {
         matches!(self, Self::Real | Self::Double)
@@ -166,12 +175,17 @@ impl Type {
         }
         Some(match (word, numbers.as_slice()) {
             ("BOOLEAN" | "BOOL" | "LOGICAL", []) => Self::Boolean,
-            ("SMALLINT" | "INT2" | "TINYINT" | "UTINYINT", []) => Self::SmallInt,
-            ("INTEGER" | "INT" | "INT4" | "USMALLINT", []) => Self::Integer,
-            ("BIGINT" | "INT8" | "LONG" | "UINTEGER", []) => Self::BigInt,
+            ("SMALLINT" | "INT2" | "SHORT" | "INT16", []) => Self::SmallInt,
+            ("INTEGER" | "INT" | "INT4" | "SIGNED" | "INT32", []) => Self::Integer,
+            ("BIGINT" | "INT8" | "LONG" | "INT64", []) => Self::BigInt,
             ("REAL" | "FLOAT4", []) => Self::Real,
             ("DOUBLE PRECISION" | "DOUBLE" | "FLOAT" | "FLOAT8", []) => Self::Double,
-            ("HUGEINT" | "UBIGINT", []) => Self::Decimal { precision: 38, scale: 0 },
+            ("TINYINT" | "INT1", []) => Self::TinyInt,
+            ("UTINYINT" | "UINT8", []) => Self::UTinyInt,
+            ("USMALLINT" | "UINT16", []) => Self::USmallInt,
+            ("UINTEGER" | "UINT32", []) => Self::UInteger,
+            ("UBIGINT" | "UINT64", []) => Self::UBigInt,
+            ("HUGEINT" | "INT128", []) => Self::HugeInt,
             ("DECIMAL" | "NUMERIC" | "DEC", []) => Self::Decimal { precision: 38, scale: 10 },
             ("DECIMAL" | "NUMERIC" | "DEC", [precision]) => Self::decimal(*precision, 0)?,
             ("DECIMAL" | "NUMERIC" | "DEC", [precision, scale]) => Self::decimal(*precision, *scale)?,
@@ -207,6 +221,12 @@ impl Type {
             Self::SmallInt => "SMALLINT".into(),
             Self::Integer => "INTEGER".into(),
             Self::BigInt => "BIGINT".into(),
+            Self::TinyInt => "TINYINT".into(),
+            Self::UTinyInt => "UTINYINT".into(),
+            Self::USmallInt => "USMALLINT".into(),
+            Self::UInteger => "UINTEGER".into(),
+            Self::UBigInt => "UBIGINT".into(),
+            Self::HugeInt => "HUGEINT".into(),
             Self::Real => "REAL".into(),
             Self::Double => "DOUBLE PRECISION".into(),
             Self::Decimal { precision, scale } => format!("DECIMAL({precision},{scale})"),

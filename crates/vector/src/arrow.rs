@@ -41,6 +41,13 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::SmallInt => DataType::Int16,
         Type::Integer => DataType::Int32,
         Type::BigInt => DataType::Int64,
+        Type::TinyInt => DataType::Int8,
+        Type::UTinyInt => DataType::UInt8,
+        Type::USmallInt => DataType::UInt16,
+        Type::UInteger => DataType::UInt32,
+        Type::UBigInt => DataType::UInt64,
+        // Arrow has no such integer.
+        Type::HugeInt => DataType::Decimal128(DECIMAL_PRECISION_MAX, 0),
         Type::Real => DataType::Float32,
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
@@ -62,10 +69,14 @@ pub fn type_from_arrow(ty: &DataType) -> Option<Type> {
     Some(match ty {
         DataType::Null => Type::Null,
         DataType::Boolean => Type::Boolean,
-        DataType::Int8 | DataType::UInt8 | DataType::Int16 => Type::SmallInt,
-        DataType::UInt16 | DataType::Int32 => Type::Integer,
-        DataType::UInt32 | DataType::Int64 => Type::BigInt,
-        DataType::UInt64 => Type::Decimal { precision: 20, scale: 0 },
+        DataType::Int8 => Type::TinyInt,
+        DataType::UInt8 => Type::UTinyInt,
+        DataType::Int16 => Type::SmallInt,
+        DataType::UInt16 => Type::USmallInt,
+        DataType::Int32 => Type::Integer,
+        DataType::UInt32 => Type::UInteger,
+        DataType::Int64 => Type::BigInt,
+        DataType::UInt64 => Type::UBigInt,
         DataType::Float16 | DataType::Float32 => Type::Real,
         DataType::Float64 => Type::Double,
         DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s)
@@ -151,7 +162,20 @@ pub fn to_record_batch(batch: &Batch, schema: &SchemaRef) -> Result<RecordBatch>
 pub fn to_array(vector: &Vector) -> ArrayRef {
     let vector = vector.flatten();
     let nulls = vector.validity().cloned();
+    // Of the types that are narrower than their form; what stands in NULL rows may be out of range.
+    macro_rules! narrowed {
+        ($arrow:ty, $values:expr) => {{
+            let narrow = |v| <$arrow as at::ArrowPrimitiveType>::Native::try_from(v).unwrap_or_default();
+            let values: Vec<_> = $values.iter().map(|v| narrow(*v)).collect();
+            Arc::new(PrimitiveArray::<$arrow>::new(values.into(), nulls))
+        }};
+    }
     match (vector.data(), vector.ty()) {
+        (Data::I16(v), Type::TinyInt) => narrowed!(at::Int8Type, v),
+        (Data::I16(v), Type::UTinyInt) => narrowed!(at::UInt8Type, v),
+        (Data::I32(v), Type::USmallInt) => narrowed!(at::UInt16Type, v),
+        (Data::I64(v), Type::UInteger) => narrowed!(at::UInt32Type, v),
+        (Data::I128(v), Type::UBigInt) => narrowed!(at::UInt64Type, v),
         (_, Type::Null) => Arc::new(NullArray::new(vector.len())),
         (Data::Bool(b), _) => Arc::new(BooleanArray::new(b.clone(), nulls)),
         (Data::I16(v), _) => Arc::new(PrimitiveArray::<at::Int16Type>::new(v.clone(), nulls)),

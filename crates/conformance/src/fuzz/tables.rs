@@ -124,6 +124,9 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
             interval.packed().map_or(Value::Null, Value::I128)
         }
         Type::Bytea => Value::Bytes((0..random.below(4)).map(|_| random.below(3) as u8 * 100).collect()),
+        Type::TinyInt | Type::UTinyInt | Type::USmallInt | Type::UInteger | Type::UBigInt | Type::HugeInt => {
+            Value::of_integer(small.max(0).into(), ty).unwrap_or(Value::Null)
+        }
         Type::Uuid => Value::I128(types::cast::uuid_from_bytes([random.below(4) as u8 * 80; 16])),
     }
 }

@@ -32,6 +32,12 @@ impl Family {
         match ty {
             Type::Boolean | Type::Null => Family::Boolean,
             Type::SmallInt | Type::Integer | Type::BigInt => Family::Whole,
+            Type::TinyInt
+            | Type::UTinyInt
+            | Type::USmallInt
+            | Type::UInteger
+            | Type::UBigInt
+            | Type::HugeInt => Family::Whole,
             Type::Decimal { .. } => Family::Decimal,
             Type::Real | Type::Double => Family::Float,
             Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => Family::Text,

@@ -137,6 +137,8 @@ fn as_type(vector: Vector, ty: Type) -> Result<Vector> {
         (Data::I16(v), Physical::I32) => Data::I32(v.iter().map(|x| i32::from(*x)).collect()),
         (Data::I16(v), Physical::I64) => Data::I64(v.iter().map(|x| i64::from(*x)).collect()),
         (Data::I32(v), Physical::I64) => Data::I64(v.iter().map(|x| i64::from(*x)).collect()),
+        (Data::I16(v), Physical::I128) => Data::I128(v.iter().map(|x| i128::from(*x)).collect()),
+        (Data::I32(v), Physical::I128) => Data::I128(v.iter().map(|x| i128::from(*x)).collect()),
         (Data::I64(v), Physical::I128) => Data::I128(v.iter().map(|x| i128::from(*x)).collect()),
         _ => return Err(Error::internal(format!("a key of type {} compared as {ty}", flat.ty()))),
     };
@@ -145,10 +147,10 @@ fn as_type(vector: Vector, ty: Type) -> Result<Vector> {
 
 /// The type in which values of two key columns are compared; `None` when they never are equal as they stand.
 pub(crate) fn common_key_type(a: Type, b: Type) -> Option<Type> {
-    let integer = |ty| matches!(ty, Type::SmallInt | Type::Integer | Type::BigInt);
     match (a, b) {
         _ if a == b => Some(a),
-        _ if integer(a) && integer(b) => Some(Type::BigInt),
+        _ if Type::BigInt.holds_integers_of(a) && Type::BigInt.holds_integers_of(b) => Some(Type::BigInt),
+        _ if a.is_integer() && b.is_integer() => Some(Type::HugeInt),
         (Type::Decimal { precision: p, scale }, Type::Decimal { precision: q, scale: other }) => {
             (scale == other).then_some(Type::Decimal { precision: p.max(q), scale })
         }

@@ -19,6 +19,7 @@ pub(crate) fn arithmetic(
     let nulls = validity.as_ref();
     let exact = a.ty().is_integer() && b.ty().is_integer();
     let data = match (ty, ty.physical()) {
+        _ if exact && ty.is_ranged_integer() => integer::ranged(op, ty, a, b, nulls, rows)?,
         (_, Physical::I16) if exact => integer::arithmetic::<i16>(op, checked, ty, a, b, nulls, rows)?,
         (Type::Integer, _) if exact => integer::arithmetic::<i32>(op, checked, ty, a, b, nulls, rows)?,
         (Type::BigInt, _) if exact => integer::arithmetic::<i64>(op, checked, ty, a, b, nulls, rows)?,

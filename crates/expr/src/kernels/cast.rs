@@ -62,7 +62,7 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                 }
                 Data::F32(values.into())
             }
-            (f, t) if f.is_float() && t.is_integer() => {
+            (f, t) if f.is_float() && t.is_plain_integer() => {
                 let source = match f {
                     Type::Real => map(&f32::operand(input), rows, f64::from),
                     _ => map(&f64::operand(input), rows, |v| v),
@@ -73,7 +73,7 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                     _ => Data::I64(float_to::<i64>(&source, nulls, 9_223_372_036_854_775_808.0)?.into()),
                 }
             }
-            (Type::Boolean, t) if t.is_integer() => {
+            (Type::Boolean, t) if t.is_plain_integer() => {
                 let bits = boolean_bits(input);
                 match t {
                     Type::SmallInt => Data::I16(bits.iter().map(i16::from).collect::<Vec<_>>().into()),
@@ -81,7 +81,7 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                     _ => Data::I64(bits.iter().map(i64::from).collect::<Vec<_>>().into()),
                 }
             }
-            (f, Type::Boolean) if f.is_integer() => Data::Bool(match f {
+            (f, Type::Boolean) if f.is_plain_integer() => Data::Bool(match f {
                 Type::SmallInt => test(&i16::operand(input), rows, |v| v != 0),
                 Type::Integer => test(&i32::operand(input), rows, |v| v != 0),
                 _ => test(&i64::operand(input), rows, |v| v != 0),
@@ -149,9 +149,20 @@ fn rescaled<T: Whole, R: Whole>(
 ) -> Option<Vec<R>> {
     let (from_scale, to_scale) = (from.scale(), to.scale());
     let max = largest(to);
+    if to.is_ranged_integer() && from_scale != to_scale {
+        return None;
+    }
     if from_scale == to_scale {
         // A wider integer needs no look at the values.
-        if from.is_integer() && to.is_integer() && from.physical().width() <= to.physical().width() {
+        if to.holds_integers_of(from) {
+            return Some(map(source, rows, |v| R::narrow(v.widen())));
+        }
+        if to.is_ranged_integer() {
+            let (low, high) = to.integer_range()?;
+            let beyond = |v: T| v.widen() < low || v.widen() > high;
+            if any_valid(nulls, rows, |row| beyond(source.at(row))) {
+                return None;
+            }
             return Some(map(source, rows, |v| R::narrow(v.widen())));
         }
         if source.magnitude_bits() < 127 - max.leading_zeros() {

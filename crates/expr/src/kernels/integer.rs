@@ -3,10 +3,10 @@
 
 use arrow_buffer::NullBuffer;
 use plan::Arithmetic;
-use types::{Error, Result, Type};
+use types::{Error, Physical, Result, Type};
 use vector::{Data, Vector};
 
-use crate::operand::{Native, Operand, any_valid, zip, zip_flagged};
+use crate::operand::{Native, Operand, Whole, any_valid, zip, zip_flagged};
 
 pub(crate) trait Integer: Native {
     fn wrapping(op: Arithmetic, a: Self, b: Self) -> Self;
@@ -55,7 +55,60 @@ macro_rules! integer {
         }
     )*};
 }
-integer!(i16, i32, i64);
+integer!(i16, i32, i64, i128);
+
+/// Arithmetic of the types that are narrower than their form: row by row, since each result is checked, and the error
+/// names the operands.
+pub(crate) fn ranged(
+    op: Arithmetic,
+    ty: Type,
+    a: &Vector,
+    b: &Vector,
+    validity: Option<&NullBuffer>,
+    rows: usize,
+) -> Result<Data> {
+    match ty.physical() {
+        Physical::I16 => ranged_as::<i16>(op, ty, a, b, validity, rows),
+        Physical::I32 => ranged_as::<i32>(op, ty, a, b, validity, rows),
+        Physical::I64 => ranged_as::<i64>(op, ty, a, b, validity, rows),
+        _ => ranged_as::<i128>(op, ty, a, b, validity, rows),
+    }
+}
+
+fn ranged_as<T: Whole>(
+    op: Arithmetic,
+    ty: Type,
+    a: &Vector,
+    b: &Vector,
+    validity: Option<&NullBuffer>,
+    rows: usize,
+) -> Result<Data> {
+    let (a, b): (Operand<'_, T>, Operand<'_, T>) = (T::operand(a), T::operand(b));
+    if matches!(op, Arithmetic::Divide | Arithmetic::Modulo) {
+        check_divisor(&b, validity, rows)?;
+    }
+    let (low, high) = ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
+    let mut out = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let (x, y) = (a.at(row).widen(), b.at(row).widen());
+        let result = match op {
+            Arithmetic::Add => x.checked_add(y),
+            Arithmetic::Subtract => x.checked_sub(y),
+            Arithmetic::Multiply => x.checked_mul(y),
+            Arithmetic::Divide => x.checked_div(y),
+            Arithmetic::Modulo => x.checked_rem(y),
+        };
+        match result.filter(|v| (low..=high).contains(v)) {
+            Some(value) => out.push(T::narrow(value)),
+            None if validity.is_some_and(|v| v.is_null(row)) => out.push(T::default()),
+            None => {
+                let detail = format!("{x} {} {y} is none of its values", op.symbol());
+                return Err(Error::out_of_range(&ty).with_detail(detail));
+            }
+        }
+    }
+    Ok(T::data(out))
+}
 
 pub(crate) fn arithmetic<T: Integer>(
     op: Arithmetic,

@@ -62,5 +62,23 @@ fn change(a: &Vector, ty: Type, validity: Option<NullBuffer>, rows: usize, negat
             return Err(Error::internal(format!("values of {ty} have no sign")));
         }
     };
-    Ok(Vector::new(ty, data, validity))
+    let vector = Vector::new(ty, data, validity);
+    if ty.is_ranged_integer() {
+        check_range(&vector, a)?;
+    }
+    Ok(vector)
+}
+
+/// Values of a type that is narrower than its form; `from` is what they were made of.
+fn check_range(values: &Vector, from: &Vector) -> Result<()> {
+    let ty = values.ty();
+    let (low, high) = ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
+    for row in (0..values.len()).filter(|row| !values.is_null(*row)) {
+        if values.value(row).as_i128().is_some_and(|v| v < low || v > high) {
+            let detail =
+                format!("the negative of {} is none of its values", from.value(row).display(from.ty()));
+            return Err(Error::out_of_range(&ty).with_detail(detail));
+        }
+    }
+    Ok(())
 }

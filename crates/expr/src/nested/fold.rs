@@ -129,7 +129,7 @@ fn sum(values: &[Value], ty: Type) -> Result<Value> {
         Type::Decimal { precision, .. } => decimal::fits(total, precision),
         _ => true,
     };
-    Value::from_i128(total, ty.physical()).filter(|_| fits).ok_or_else(|| Error::out_of_range(&ty))
+    Value::of_integer(total, ty).filter(|_| fits).ok_or_else(|| Error::out_of_range(&ty))
 }
 
 fn average(values: &[Value]) -> Value {

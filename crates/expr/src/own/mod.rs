@@ -46,6 +46,9 @@ impl Arguments<'_> {
     fn integer(&self, at: usize) -> Result<i64> {
         self.values.get(at).and_then(Value::as_i64).ok_or_else(|| self.mismatch(at))
     }
+    fn whole(&self, at: usize) -> Result<i128> {
+        self.values.get(at).and_then(Value::as_i128).ok_or_else(|| self.mismatch(at))
+    }
     fn float(&self, at: usize) -> Result<f64> {
         self.values.get(at).and_then(Value::as_f64).ok_or_else(|| self.mismatch(at))
     }

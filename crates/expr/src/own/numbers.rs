@@ -13,7 +13,7 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "#" => |a| bitwise(a, |x, y| x ^ y),
         "<<" => |a| shifted(a, true),
         ">>" => |a| shifted(a, false),
-        BITWISE_NOT => |a| fitted(a, i128::from(!a.integer(0)?)),
+        BITWISE_NOT => inverted,
         // Halves go to the even neighbour, as PostgreSQL's do for floats.
         "round" => |a| match a.len() {
             1 => Ok(Value::F64(a.float(0)?.round_ties_even())),
@@ -124,15 +124,35 @@ fn out_of_range(a: &Arguments<'_>) -> types::Error {
 }
 
 fn fitted(a: &Arguments<'_>, value: i128) -> Result<Value> {
-    Value::from_i128(value, a.ty.physical()).ok_or_else(|| out_of_range(a))
+    Value::of_integer(value, a.ty).ok_or_else(|| out_of_range(a))
 }
 
-fn bitwise(a: &Arguments<'_>, apply: fn(i64, i64) -> i64) -> Result<Value> {
-    fitted(a, i128::from(apply(a.integer(0)?, a.integer(1)?)))
+fn bitwise(a: &Arguments<'_>, apply: fn(i128, i128) -> i128) -> Result<Value> {
+    fitted(a, apply(a.whole(0)?, a.whole(1)?))
+}
+
+/// Every bit of the type turned; of an unsigned type those that it has.
+fn inverted(a: &Arguments<'_>) -> Result<Value> {
+    let value = a.whole(0)?;
+    fitted(
+        a,
+        match a.ty.integer_range() {
+            Some((0, high)) => high - value,
+            _ => !value,
+        },
+    )
 }
 
 /// Within the width of the type; as many places as the width holds are none, as on the processors PostgreSQL runs on.
 fn shifted(a: &Arguments<'_>, left: bool) -> Result<Value> {
+    if a.ty.is_ranged_integer() {
+        let (value, places) = (a.whole(0)?, u32::try_from(a.whole(1)?).map_err(|_| out_of_range(a))?);
+        let shifted = match left {
+            true => 1i128.checked_shl(places.min(127)).and_then(|unit| value.checked_mul(unit)),
+            false => Some(value >> places.min(127)),
+        };
+        return fitted(a, shifted.ok_or_else(|| out_of_range(a))?);
+    }
     let (value, places) = (a.integer(0)?, a.integer(1)? as u32);
     Ok(match a.ty {
         // Shifted as an INTEGER, then cut.

@@ -166,10 +166,15 @@ impl Fields<'_> {
             (Physical::Bytes, _) => self.strings(slot, ty),
             (Physical::Bool, _) => self.booleans(slot, ty),
             (Physical::I16, _) => {
+                let (low, high) = ty.integer_range().unwrap_or((0, 0));
                 let (values, nulls) = self.values(
                     slot,
                     ty,
-                    |t| integer(t).and_then(|v| i16::try_from(v).ok()),
+                    |t| {
+                        integer(t)
+                            .and_then(|v| i16::try_from(v).ok())
+                            .filter(|v| (low..=high).contains(&i128::from(*v)))
+                    },
                     |v| i16::try_from(v.as_i64()?).ok(),
                 )?;
                 Ok(Vector::new(ty, Data::I16(values.into()), nulls))
@@ -181,6 +186,10 @@ impl Fields<'_> {
                     Type::Integer => {
                         self.values(slot, ty, |t| integer(t).and_then(|v| i32::try_from(v).ok()), slow)?
                     }
+                    Type::USmallInt => {
+                        let fast = |t: &[u8]| integer(t).and_then(|v| u16::try_from(v).ok()).map(i32::from);
+                        self.values(slot, ty, fast, slow)?
+                    }
                     _ => self.values(slot, ty, |_| None, slow)?,
                 };
                 Ok(Vector::new(ty, Data::I32(values.into()), nulls))
@@ -189,6 +198,10 @@ impl Fields<'_> {
                 let slow = Value::as_i64;
                 let (values, nulls) = match ty {
                     Type::BigInt => self.values(slot, ty, integer, slow)?,
+                    Type::UInteger => {
+                        let fast = |t: &[u8]| integer(t).filter(|v| u32::try_from(*v).is_ok());
+                        self.values(slot, ty, fast, slow)?
+                    }
                     Type::Decimal { precision, scale } => {
                         self.values(slot, ty, |t| fixed(t, precision, scale), slow)?
                     }
@@ -203,6 +216,8 @@ impl Fields<'_> {
                         // Eighteen digits fit every precision of this width.
                         fixed(text, decimal_digits_in_64(), scale).map(i128::from)
                     }
+                    Type::HugeInt => integer(text).map(i128::from),
+                    Type::UBigInt => integer(text).filter(|v| *v >= 0).map(i128::from),
                     _ => None,
                 };
                 let (values, nulls) = self.values(slot, ty, fast, Value::as_i128)?;

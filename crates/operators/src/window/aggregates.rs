@@ -238,7 +238,7 @@ fn integer_result(state: &IntegerState, average: bool, from: Type, ty: Type) -> 
         if matches!(ty, Type::Decimal { precision, .. } if !fits(value, precision)) {
             return Err(out_of_range());
         }
-        Value::from_i128(value, ty.physical()).ok_or_else(out_of_range)
+        Value::of_integer(value, ty).ok_or_else(out_of_range)
     };
     if !average {
         return whole(state.sum);

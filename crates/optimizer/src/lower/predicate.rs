@@ -150,14 +150,17 @@ fn root(expr: &Expr) -> Option<(ColumnId, Type, i128)> {
 
 /// Whether every value of `from` can be cast to `to` without an error.
 fn widens(from: Type, to: Type) -> bool {
-    let digits = |t: Type| match t {
-        Type::SmallInt => 5,
-        Type::Integer => 10,
-        Type::BigInt => 19,
-        Type::Decimal { precision, scale } => precision.saturating_sub(scale),
-        _ => 39,
+    let range = |t: Type| match t {
+        Type::Decimal { precision, scale } => {
+            let end = decimal::power_of_ten(precision.saturating_sub(scale)) - 1;
+            Some((-end, end))
+        }
+        _ => t.integer_range(),
     };
-    digits(from) <= digits(to)
+    match (range(from), range(to)) {
+        (Some((low, high)), Some((least, greatest))) => least <= low && high <= greatest,
+        _ => false,
+    }
 }
 
 /// `expr op value` as a predicate on the column below `expr`.

@@ -22,7 +22,7 @@ use plan::{
     AggregateCall, AggregateFunction as F, Arithmetic, ColumnId, Expr, ExprKind, Function, OutputColumn,
     PhysicalJoinKind as Kind, PhysicalNode as N, PhysicalPlan,
 };
-use types::{Comparison, Physical, Type, Value, cast, decimal};
+use types::{Comparison, Physical, Type, Value, decimal};
 
 use super::narrow_decimals::fits;
 use crate::columns::ColumnSet;
@@ -205,6 +205,7 @@ pub(crate) fn is_safe(
 fn sum_type(ty: Type) -> Type {
     match ty {
         Type::Decimal { scale, .. } => Type::Decimal { precision: 38, scale },
+        Type::UBigInt | Type::HugeInt => Type::HugeInt,
         _ => Type::BigInt,
     }
 }
@@ -215,7 +216,7 @@ fn sum_fits(ty: Type, bounds: Bounds, sum: Type, rows: u128) -> bool {
         Type::Decimal { precision, .. } => {
             Some((-decimal::power_of_ten(precision), decimal::power_of_ten(precision)))
         }
-        _ => cast::physical_range(ty.physical()),
+        _ => ty.held_range(),
     };
     let Some((low, high)) = bounds.or_else(of_type) else { return false };
     let largest = low.unsigned_abs().max(high.unsigned_abs());

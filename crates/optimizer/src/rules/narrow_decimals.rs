@@ -9,7 +9,7 @@
 use plan::Expr;
 use plan::bounds::Bounds;
 use types::logical::DECIMAL_64_PRECISION_MAX;
-use types::{Physical, Type, Value, cast, decimal};
+use types::{Physical, Type, Value, decimal};
 
 /// The 64-bit type for values of `ty` within `bounds`, when `ty` is wide and they fit.
 pub(crate) fn narrower(ty: Type, bounds: Bounds) -> Option<Type> {
@@ -39,8 +39,7 @@ pub(crate) fn fits(ty: Type, bounds: Bounds) -> bool {
             let digits = if ty.physical() == Physical::I64 { DECIMAL_64_PRECISION_MAX } else { 38 };
             decimal::fits(low, digits) && decimal::fits(high, digits)
         }
-        _ => cast::physical_range(ty.physical())
-            .is_some_and(|(least, greatest)| least <= low && high <= greatest),
+        _ => ty.held_range().is_some_and(|(least, greatest)| least <= low && high <= greatest),
     }
 }
 

@@ -69,7 +69,7 @@ fn step(expr: Expr) -> Expr {
         K::Cast { input, lenient } => fold_cast(*input, lenient, ty),
         K::Negate(input) => {
             let zero = input.as_literal().and_then(Value::as_i128).and_then(i128::checked_neg);
-            match zero.filter(|_| ty == input.ty).and_then(|v| Value::from_i128(v, ty.physical())) {
+            match zero.filter(|_| ty == input.ty).and_then(|v| Value::of_integer(v, ty)) {
                 Some(value) => Expr::literal(value, ty),
                 None => Expr::new(K::Negate(input), ty),
             }
@@ -344,7 +344,7 @@ fn fold_arithmetic(op: Arithmetic, left: &Expr, right: &Expr, ty: Type) -> Optio
     } else {
         true
     };
-    Value::from_i128(value, ty.physical()).filter(|_| fits)
+    Value::of_integer(value, ty).filter(|_| fits)
 }
 
 fn case(branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, ty: Type) -> Expr {

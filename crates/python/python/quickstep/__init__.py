@@ -35,6 +35,7 @@ from .errors import (
 from .parameters import Parameters
 from .progress import OnProgress, OperatorProgress, Progress, Wanted
 from .relation import Relation
+from .rows import NUMBER_TYPES
 
 apilevel = "2.0"
 threadsafety = 2
@@ -117,7 +118,7 @@ class _TypeGroup(frozenset[str]):
 
 STRING = _TypeGroup({"TEXT", "VARCHAR", "CHAR", "UUID"})
 BINARY = _TypeGroup({"BYTEA"})
-NUMBER = _TypeGroup({"SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE PRECISION", "DECIMAL", "NUMERIC", "BOOLEAN"})
+NUMBER = _TypeGroup(NUMBER_TYPES | {"BOOLEAN"})
 DATETIME = _TypeGroup({"DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", "INTERVAL"})
 ROWID = _TypeGroup()
 

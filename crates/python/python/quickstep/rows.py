@@ -16,6 +16,22 @@ SHOWN_ROWS = 20
 # Counting stops here when rows are shown, so that a glance at a large query does not run it to its end.
 COUNTED_ROWS = 10_000
 _CELL_CHARACTERS = 60
+# Types of numbers, as `description` names them, without digits.
+NUMBER_TYPES = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "REAL",
+    "DOUBLE PRECISION",
+    "DECIMAL",
+    "NUMERIC",
+}
 
 
 class Rows:
@@ -236,7 +252,7 @@ def preview(stream: _native.Stream, count: int) -> Preview:
 
 
 def _is_number(ty: str) -> bool:
-    return ty.partition("(")[0] in {"SMALLINT", "INTEGER", "BIGINT", "REAL", "DOUBLE PRECISION", "DECIMAL", "NUMERIC"}
+    return ty.partition("(")[0] in NUMBER_TYPES
 
 
 def cell(value: Any) -> str:

@@ -566,6 +566,7 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
     match function {
         A::CountStar | A::Count => Ok((bound.expr, Type::BigInt)),
         A::Sum => match from {
+            Type::UBigInt | Type::HugeInt => Ok((bound.expr, Type::HugeInt)),
             t if t.is_integer() => Ok((bound.expr, Type::BigInt)),
             Type::Decimal { scale, .. } => Ok((bound.expr, Type::Decimal { precision: 38, scale })),
             t if t.is_float() => Ok((bound.expr, Type::Double)),
@@ -578,6 +579,7 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
                 let scale = (scale + AVERAGE_EXTRA_SCALE).min(38);
                 Ok((bound.expr, Type::Decimal { precision: 38, scale }))
             }
+            Type::UBigInt | Type::HugeInt => Ok((cast(bound.expr, Type::Double), Type::Double)),
             t if t.is_numeric() => Ok((bound.expr, Type::Double)),
             Type::Null => Ok((cast(bound.expr, Type::Double), Type::Double)),
             _ => Err(undefined()),
@@ -621,6 +623,11 @@ fn typed(function: &AggregateFunction, bound: Bound, text: &str) -> Result<(Expr
             })
         }
         A::BitAnd | A::BitOr | A::BitXor => match from {
+            Type::UBigInt | Type::HugeInt => {
+                let error = Error::unsupported(format!("{}({from}) is not supported", function.name()))
+                    .with_hint("cast the argument to BIGINT");
+                Err(place::at(error, text, span))
+            }
             t if t.is_integer() => Ok((bound.expr, t)),
             Type::Null => Ok((cast(bound.expr, Type::BigInt), Type::BigInt)),
             _ => Err(undefined()),

@@ -115,10 +115,7 @@ fn castable_plain(from: Type, to: Type) -> bool {
     use Type as T;
     coerce::assignable(from, to)
         || from.is_text()
-        || matches!(
-            (from, to),
-            (T::Boolean, T::SmallInt | T::Integer | T::BigInt)
-                | (T::SmallInt | T::Integer | T::BigInt, T::Boolean)
-                | (T::Date, T::Timestamp | T::TimestampTz)
-        )
+        || matches!((from, to), (T::Date, T::Timestamp | T::TimestampTz))
+        || (from == T::Boolean && to.is_integer())
+        || (from.is_integer() && to == T::Boolean)
 }

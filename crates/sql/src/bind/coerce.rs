@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::nested::Casts;
-use types::{Error, Result, SqlState, Type, Value, decimal};
+use types::{Error, Physical, Result, SqlState, Type, Value, decimal};
 
 use super::zones;
 use crate::place;
@@ -50,11 +50,8 @@ pub(crate) fn digits(value: i128) -> u8 {
 /// Precision and scale of an exact numeric type as a DECIMAL.
 pub(crate) fn as_decimal(ty: Type) -> Option<(u8, u8)> {
     Some(match ty {
-        Type::SmallInt => (5, 0),
-        Type::Integer => (10, 0),
-        Type::BigInt => (19, 0),
         Type::Decimal { precision, scale } => (precision, scale),
-        _ => return None,
+        ty => (ty.integer_digits()?, 0),
     })
 }
 
@@ -82,13 +79,7 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
     }
     Some(match (a, b) {
         (T::Null, other) | (other, T::Null) => other,
-        _ if a.is_integer() && b.is_integer() => {
-            if a.physical().width() > b.physical().width() {
-                a
-            } else {
-                b
-            }
-        }
+        _ if a.is_integer() && b.is_integer() => a.common_integer(b)?,
         (T::Double, o) | (o, T::Double) if o.is_numeric() => T::Double,
         // PostgreSQL takes REAL with an exact number to DOUBLE PRECISION.
         (T::Real, o) | (o, T::Real) if o.is_numeric() => T::Double,
@@ -192,7 +183,7 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
     use Type as T;
     match (from, to) {
         _ if from == to => true,
-        _ if from.is_integer() && to.is_integer() => from.physical().width() <= to.physical().width(),
+        _ if from.is_integer() && to.is_integer() => to.holds_integers_of(from),
         _ if from.is_integer() => to.is_float() || to.is_decimal(),
         (T::Decimal { .. }, T::Decimal { .. } | T::Real | T::Double) => true,
         (T::Real, T::Double) => true,
@@ -253,11 +244,29 @@ pub(crate) fn assign(bound: Bound, to: Type, column: &str, text: &str) -> Result
     }
 }
 
+/// The type of the operands that are no literals, where it is an integer type whose literals have no type of their
+/// own: an INTEGER literal beside a UTINYINT is one where it can be.
+fn held_literals(operands: &[Bound]) -> Option<Type> {
+    let mut given = operands.iter().filter(|o| !o.untyped && o.expr.as_literal().is_none()).map(Bound::ty);
+    let first = given.next()?;
+    given.try_fold(first, common_type).filter(|ty| ty.is_ranged_integer())
+}
+
+/// Whether the expression is a literal of a plain integer type that `ty` has, too.
+pub(crate) fn holds_literal(ty: Type, expr: &Expr) -> bool {
+    let wide = ty.physical() == Physical::I128 && matches!(expr.ty, Type::Decimal { scale: 0, .. });
+    let value = expr.as_literal().filter(|_| wide || expr.ty.is_plain_integer()).and_then(Value::as_i128);
+    value.is_some_and(|v| Value::of_integer(v, ty).is_some())
+}
+
 /// Brings operands to one type; `what` names the construct in the error.
 pub(crate) fn unify(operands: Vec<Bound>, what: &str, text: &str) -> Result<(Vec<Expr>, Type)> {
     let mut common = Type::Null;
     let mut literals_fit = true;
-    for operand in operands.iter().filter(|o| !o.untyped) {
+    let held = held_literals(&operands);
+    for operand in
+        operands.iter().filter(|o| !o.untyped && !held.is_some_and(|ty| holds_literal(ty, &o.expr)))
+    {
         let Some(next) = common_type(common, operand.ty()) else {
             return Err(place::at(
                 Error::new(

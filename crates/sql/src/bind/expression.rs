@@ -524,7 +524,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return Ok(Bound::typed(operator::concatenate(l, r, self.text())?, span));
             }
             B::DuckIntegerDivide => {
-                let (l, r) = (self.bind(left)?, self.bind(right)?);
+                let (l, r) = self.operands(left, right)?;
                 let span = l.span.union(&r.span);
                 return Ok(Bound::typed(self.whole_quotient(l, r, span)?, span));
             }
@@ -576,12 +576,25 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
                 return Err(place::at(error, self.text(), span));
             }
         };
-        let (l, r) = (self.bind(left)?, self.bind(right)?);
+        let (l, r) = self.operands(left, right)?;
         let span = l.span.union(&r.span);
         if matches!(op, B::Minus) && l.ty() == Type::Jsonb {
             return self.jsonb_operator("jsonb_minus", l, r);
         }
         Ok(Bound::typed(operator::arithmetic(arithmetic, l, r, self.text())?, span))
+    }
+
+    /// The operands of arithmetic. A number that is written beside a TINYINT, an unsigned integer or a HUGEINT is of
+    /// that type where it fits, as in DuckDB.
+    fn operands(&mut self, left: &'a Ast, right: &'a Ast) -> Result<(Bound, Bound)> {
+        let (mut l, mut r) = (self.bind(left)?, self.bind(right)?);
+        let (lt, rt) = (l.ty(), r.ty());
+        if lt.is_ranged_integer() && is_number(right) && coerce::holds_literal(lt, &r.expr) {
+            r.expr = coerce::cast(r.expr, lt);
+        } else if rt.is_ranged_integer() && is_number(left) && coerce::holds_literal(rt, &l.expr) {
+            l.expr = coerce::cast(l.expr, rt);
+        }
+        Ok((l, r))
     }
 
     /// A chain of ANDs or ORs, without recursion along the chain.
@@ -725,6 +738,16 @@ pub(crate) fn operands<'a>(ast: &'a Ast, and: bool, out: &mut Vec<&'a Ast>) {
             }
             other => out.push(other),
         }
+    }
+}
+
+/// A number as it is written, with or without a sign.
+fn is_number(ast: &Ast) -> bool {
+    match ast {
+        Ast::Value(v) => matches!(v.value, sqlparser::ast::Value::Number(..)),
+        Ast::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
+        Ast::Nested(inner) => is_number(inner),
+        _ => false,
     }
 }
 

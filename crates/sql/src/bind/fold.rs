@@ -87,15 +87,15 @@ fn negated(value: &Value, ty: Type) -> Option<Value> {
         Value::Null => Some(Value::Null),
         Value::F32(f) => Some(Value::F32(-f)),
         Value::F64(f) => Some(Value::F64(-f)),
-        _ => Value::from_i128(value.as_i128()?.checked_neg()?, ty.physical()),
+        _ => Value::of_integer(value.as_i128()?.checked_neg()?, ty),
     }
 }
 
 fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), ty: Type) -> Option<Value> {
     use Type as T;
     match ty {
-        T::SmallInt | T::Integer | T::BigInt if lt.is_integer() => {
-            Value::from_i128(integers(op, l.as_i128()?, r.as_i128()?)?, ty.physical())
+        _ if ty.is_integer() && lt.is_integer() => {
+            Value::of_integer(integers(op, l.as_i128()?, r.as_i128()?)?, ty)
         }
         T::Integer if lt == T::Date && rt == T::Date => {
             Value::from_i128(l.as_i128()? - r.as_i128()?, ty.physical())

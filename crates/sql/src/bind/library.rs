@@ -167,11 +167,13 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
         false => "no function takes these types; a cast may help",
     };
     let no_match = || place::at(undefined().with_hint(hint), text, span);
+    // The library knows no ranges below those of its types.
+    let given: Vec<Bound> = arguments.iter().cloned().map(of_plain_type).collect();
     let fields: Vec<FieldRef> =
-        arguments.iter().map(|a| Arc::new(Field::new("argument", arrow_type(a.ty()), true))).collect();
+        given.iter().map(|a| Arc::new(Field::new("argument", arrow_type(a.ty()), true))).collect();
     let fields = fields_with_udf(&fields, function.as_ref()).map_err(|_| no_match())?;
     let mut exprs = Vec::with_capacity(arguments.len());
-    for (argument, field) in arguments.iter().zip(&fields) {
+    for (argument, field) in given.iter().zip(&fields) {
         let to = type_from_arrow(field.data_type()).ok_or_else(no_match)?;
         let from = argument.ty();
         exprs.push(if argument.untyped && !to.is_text() {
@@ -199,6 +201,19 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
         return Err(place::at(error, text, span));
     };
     Ok(Expr::new(ExprKind::Library { name: function.name().into(), arguments: exprs }, ty))
+}
+
+/// An integer of a ranged type as one of the plain type, or the DECIMAL, that holds all its values.
+fn of_plain_type(argument: Bound) -> Bound {
+    let plain = match argument.ty() {
+        Type::TinyInt | Type::UTinyInt => Type::SmallInt,
+        Type::USmallInt => Type::Integer,
+        Type::UInteger => Type::BigInt,
+        Type::UBigInt => Type::Decimal { precision: 20, scale: 0 },
+        Type::HugeInt => Type::Decimal { precision: 38, scale: 0 },
+        _ => return argument,
+    };
+    Bound::typed(cast(argument.expr, plain), argument.span)
 }
 
 /// Constant arguments, which decide some result types.

@@ -514,8 +514,10 @@ impl Call<'_, '_, '_> {
             "count" => (function, Type::BigInt, element),
             "sum" if numeric => {
                 let ty = match element {
-                    Type::SmallInt | Type::Integer | Type::Null => Type::BigInt,
+                    Type::Null => Type::BigInt,
                     Type::BigInt => Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale: 0 },
+                    Type::UBigInt | Type::HugeInt => Type::HugeInt,
+                    ty if ty.is_integer() => Type::BigInt,
                     Type::Decimal { scale, .. } => Type::Decimal { precision: DECIMAL_PRECISION_MAX, scale },
                     float => float,
                 };

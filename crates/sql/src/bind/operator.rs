@@ -3,7 +3,6 @@
 
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::tokenizer::Span;
-use types::cast::physical_range;
 use types::datetime::MICROS_PER_DAY;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
@@ -183,7 +182,7 @@ fn fitted(op: Comparison, ty: Type, literal: &Expr) -> Option<(Comparison, Expr)
             let fits = match ty {
                 Type::Decimal { precision, .. } => decimal::fits(value, precision),
                 _ => {
-                    let (low, high) = physical_range(ty.physical())?;
+                    let (low, high) = ty.held_range()?;
                     (low..=high).contains(&value)
                 }
             };
@@ -270,7 +269,7 @@ fn numeric(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr> {
         return Ok(node(op, cast(left, ty), cast(right, ty), ty));
     }
     if lt.is_integer() && rt.is_integer() {
-        let ty = if lt.physical().width() >= rt.physical().width() { lt } else { rt };
+        let ty = lt.common_integer(rt).unwrap_or(Type::HugeInt);
         return Ok(node(op, cast(left, ty), cast(right, ty), ty));
     }
     let (Some((p1, s1)), Some((p2, s2))) = (digits_needed(&left), digits_needed(&right)) else {

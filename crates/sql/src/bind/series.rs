@@ -101,7 +101,8 @@ impl<'a> Binder<'a> {
                 return Err(wrong_arguments(function));
             };
             let step = whole(2).unwrap_or(1);
-            let ty = if types.contains(&Type::BigInt) { Type::BigInt } else { Type::Integer };
+            let wide = types.iter().any(|ty| !Type::Integer.holds_integers_of(*ty));
+            let ty = if wide { Type::BigInt } else { Type::Integer };
             return self.linear(function, (first, end, step), exclusive, ty);
         }
         if types.iter().all(|ty| ty.is_integer() || ty.is_decimal()) && !exclusive {

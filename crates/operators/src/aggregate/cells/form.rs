@@ -34,7 +34,7 @@ pub(super) enum Form {
 /// A type whose values are integers of at most 64 bits, scaled or not.
 pub(in crate::aggregate) fn is_exact(ty: Type) -> bool {
     let narrow = matches!(ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
-    (ty.is_integer() || ty.is_decimal()) && narrow
+    (ty.is_plain_integer() || ty.is_decimal()) && narrow
 }
 
 /// Whether a value of this magnitude is one of the type.

@@ -1,0 +1,119 @@
+//! The integer types, by what they hold: SMALLINT, INTEGER and BIGINT fill the form that carries them; TINYINT, the
+//! unsigned ones and HUGEINT lie in a wider form and keep their range wherever values are made (casts, arithmetic,
+//! sums). Binder, kernels and the optimizer's bounds all ask here what fits.
+
+use crate::{Error, SqlState, Type, Value, cast, decimal};
+
+/// Signed types from the narrowest, one of which holds the values of any two integer types.
+const SIGNED: [Type; 5] = [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::HugeInt];
+
+impl Type {
+    pub fn is_integer(self) -> bool {
+        self.is_plain_integer() || self.is_ranged_integer()
+    }
+    /// An integer type whose range is that of its physical form.
+    pub fn is_plain_integer(self) -> bool {
+        matches!(self, Type::SmallInt | Type::Integer | Type::BigInt)
+    }
+    /// An integer type that is narrower than its physical form, so that values are checked when they are made.
+    pub fn is_ranged_integer(self) -> bool {
+        matches!(
+            self,
+            Type::TinyInt | Type::UTinyInt | Type::USmallInt | Type::UInteger | Type::UBigInt | Type::HugeInt
+        )
+    }
+    /// Smallest and largest value of an integer type; `None` for other types.
+    pub fn integer_range(self) -> Option<(i128, i128)> {
+        Some(match self {
+            Type::TinyInt => (i128::from(i8::MIN), i128::from(i8::MAX)),
+            Type::UTinyInt => (0, i128::from(u8::MAX)),
+            Type::USmallInt => (0, i128::from(u16::MAX)),
+            Type::UInteger => (0, i128::from(u32::MAX)),
+            Type::UBigInt => (0, i128::from(u64::MAX)),
+            Type::HugeInt => (i128::MIN, i128::MAX),
+            ty if ty.is_plain_integer() => return cast::physical_range(ty.physical()),
+            _ => return None,
+        })
+    }
+    /// The range of whatever is held as an integer: an integer type's own, that of the physical form otherwise.
+    pub fn held_range(self) -> Option<(i128, i128)> {
+        self.integer_range().or_else(|| cast::physical_range(self.physical()))
+    }
+    /// Decimal digits that hold every value of an integer type; of HUGEINT's 39 as many as a DECIMAL has.
+    pub fn integer_digits(self) -> Option<u8> {
+        let (low, high) = self.integer_range()?;
+        let largest = low.unsigned_abs().max(high.unsigned_abs());
+        Some((1..38).find(|digits| largest < decimal::power_of_ten(*digits).unsigned_abs()).unwrap_or(38))
+    }
+    /// Whether every value of the integer type `other` is one of this integer type.
+    pub fn holds_integers_of(self, other: Type) -> bool {
+        match (self.integer_range(), other.integer_range()) {
+            (Some((low, high)), Some((least, greatest))) => low <= least && greatest <= high,
+            _ => false,
+        }
+    }
+    /// The integer type to which two integer types are cast where they meet: the wider, else the narrowest signed
+    /// one that holds the values of both.
+    pub fn common_integer(self, other: Type) -> Option<Type> {
+        if self.holds_integers_of(other) {
+            return Some(self);
+        }
+        let both = |ty: &Type| ty.holds_integers_of(self) && ty.holds_integers_of(other);
+        std::iter::once(other).chain(SIGNED).find(both)
+    }
+}
+
+impl Value {
+    /// The integer as a value of the integer-like type `ty`; `None` where it is out of range.
+    pub fn of_integer(v: i128, ty: Type) -> Option<Value> {
+        match ty.integer_range() {
+            Some((low, high)) if v < low || v > high => None,
+            _ => Value::from_i128(v, ty.physical()),
+        }
+    }
+}
+
+impl Error {
+    /// A value that the type does not hold.
+    pub fn value_out_of_range(value: impl std::fmt::Display, ty: Type) -> Error {
+        Error::new(
+            SqlState::NumericValueOutOfRange,
+            format!("value \"{value}\" is out of range for type {}", ty.sql_name().to_lowercase()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_meet_in_the_narrowest_that_holds_both() {
+        let meets = |a: Type, b: Type| (a.common_integer(b), b.common_integer(a));
+        for (a, b, common) in [
+            (Type::TinyInt, Type::UTinyInt, Type::SmallInt),
+            (Type::SmallInt, Type::UTinyInt, Type::SmallInt),
+            (Type::SmallInt, Type::USmallInt, Type::Integer),
+            (Type::Integer, Type::UInteger, Type::BigInt),
+            (Type::BigInt, Type::UBigInt, Type::HugeInt),
+            (Type::UInteger, Type::UBigInt, Type::UBigInt),
+            (Type::TinyInt, Type::HugeInt, Type::HugeInt),
+            (Type::Integer, Type::BigInt, Type::BigInt),
+        ] {
+            assert_eq!(meets(a, b), (Some(common), Some(common)), "{a} and {b}");
+        }
+        assert_eq!(Type::Integer.common_integer(Type::Text), None);
+    }
+
+    #[test]
+    fn ranges_are_those_of_the_names() {
+        assert_eq!(Value::of_integer(127, Type::TinyInt), Some(Value::I16(127)));
+        assert!(Value::of_integer(128, Type::TinyInt).is_none());
+        assert!(Value::of_integer(-1, Type::UBigInt).is_none());
+        assert_eq!(Value::of_integer(1 << 63, Type::UBigInt), Some(Value::I128(1 << 63)));
+        assert!(Value::of_integer(1 << 64, Type::UBigInt).is_none());
+        let digits =
+            [Type::TinyInt, Type::SmallInt, Type::Integer, Type::BigInt, Type::UBigInt, Type::HugeInt];
+        assert_eq!(digits.map(|ty| ty.integer_digits()), [3, 5, 10, 19, 20, 38].map(Some));
+    }
+}
