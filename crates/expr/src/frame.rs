@@ -5,6 +5,8 @@
 //! gathered, not computed again. Operands that fail rarely are first tried on all rows: evaluation has no side
 //! effects, so an error there only sends us the careful way.
 
+use std::cell::RefCell;
+
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::Function;
 use types::{Result, Type, Value};
@@ -23,6 +25,8 @@ pub(crate) struct Frame<'a> {
     rows: usize,
     source: Source<'a>,
     memo: Vec<Option<Vector>>,
+    /// Values of volatile calls that several parts share, whichever needs them first.
+    once: RefCell<Vec<(NodeId, Vector)>>,
     /// Bounds on the magnitudes of products of codes, proved when they were computed.
     bounds: Vec<(NodeId, u128)>,
 }
@@ -47,6 +51,7 @@ impl<'a> Frame<'a> {
             rows: batch.rows,
             source: Source::Batch(batch),
             memo: vec![None; graph.len()],
+            once: RefCell::default(),
             bounds: Vec::new(),
         }
     }
@@ -62,6 +67,7 @@ impl<'a> Frame<'a> {
             rows: rows.len(),
             source: Source::Part { whole: self, rows },
             memo: vec![None; self.graph.len()],
+            once: RefCell::default(),
             bounds: Vec::new(),
         }
     }
@@ -103,9 +109,21 @@ impl<'a> Frame<'a> {
                     let retype = column.ty() != node.ty && column.ty().physical() == node.ty.physical();
                     Some(if retype { column.with_type(node.ty) } else { column })
                 }
+                _ if node.once => self.for_all_rows(id, batch),
                 _ => None,
             },
         }
+    }
+
+    /// The value of a volatile call, the same for whatever part of the batch asks. What fails is left to be evaluated for
+    /// the rows that need it.
+    fn for_all_rows(&self, id: NodeId, batch: &Batch) -> Option<Vector> {
+        if let Some((_, value)) = self.once.borrow().iter().find(|(known, _)| *known == id) {
+            return Some(value.clone());
+        }
+        let value = Frame::new(self.graph, batch, self.room).compute(id).ok()?;
+        self.once.borrow_mut().push((id, value.clone()));
+        Some(value)
     }
 
     fn compute(&mut self, id: NodeId) -> Result<Vector> {

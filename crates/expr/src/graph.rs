@@ -1,8 +1,8 @@
 //! Expressions as a graph in which equal parts are one node.
 //!
 //! Nodes stand in a list, operands before users. A node is looked up by its operation, type and operand nodes, so
-//! structural equality of whole expressions costs one look-up a node. Volatile library functions (`random()`) are
-//! never shared. `compile` turns `plan::Expr` into nodes and casts operands whose physical types differ.
+//! structural equality of whole expressions costs one look-up a node. Calls of volatile functions (`random()`)
+//! are shared by copies of one call only. `compile` turns `plan::Expr` into nodes and casts operands whose physical types differ.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -168,6 +168,8 @@ pub(crate) struct Node {
     pub(crate) operands: Vec<NodeId>,
     /// Whether more than one node or result uses it, so that its value is worth keeping.
     pub(crate) shared: bool,
+    /// Shared, and another evaluation would give another value: it has one for the whole frame.
+    pub(crate) once: bool,
     /// Of the node and everything below it.
     pub(crate) fails: Fails,
     pub(crate) cost: u32,
@@ -221,7 +223,7 @@ impl Graph {
         }
         let id = self.nodes.len();
         self.by_key.entry(key).or_default().push(id);
-        self.nodes.push(Node { operation, ty, operands, shared: false, fails, cost });
+        self.nodes.push(Node { operation, ty, operands, shared: false, once: false, fails, cost });
         id
     }
 
@@ -239,6 +241,8 @@ impl Graph {
         for (node, uses) in self.nodes.iter_mut().zip(uses) {
             // Inputs and literals are at hand anyway.
             node.shared = uses > 1 && !node.operands.is_empty();
+            node.once = uses > 1 && matches!(&node.operation, Operation::Library(call) if call.is_volatile());
+            node.shared |= node.once;
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use types::{Comparison, LikePattern, Position, Type, Value};
 
-use crate::ExternalFunction;
+use crate::{ExternalFunction, VOLATILE};
 
 /// A column of a logical plan, unique within its query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -213,8 +213,10 @@ impl PartialEq for ExprKind {
             (K::Function { function, arguments }, K::Function { function: f, arguments: a }) => {
                 function == f && arguments == a
             }
+            // Two calls of a volatile function are two values; copies of one call are one (see `volatility`).
             (K::Library { name, arguments }, K::Library { name: n, arguments: a }) => {
-                name == n && arguments == a
+                let alike = if VOLATILE.contains(&&**name) { Arc::ptr_eq(name, n) } else { name == n };
+                alike && arguments == a
             }
             (K::Lambda(a), K::Lambda(b)) => a == b,
             (K::External { function, arguments, .. }, K::External { function: f, arguments: a, .. }) => {
@@ -309,9 +311,18 @@ impl Expr {
         }
     }
     /// Appends the operands of nested ANDs to `out`.
+    /// Those that use one volatile call together stay together, so that it is evaluated once for all of them.
     pub fn split_conjuncts(self, out: &mut Vec<Expr>) {
+        let first = out.len();
+        self.take_conjuncts(out);
+        if out[first..].iter().any(Expr::is_volatile) {
+            let parts = out.split_off(first);
+            out.extend(crate::volatility::together(parts));
+        }
+    }
+    fn take_conjuncts(self, out: &mut Vec<Expr>) {
         match self.kind {
-            ExprKind::And(parts) => parts.into_iter().for_each(|p| p.split_conjuncts(out)),
+            ExprKind::And(parts) => parts.into_iter().for_each(|p| p.take_conjuncts(out)),
             ExprKind::Literal(Value::Bool(true)) => {}
             _ => out.push(self),
         }

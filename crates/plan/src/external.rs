@@ -12,6 +12,7 @@ use std::sync::Arc;
 use types::Type;
 
 /// A scalar function of the host program.
+#[derive(Clone)]
 pub struct ExternalFunction {
     pub name: Arc<str>,
     pub arguments: Vec<Type>,

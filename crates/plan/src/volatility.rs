@@ -1,9 +1,14 @@
 //! Which expressions may give something else each time they are evaluated: `random()`, `nextval(...)`, functions that the
 //! host program declares so.
 //!
-//! Such an expression is evaluated where it stands, once for each row that reaches it. Whatever copies an expression,
-//! moves it over rows of another number, or takes two equal ones for one, asks here first: the binder, and every rule of
-//! the optimizer.
+//! A call of such a function is evaluated where it stands, once for each row that reaches it. Two things keep it so.
+//! Whatever moves an expression over rows of another number, or into another node, asks here first: the binder, and every
+//! rule of the optimizer. And a call has an identity: copies of one expression within one node (both ends of a BETWEEN,
+//! a macro's argument used twice) are one value, two calls in the text are two, however alike they look. The identity is
+//! the name's allocation for functions of the library, the function's for those of the host program; the binder makes a
+//! new one for each call, and copying an expression keeps it.
+
+use std::sync::Arc;
 
 use crate::{Expr, ExprKind, LogicalPlan};
 
@@ -21,6 +26,52 @@ impl Expr {
         };
         own || self.children().into_iter().any(Expr::is_volatile)
     }
+
+    /// Whether evaluating it, or not, may be seen elsewhere: a sequence goes on, the host program is called.
+    pub fn has_effects(&self) -> bool {
+        let own = match &self.kind {
+            ExprKind::External { function, .. } => function.volatile,
+            ExprKind::Lambda(body) => body.has_effects(),
+            _ => false,
+        };
+        own || self.children().into_iter().any(Expr::has_effects)
+    }
+
+    /// Equality as of what is written, where `random()` is like `random()`: how ORDER BY and GROUP BY find an expression
+    /// of the select list.
+    pub fn is_like(&self, other: &Expr) -> bool {
+        self == other
+            || (self.is_volatile() && !self.has_effects() && format!("{self:?}") == format!("{other:?}"))
+    }
+
+    fn add_volatile_calls(&self, out: &mut Vec<*const u8>) {
+        match &self.kind {
+            ExprKind::Library { name, .. } if VOLATILE.contains(&&**name) => out.push(name.as_ptr()),
+            ExprKind::External { function, .. } if function.volatile => {
+                out.push(Arc::as_ptr(function).cast());
+            }
+            ExprKind::Lambda(body) => body.add_volatile_calls(out),
+            _ => {}
+        }
+        self.children().into_iter().for_each(|child| child.add_volatile_calls(out));
+    }
+}
+
+/// Conjuncts that have a volatile call in common become one.
+pub(crate) fn together(parts: Vec<Expr>) -> Vec<Expr> {
+    let mut groups: Vec<(Vec<Expr>, Vec<*const u8>)> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let mut calls = Vec::new();
+        part.add_volatile_calls(&mut calls);
+        match groups.iter_mut().find(|(_, known)| calls.iter().any(|call| known.contains(call))) {
+            Some((group, known)) => {
+                group.push(part);
+                known.extend(calls);
+            }
+            None => groups.push((vec![part], calls)),
+        }
+    }
+    groups.into_iter().map(|(group, _)| Expr::and(group)).collect()
 }
 
 impl LogicalPlan {
@@ -28,5 +79,43 @@ impl LogicalPlan {
     pub fn is_volatile(&self) -> bool {
         self.expressions().into_iter().any(Expr::is_volatile)
             || self.children().into_iter().any(LogicalPlan::is_volatile)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Comparison, Type, Value};
+
+    use super::*;
+
+    fn random() -> Expr {
+        Expr::new(ExprKind::Library { name: "random".into(), arguments: vec![] }, Type::Double)
+    }
+    fn compare(op: Comparison, left: Expr, value: f64) -> Expr {
+        Expr::compare(op, left, Expr::literal(Value::F64(value), Type::Double))
+    }
+
+    #[test]
+    fn a_call_equals_its_copies_and_no_other_call() {
+        let call = random();
+        assert_eq!(call, call.clone());
+        assert_ne!(call, random());
+        assert!(call.is_like(&random()));
+        assert!(call.clone().cast(Type::Text).is_volatile() && !call.has_effects());
+    }
+
+    #[test]
+    fn conjuncts_over_one_call_stay_together() {
+        let call = random();
+        let low = compare(Comparison::Greater, call.clone(), 0.4);
+        let high = compare(Comparison::Less, call, 0.6);
+        let other = compare(Comparison::Less, random(), 0.5);
+        let within = Expr::and(vec![low.clone(), other.clone(), high.clone()]);
+        let mut parts = Vec::new();
+        within.split_conjuncts(&mut parts);
+        assert_eq!(parts, [Expr::and(vec![low, high]), other]);
+        let mut again = Vec::new();
+        parts[0].clone().split_conjuncts(&mut again);
+        assert_eq!(again, parts[..1]);
     }
 }

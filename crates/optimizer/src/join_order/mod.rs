@@ -163,6 +163,11 @@ impl Planner<'_> {
         let mut rest = Vec::new();
         let mut local: Vec<(usize, Expr)> = Vec::new();
         for condition in std::mem::take(&mut region.conditions) {
+            if condition.is_volatile() {
+                // Evaluated for the rows of the whole region.
+                rest.push(Condition { expr: condition, mask: everything, sides: None });
+                continue;
+            }
             let mask = region.relations(&ColumnSet::of(&condition));
             let core = bits(mask).all(|at| region.leaves[at].attached.is_none());
             if mask.count_ones() == 1 && core && self.settings.filter_push_down {

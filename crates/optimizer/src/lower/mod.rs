@@ -138,7 +138,7 @@ impl Planner<'_> {
                 continue;
             }
             below.remove(id);
-            if needed.contains(id) || !self.settings.projection_push_down {
+            if needed.contains(id) || !self.settings.projection_push_down || expr.has_effects() {
                 computed.push((id, expr));
             }
         }

@@ -94,14 +94,19 @@ impl Request {
 
     /// Whether every aggregate is of a kind that can be split at all.
     pub(crate) fn suits(&self) -> bool {
-        self.calls.iter().all(|(_, call)| match call.function {
-            F::CountStar | F::Count | F::Min | F::Max | F::BoolAnd | F::BoolOr | F::AnyValue => true,
-            F::Sum | F::Avg => {
-                let exact = |t: Type| t.is_integer() || t.is_decimal();
-                call.argument.as_ref().is_some_and(|a| exact(a.ty))
-            }
-            _ => false,
-        })
+        let call_volatile =
+            |call: &AggregateCall| call.argument.iter().chain(&call.filter).any(Expr::is_volatile);
+        let volatile = self.groups.iter().any(|(_, e)| e.is_volatile())
+            || self.calls.iter().any(|(_, call)| call_volatile(call));
+        !volatile
+            && self.calls.iter().all(|(_, call)| match call.function {
+                F::CountStar | F::Count | F::Min | F::Max | F::BoolAnd | F::BoolOr | F::AnyValue => true,
+                F::Sum | F::Avg => {
+                    let exact = |t: Type| t.is_integer() || t.is_decimal();
+                    call.argument.as_ref().is_some_and(|a| exact(a.ty))
+                }
+                _ => false,
+            })
     }
 }
 

@@ -2,13 +2,14 @@
 //! they may go, and on the way turns outer joins into narrower ones where their NULL rows cannot survive.
 //!
 //! Where a conjunct may go:
-//! * through a projection, its columns replaced by what computes them;
+//! * through a projection, its columns replaced by what computes them, unless that is volatile;
 //! * through an aggregation, when it uses group keys only (and there are groups), or what it implies for them;
 //! * through UNNEST, when it uses none of the elements;
 //! * into every input of a union; through a sort; never through LIMIT or top-k;
 //! * through a window node, when it uses partition keys only: it keeps or drops whole partitions;
 //! * into the side of a join that has its columns, unless that side is padded with NULLs. Conditions of the join
-//!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key.
+//!   itself go to the side that is *not* preserved; an equality across an inner join becomes a key;
+//! * a volatile conjunct through projections and sorts only: elsewhere it would be evaluated for other rows.
 
 use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan, ScanSource};
 use types::{Comparison, Value};
@@ -33,6 +34,17 @@ impl PushDown<'_> {
         mut predicates: Vec<Expr>,
         non_null: &ColumnSet,
     ) -> LogicalPlan {
+        let passes = matches!(
+            plan,
+            LogicalPlan::Filter { .. }
+                | LogicalPlan::Scan { .. }
+                | LogicalPlan::Project { .. }
+                | LogicalPlan::Sort { .. }
+        );
+        if !passes && predicates.iter().any(Expr::is_volatile) {
+            let (stay, go): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(Expr::is_volatile);
+            return filtered(self.push(plan, go, non_null), stay);
+        }
         match plan {
             LogicalPlan::Filter { input, predicate } => {
                 if !self.settings.filter_push_down {
@@ -61,13 +73,19 @@ impl PushDown<'_> {
                         below.union(&strict(expr));
                     }
                 }
+                // What is computed from a volatile call is computed once, here.
+                let volatile: ColumnSet =
+                    expressions.iter().filter(|(_, e)| e.is_volatile()).map(|(id, _)| *id).collect();
+                let (above, predicates): (Vec<Expr>, Vec<Expr>) =
+                    predicates.into_iter().partition(|p| ColumnSet::of(p).intersects(&volatile));
                 let predicates =
                     predicates.into_iter().map(|p| substitute(p, &|id| computed(id).cloned())).collect();
                 let input = self.push(*input, predicates, &below);
-                LogicalPlan::Project { input: Box::new(input), expressions }
+                filtered(LogicalPlan::Project { input: Box::new(input), expressions }, above)
             }
             LogicalPlan::Aggregate { input, groups, aggregates } => {
-                let of_groups: ColumnSet = groups.iter().map(|(id, _)| *id).collect();
+                let of_groups: ColumnSet =
+                    groups.iter().filter(|(_, e)| !e.is_volatile()).map(|(id, _)| *id).collect();
                 let (mut below, above): (Vec<Expr>, Vec<Expr>) = predicates
                     .into_iter()
                     .partition(|p| !groups.is_empty() && ColumnSet::of(p).is_subset(&of_groups));
@@ -266,7 +284,11 @@ impl PushDown<'_> {
         for condition in conditions {
             let used = ColumnSet::of(&condition);
             // NOT IN's comparison may stand among the conditions, and a row it is unknown for counts.
-            let movable = moves && kind != JoinKind::Full && !used.is_empty() && !null_aware;
+            let movable = moves
+                && kind != JoinKind::Full
+                && !used.is_empty()
+                && !null_aware
+                && !condition.is_volatile();
             if movable && keeps_left_only && used.is_subset(&of_left) {
                 to_left.push(condition);
             } else if movable && used.is_subset(&of_right) {
@@ -341,6 +363,10 @@ pub(crate) fn as_key(
     of_left: &ColumnSet,
     of_right: &ColumnSet,
 ) -> Result<(Expr, Expr), Expr> {
+    // A volatile side is evaluated for each pair of rows.
+    if condition.is_volatile() {
+        return Err(condition);
+    }
     let Expr { kind, ty } = condition;
     let ExprKind::Compare { op: Comparison::Equal, left, right } = kind else {
         return Err(Expr::new(kind, ty));

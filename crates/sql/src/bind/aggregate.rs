@@ -703,7 +703,7 @@ impl Grouping {
     /// An expression over the input as one over groups: group expressions become their columns. A column that is left
     /// over must depend on the groups, or it is an error.
     pub fn rewrite(&self, binder: &Binder<'_>, calls: &mut Aggregates<'_>, expr: Expr) -> Result<Expr> {
-        if let Some((_, id)) = self.by_expression.iter().find(|(e, _)| *e == expr) {
+        if let Some((_, id)) = self.by_expression.iter().find(|(e, _)| e.is_like(&expr)) {
             return Ok(Expr::column(*id, expr.ty));
         }
         if let ExprKind::Column(id) = expr.kind {

@@ -59,6 +59,9 @@ impl<'a> ExprBinder<'_, 'a> {
         let place = if self.binder.is_inside() { None } else { place::position(self.binder.text, span) };
         // Whoever reports it has the script that the statement is from.
         let place = place.map(|at| self.binder.begins.map_or(at, |statement| statement.in_its_script(at)));
+        // Each call of a volatile function is one of its own.
+        let function =
+            if function.volatile { Arc::new(ExternalFunction::clone(&function)) } else { function };
         Expr::new(ExprKind::External { function, arguments, place }, ty)
     }
 

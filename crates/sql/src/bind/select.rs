@@ -371,7 +371,7 @@ impl<'a> Binder<'a> {
                 Order::Item(at) => columns[at].1,
                 Order::Expr(expr) => {
                     let expr = replace(expr, found);
-                    match items.iter().position(|i| i.expr == expr) {
+                    match items.iter().position(|i| i.expr.is_like(&expr)) {
                         Some(at) => columns[at].1,
                         None if distinct => {
                             let error = Error::new(
