@@ -144,7 +144,8 @@ impl Session {
             filters: vec![],
         };
         let output = ids.iter().zip(fields).map(|(id, f)| (*id, f.name.clone())).collect();
-        let query = LogicalQuery { plan, columns, subqueries: vec![], recursions: vec![], output };
+        let query =
+            LogicalQuery { plan, columns, subqueries: vec![], common: vec![], materialized: 0, output };
         self.make_table(name, fields.to_vec(), options, query, &relations)
     }
 }

@@ -15,6 +15,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 use vector::{Batch, Data, Vector};
 
 use crate::Session;
+use crate::common_queries::Before;
 use crate::plan_cache::{PlannedQuery, ScalarStep, Steps};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
@@ -165,35 +166,30 @@ impl Session {
         let common = optimizer::share(&mut query, &statistics, &settings)?;
         let mut planning = started.elapsed();
 
-        let mut shared: Vec<SharedRows> = Vec::with_capacity(common.len());
-        // Rounds of a recursion are planned as they come.
-        let mut steps = query.recursions.is_empty().then(StepsBefore::default);
-        planning += self.run_recursions(&mut query, relations, purpose, parts, &mut shared)?;
+        let mut before =
+            Before { relations, purpose, shared: vec![], values: vec![], parts, planning: Duration::ZERO };
+        // What runs in rounds is planned as it runs.
+        let mut steps = query.common.is_empty().then(StepsBefore::default);
+        before.shared.resize(query.materialized, SharedRows::default());
         for (number, mut plan) in common.into_iter().enumerate() {
             plan.number();
             let title = common_title(number);
             let plan = Arc::new(plan);
-            let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
+            let (run, executed) = self.run_part(&title, &plan, relations, &before.shared, purpose)?;
             let rows = run.as_ref().map(|run| run.result.batches.clone()).unwrap_or_default();
             if let Some(steps) = &mut steps {
                 steps.common.push((plan.clone(), rows.iter().map(|batch| batch.rows).sum()));
             }
-            shared.push(Arc::new(rows));
+            before.shared.push(Arc::new(rows));
             if purpose != Purpose::Run {
-                parts.push(Part { title, plan, run, executed });
+                before.parts.push(Part { title, plan, run, executed });
             }
         }
-        let counts: Vec<usize> = shared.iter().map(|s| s.iter().map(|b| b.rows).sum()).collect();
-        let learn = |plan: &mut LogicalPlan| {
-            if purpose != Purpose::Explain && !counts.is_empty() {
-                learn_rows(plan, &counts);
-            }
-        };
-
-        let mut values: Vec<Value> = Vec::with_capacity(query.subqueries.len());
-        for (number, mut subquery) in std::mem::take(&mut query.subqueries).into_iter().enumerate() {
-            substitute(&mut subquery, &values);
-            learn(&mut subquery);
+        let subqueries = std::mem::take(&mut query.subqueries);
+        for number in 0..subqueries.len() {
+            self.run_common_before(number, &mut query, &subqueries[number..], &mut before)?;
+            let mut subquery = subqueries[number].clone();
+            before.settle(&mut subquery);
             let output = subquery.output();
             let Some(id) = output.first().copied() else {
                 return Err(Error::internal("a scalar subquery without a column"));
@@ -204,21 +200,23 @@ impl Session {
             let plan = optimizer::optimize_plan(limited, &mut query.columns, &[id], &statistics, &settings)?;
             planning += started.elapsed();
             let (title, plan) = (subquery_title(number), Arc::new(plan));
-            let (run, executed) = self.run_part(&title, &plan, relations, &shared, purpose)?;
+            let (run, executed) = self.run_part(&title, &plan, relations, &before.shared, purpose)?;
             if let Some(run) = &run {
                 let ty = query.columns.get(id).ty;
                 let value = scalar(run, plan.output[0].ty, ty)?;
                 if let Some(steps) = &mut steps {
                     steps.subqueries.push(ScalarStep { plan: plan.clone(), ty, value: value.clone() });
                 }
-                values.push(value);
+                before.values.push(value);
             }
             if purpose != Purpose::Run {
-                parts.push(Part { title, plan, run, executed });
+                before.parts.push(Part { title, plan, run, executed });
             }
         }
-        substitute(&mut query.plan, &values);
-        learn(&mut query.plan);
+        self.run_common_before(usize::MAX, &mut query, &[], &mut before)?;
+        before.settle(&mut query.plan);
+        planning += before.planning;
+        let shared = before.shared;
         let output: Vec<_> = query.output.iter().map(|(id, _)| *id).collect();
         let started = Instant::now();
         let plan = optimizer::optimize_plan(query.plan, &mut query.columns, &output, &statistics, &settings)?;
@@ -456,7 +454,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// Common subplans that have run are as long as they are.
-fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
+pub(crate) fn learn_rows(plan: &mut LogicalPlan, counts: &[usize]) {
     if let LogicalPlan::Scan { source: ScanSource::Materialized(source), .. } = plan
         && let Some(count) = counts.get(source.index)
         && source.rows != *count as f64
@@ -510,7 +508,7 @@ pub(crate) fn conform_batch(batch: Batch, schema: &Schema) -> Result<Batch> {
 }
 
 /// Replaces scalar subqueries by their values.
-fn substitute(plan: &mut LogicalPlan, values: &[Value]) {
+pub(crate) fn substitute(plan: &mut LogicalPlan, values: &[Value]) {
     for expr in plan.expressions_mut() {
         let taken = std::mem::replace(expr, Expr::boolean(false));
         *expr = taken.transform(&mut |e| match e.kind {

@@ -30,8 +30,8 @@ pub use expr::{Arithmetic, ColumnId, Expr, ExprKind, Function, SortKey, Subquery
 pub use external::{External, ExternalFunction};
 pub use file::{FileFormat, FileSource};
 pub use logical::{
-    ColumnInfo, ColumnTable, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource, Recursion, ScanSource,
-    TableId,
+    ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,
+    ScanSource, Step, TableId,
 };
 pub use modification::{Conflict, Modification, ModificationKind, RowAction};
 pub use physical::{

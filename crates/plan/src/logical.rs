@@ -290,20 +290,30 @@ impl LogicalPlan {
     }
 }
 
-/// A recursive query: `base` once, then `step` over the rows it was last given, until there are none.
+/// A query whose rows are computed once, before those that read them: a common table expression that must not be computed
+/// twice, or a recursive one: `base` once, then `step` over the rows it was last given, until there are none.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recursion {
+pub struct CommonQuery {
     pub name: String,
     pub base: LogicalPlan,
-    /// The columns of `base` and of `step`, alike in number and type.
     pub base_columns: Vec<ColumnId>,
-    pub step: LogicalPlan,
-    pub step_columns: Vec<ColumnId>,
+    pub step: Option<Step>,
+    /// The materialized rows of the whole.
+    pub result: usize,
+    /// How many of the query's scalar subqueries run before it, and may be used in it.
+    pub subqueries: usize,
+}
+
+/// The second part of a recursive query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub plan: LogicalPlan,
+    /// Like `base_columns` in number and type.
+    pub columns: Vec<ColumnId>,
     /// UNION: rows that came before, in any step, are dropped.
     pub distinct: bool,
-    /// The materialized rows that `step` reads, and those of the whole.
+    /// The materialized rows that `plan` reads.
     pub working: usize,
-    pub result: usize,
 }
 
 /// A whole query: its plan, its columns, and the scalar subqueries it needs first.
@@ -311,11 +321,14 @@ pub struct Recursion {
 pub struct LogicalQuery {
     pub plan: LogicalPlan,
     pub columns: ColumnTable,
-    /// `subqueries[i]` has the id `SubqueryId(i)`, one output column, and uses only subqueries before it. More than
+    /// `subqueries[i]` has the id `SubqueryId(i)`, one output column, and uses only subqueries before it and common queries
+    /// that run before it (see `CommonQuery::subqueries`). More than
     /// one row is an error of the query; none is NULL.
     pub subqueries: Vec<LogicalPlan>,
-    /// `WITH RECURSIVE` queries, in the order they run; each reads only those before it.
-    pub recursions: Vec<Recursion>,
+    /// Queries computed before, in the order they run; each reads only those before it.
+    pub common: Vec<CommonQuery>,
+    /// How many numbers of materialized rows those have.
+    pub materialized: usize,
     /// The result's columns: id and heading, in order.
     pub output: Vec<(ColumnId, String)>,
 }

@@ -57,16 +57,31 @@ impl Expr {
     }
 }
 
-/// Conjuncts that have a volatile call in common become one.
+/// Conjuncts that have a volatile call in common become one, in the place of the first.
 pub(crate) fn together(parts: Vec<Expr>) -> Vec<Expr> {
     let mut groups: Vec<(Vec<Expr>, Vec<*const u8>)> = Vec::with_capacity(parts.len());
     for part in parts {
         let mut calls = Vec::new();
         part.add_volatile_calls(&mut calls);
-        match groups.iter_mut().find(|(_, known)| calls.iter().any(|call| known.contains(call))) {
-            Some((group, known)) => {
-                group.push(part);
-                known.extend(calls);
+        let mut joined: Option<usize> = None;
+        let mut at = 0;
+        while at < groups.len() {
+            if !groups[at].1.iter().any(|call| calls.contains(call)) {
+                at += 1;
+            } else if let Some(first) = joined {
+                // It links two that had nothing in common.
+                let (more, known) = groups.remove(at);
+                groups[first].0.extend(more);
+                groups[first].1.extend(known);
+            } else {
+                joined = Some(at);
+                at += 1;
+            }
+        }
+        match joined {
+            Some(first) => {
+                groups[first].0.push(part);
+                groups[first].1.extend(calls);
             }
             None => groups.push((vec![part], calls)),
         }
@@ -117,5 +132,11 @@ mod tests {
         let mut again = Vec::new();
         parts[0].clone().split_conjuncts(&mut again);
         assert_eq!(again, parts[..1]);
+        let (a, b) = (random(), random());
+        let one = compare(Comparison::Greater, a.clone(), 0.1);
+        let two = compare(Comparison::Greater, b.clone(), 0.1);
+        let both = Expr::compare(Comparison::Less, a, b);
+        let linked = together(vec![one.clone(), two.clone(), both.clone()]);
+        assert_eq!(linked, [Expr::and(vec![one, two, both])]);
     }
 }

@@ -23,7 +23,7 @@ mod window;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use plan::{LogicalQuery, Recursion, TableId};
+use plan::{CommonQuery, LogicalQuery, TableId};
 use types::{Error, Result, Schema, SqlState, Value};
 
 /// One table's contents.
@@ -60,10 +60,11 @@ pub fn run(query: &LogicalQuery, tables: &Tables) -> Result<Vec<Vec<Value>>> {
 pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<Vec<Vec<Value>>> {
     let mut context =
         Context { tables, subqueries: Vec::new(), materialized: HashMap::new(), steps: Cell::new(steps) };
-    for recursion in &query.recursions {
-        context.recurse(recursion)?;
-    }
-    for subquery in &query.subqueries {
+    let mut common = query.common.iter().peekable();
+    for (number, subquery) in query.subqueries.iter().enumerate() {
+        while let Some(next) = common.next_if(|next| next.subqueries <= number) {
+            context.compute(next)?;
+        }
         let relation = context.relation(subquery)?;
         let value = match relation.rows.as_slice() {
             [] => Value::Null,
@@ -79,6 +80,7 @@ pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<V
         };
         context.subqueries.push(value);
     }
+    common.try_for_each(|next| context.compute(next))?;
     let relation = context.relation(&query.plan)?;
     let positions =
         query.output.iter().map(|(id, _)| relation.position(*id)).collect::<Result<Vec<usize>>>()?;
@@ -89,21 +91,26 @@ pub fn run_within(query: &LogicalQuery, tables: &Tables, steps: u64) -> Result<V
 struct Context<'a> {
     tables: &'a Tables,
     subqueries: Vec<Value>,
-    /// Rows of recursive queries, and those their next step reads.
+    /// Rows of queries that run before, and those that the next step of a recursive one reads.
     materialized: HashMap<usize, Vec<Vec<Value>>>,
     steps: Cell<u64>,
 }
 
 impl Context<'_> {
-    fn recurse(&mut self, recursion: &Recursion) -> Result<()> {
+    /// Rows of a query that runs before; a recursive one runs to its end.
+    fn compute(&mut self, common: &CommonQuery) -> Result<()> {
         let taken = |relation: relation::Relation, columns: &[plan::ColumnId]| -> Result<Vec<Vec<Value>>> {
             let places = columns.iter().map(|id| relation.position(*id)).collect::<Result<Vec<usize>>>()?;
             Ok(relation.rows.iter().map(|r| places.iter().map(|p| r[*p].clone()).collect()).collect())
         };
         let mut all: Vec<Vec<Value>> = Vec::new();
-        let mut new = taken(self.relation(&recursion.base)?, &recursion.base_columns)?;
+        let mut new = taken(self.relation(&common.base)?, &common.base_columns)?;
+        let Some(step) = &common.step else {
+            self.materialized.insert(common.result, new);
+            return Ok(());
+        };
         loop {
-            if recursion.distinct {
+            if step.distinct {
                 let mut kept: Vec<Vec<Value>> = Vec::new();
                 for row in new {
                     self.spend(all.len())?;
@@ -117,10 +124,10 @@ impl Context<'_> {
                 break;
             }
             all.extend(new.iter().cloned());
-            self.materialized.insert(recursion.working, new);
-            new = taken(self.relation(&recursion.step)?, &recursion.step_columns)?;
+            self.materialized.insert(step.working, new);
+            new = taken(self.relation(&step.plan)?, &step.columns)?;
         }
-        self.materialized.insert(recursion.result, all);
+        self.materialized.insert(common.result, all);
         Ok(())
     }
 

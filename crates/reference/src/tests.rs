@@ -33,7 +33,14 @@ fn run_plan(plan: LogicalPlan) -> Result<Vec<Vec<Value>>> {
 fn run_with(plan: LogicalPlan, subqueries: Vec<LogicalPlan>) -> Result<Vec<Vec<Value>>> {
     let output = plan.output().into_iter().map(|id| (id, String::new())).collect();
     run(
-        &LogicalQuery { plan, columns: ColumnTable::default(), subqueries, recursions: vec![], output },
+        &LogicalQuery {
+            plan,
+            columns: ColumnTable::default(),
+            subqueries,
+            common: vec![],
+            materialized: 0,
+            output,
+        },
         &Tables::default(),
     )
 }
@@ -302,7 +309,8 @@ fn it_gives_up_rather_than_run_for_ever() {
         plan,
         columns: ColumnTable::default(),
         subqueries: vec![],
-        recursions: vec![],
+        common: vec![],
+        materialized: 0,
         output,
     };
     assert!(is_refusal(&run_within(&query, &Tables::default(), 10_000).unwrap_err()));

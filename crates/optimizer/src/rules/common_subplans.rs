@@ -55,8 +55,8 @@ pub fn share(
         if occurrences < 2 {
             continue;
         }
-        // Recursive queries have the first numbers, two each.
-        let index = 2 * query.recursions.len() + plans.len();
+        // Queries that run before have the first numbers.
+        let index = query.materialized + plans.len();
         plans.extend(replace(&mut parts, template, index, query, statistics, settings)?);
     }
     if !plans.is_empty() {

@@ -5,7 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plan::functions::PAIR;
-use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, Fraction, Pairing, Places, SortKey};
+use plan::{
+    AggregateCall, AggregateFunction, ColumnId, ColumnTable, Expr, ExprKind, Fraction, Pairing, Places,
+    SortKey,
+};
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, NullTreatment, OrderByExpr,
@@ -20,6 +23,7 @@ use super::packing::{
     AggregateArguments, Packed, gathers, gathers_pairs, is_there, ordered_row, piece, typed_null, where_there,
 };
 use super::query::sort_key;
+use super::scope::Scope;
 use super::subquery::Pending;
 use super::{Binder, coerce, intervals, nested, operator, own};
 use crate::place;
@@ -39,6 +43,34 @@ pub(crate) struct Aggregates<'a> {
     pub groups: Rc<Groups>,
     /// Subqueries inside arguments: they belong below the aggregation.
     pub below: Vec<Pending>,
+}
+
+impl Aggregates<'_> {
+    /// The column of a call, a new one unless there is an equal call.
+    fn column_of(&mut self, call: AggregateCall, columns: &mut ColumnTable) -> ColumnId {
+        if let Some(at) = self.known.find(&call, |at| self.calls[at].1 == call) {
+            return self.calls[at].0;
+        }
+        self.known.add(&call, self.calls.len());
+        let never_null = matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+        let id = columns.add(call.function.name(), call.ty, !never_null);
+        self.calls.push((id, call));
+        id
+    }
+}
+
+/// With FILTER, the argument is evaluated for the rows that it lets through: others may be ones that it fails for.
+fn guarded(mut call: AggregateCall) -> AggregateCall {
+    if let (Some(filter), Some(argument)) = (&call.filter, &mut call.argument)
+        && argument.as_column().is_none()
+        && argument.as_literal().is_none()
+    {
+        let value = std::mem::replace(argument, Expr::boolean(false));
+        let ty = value.ty;
+        let branches = vec![(filter.clone(), value)];
+        *argument = Expr::new(ExprKind::Case { branches, otherwise: None }, ty);
+    }
+    call
 }
 
 /// The middle: the median's fraction.
@@ -184,26 +216,52 @@ impl<'a> ExprBinder<'_, 'a> {
         aggregates.below.append(&mut self.pending);
         self.pending = pending;
         self.clause = clause;
-        let bound = result.map(|AggregateArguments { call, others, result }| {
+        let bound = result.and_then(|AggregateArguments { call, others, result }| {
             let mut column = |call: AggregateCall| {
-                let ty = call.ty;
-                let known = aggregates.known.find(&call, |at| aggregates.calls[at].1 == call);
-                let id = known.map(|at| aggregates.calls[at].0).unwrap_or_else(|| {
-                    aggregates.known.add(&call, aggregates.calls.len());
-                    let never_null =
-                        matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
-                    let id = self.binder.columns.add(call.function.name(), ty, !never_null);
-                    aggregates.calls.push((id, call));
-                    id
-                });
-                Expr::column(id, ty)
+                let (ty, call) = (call.ty, guarded(call));
+                let id = match self.query_around(&call) {
+                    None => aggregates.column_of(call, &mut self.binder.columns),
+                    Some(level) => {
+                        let level = level.and_then(|at| self.binder.levels.get_mut(at));
+                        let around = level.as_ref().map_or("FROM", |level| level.clause.name());
+                        let Some(aggregates) = level.and_then(|level| level.aggregates.as_mut()) else {
+                            let message =
+                                format!("aggregate functions are not allowed in {around} of their own query");
+                            return Err(refuse(Error::new(SqlState::GroupingError, message).with_hint(
+                                "an aggregate over columns of an outer query alone belongs to that query",
+                            )));
+                        };
+                        aggregates.column_of(call, &mut self.binder.columns)
+                    }
+                };
+                Ok(Expr::column(id, ty))
             };
-            let first = column(call);
-            let others = others.into_iter().map(column).collect();
-            Bound::typed(result.unpacked(first, others), span)
+            let first = column(call)?;
+            let others = others.into_iter().map(column).collect::<Result<Vec<Expr>>>()?;
+            Ok(Bound::typed(result.unpacked(first, others), span))
         });
         self.aggregates = Some(aggregates);
         bound
+    }
+
+    /// The query around this one that an aggregate belongs to, by its place among `levels`: its arguments use columns of
+    /// outer queries alone, and that one is the innermost of them. `Some(None)` for one that has no place for it.
+    fn query_around(&self, call: &AggregateCall) -> Option<Option<usize>> {
+        let mut used: Vec<ColumnId> = Vec::new();
+        for expr in call.argument.iter().chain(&call.filter) {
+            used.extend(expr.columns());
+        }
+        let is_of = |scope: &Scope| scope.entries.iter().any(|entry| used.contains(&entry.id));
+        if used.is_empty() || self.scope.parent.is_none() || is_of(&self.scope) {
+            return None;
+        }
+        let all = std::iter::successors(self.scope.parent.as_deref(), |scope| scope.parent.as_deref());
+        let outer = |id: &ColumnId| all.clone().any(|scope| scope.entries.iter().any(|e| e.id == *id));
+        if !used.iter().all(outer) {
+            return None;
+        }
+        let around = all.clone().find(|scope| is_of(scope))?;
+        Some(self.binder.levels.iter().rposition(|level| std::ptr::eq(&*level.scope, around)))
     }
 
     pub(super) fn aggregate_call(

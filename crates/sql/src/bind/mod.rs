@@ -12,6 +12,7 @@ mod asof;
 mod casts;
 pub(crate) mod coerce;
 mod columns;
+mod common;
 pub(crate) mod conflict;
 mod decorrelate;
 mod describe;
@@ -77,7 +78,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::logical::ColumnTable;
-use plan::{ColumnId, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery, Recursion};
+use plan::{ColumnId, CommonQuery, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
 use sqlparser::ast::{Ident, Query};
 use sqlparser::tokenizer::{Location, Span};
 use types::{Error, Result, Schema, Type, Value};
@@ -100,7 +101,8 @@ pub(crate) struct Relation {
     pub columns: Vec<(Rc<str>, ColumnId)>,
 }
 
-/// A common table expression; it is bound anew at every use, so that each use has its own columns.
+/// A common table expression; it is bound anew at every use, so that each use has its own columns, unless its rows are
+/// computed once (see `common`).
 struct Cte<'a> {
     name: String,
     columns: Vec<String>,
@@ -109,9 +111,16 @@ struct Cte<'a> {
     visible: usize,
     scope: Option<Rc<Scope>>,
     used: bool,
+    /// AS MATERIALIZED, AS NOT MATERIALIZED.
+    materialized: Option<bool>,
+    /// How often it is named, and how many copies of it there are with each written out where it is named.
+    references: usize,
+    copies: usize,
+    /// Its rows, once it is settled that they are computed once.
+    once: Option<common::Named>,
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
-    recursion: Option<recursion::Named>,
+    recursion: Option<recursion::Recursive>,
 }
 
 /// A key of a scanned table: the rest of its row depends on these columns.
@@ -151,10 +160,17 @@ pub(crate) struct Binder<'a> {
     arguments: Vec<Vec<(String, coerce::Bound)>>,
     /// Views and macros that are being bound: one inside itself would never end.
     inside: Vec<String>,
-    recursions: Vec<Recursion>,
+    /// The queries around the one that is being bound whose expressions it stands in, innermost last.
+    levels: Vec<subquery::Level<'a>>,
+    /// Queries that run before, in order.
+    common: Vec<CommonQuery>,
     materialized: usize,
     /// An INSERT without a list of columns: a query of fewer columns fills the first ones.
     pub fewer: bool,
+    /// How many copies there will be of what is being bound.
+    copies: usize,
+    /// What second parts of recursive queries that are being bound read, by number: they run more than once.
+    steps: Vec<usize>,
     /// While an expression is bound that may hold COLUMNS.
     chosen: Option<columns::Chosen>,
 }
@@ -185,9 +201,12 @@ impl<'a> Binder<'a> {
             texts,
             arguments: Vec::new(),
             inside: Vec::new(),
-            recursions: Vec::new(),
+            levels: Vec::new(),
+            common: Vec::new(),
             materialized: 0,
             fewer: false,
+            copies: 1,
+            steps: Vec::new(),
             chosen: None,
         }
     }
@@ -220,12 +239,15 @@ impl<'a> Binder<'a> {
 
     /// The query, once every expression finds its columns in the nodes below it.
     pub fn finish(mut self, mut relation: Relation) -> Result<LogicalQuery> {
-        if !std::iter::once(&relation.plan).chain(&self.subqueries).all(unnest::is_closed) {
+        let common = self.common.iter().map(|query| &query.base);
+        if !std::iter::once(&relation.plan).chain(&self.subqueries).chain(common).all(unnest::is_closed) {
             return Err(Error::unsupported("this form of correlated subquery is not supported")
                 .with_hint("rewrite it as a join, or leave unused outer columns out of its select list"));
         }
-        let steps = self.recursions.iter_mut().flat_map(|r| [&mut r.base, &mut r.step]);
-        for plan in std::iter::once(&mut relation.plan).chain(&mut self.subqueries).chain(steps) {
+        let common = self.common.iter_mut().flat_map(|query| {
+            [&mut query.base].into_iter().chain(query.step.as_mut().map(|step| &mut step.plan))
+        });
+        for plan in std::iter::once(&mut relation.plan).chain(&mut self.subqueries).chain(common) {
             intervals::compare_by_keys(plan, &mut self.columns);
         }
         let output = relation.columns.into_iter().map(|(name, id)| (id, name.to_string())).collect();
@@ -233,7 +255,8 @@ impl<'a> Binder<'a> {
             plan: relation.plan,
             columns: self.columns,
             subqueries: self.subqueries,
-            recursions: self.recursions,
+            common: self.common,
+            materialized: self.materialized,
             output,
         })
     }

@@ -30,7 +30,7 @@ use super::expression::{Clause, ExprBinder, strip};
 use super::from::{ROW_ID, duplicate_alias, shared_alias};
 use super::scope::{Entry, Scope};
 use super::values::is_default;
-use super::{Binder, Relation};
+use super::{Binder, Relation, folded};
 use crate::RelationInfo;
 use crate::names::Name;
 
@@ -97,7 +97,9 @@ impl<'a> Binder<'a> {
     /// Makes the WITH queries of a statement known to what is bound next.
     pub(crate) fn with_queries(mut self, with: Option<&'a With>) -> Result<Self> {
         if let Some(with) = with {
-            self.bind_with(with, &None)?;
+            // However often it names them: those that must not be computed twice are computed once.
+            let named: Vec<String> = with.cte_tables.iter().map(|cte| folded(&cte.alias.name)).collect();
+            self.bind_with(with, &[named.clone(), named].concat(), &None)?;
         }
         Ok(self)
     }
@@ -250,7 +252,9 @@ impl<'a> Binder<'a> {
         // One that is never used is checked all the same.
         for at in 0..self.ctes.len() {
             if !self.ctes[at].used {
+                let before = self.before();
                 self.bind_cte(at)?;
+                self.go_back(before);
             }
         }
         let (table, name) = (named.info.id, named.name);

@@ -241,7 +241,12 @@ fn in_list(operand: Bound, items: Vec<Bound>, negated: bool, text: &str) -> Resu
             continue;
         }
         let item_span = item.span;
+        let typed_null = item.expr.as_literal().is_some_and(Value::is_null);
         let compared = operator::comparison(Comparison::Equal, operand.clone(), item, text)?;
+        if typed_null {
+            has_null = true;
+            continue;
+        }
         match compared.kind {
             ExprKind::Compare { left, right, .. } if left.ty == operand.ty() || left.ty.is_text() => {
                 match right.as_literal() {

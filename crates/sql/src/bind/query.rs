@@ -1,18 +1,21 @@
 //! Whole queries: WITH, the body, ORDER BY, LIMIT and OFFSET; and INSERT's queries, whose rows become a table's.
 
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
-    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Value as AstValue, With,
+    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Value as AstValue, Visit,
+    Visitor,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
+use super::common::relations_in;
 use super::expression::{Clause, ExprBinder, strip};
 use super::scope::{Entry, Scope};
-use super::{Binder, Cte, Relation, folded};
+use super::{Binder, Relation};
 use crate::place;
 
 /// What ORDER BY says.
@@ -28,14 +31,16 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_query(&mut self, query: &'a Query, outer: Option<Rc<Scope>>) -> Result<Relation> {
         let visible = self.ctes.len();
         if let Some(with) = &query.with {
-            self.bind_with(with, &outer)?;
+            self.bind_with(with, &relations_in(&QueryWithout(query)), &outer)?;
         }
         let result = self.bind_query_body(query, outer);
         if result.is_ok() {
-            // One that is never used is checked all the same.
+            // One that is never used is checked all the same, but does not run.
             for at in visible..self.ctes.len() {
                 if !self.ctes[at].used {
+                    let before = self.before();
                     self.bind_cte(at)?;
+                    self.go_back(before);
                 }
             }
         }
@@ -69,57 +74,9 @@ impl<'a> Binder<'a> {
         Ok(relation)
     }
 
-    pub(super) fn bind_with(&mut self, with: &'a With, outer: &Option<Rc<Scope>>) -> Result<()> {
-        let first = self.ctes.len();
-        for cte in &with.cte_tables {
-            let name = folded(&cte.alias.name);
-            if self.ctes[first..].iter().any(|c| c.name == name) {
-                let error = Error::new(
-                    SqlState::DuplicateTable,
-                    format!("WITH query name \"{name}\" specified more than once"),
-                );
-                return Err(self.error_at(error, cte.alias.name.span));
-            }
-            let columns = cte.alias.columns.iter().map(|c| folded(&c.name)).collect();
-            let visible = self.ctes.len();
-            self.ctes.push(Cte {
-                name,
-                columns,
-                query: &cte.query,
-                visible,
-                scope: outer.clone(),
-                used: false,
-                recursive: with.recursive,
-                recursion: None,
-            });
-        }
-        Ok(())
-    }
-
     /// The common table expression a bare table name means, if any; inner ones hide outer ones.
     pub(super) fn find_cte(&self, name: &str) -> Option<usize> {
         self.ctes.iter().rposition(|c| c.name == name)
-    }
-
-    /// Binds one use of a common table expression.
-    pub(super) fn bind_cte(&mut self, at: usize) -> Result<Relation> {
-        let Some(cte) = self.ctes.get_mut(at) else { return Err(Error::internal("no such WITH query")) };
-        cte.used = true;
-        if cte.recursive
-            && let Some(relation) = self.bind_recursive(at)?
-        {
-            return Ok(relation);
-        }
-        let cte = &self.ctes[at];
-        let (query, visible, scope, names) = (cte.query, cte.visible, cte.scope.clone(), cte.columns.clone());
-        // Inside, only those before it can be seen.
-        let hidden = self.ctes.split_off(visible);
-        let result = self.bind_query(query, scope);
-        self.ctes.truncate(visible);
-        self.ctes.extend(hidden);
-        let mut relation = result?;
-        self.rename_columns(&mut relation, &names)?;
-        Ok(relation)
     }
 
     pub(super) fn rename_columns(&self, relation: &mut Relation, names: &[String]) -> Result<()> {
@@ -392,6 +349,18 @@ fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
     }
     for child in expr.children_mut() {
         retype_uses(child, id, to);
+    }
+}
+
+/// A query without its WITH, to be searched for names.
+struct QueryWithout<'q>(&'q Query);
+
+impl Visit for QueryWithout<'_> {
+    fn visit<V: Visitor>(&self, visitor: &mut V) -> ControlFlow<V::Break> {
+        self.0.body.visit(visitor)?;
+        self.0.order_by.visit(visitor)?;
+        self.0.limit_clause.visit(visitor)?;
+        self.0.fetch.visit(visitor)
     }
 }
 

@@ -1,36 +1,48 @@
 //! WITH RECURSIVE: a query over the rows that its last step gave, until there are none.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
-use plan::{ColumnId, ExprKind, LogicalPlan, MaterializedSource, OutputColumn, Recursion, ScanSource};
-use sqlparser::ast::{ObjectName, Query, SetExpr, SetOperator, SetQuantifier, visit_relations};
+use plan::{ColumnId, CommonQuery, Expr, LogicalPlan, ScanSource, Step};
+use sqlparser::ast::{ObjectName, SetExpr, SetOperator, SetQuantifier, Visit, visit_relations};
 use types::{Error, Result, SqlState, Type};
 
 use super::coerce;
+use super::common::{Named, relations_in};
+use super::scope::Scope;
 use super::unnest::free_columns;
 use super::{Binder, Relation, folded};
 
-/// What is known of a recursive query's rows once its first part is bound.
+/// Types of the columns may grow with the second part's; each growth binds it again.
+const GROWTHS_MAX: usize = 3;
+
+/// What is known of a recursive query once its first part is bound.
 #[derive(Clone)]
-pub(super) struct Named {
-    columns: Vec<(Rc<str>, Type)>,
-    working: usize,
+pub(super) struct Recursive {
+    /// The rows that its second part reads.
+    working: Named,
     result: usize,
     /// Inside its own second part.
     inside: bool,
 }
 
+impl Recursive {
+    pub(super) fn result(&self) -> usize {
+        self.result
+    }
+}
+
 impl<'a> Binder<'a> {
     /// One use of a recursive common table expression; `None` for one that does not refer to itself.
     pub(super) fn bind_recursive(&mut self, at: usize) -> Result<Option<Relation>> {
-        if let Some(named) = self.ctes[at].recursion.clone() {
-            let index = if named.inside { named.working } else { named.result };
-            return Ok(Some(self.read_rows(&named, index)));
+        if let Some(known) = &self.ctes[at].recursion {
+            let mut named = known.working.clone();
+            if !known.inside {
+                named.index = known.result;
+            }
+            return Ok(Some(self.read_rows(&named)));
         }
         let cte = &self.ctes[at];
-        let (query, scope, names, name) =
-            (cte.query, cte.scope.clone(), cte.columns.clone(), cte.name.clone());
+        let (query, scope, name) = (cte.query, cte.scope.clone(), cte.name.clone());
         if !mentions(query, &name) {
             return Ok(None);
         }
@@ -47,14 +59,12 @@ impl<'a> Binder<'a> {
         else {
             return Err(shape());
         };
-        if set_mentions(left, &name) {
+        if mentions(left.as_ref(), &name) {
             return Err(shape());
         }
-        if query.with.is_some() || query.order_by.is_some() || query.limit_clause.is_some() {
-            return Err(Error::unsupported(
-                "WITH, ORDER BY and LIMIT in a recursive query are not supported",
-            )
-            .with_hint("they may stand in the query that uses it"));
+        if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() {
+            return Err(Error::unsupported("ORDER BY and LIMIT in a recursive query are not supported")
+                .with_hint("they may stand in the query that uses it"));
         }
         let distinct = match set_quantifier {
             SetQuantifier::All => false,
@@ -62,7 +72,14 @@ impl<'a> Binder<'a> {
             _ => return Err(Error::unsupported("UNION BY NAME in a recursive query is not supported")),
         };
         let hidden = self.ctes.split_off(at + 1);
-        let parts = self.recursive_parts(at, (left, right), (&names, &name), scope);
+        let subqueries = self.subqueries.len();
+        let around = std::mem::replace(&mut self.copies, 1);
+        let parts = match &query.with {
+            Some(with) => self.bind_with(with, &relations_in(query.body.as_ref()), &scope),
+            None => Ok(()),
+        };
+        let parts = parts.and_then(|()| self.recursive_parts(at, (left, right), &name, scope));
+        self.copies = around;
         self.ctes.truncate(at + 1);
         self.ctes.extend(hidden);
         let (base, step, mut named) = parts?;
@@ -73,121 +90,173 @@ impl<'a> Binder<'a> {
                     "a recursive query that uses columns around it is not supported",
                 ));
             }
-            if has_subquery(plan) {
-                return Err(Error::unsupported("a scalar subquery in a recursive query is not supported")
-                    .with_hint("join with the subquery in FROM"));
+            if self.reads_working(plan) {
+                return Err(Error::unsupported(
+                    "a recursive query over the rows of another, inside that one, is not supported",
+                ));
             }
+        }
+        let own = named.working.index;
+        if self.subqueries[subqueries..].iter().any(|plan| reads(plan, &|index| index == own)) {
+            let message =
+                format!("recursive reference to query \"{name}\" must not appear within a subquery");
+            return Err(Error::new(SqlState::InvalidRecursion, message)
+                .with_hint("join with the rows in FROM instead"));
         }
         let ids =
             |relation: &Relation| -> Vec<ColumnId> { relation.columns.iter().map(|(_, id)| *id).collect() };
-        self.recursions.push(Recursion {
+        self.common.push(CommonQuery {
             name,
             base_columns: ids(&base),
             base: base.plan,
-            step_columns: ids(&step),
-            step: step.plan,
-            distinct,
-            working: named.working,
+            step: Some(Step { columns: ids(&step), plan: step.plan, distinct, working: own }),
             result: named.result,
+            subqueries: self.subqueries.len(),
         });
-        let relation = self.read_rows(&named, named.result);
+        let rows = Named { index: named.result, ..named.working.clone() };
         self.ctes[at].recursion = Some(named);
-        Ok(Some(relation))
+        Ok(Some(self.read_rows(&rows)))
     }
 
+    /// The first part, and the second over the rows that it gives. Where the second part's columns have types that hold
+    /// all of the first's, the columns are of those: DATE with an interval added is TIMESTAMP.
     fn recursive_parts(
         &mut self,
         at: usize,
         (left, right): (&'a SetExpr, &'a SetExpr),
-        (names, name): (&[String], &str),
-        scope: Option<Rc<super::scope::Scope>>,
-    ) -> Result<(Relation, Relation, Named)> {
+        name: &str,
+        scope: Option<Rc<Scope>>,
+    ) -> Result<(Relation, Relation, Recursive)> {
+        let names = self.ctes[at].columns.clone();
         let mut base = self.bind_branch(left, scope.clone())?;
         self.settle_nulls(&mut base)?;
-        self.rename_columns(&mut base, names)?;
-        let columns: Vec<(Rc<str>, Type)> =
-            base.columns.iter().map(|(name, id)| (name.clone(), self.columns.get(*id).ty)).collect();
-        let working = self.materialized;
-        self.materialized += 2;
-        let named = Named { columns, working, result: working + 1, inside: true };
-        self.ctes[at].recursion = Some(named.clone());
-        let step = self.bind_branch(right, scope);
-        self.ctes[at].recursion = None;
-        let mut step = step?;
-        self.settle_nulls(&mut step)?;
-        if step.columns.len() != named.columns.len() {
-            return Err(Error::new(
-                SqlState::SyntaxError,
-                "each UNION query must have the same number of columns",
-            ));
-        }
-        let mut expressions = Vec::with_capacity(step.columns.len());
-        for (place, ((_, id), (column, ty))) in step.columns.iter_mut().zip(&named.columns).enumerate() {
-            let expr = self.column(*id);
-            let from = expr.ty;
-            if !(from == *ty || (from.is_text() && ty.is_text()) || coerce::widens(from, *ty)) {
+        self.rename_columns(&mut base, &names)?;
+        let (working, result) = (self.next_rows(), self.next_rows());
+        let own: Vec<Type> = base.columns.iter().map(|(_, id)| self.columns.get(*id).ty).collect();
+        let mut types = own.clone();
+        for _ in 0..=GROWTHS_MAX {
+            let columns = base.columns.iter().zip(&types).map(|((name, _), ty)| (name.clone(), *ty, true));
+            let named = Recursive {
+                working: Named { columns: columns.collect(), index: working },
+                result,
+                inside: true,
+            };
+            let before = self.before();
+            self.ctes[at].recursion = Some(named.clone());
+            self.steps.push(working);
+            let step = self.bind_branch(right, scope.clone());
+            self.steps.pop();
+            self.ctes[at].recursion = None;
+            let mut step = step?;
+            if step.columns.len() != types.len() {
                 return Err(Error::new(
-                    SqlState::DatatypeMismatch,
-                    format!(
-                        "recursive query \"{name}\" column {} has type {ty} in non-recursive term but type {from} overall",
-                        place + 1
-                    ),
-                )
-                .with_hint("cast the output of the non-recursive term to the correct type"));
+                    SqlState::SyntaxError,
+                    "each UNION query must have the same number of columns",
+                ));
             }
-            let own = self.columns.add(&**column, *ty, true);
-            expressions.push((own, coerce::cast(expr, *ty)));
-            *id = own;
+            for ((_, id), ty) in step.columns.iter().zip(&types) {
+                let untyped = self.untyped.contains(id) && self.columns.get(*id).ty == Type::Text;
+                if (untyped || self.columns.get(*id).ty == Type::Null) && *ty != Type::Text {
+                    self.retype(&mut step.plan, *id, *ty, sqlparser::tokenizer::Span::empty())?;
+                }
+            }
+            self.settle_nulls(&mut step)?;
+            let given: Vec<Type> = step.columns.iter().map(|(_, id)| self.columns.get(*id).ty).collect();
+            if given.iter().zip(&types).all(|(from, to)| fits(*from, *to)) {
+                self.cast_columns(&mut base, &types);
+                self.cast_columns(&mut step, &types);
+                return Ok((base, step, named));
+            }
+            // What was bound for the types that do not hold goes.
+            self.go_back(before);
+            for (place, ((ty, from), own)) in types.iter_mut().zip(&given).zip(&own).enumerate() {
+                if fits(*from, *ty) {
+                    continue;
+                }
+                match coerce::common_type(*ty, *from).filter(|common| holds(*common, *own)) {
+                    Some(common) if common != *ty => *ty = common,
+                    _ => return Err(mismatch(name, place, *own, *from)),
+                }
+            }
         }
-        step.plan = LogicalPlan::Project { input: Box::new(step.plan), expressions };
-        Ok((base, step, named))
+        let grown = types.iter().zip(&own).position(|(ty, own)| ty != own).unwrap_or_default();
+        Err(mismatch(name, grown, own[grown], types[grown]))
     }
 
-    fn read_rows(&mut self, named: &Named, index: usize) -> Relation {
-        /// Nobody knows how long a recursion goes on.
-        const ROWS_GUESSED: f64 = 1000.0;
-        let mut ids = Vec::with_capacity(named.columns.len());
-        for (name, ty) in &named.columns {
-            ids.push(self.columns.add(&**name, *ty, true));
+    /// New columns of the given types, one for each of a relation's.
+    fn cast_columns(&mut self, relation: &mut Relation, types: &[Type]) {
+        let mut expressions: Vec<(ColumnId, Expr)> = Vec::with_capacity(types.len());
+        for ((name, id), ty) in relation.columns.iter_mut().zip(types) {
+            let own = self.columns.add(&**name, *ty, true);
+            expressions.push((own, coerce::cast(self.column(*id), *ty)));
+            *id = own;
         }
-        let columns = named
-            .columns
-            .iter()
-            .map(|(name, ty)| OutputColumn { name: name.to_string(), ty: *ty, nullable: true, bounds: None })
-            .collect();
-        let source = MaterializedSource {
-            index,
-            rows: ROWS_GUESSED,
-            columns,
-            distinct: vec![None; named.columns.len()],
-            unique: vec![],
-        };
-        let plan = LogicalPlan::Scan {
-            source: ScanSource::Materialized(Arc::new(source)),
-            columns: ids.iter().enumerate().map(|(at, id)| (*id, at)).collect(),
-            filters: vec![],
-        };
-        let columns = named.columns.iter().zip(ids).map(|((name, _), id)| (name.clone(), id)).collect();
-        Relation { plan, columns }
+        let input = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
+        relation.plan = LogicalPlan::Project { input: Box::new(input), expressions };
     }
+
+    /// Whether a plan reads rows that a second part which is being bound was last given.
+    pub(super) fn reads_working(&self, plan: &LogicalPlan) -> bool {
+        !self.steps.is_empty() && reads(plan, &|index| self.steps.contains(&index))
+    }
+}
+
+/// Whether every value of one type is, as it is, one of another.
+fn fits(from: Type, to: Type) -> bool {
+    from == to || (holds(to, from) && coerce::widens(from, to))
+}
+
+/// Whether nothing of a value is lost by a cast.
+fn holds(to: Type, from: Type) -> bool {
+    use Type as T;
+    if from == to {
+        return true;
+    }
+    let digits = |ty: Type| match ty {
+        T::Decimal { precision, scale } => Some((i32::from(precision) - i32::from(scale), i32::from(scale))),
+        T::SmallInt => Some((5, 0)),
+        T::Integer => Some((10, 0)),
+        T::BigInt => Some((19, 0)),
+        _ => None,
+    };
+    match (from, to) {
+        (T::Varchar(n), T::Varchar(m)) | (T::Char(n), T::Char(m)) => n <= m,
+        (_, T::Varchar(_) | T::Char(_)) => false,
+        _ if from.is_integer() && to.is_integer() => from.physical().width() <= to.physical().width(),
+        (T::SmallInt, T::Real) | (T::SmallInt | T::Integer | T::Real, T::Double) => true,
+        (_, T::Real | T::Double) => false,
+        _ => match (digits(from), digits(to)) {
+            (Some((whole, fraction)), Some((to_whole, to_fraction))) => {
+                whole <= to_whole && fraction <= to_fraction
+            }
+            _ => from.is_nested() == to.is_nested() && coerce::widens(from, to),
+        },
+    }
+}
+
+fn mismatch(name: &str, place: usize, own: Type, from: Type) -> Error {
+    let message = format!(
+        "recursive query \"{name}\" column {} has type {own} in non-recursive term but type {from} overall",
+        place + 1
+    );
+    Error::new(SqlState::DatatypeMismatch, message)
+        .with_hint("cast the output of the non-recursive term to the correct type")
+}
+
+/// Whether a plan reads materialized rows of which `wanted` is true.
+fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
+    let own = match plan {
+        LogicalPlan::Scan { source: ScanSource::Materialized(source), .. } => wanted(source.index),
+        _ => false,
+    };
+    own || plan.children().into_iter().any(|child| reads(child, wanted))
 }
 
 fn is_name(relation: &ObjectName, name: &str) -> bool {
     matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|i| folded(i) == name))
 }
 
-fn mentions(query: &Query, name: &str) -> bool {
-    let found = visit_relations(query, |relation| {
-        if is_name(relation, name) {
-            std::ops::ControlFlow::Break(())
-        } else {
-            std::ops::ControlFlow::Continue(())
-        }
-    });
-    found.is_break()
-}
-
-fn set_mentions(body: &SetExpr, name: &str) -> bool {
+fn mentions(body: &impl Visit, name: &str) -> bool {
     let found = visit_relations(body, |relation| {
         if is_name(relation, name) {
             std::ops::ControlFlow::Break(())
@@ -196,12 +265,4 @@ fn set_mentions(body: &SetExpr, name: &str) -> bool {
         }
     });
     found.is_break()
-}
-
-fn has_subquery(plan: &LogicalPlan) -> bool {
-    let mut found = false;
-    for expr in plan.expressions() {
-        expr.visit(&mut |e| found |= matches!(e.kind, ExprKind::ScalarSubquery(_)));
-    }
-    found || plan.children().into_iter().any(has_subquery)
 }

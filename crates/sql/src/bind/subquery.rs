@@ -5,14 +5,18 @@
 //! `decorrelate` then joins it to the plan that the expression is evaluated over. Memberships that are conjuncts of a
 //! WHERE or HAVING become semi and anti joins instead.
 
+use std::rc::Rc;
+
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, LogicalPlan, SubqueryId};
 use sqlparser::ast::{BinaryOperator, Expr as Ast, Query, UnaryOperator};
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
+use super::aggregate::Aggregates;
 use super::coerce::Bound;
-use super::expression::{ExprBinder, comparison_of, strip};
+use super::expression::{Clause, ExprBinder, comparison_of, strip};
 use super::predicate::negated;
+use super::scope::Scope;
 use super::unnest::free_columns;
 use super::{Relation, fold, operator, rows};
 use crate::place;
@@ -40,6 +44,14 @@ pub(crate) struct Membership {
     pub null_aware: bool,
 }
 
+/// A query of which an expression is being bound, while a subquery in that expression is.
+pub(crate) struct Level<'a> {
+    pub scope: Rc<Scope>,
+    /// Its aggregate calls, where the expression may have some.
+    pub aggregates: Option<Aggregates<'a>>,
+    pub clause: Clause,
+}
+
 /// What EXISTS asks of a subquery.
 enum Existence {
     Known(bool),
@@ -48,7 +60,13 @@ enum Existence {
 
 impl<'a> ExprBinder<'_, 'a> {
     fn subquery(&mut self, query: &'a Query) -> Result<Relation> {
-        self.binder.bind_query(query, Some(self.scope.clone()))
+        // Aggregates inside over columns of this query are its own.
+        let level =
+            Level { scope: self.scope.clone(), aggregates: self.aggregates.take(), clause: self.clause };
+        self.binder.levels.push(level);
+        let result = self.binder.bind_query(query, Some(self.scope.clone()));
+        self.aggregates = self.binder.levels.pop().and_then(|level| level.aggregates);
+        result
     }
 
     fn single_column(&mut self, query: &'a Query, span: Span) -> Result<(LogicalPlan, ColumnId)> {
