@@ -61,15 +61,23 @@ struct Enough {
 }
 
 impl Session {
-    /// Runs the queries that need no scalar subquery from `number` on.
+    /// Runs the queries whose rows `plan` reads, or all that are left, with those before them: as late as may be, when most
+    /// scalar subqueries are known.
     pub(crate) fn run_common_before(
         &self,
-        number: usize,
+        plan: Option<&LogicalPlan>,
         rest: &mut LogicalQuery,
         later: &[LogicalPlan],
         before: &mut Before<'_>,
     ) -> Result<()> {
-        while rest.common.first().is_some_and(|common| common.subqueries <= number) {
+        let last = match plan {
+            None => rest.common.len(),
+            Some(plan) => {
+                let read = rest.common.iter().rposition(|common| readers(plan, common.result) > 0);
+                read.map_or(0, |at| at + 1)
+            }
+        };
+        for _ in 0..last {
             let common = rest.common.remove(0);
             self.run_common(common, rest, later, before)?;
         }

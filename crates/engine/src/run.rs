@@ -187,7 +187,8 @@ impl Session {
         }
         let subqueries = std::mem::take(&mut query.subqueries);
         for number in 0..subqueries.len() {
-            self.run_common_before(number, &mut query, &subqueries[number..], &mut before)?;
+            let read = Some(&subqueries[number]);
+            self.run_common_before(read, &mut query, &subqueries[number..], &mut before)?;
             let mut subquery = subqueries[number].clone();
             before.settle(&mut subquery);
             let output = subquery.output();
@@ -213,7 +214,7 @@ impl Session {
                 before.parts.push(Part { title, plan, run, executed });
             }
         }
-        self.run_common_before(usize::MAX, &mut query, &[], &mut before)?;
+        self.run_common_before(None, &mut query, &[], &mut before)?;
         before.settle(&mut query.plan);
         planning += before.planning;
         let shared = before.shared;

@@ -30,15 +30,11 @@ const PLACES: [&str; 8] = [
 ];
 
 /// Fields that may say something which changes nothing, and why.
-const WITHOUT_EFFECT: [(&str, &str); 32] = [
+const WITHOUT_EFFECT: [(&str, &str); 31] = [
     ("OnConflict.conflict_target", "the tables of this test have one key"),
     ("SingleAssignment.scope", "SESSION is what holds without a word; LOCAL and GLOBAL are refused"),
     ("StartTransaction.transaction", "TRANSACTION and WORK are optional"),
     ("characteristics.initially", "INITIALLY IMMEDIATE is what holds without a word"),
-    (
-        "cte_tables.materialized",
-        "not obeyed yet: each use of a common table expression is planned with the rest",
-    ),
     ("CreateIndex.concurrently", "no index is made under a lock that readers wait for"),
     ("CreateTable.global", "as in PostgreSQL, GLOBAL and LOCAL say nothing of a temporary table"),
     ("Deallocate.prepare", "PREPARE is optional"),

@@ -60,7 +60,7 @@ impl Aggregates<'_> {
 }
 
 /// With FILTER, the argument is evaluated for the rows that it lets through: others may be ones that it fails for.
-fn guarded(mut call: AggregateCall) -> AggregateCall {
+pub(super) fn guarded(mut call: AggregateCall) -> AggregateCall {
     if let (Some(filter), Some(argument)) = (&call.filter, &mut call.argument)
         && argument.as_column().is_none()
         && argument.as_literal().is_none()
@@ -197,19 +197,26 @@ impl<'a> ExprBinder<'_, 'a> {
         let text = self.binder.text;
         let refuse = |error: Error| place::at(error, text, span);
         // Taken out, so that an aggregate inside an argument is seen as nested.
-        let Some(mut aggregates) = self.aggregates.take() else {
-            let message = if self.clause == Clause::Argument {
+        // One over columns of an outer query alone may stand where this query has none.
+        let own = self.aggregates.take();
+        let allowed = own.is_some();
+        let not_here = |clause: Clause| {
+            let message = if clause == Clause::Argument {
                 "aggregate function calls cannot be nested".to_owned()
             } else {
-                format!("aggregate functions are not allowed in {}", self.clause.name())
+                format!("aggregate functions are not allowed in {}", clause.name())
             };
-            let hint = match self.clause {
+            let hint = match clause {
                 Clause::Argument => "compute the inner one in a subquery",
                 Clause::Where => "groups are filtered by HAVING",
                 _ => "compute it in a subquery",
             };
-            return Err(refuse(Error::new(SqlState::GroupingError, message).with_hint(hint)));
+            refuse(Error::new(SqlState::GroupingError, message).with_hint(hint))
         };
+        if !allowed && (self.clause == Clause::Argument || self.scope.parent.is_none()) {
+            return Err(not_here(self.clause));
+        }
+        let mut aggregates = own.unwrap_or_default();
         let clause = std::mem::replace(&mut self.clause, Clause::Argument);
         let pending = std::mem::take(&mut self.pending);
         let result = bind(self);
@@ -220,6 +227,7 @@ impl<'a> ExprBinder<'_, 'a> {
             let mut column = |call: AggregateCall| {
                 let (ty, call) = (call.ty, guarded(call));
                 let id = match self.query_around(&call) {
+                    None if !allowed => return Err(not_here(clause)),
                     None => aggregates.column_of(call, &mut self.binder.columns),
                     Some(level) => {
                         let level = level.and_then(|at| self.binder.levels.get_mut(at));
@@ -240,7 +248,7 @@ impl<'a> ExprBinder<'_, 'a> {
             let others = others.into_iter().map(column).collect::<Result<Vec<Expr>>>()?;
             Ok(Bound::typed(result.unpacked(first, others), span))
         });
-        self.aggregates = Some(aggregates);
+        self.aggregates = allowed.then_some(aggregates);
         bound
     }
 

@@ -266,8 +266,9 @@ impl<'a> ExprBinder<'_, 'a> {
                     Some(external) => external,
                     None => self.aggregate_call(name, function, call, None, span)?,
                 };
+                let call = aggregate::guarded(call);
                 packed = result;
-                further = others;
+                further = others.into_iter().map(aggregate::guarded).collect();
                 if call.distinct {
                     return Err(refuse(Error::unsupported("DISTINCT is not supported for window functions")));
                 }

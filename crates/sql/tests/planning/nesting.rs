@@ -181,7 +181,8 @@ fn common_table_expressions_do_not_explode() {
         text.push_str(&format!(", c{n} as (select x.a from c{0} x, c{0} y)", n - 1));
     }
     text.push_str(" select * from c59");
-    assert!(outcome(text).is_err());
+    // Copies of copies are computed once.
+    outcome(text).expect("planned");
 }
 
 #[test]
