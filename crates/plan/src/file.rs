@@ -43,6 +43,8 @@ pub struct TextOptions {
     pub null_texts: Vec<String>,
     /// By column, the form of its dates or timestamps, as in strftime; `None`, and for columns beyond, ISO's forms.
     pub formats: Vec<Option<String>>,
+    /// By column, whether its type was found in a sample: a value that such a type would change is an error.
+    pub found: Vec<bool>,
     /// What separates a number's fraction, and its thousands (0 for nothing).
     pub decimal: u8,
     pub thousands: u8,
@@ -69,6 +71,7 @@ impl Default for TextOptions {
             header_names: Arc::default(),
             null_texts: vec![String::new()],
             formats: vec![],
+            found: vec![],
             decimal: b'.',
             thousands: 0,
             null_padding: false,

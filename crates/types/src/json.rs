@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 
 use crate::nested::encoding::{self, elements, entries, fields};
-use crate::{Error, Result, SqlState, Type, Value, cast};
+use crate::{Error, Result, SqlState, Type, Value, cast, digits};
 
 /// Checks a text.
 pub fn checked(text: &str) -> Result<Value> {
@@ -337,21 +337,60 @@ pub fn from_value(value: &Value, from: Type) -> Result<Value> {
     Ok(Value::text(&out))
 }
 
+/// How values become those of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// As a cast does.
+    Cast,
+    /// Values inside that do not fit are NULL.
+    Lenient,
+    /// Whatever the type would change is an error.
+    Exact,
+}
+
 /// A JSON value cast to a type: null is NULL, strings are read as a quoted literal is. `lenient`ly, values
 /// inside that do not fit are NULL.
 pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
+    converted(text, to, if lenient { Manner::Lenient } else { Manner::Cast })
+}
+
+/// As `to_value`, for a type that was found by looking at other values: one that the type would change is an error.
+pub fn to_value_exactly(text: &str, to: Type) -> Result<Value> {
+    converted(text, to, Manner::Exact)
+}
+
+/// Why a number would not be the same in a type.
+fn changed(number: &str, ty: Type) -> Option<&'static str> {
+    let fraction = || digits::fixed(number).is_none_or(|(_, behind)| behind > 0);
+    match ty {
+        Type::Boolean => Some("a number is no boolean"),
+        Type::Decimal { scale, .. } => digits::fixed(number)
+            .is_none_or(|(_, behind)| behind > usize::from(scale))
+            .then_some("the type would cut its digits"),
+        ty if ty.is_integer() => fraction().then_some("the type would cut its fraction"),
+        Type::Real | Type::Double => {
+            (!digits::held_by_double(number)).then_some("the type would cut its digits")
+        }
+        _ => None,
+    }
+}
+
+fn converted(text: &str, to: Type, manner: Manner) -> Result<Value> {
     match to {
         Type::Json => return Ok(Value::text(text)),
         Type::Jsonb => return crate::jsonb::canonical(text),
         _ => {}
     }
+    let lenient = manner == Manner::Lenient;
     let wrong = |what: &str| {
         let shown: String = text.chars().take(80).collect();
         Error::new(SqlState::InvalidTextRepresentation, format!("cannot cast JSON {what} to {to}"))
             .with_detail(format!("the value is {shown}"))
             .with_hint("TRY_CAST makes NULL of what does not fit")
     };
-    let inside = |text: &str, ty: Type| match to_value(text, ty, lenient) {
+    let inside = |text: &str, ty: Type| match converted(text, ty, manner) {
+        // A part is NULL where the whole would be: JSON's null is no value of a field or an element.
+        _ if text == "null" => Ok(Value::Null),
         Err(_) if lenient => Ok(Value::Null),
         result => result,
     };
@@ -403,6 +442,14 @@ pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
         (Parsed::Array(_), _) if !to.is_text() => Err(wrong("array")),
         (Parsed::Object(_), _) if !to.is_text() => Err(wrong("object")),
         (_, ty) if ty.is_nested() => Err(wrong("value")),
+        (Parsed::Bool(_), ty) if manner == Manner::Exact && ty.is_numeric() => Err(wrong("boolean")),
+        (Parsed::Number(number), ty) if manner == Manner::Exact && changed(number, ty).is_some() => {
+            let why = changed(number, ty).unwrap_or_default();
+            Err(Error::new(
+                SqlState::InvalidTextRepresentation,
+                format!("{number} is not the same as {to}: {why}"),
+            ))
+        }
         (Parsed::Bool(b), Type::Boolean) => Ok(Value::Bool(b)),
         (Parsed::Bool(b), ty) if ty.is_numeric() => {
             cast::cast_value(&Value::I32(i32::from(b)), Type::Integer, ty)
@@ -410,7 +457,11 @@ pub fn to_value(text: &str, to: Type, lenient: bool) -> Result<Value> {
         (Parsed::Number(number), ty)
             if ty.is_integer() && !number.bytes().all(|b| b.is_ascii_digit() || b == b'-') =>
         {
-            cast::cast_value(&cast::parse_text(number, Type::Double)?, Type::Double, ty)
+            match (digits::fixed(number), number.split_once('.')) {
+                // By way of a double, a large one would be another.
+                (Some((_, 0)), Some((whole, _))) => cast::cast_value(&Value::text(whole), Type::Text, ty),
+                _ => cast::cast_value(&cast::parse_text(number, Type::Double)?, Type::Double, ty),
+            }
         }
         (Parsed::Number(number), ty) => cast::cast_value(&Value::text(number), Type::Text, ty),
         (Parsed::Text(text), ty) => cast::cast_value(&Value::text(&text), Type::Text, ty),

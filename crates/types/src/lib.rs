@@ -9,6 +9,7 @@ pub mod codes;
 pub mod date_text;
 pub mod datetime;
 pub mod decimal;
+pub mod digits;
 pub mod error;
 pub mod integers;
 pub mod interval;

@@ -14,6 +14,7 @@ pub use sniff::describe;
 
 use types::Result;
 
+use self::record::Malformed;
 use crate::input::Input;
 use crate::text::text_begin;
 
@@ -43,13 +44,17 @@ pub fn layout_of(input: &Input) -> Result<(Layout, u64)> {
         return Ok((Layout::Values, begin));
     }
     let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    let goes_on = line.len() == text.len() && begin + (data.len() as u64) < input.length;
     // What is no value at all is said best line by line.
     let values = serde_json::Deserializer::from_slice(line).into_iter::<serde::de::IgnoredAny>();
     let mut found = 0;
     for value in values {
         match value {
             Ok(_) => found += 1,
-            Err(wrong) if wrong.is_eof() => return Ok((Layout::Values, begin)),
+            // Cut by what was read of the file, it may be anything yet.
+            Err(wrong) if wrong.is_eof() || (goes_on && Malformed::new(line, &wrong).cut) => {
+                return Ok((Layout::Values, begin));
+            }
             Err(_) => return Ok((Layout::Lines, begin)),
         }
     }

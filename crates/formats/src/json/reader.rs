@@ -147,7 +147,7 @@ impl JsonFiles {
 
     fn read_whole(&self, file: &JsonFile, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
         let mut from = file.begin;
-        let mut bytes = RANGE_BYTES_MAX.min(file.range.max(16));
+        let mut bytes = RANGE_BYTES_MAX.min(file.range.max(1));
         let mut walk = Walk::default();
         let mut data = Vec::new();
         loop {
@@ -170,7 +170,7 @@ impl JsonFiles {
                 bytes *= 2;
             } else {
                 from += walk.position as u64;
-                bytes = RANGE_BYTES_MAX.min(file.range.max(16));
+                bytes = RANGE_BYTES_MAX.min(file.range.max(1));
             }
         }
     }
@@ -276,6 +276,7 @@ impl JsonFiles {
                 pattern: None,
                 valid: true,
                 json: true,
+                found: self.forms.found(*column),
                 bad: Some(&bad),
             };
             if let Ok(vector) = fields.column(slot, self.fields[*column].ty) {

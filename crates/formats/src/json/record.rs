@@ -35,7 +35,11 @@ impl Malformed {
         let at = (begin + error.column().saturating_sub(1)).min(text.len().saturating_sub(1));
         let message = error.to_string();
         let cause = message.split(" at line ").next().unwrap_or_default().to_owned();
-        Malformed { at, cause, cut: error.is_eof() }
+        // A number that ends behind its sign, its point or its `e` is no number, and with more text may be one.
+        let last_line = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
+        let at_end = error.line() > memchr::memchr_iter(b'\n', text).count()
+            && error.column() >= text.len() - last_line;
+        Malformed { at, cause, cut: error.is_eof() || at_end }
     }
 }
 

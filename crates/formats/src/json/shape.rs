@@ -1,12 +1,15 @@
 //! What values of a key have been seen, and the type that holds all of them.
 
-use serde_json::Value as Json;
-use types::{Type, cast};
+use types::json::{self, Parsed};
+use types::{Type, cast, digits};
 
 use crate::text::{Guess, Order};
 
 /// Keys of nested objects that are told apart; more are taken for a mapping of names.
 const KEYS_MAX: usize = 1000;
+/// Levels that have types: a column whose values are nested deeper counts as an object without keys.
+const DEPTH_MAX: usize = 64;
+const DECIMAL_DIGITS: usize = 38;
 
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
@@ -15,8 +18,14 @@ pub struct Shape {
     integer: bool,
     /// Whole numbers beyond BIGINT.
     wide: bool,
-    double: bool,
-    /// Numbers beyond DOUBLE PRECISION, and texts with objects: only the text holds them.
+    /// Numbers with a fraction or an exponent.
+    fraction: bool,
+    /// Of numbers, whether there are some that DOUBLE PRECISION or DECIMAL would change, and the digits before and
+    /// behind the point.
+    no_double: bool,
+    no_decimal: bool,
+    digits: (usize, usize),
+    /// Numbers that no type holds, and texts with objects: only the text holds them.
     odd: bool,
     text: Option<Guess>,
     list: Option<Box<Shape>>,
@@ -24,28 +33,27 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn add(&mut self, value: &Json) {
-        match value {
-            Json::Null => self.null = true,
-            Json::Bool(_) => self.boolean = true,
-            Json::Number(number) => {
-                let text = number.to_string();
-                if number.is_i64() {
-                    self.integer = true;
-                } else if text.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
-                    let wide = Type::Decimal { precision: 38, scale: 0 };
-                    if cast::parse_text(&text, wide).is_ok() { self.wide = true } else { self.double = true }
-                } else {
-                    self.double = true;
-                }
-                self.odd |= cast::parse_text(&text, Type::Double).is_err();
-            }
-            Json::String(text) => self.text.get_or_insert(Guess::NEW).add(text),
-            Json::Array(elements) => {
+    /// Adds a value by its text, which is JSON.
+    pub fn add(&mut self, text: &str) {
+        self.add_at(text, 0);
+    }
+
+    fn add_at(&mut self, text: &str, depth: usize) {
+        if depth == 1 && is_deep(text) {
+            // Only its text holds it.
+            self.object.get_or_insert_default();
+            return;
+        }
+        match json::parse(text) {
+            Parsed::Null => self.null = true,
+            Parsed::Bool(_) => self.boolean = true,
+            Parsed::Number(number) => self.add_number(number),
+            Parsed::Text(text) => self.text.get_or_insert(Guess::NEW).add(&text),
+            Parsed::Array(elements) => {
                 let list = self.list.get_or_insert_default();
-                elements.iter().for_each(|element| list.add(element));
+                elements.iter().for_each(|element| list.add_at(element.get(), depth + 1));
             }
-            Json::Object(entries) => {
+            Parsed::Object(entries) => {
                 let known = self.object.get_or_insert_default();
                 for (number, (key, value)) in entries.iter().enumerate() {
                     let at = match known.get(number) {
@@ -56,13 +64,42 @@ impl Shape {
                         known.push((key.clone(), Shape::default()));
                         known.len() - 1
                     });
-                    known[at].1.add(value);
+                    known[at].1.add_at(value.get(), depth + 1);
                     if known.len() > KEYS_MAX {
                         self.odd = true;
                         break;
                     }
                 }
             }
+        }
+    }
+
+    fn add_number(&mut self, number: &str) {
+        let fixed = digits::fixed(number);
+        let whole = number.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        match whole {
+            true if number.parse::<i64>().is_ok() => self.integer = true,
+            true => self.wide = true,
+            false => self.fraction = true,
+        }
+        match fixed {
+            Some((before, behind)) => {
+                self.digits = (self.digits.0.max(before), self.digits.1.max(behind));
+            }
+            None => self.no_decimal = true,
+        }
+        self.no_double |= !digits::held_by_double(number) || cast::parse_text(number, Type::Double).is_err();
+        self.odd |= self.numbers() == Type::Text;
+    }
+
+    /// The type that holds all numbers, digit for digit; TEXT where none does.
+    fn numbers(&self) -> Type {
+        let fits = !self.no_decimal && self.digits.0 + self.digits.1 <= DECIMAL_DIGITS;
+        match self.fraction {
+            false if !self.wide => Type::BigInt,
+            true if !self.no_double => Type::Double,
+            _ if fits => Type::Decimal { precision: DECIMAL_DIGITS as u8, scale: self.digits.1 as u8 },
+            _ => Type::Text,
         }
     }
 
@@ -83,13 +120,17 @@ impl Shape {
     }
 
     pub fn has_scalars(&self) -> bool {
-        self.boolean || self.integer || self.wide || self.double || self.text.is_some()
+        self.boolean || self.is_number() || self.text.is_some()
+    }
+
+    fn is_number(&self) -> bool {
+        self.integer || self.wide || self.fraction
     }
 
     /// The type of a column. Scalars of several kinds are texts; whatever disagrees otherwise is JSON.
     pub fn ty(&self) -> Type {
-        let number = self.integer || self.wide || self.double;
-        let scalars = [self.boolean, number, self.text.is_some()].iter().filter(|kind| **kind).count();
+        let scalars =
+            [self.boolean, self.is_number(), self.text.is_some()].iter().filter(|kind| **kind).count();
         match (&self.list, &self.object) {
             // Only its text holds it.
             _ if self.odd => return Type::Text,
@@ -108,9 +149,7 @@ impl Shape {
         }
         match &self.text {
             _ if self.boolean => Type::Boolean,
-            _ if self.double => Type::Double,
-            _ if self.wide => Type::Decimal { precision: 38, scale: 0 },
-            _ if self.integer => Type::BigInt,
+            _ if self.is_number() => self.numbers(),
             Some(text) => match text.ty(Order::Unknown) {
                 (ty @ (Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time), None) => ty,
                 _ => Type::Text,
@@ -118,4 +157,25 @@ impl Shape {
             None => Type::Text,
         }
     }
+}
+
+/// Whether a text that is JSON is nested deeper than types are made.
+fn is_deep(text: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                if depth > DEPTH_MAX {
+                    return true;
+                }
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
 }

@@ -5,7 +5,6 @@
 
 use plan::Rejects;
 use plan::file::TextOptions;
-use serde_json::{Map, Value as Json};
 use types::{Error, Field, Result, Schema, SqlState, Type, json};
 
 use super::reader::{Walk, next_value};
@@ -63,6 +62,7 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
             vec![Field::new(WHOLE, ty, true)]
         }
     };
+    options.found = vec![true; fields.len()];
     Ok((Schema::new(fields), options))
 }
 
@@ -90,7 +90,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
                 match next_value(&data, &mut walk, more) {
                     Ok(Some(range)) => {
                         if let Some(value) = value_of(&data[range]) {
-                            shape.add(&value);
+                            shape.add(value);
                         }
                         seen += 1;
                     }
@@ -142,26 +142,12 @@ fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Sh
     let text = data.get(begin..end).unwrap_or_default();
     for line in text.split(|b| *b == b'\n').take(usize::try_from(limit).unwrap_or(usize::MAX)) {
         if let Some(value) = value_of(line) {
-            shape.add(&value);
+            shape.add(value);
         }
     }
 }
 
-/// A record's value. What is in it of numbers beyond DOUBLE PRECISION, and nested deeper than values are built, counts as
-/// an object: only its text holds it.
-fn value_of(record: &[u8]) -> Option<Json> {
-    if let Ok(value) = serde_json::from_slice(record) {
-        return Some(value);
-    }
-    let text = std::str::from_utf8(record).ok().filter(|text| json::is_valid(text))?;
-    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Json::Object(Map::new()));
-    Some(match json::parse(text) {
-        json::Parsed::Object(entries) => {
-            Json::Object(entries.into_iter().map(|(key, part)| (key, value(part.get()))).collect())
-        }
-        json::Parsed::Array(elements) => {
-            Json::Array(elements.into_iter().map(|part| value(part.get())).collect())
-        }
-        _ => Json::Object(Map::new()),
-    })
+/// A record's text, where it is JSON.
+fn value_of(record: &[u8]) -> Option<&str> {
+    std::str::from_utf8(record).ok().map(str::trim).filter(|text| json::is_valid(text))
 }

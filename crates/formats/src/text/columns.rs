@@ -6,10 +6,11 @@
 use std::cell::RefCell;
 
 use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
-use types::{Error, Physical, Type, Value, cast, datetime, json};
+use types::{Error, Physical, Type, Value, cast, datetime, digits, json};
 use vector::{Data, StringBuilder, Vector};
 
 use super::dialect::{Dialect, Forms, Pattern};
+use super::guess::fits;
 use super::split::Span;
 
 /// The fields of some records: `width` spans a record.
@@ -23,6 +24,8 @@ pub struct Fields<'a> {
     pub pattern: Option<&'a Pattern>,
     /// All of `data` is known to be UTF-8.
     pub valid: bool,
+    /// The column's type was found in a sample: a text that it would change is a bad value.
+    pub found: bool,
     /// Nested values are written as JSON.
     pub json: bool,
     /// Where bad values are kept, NULL standing in for them; without it the first one ends the column.
@@ -65,6 +68,16 @@ const POWERS: [i64; 19] = {
     }
     table
 };
+
+/// Whether a number begins with zeros or a plus, which a type would lose.
+#[inline(always)]
+fn padded(text: &[u8]) -> bool {
+    match text {
+        [b'0', next, ..] | [b'-', b'0', next, ..] => next.is_ascii_digit(),
+        [first, ..] => *first == b'+',
+        [] => false,
+    }
+}
 
 /// Unscaled value of plain digits with at most `scale` of them behind the point.
 fn fixed(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
@@ -229,7 +242,14 @@ impl Fields<'_> {
                 Ok(Vector::new(ty, Data::F32(values.into()), nulls))
             }
             (Physical::F64, _) => {
-                let (values, nulls) = self.values(slot, ty, float, Value::as_f64)?;
+                // Most numbers are short, and doubles keep fifteen digits.
+                let held = |text: &[u8], value: f64| {
+                    !self.found
+                        || (text.len() <= 15 && value.abs() >= f64::MIN_POSITIVE)
+                        || std::str::from_utf8(text).is_ok_and(|text| digits::held_by(text, value))
+                };
+                let fast = |text: &[u8]| float(text).filter(|value| held(text, *value));
+                let (values, nulls) = self.values(slot, ty, fast, Value::as_f64)?;
                 Ok(Vector::new(ty, Data::F64(values.into()), nulls))
             }
         }
@@ -250,13 +270,35 @@ impl Fields<'_> {
             });
         }
         if self.json && ty.is_nested() {
-            return json::to_value(text, ty, false).map_err(|error| BadValue { row, error });
+            let value = match self.found {
+                true => json::to_value_exactly(text, ty),
+                false => json::to_value(text, ty, false),
+            };
+            return value.map_err(|error| BadValue { row, error });
         }
         if ty.is_numeric() && !self.forms.plain_numbers() {
             let number = self.forms.number(text);
+            self.unchanged(&number, row, ty)?;
             return cast::parse_text(&number, ty).map_err(|error| BadValue { row, error });
         }
-        self.forms.parse(text, ty).map_err(|error| BadValue { row, error })
+        let value = self.forms.parse(text, ty).map_err(|error| BadValue { row, error })?;
+        self.unchanged(text, row, ty)?;
+        Ok(value)
+    }
+
+    /// Whether a type that was found by looking at other values keeps what the text says.
+    fn unchanged(&self, text: &str, row: usize, ty: Type) -> Result<(), BadValue> {
+        if !self.found || fits(text, ty) {
+            return Ok(());
+        }
+        let message = "the values looked at have this type, which would change the text of this one";
+        let error = Error::new(types::SqlState::InvalidTextRepresentation, message).with_hint(match self.json {
+            true => "look at all records: sample_size => -1; or say the types: columns => {'name': 'TEXT', ...}",
+            false => {
+                "look at all records: sample_size => -1; or say the type, as in types => {'name': 'TEXT'} in read_csv"
+            }
+        });
+        Err(BadValue { row, error })
     }
 
     fn pattern_of(&self, ty: Type) -> Option<&Pattern> {
@@ -285,10 +327,13 @@ impl Fields<'_> {
         let mut values = Vec::with_capacity(rows);
         let mut nulls = NullBufferBuilder::new(rows);
         let loops = self.loops(ty);
+        // What the loops read of other types stays as it is written.
+        let checked = self.found && ty.is_numeric();
         let empty_is_null = self.forms.empty_is_null();
         for (row, span) in self.spans[slot..].iter().step_by(self.width).enumerate() {
-            let found = match loops && !span.escaped() {
-                true => fast(span.bytes(self.data)),
+            let bytes = span.bytes(self.data);
+            let found = match loops && !span.escaped() && !(checked && padded(bytes)) {
+                true => fast(bytes),
                 false => None,
             };
             if let Some(value) = found

@@ -59,6 +59,8 @@ pub struct Forms {
     pub null_texts: Vec<Vec<u8>>,
     /// By column, the form of its dates.
     patterns: Vec<Option<Pattern>>,
+    /// By column, whether its type was found in a sample.
+    found: Vec<bool>,
     pub decimal: u8,
     pub thousands: u8,
     zone: Zone,
@@ -70,6 +72,7 @@ impl Forms {
         Ok(Forms {
             null_texts: options.null_texts.iter().map(|t| t.clone().into_bytes()).collect(),
             patterns: options.formats.iter().map(pattern).collect::<Result<_>>()?,
+            found: options.found.clone(),
             decimal: options.decimal,
             thousands: options.thousands,
             zone: options.time_zone,
@@ -88,6 +91,9 @@ impl Forms {
     }
     pub fn pattern(&self, column: usize) -> Option<&Pattern> {
         self.patterns.get(column)?.as_ref()
+    }
+    pub fn found(&self, column: usize) -> bool {
+        self.found.get(column).copied().unwrap_or_default()
     }
     /// Only nothing at all stands for NULL.
     pub fn empty_is_null(&self) -> bool {

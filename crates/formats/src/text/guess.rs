@@ -3,7 +3,7 @@
 //! Dates are ISO's, or all of one other form. `03/04/2024` does not say whether it is a day of April or of March; what
 //! decides is another value, in this column or in any other one of the file. Where none does, the column stays text.
 
-use types::{Type, cast, datetime};
+use types::{Type, cast, datetime, digits};
 
 const BOOLEAN: u8 = 1;
 const BIGINT: u8 = 2;
@@ -12,12 +12,16 @@ const DATE: u8 = 8;
 const TIMESTAMP: u8 = 16;
 const TIMESTAMPTZ: u8 = 32;
 const TIME: u8 = 64;
+const DECIMAL: u8 = 128;
+const TEMPORAL: u8 = DATE | TIMESTAMP | TIMESTAMPTZ | TIME;
+const DECIMAL_DIGITS: usize = 38;
 
-/// Simplest first.
-const CHOICES: [(u8, Type); 7] = [
+/// Simplest first; the scale of decimals is that of their column.
+const CHOICES: [(u8, Type); 8] = [
     (BOOLEAN, Type::Boolean),
     (BIGINT, Type::BigInt),
     (DOUBLE, Type::Double),
+    (DECIMAL, Type::Decimal { precision: DECIMAL_DIGITS as u8, scale: 0 }),
     (DATE, Type::Date),
     (TIMESTAMP, Type::Timestamp),
     (TIMESTAMPTZ, Type::TimestampTz),
@@ -50,12 +54,14 @@ fn kinds(text: &str) -> u8 {
     if !(first.is_ascii_digit() || matches!(first, b'+' | b'-' | b'.')) || !text.is_ascii() {
         return 0;
     }
-    if text.parse::<i64>().is_ok() {
-        // Written so, it is a code rather than a number, and as a number would lose its zeros.
-        let padded = bytes.len() > 1 && bytes[0] == b'0';
-        return if padded { 0 } else { BIGINT | DOUBLE };
+    // Written so, it is a code or the number of a telephone rather than a number, and as one would lose zeros or sign.
+    if *first == b'+' || padded(bytes) {
+        return 0;
     }
-    if bytes[1..].iter().all(u8::is_ascii_digit) {
+    if text.parse::<i64>().is_ok() {
+        return BIGINT | DECIMAL | if digits::held_by_double(text) { DOUBLE } else { 0 };
+    }
+    if text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit()) {
         // Too long for BIGINT: as DOUBLE it would lose digits.
         return 0;
     }
@@ -72,7 +78,78 @@ fn kinds(text: &str) -> u8 {
     if matches!(bytes.len(), 5..=15) && bytes[2] == b':' {
         return if datetime::parse_time(text).is_some() { TIME } else { 0 };
     }
-    if cast::parse_text(text, Type::Double).is_ok() { DOUBLE } else { 0 }
+    if cast::parse_text(text, Type::Double).is_err() {
+        return 0;
+    }
+    let double = if digits::held_by_double(text) { DOUBLE } else { 0 };
+    let fits = digits::fixed(text).is_some_and(|(before, behind)| before + behind <= DECIMAL_DIGITS);
+    double | if fits { DECIMAL } else { 0 }
+}
+
+/// What a text is at first sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Number,
+    Moment,
+    Boolean,
+    /// With letters, and no value of a type.
+    Word,
+    /// Without letters: a code, a number in a form of its own, a sign for nothing.
+    Signs,
+}
+
+pub fn family(text: &str) -> Family {
+    let text = text.trim();
+    let kinds = kinds(text);
+    if kinds & BOOLEAN != 0 {
+        return Family::Boolean;
+    }
+    if kinds & (BIGINT | DOUBLE | DECIMAL) != 0 {
+        return Family::Number;
+    }
+    let dated = || {
+        let mut guess = Guess::NEW;
+        guess.add(text);
+        guess.forms() != 0
+    };
+    match kinds & TEMPORAL != 0 || dated() {
+        true => Family::Moment,
+        false if text.chars().any(char::is_alphabetic) => Family::Word,
+        false => Family::Signs,
+    }
+}
+
+/// Zeros before the digits of a number, which a type would lose.
+fn padded(bytes: &[u8]) -> bool {
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    // Dates and times may begin so.
+    matches!(digits, [b'0', next, ..] if next.is_ascii_digit())
+        && digits.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'))
+        && digits::fixed(std::str::from_utf8(bytes).unwrap_or_default()).is_some()
+}
+
+/// Whether a type that was found in other texts keeps all that a text says.
+pub fn fits(text: &str, ty: Type) -> bool {
+    match ty {
+        Type::Decimal { precision, scale } => {
+            let trimmed = text.trim();
+            !trimmed.starts_with('+')
+                && !padded(trimmed.as_bytes())
+                && digits::fixed(trimmed).is_some_and(|(before, behind)| {
+                    behind <= usize::from(scale) && before + usize::from(scale) <= usize::from(precision)
+                })
+        }
+        Type::Boolean => kinds(text) & (BIGINT | DOUBLE) == 0,
+        // What is no form of a moment has been read as a word for one, such as infinity.
+        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => {
+            let kinds = kinds(text) & TEMPORAL;
+            kinds == 0 || CHOICES.iter().any(|(kind, choice)| *choice == ty && kinds & kind != 0)
+        }
+        _ => match CHOICES.iter().find(|(_, choice)| *choice == ty) {
+            Some((kind, _)) => kinds(text) & kind != 0,
+            None => true,
+        },
+    }
 }
 
 /// The forms that a date has which is not ISO's, as bits by `DATES`.
@@ -154,6 +231,8 @@ pub struct Guess {
     /// The other forms of dates that all values have, and of timestamps by the form of their time.
     dates: u16,
     stamps: [u16; TIMES.len()],
+    /// Digits before and behind the point, at most.
+    digits: (usize, usize),
     pub seen: bool,
 }
 
@@ -166,13 +245,22 @@ pub enum Order {
 }
 
 impl Guess {
-    pub const NEW: Guess =
-        Guess { kinds: u8::MAX, dates: u16::MAX, stamps: [u16::MAX; TIMES.len()], seen: false };
+    pub const NEW: Guess = Guess {
+        kinds: u8::MAX,
+        dates: u16::MAX,
+        stamps: [u16::MAX; TIMES.len()],
+        digits: (0, 0),
+        seen: false,
+    };
 
     pub fn add(&mut self, text: &str) {
         self.seen = true;
         if self.kinds != 0 {
             self.kinds &= kinds(text);
+        }
+        if self.kinds & DECIMAL != 0 {
+            let (before, behind) = digits::fixed(text).unwrap_or_default();
+            self.digits = (self.digits.0.max(before), self.digits.1.max(behind));
         }
         if self.dates == 0 && self.stamps == [0; TIMES.len()] {
             return;
@@ -216,8 +304,14 @@ impl Guess {
         if !self.seen {
             return (Type::Text, None);
         }
-        if let Some(ty) = CHOICES.iter().find_map(fits) {
-            return (ty, None);
+        match CHOICES.iter().find_map(fits) {
+            Some(Type::Decimal { precision, .. }) => {
+                let holds = self.digits.0 + self.digits.1 <= DECIMAL_DIGITS;
+                let ty = Type::Decimal { precision, scale: self.digits.1 as u8 };
+                return (if holds { ty } else { Type::Text }, None);
+            }
+            Some(ty) => return (ty, None),
+            None => {}
         }
         let one = |forms: u16| {
             let fixed = forms & !(DAY_FIRST | MONTH_FIRST);
@@ -278,8 +372,87 @@ mod tests {
         assert_eq!(ty(&["12345678901234567890"]), Type::Text);
         assert_eq!(ty(&["1-2-3"]), Type::Text);
         assert_eq!(ty(&["01234", "98765"]), Type::Text);
+        for code in [
+            "+4915112345",
+            "00",
+            "007",
+            "-007",
+            "007.5",
+            "01.10",
+            "+1.5",
+            "0x10",
+            "1_000",
+            "1,000",
+            "$5",
+            "5%",
+        ] {
+            assert_eq!(ty(&[code]), Type::Text, "{code}");
+            assert_eq!(ty(&["5", code]), Type::Text, "{code}");
+        }
+        for number in [".097", "-.5", "1.", "1e5", "1e+5", "0.5", "-0.5", "1.000000000000000056e-01"] {
+            assert_eq!(ty(&[number]), Type::Double, "{number}");
+            assert_eq!(ty(&["5", number]), Type::Double, "{number}");
+        }
+        assert_eq!(ty(&[" 5", "-12 "]), Type::BigInt);
+        assert_eq!(ty(&["9007199254740993", "1.5"]), Type::Decimal { precision: 38, scale: 1 });
+        assert_eq!(ty(&["0.12345678901234567890123", "12"]), Type::Decimal { precision: 38, scale: 23 });
+        assert_eq!(ty(&["9007199254740993", "1e5"]), Type::Text);
         assert_eq!(ty(&["12:30:00", "01:02:03.5"]), Type::Time);
         assert_eq!(ty(&[]), Type::Text);
+    }
+
+    #[test]
+    fn families_of_texts() {
+        for (text, expected) in [
+            ("5", Family::Number),
+            ("-1.5e3", Family::Number),
+            (".5", Family::Number),
+            ("2024-01-02", Family::Moment),
+            ("1/22/20", Family::Moment),
+            ("12:30:00", Family::Moment),
+            ("true", Family::Boolean),
+            ("city", Family::Word),
+            ("2020 sales", Family::Word),
+            ("007", Family::Signs),
+            ("+49", Family::Signs),
+            ("1,5", Family::Signs),
+            ("$5", Family::Signs),
+            ("-", Family::Signs),
+        ] {
+            assert_eq!(family(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn found_types_keep_texts() {
+        let decimal = Type::Decimal { precision: 38, scale: 2 };
+        for (text, ty) in [
+            ("5", Type::BigInt),
+            ("5.25", decimal),
+            ("-1.50", decimal),
+            ("0.5", Type::Double),
+            ("true", Type::Boolean),
+            ("2020-01-01", Type::Timestamp),
+            ("x", Type::Text),
+            ("01/02/2020", Type::Text),
+            ("infinity", Type::Date),
+            ("yes", Type::Boolean),
+            ("12.3456789012345678", Type::Text),
+        ] {
+            assert!(fits(text, ty), "{text} {ty}");
+        }
+        for (text, ty) in [
+            ("007", Type::BigInt),
+            ("+5", Type::BigInt),
+            ("1.255", decimal),
+            ("1", Type::Boolean),
+            ("0.12345678901234567890123", Type::Double),
+            ("007", Type::Double),
+            ("2020-01-01 10:00:00", Type::Date),
+            ("2020-01-01 10:00:00+02", Type::Timestamp),
+        ] {
+            assert!(!fits(text, ty), "{text} {ty}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod dialect;
 mod faults;
 mod given;
 mod guess;
+mod header;
 mod parse;
 mod reader;
 mod report;

@@ -8,8 +8,8 @@ use vector::Batch;
 
 use super::columns::{BadValue, Fields};
 use super::faults::{Place, bad_value, fault_cause, value_cause};
+use super::header::{other_names, same_names};
 use super::reader::{RECORD_BYTES_MAX, TextFiles};
-use super::sniff::{other_names, same_names};
 use super::split::{Fault, Records, Span};
 
 /// A stretch of a file in memory.
@@ -233,6 +233,7 @@ impl TextFiles {
                 pattern: self.forms.pattern(*column),
                 valid,
                 json: false,
+                found: self.forms.found(*column),
                 bad: self.rejects.is_some().then_some(&bad),
             };
             if until == 0 {

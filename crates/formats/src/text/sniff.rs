@@ -4,15 +4,16 @@
 //! value stands far behind is still seen as often as can be had without reading everything. What is guessed wrong is
 //! an error with its place when it is read, never another value.
 
-use std::collections::{HashMap, HashSet};
-
 use plan::FileFormat;
 use plan::file::TextOptions;
-use types::{Error, Field, Result, Schema, SqlState, Type, cast};
+use types::{Error, Field, Result, Schema, SqlState, Type};
 
 use super::dialect::{Dialect, Pattern, dialect_of};
 use super::given::Given;
 use super::guess::{Guess, Order, order_of};
+use super::header::{
+    distinct, header_names, is_header, like_a_name, names, names_columns, one_header, other_names, same_names,
+};
 use super::reader::records_begin;
 use super::sample::{Cell, Sample, places};
 use crate::input::Input;
@@ -176,127 +177,6 @@ fn preamble(rows: &[Vec<Cell>], width: usize, names: bool) -> usize {
     if table && (plain || named) { before } else { 0 }
 }
 
-/// Looks like a column's name.
-fn like_a_name(cell: &Cell) -> bool {
-    let Some(text) = cell else { return false };
-    let mut characters = text.trim().chars();
-    let begins = characters.next().is_some_and(|c| c.is_alphabetic() || c == '_');
-    begins
-        && text.len() <= 64
-        && characters
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '-' | '(' | ')' | '/' | '#' | '%'))
-}
-
-fn distinct(row: &[Cell]) -> bool {
-    let mut names: Vec<&Cell> = row.iter().collect();
-    names.sort();
-    names.windows(2).all(|w| w[0] != w[1])
-}
-
-/// Whether the first row names the columns, judged by the rows below it.
-fn is_header(first: &[Cell], rest: &[Vec<Cell>], guesses: &[Guess]) -> bool {
-    let is_typed = |guess: &Guess| guess.ty(Order::Unknown).0 != Type::Text || guess.order().is_some();
-    let fits = |guess: &Guess, text: &str| {
-        let mut with = guess.clone();
-        with.add(text);
-        is_typed(&with) && with.ty(Order::DayFirst).0 == guess.ty(Order::DayFirst).0
-    };
-    let unfit = |(guess, cell): (&Guess, &Cell)| {
-        is_typed(guess) && cell.as_ref().is_some_and(|text| !fits(guess, text))
-    };
-    if guesses.iter().zip(first).any(unfit) {
-        return true;
-    }
-    let typed_values = guesses.iter().zip(first).any(|(g, cell)| is_typed(g) && cell.is_some());
-    let repeated = rest.iter().any(|row| row.iter().zip(first).any(|(a, b)| a == b && a.is_some()));
-    !typed_values && !repeated && first.iter().all(like_a_name) && distinct(first)
-}
-
-/// Whether the first row names a table's columns. Names in another order are an error: read by position they would put
-/// values into the wrong columns.
-fn names_columns(first: &[Cell], schema: &Schema, path: &str) -> Result<bool> {
-    let names: Vec<String> =
-        first.iter().map(|c| c.as_deref().unwrap_or_default().trim().to_lowercase()).collect();
-    let columns: Vec<String> = schema.fields().iter().map(|f| f.name.to_lowercase()).collect();
-    if names == columns {
-        return Ok(true);
-    }
-    let (mut sorted_names, mut sorted_columns) = (names, columns);
-    sorted_names.sort_unstable();
-    sorted_columns.sort_unstable();
-    if sorted_names == sorted_columns {
-        return Err(Error::new(
-            SqlState::BadCopyFormat,
-            format!("the header of \"{path}\" names the columns in another order than the table"),
-        )
-        .with_hint("name the columns in the file's order: COPY t (a, b) FROM ...; or give HEADER true to go by position"));
-    }
-    let unreadable = schema.fields().iter().zip(first).any(|(f, cell)| {
-        !f.ty.is_text() && cell.as_ref().is_some_and(|text| cast::parse_text(text, f.ty).is_err())
-    });
-    Ok(unreadable && first.iter().all(like_a_name) && distinct(first))
-}
-
-/// What a header says.
-fn header_names(row: &[Cell]) -> Vec<String> {
-    row.iter().map(|cell| cell.as_deref().unwrap_or_default().trim().to_owned()).collect()
-}
-
-/// Whether two headers name the same columns in the same order.
-pub fn same_names(a: &[String], b: &[String]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || a.to_lowercase() == b.to_lowercase())
-}
-
-/// The error for files that would be read by position while their headers differ.
-pub fn other_names(first: &str, names: &[String], path: &str, theirs: &[String], table: bool) -> Error {
-    const SHOWN_MAX: usize = 8;
-    let list = |names: &[String]| {
-        let shown = names.iter().take(SHOWN_MAX).map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
-        if names.len() > SHOWN_MAX { format!("{shown} and {} more", names.len() - SHOWN_MAX) } else { shown }
-    };
-    let hint = match table {
-        true => "copy the files one by one, with the columns in each file's order: COPY t (a, b) FROM ...",
-        false => {
-            "read them by their names: union_by_name => true; or, where the files have no header: header => false"
-        }
-    };
-    Error::new(
-        SqlState::BadCopyFormat,
-        format!(
-            "\"{path}\" begins with {}, where \"{first}\" names its columns {}",
-            list(theirs),
-            list(names)
-        ),
-    )
-    .with_hint(hint)
-}
-
-/// The error for a file with a header among files without one.
-fn one_header(first: &str, path: &str) -> Error {
-    Error::new(SqlState::BadCopyFormat, format!("\"{path}\" begins with a header, \"{first}\" does not"))
-        .with_hint("read them apart, or say which it is: header => true or header => false")
-}
-
-fn names(header: Option<&[Cell]>, columns: usize) -> Vec<String> {
-    let mut taken: HashSet<String> = HashSet::with_capacity(columns);
-    // Where to go on numbering a name that is repeated, so that many of one name cost no more than others.
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut names: Vec<String> = Vec::with_capacity(columns);
-    for column in 0..columns {
-        // With `null_padding` the header may be a short record too.
-        let given = header.and_then(|h| h.get(column)?.as_deref()).unwrap_or_default().trim();
-        let base = if given.is_empty() { format!("column{column}") } else { given.to_owned() };
-        let mut name = base.clone();
-        while !taken.insert(name.clone()) {
-            let number = numbers.entry(base.clone()).or_insert(0);
-            *number += 1;
-            name = format!("{base}_{number}");
-        }
-        names.push(name);
-    }
-    names
-}
-
 /// Columns that a text file may have. What has more is taken for text with the wrong delimiter or no lines, which is
 /// better said at once than by whatever is made of so many columns later.
 const COLUMNS_MAX: usize = 10_000;
@@ -350,6 +230,7 @@ pub fn look(
         header_names: std::sync::Arc::default(),
         null_texts: if given.null_texts.is_empty() { vec![String::new()] } else { given.null_texts.clone() },
         formats: vec![],
+        found: vec![],
         decimal: given.decimal.unwrap_or(b'.'),
         thousands: given.thousands.unwrap_or(0),
         null_padding: given.null_padding,
@@ -556,6 +437,7 @@ pub fn look(
         if ty == Type::Text && guess.order() == Some(Order::Unknown) && said.is_none() {
             uncertain.push(name.clone());
         }
+        options.found.push(said.is_none());
         if given.all_text && said.is_none() {
             (ty, form) = (Type::Text, None);
         }
@@ -632,20 +514,4 @@ fn given_formats(schema: &Schema, given: &Given) -> Vec<Option<String>> {
         _ => None,
     };
     schema.fields().iter().map(form).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn repeated_names_are_numbered() {
-        let header: Vec<Cell> = ["a", "a", "b", "a_1", "a", "", "a_1"].map(|n| Some(n.to_owned())).to_vec();
-        let got = names(Some(&header), header.len());
-        assert_eq!(got, ["a", "a_1", "b", "a_1_1", "a_2", "column5", "a_1_2"]);
-        let many = vec![Some("same".to_owned()); 100_000];
-        let begin = std::time::Instant::now();
-        assert_eq!(names(Some(&many), many.len())[99_999], "same_99999");
-        assert!(begin.elapsed().as_secs() < 20, "not quadratic");
-    }
 }
