@@ -270,6 +270,8 @@ pub const SIGNATURES: &[Signature] = &[
     variadic(ORDERED_ROW, &[TEXT], Type::Bytea),
     is(PAIR, &[DOUBLE, DOUBLE], Type::Bytea),
     is(ROW_VALUE, &[BYTES], Type::Null),
+    is(FITTED_VARCHAR, &[TEXT, BIG], Type::Text),
+    is(FITTED_CHAR, &[TEXT, BIG], Type::Text),
 ];
 
 /// `whole quotient(a, b)` of exact numbers.
@@ -325,3 +327,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     let callable = |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     SIGNATURES.iter().map(|s| s.name).filter(callable).filter(|n| !n.ends_with("_field"))
 }
+/// A text that is assigned to VARCHAR(n), n the second argument: an error where it does not fit.
+pub const FITTED_VARCHAR: &str = "text that fits varchar";
+/// A text that is assigned to CHAR(n).
+pub const FITTED_CHAR: &str = "text that fits char";

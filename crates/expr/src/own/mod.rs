@@ -21,7 +21,7 @@ mod to_char_number;
 mod to_number;
 mod zones;
 
-use plan::functions::{self, ORDERED_ROW, PAIR, ROW_VALUE};
+use plan::functions::{self, FITTED_CHAR, FITTED_VARCHAR, ORDERED_ROW, PAIR, ROW_VALUE};
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::{Vector, VectorBuilder};
@@ -91,6 +91,8 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
         ORDERED_ROW => rows::ordered_row,
         ROW_VALUE => rows::row_value,
         PAIR => rows::pair,
+        FITTED_VARCHAR => |a| fitted(a, Type::Varchar),
+        FITTED_CHAR => |a| fitted(a, Type::Char),
         "to_number" => to_number::to_number,
         _ => text::named(name)
             .or_else(|| codes::named(name))
@@ -104,6 +106,12 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
             .or_else(|| zones::named(name))
             .or_else(|| system::named(name))?,
     })
+}
+
+/// A text as assignment to a type of so many characters takes it.
+fn fitted(a: &Arguments<'_>, of: fn(u32) -> Type) -> Result<Value> {
+    let limit = u32::try_from(a.integer(1)?).unwrap_or(u32::MAX);
+    types::cast::fit_text(a.text(0)?, of(limit))
 }
 
 /// The function of that name.

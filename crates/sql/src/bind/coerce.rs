@@ -4,12 +4,12 @@
 //! never left with a CAST around them, and a comparison of a column with a literal keeps the column bare whenever the
 //! literal has an exact counterpart in the column's type: scans, statistics and codes work on bare columns only.
 
-use plan::{Expr, ExprKind};
+use plan::{Expr, ExprKind, Function};
 use sqlparser::tokenizer::Span;
 use types::cast::cast_value;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::nested::Casts;
-use types::{Error, Physical, Result, SqlState, Type, Value, decimal};
+use types::{Comparison, Error, Physical, Result, SqlState, Type, Value, decimal};
 
 use super::zones;
 use crate::place;
@@ -240,8 +240,32 @@ pub(crate) fn assign(bound: Bound, to: Type, column: &str, text: &str) -> Result
         Some(value) => cast_value(value, from, to)
             .map(|v| Expr::literal(v, to))
             .map_err(|e| place::at(e, text, bound.span)),
-        None => Ok(plain_cast(bound.expr, to)),
+        None => Ok(plain_cast(fitted(bound.expr, to), to)),
     }
+}
+
+/// A text that is to be assigned to VARCHAR(n) or CHAR(n). A cast would cut it in silence.
+fn fitted(expr: Expr, to: Type) -> Expr {
+    use plan::functions::{FITTED_CHAR, FITTED_VARCHAR};
+    let (limit, name) = match to {
+        Type::Varchar(limit) => (limit, FITTED_VARCHAR),
+        Type::Char(limit) => (limit, FITTED_CHAR),
+        _ => return expr,
+    };
+    if matches!(expr.ty, Type::Varchar(own) | Type::Char(own) if own <= limit) {
+        return expr;
+    }
+    let text = plain_cast(expr, Type::Text);
+    let count = |value: u32, ty: Type| {
+        Expr::literal(Value::from_i128(value.into(), ty.physical()).unwrap_or(Value::Null), ty)
+    };
+    let length = ExprKind::Function { function: Function::CharacterLength, arguments: vec![text.clone()] };
+    let length = Expr::new(length, Type::Integer);
+    let long = Expr::compare(Comparison::Greater, length, count(limit, Type::Integer));
+    let arguments = vec![text.clone(), count(limit, Type::BigInt)];
+    let checked = Expr::new(ExprKind::Library { name: name.into(), arguments }, Type::Text);
+    let kind = ExprKind::Case { branches: vec![(long, checked)], otherwise: Some(Box::new(text)) };
+    Expr::new(kind, Type::Text)
 }
 
 /// The type of the operands that are no literals, where it is an integer type whose literals have no type of their
