@@ -66,7 +66,8 @@ pub fn is_header(first: &[Cell], rest: &[Vec<Cell>], guesses: &[Guess]) -> bool 
         return true;
     }
     let repeated = rest.iter().any(|row| row.iter().zip(first).any(|(a, b)| a == b && a.is_some()));
-    if repeated || !distinct(first) {
+    let named: Vec<Cell> = first.iter().filter(|cell| cell.is_some()).cloned().collect();
+    if repeated || !distinct(&named) {
         return false;
     }
     // Columns without a name are those of an index, at the beginning, and those in which there is nothing.
@@ -88,11 +89,10 @@ pub fn is_header(first: &[Cell], rest: &[Vec<Cell>], guesses: &[Guess]) -> bool 
     }
     match (values.is_empty(), words.is_empty()) {
         (true, _) => true,
-        // A frame whose columns are numbered, beside its index.
+        // A frame whose columns are numbered or years, beside its index.
         (false, true) => {
-            index == 1
-                && values.len() > 1
-                && values.iter().enumerate().all(|(n, (_, text))| *text == n.to_string())
+            let numbered = || values.iter().enumerate().all(|(n, (_, text))| *text == n.to_string());
+            index == 1 && values.len() > 1 && (numbered() || years(&values, rest))
         }
         (false, false) => years(&values, rest),
     }
