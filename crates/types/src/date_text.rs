@@ -1,5 +1,6 @@
 //! Reading dates and moments in the forms that PostgreSQL takes beside ISO 8601: `20240131`, `1/31/2024`,
-//! `31 Jan 2024 4:05 PM`, `J2460341`, `infinity`, years BC. Numbers whose order nothing tells are month, day, year.
+//! `31 Jan 2024 4:05 PM`, `J2460341`, `infinity`, years BC. Numbers whose order nothing tells are month, day, year;
+//! with dots between them they are no date.
 //!
 //! `datetime` reads ISO 8601, and this is asked where it finds none: `cast::parse_text` does so.
 
@@ -230,6 +231,11 @@ fn parts(token: &str) -> Result<Vec<&str>, Fault> {
         if piece.is_empty() {
             return Err(Fault::Form);
         }
+    }
+    // `1.3.2024` is the first of March wherever dates are written so, and would be read as the third of January.
+    let numbers = out.iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()));
+    if numbers && out.len() == 3 && out[0].len() < 3 && token.contains('.') {
+        return Err(Fault::Form);
     }
     Ok(out)
 }

@@ -36,4 +36,6 @@ def as_durations(table: Any) -> Any:
 def _micros(value: Any) -> int | None:
     if value is None:
         return None
-    return (value.months * _DAYS_PER_MONTH + value.days) * _MICROS_PER_DAY + value.nanoseconds // 1000
+    days: int = value.months * _DAYS_PER_MONTH + value.days
+    micros: int = value.nanoseconds // 1000
+    return days * _MICROS_PER_DAY + micros

@@ -12,7 +12,7 @@ mod asof;
 mod casts;
 pub(crate) mod coerce;
 mod columns;
-mod common;
+mod common_queries;
 pub(crate) mod conflict;
 mod decorrelate;
 mod describe;
@@ -102,7 +102,7 @@ pub(crate) struct Relation {
 }
 
 /// A common table expression; it is bound anew at every use, so that each use has its own columns, unless its rows are
-/// computed once (see `common`).
+/// computed once (see `common_queries`).
 struct Cte<'a> {
     name: String,
     columns: Vec<String>,
@@ -117,7 +117,7 @@ struct Cte<'a> {
     references: usize,
     copies: usize,
     /// Its rows, once it is settled that they are computed once.
-    once: Option<common::Named>,
+    once: Option<common_queries::Named>,
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
     recursion: Option<recursion::Recursive>,

@@ -12,7 +12,7 @@ use sqlparser::tokenizer::Span;
 use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
-use super::common::relations_in;
+use super::common_queries::relations_in;
 use super::expression::{Clause, ExprBinder, strip};
 use super::scope::{Entry, Scope};
 use super::{Binder, Relation};

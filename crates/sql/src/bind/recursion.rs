@@ -7,7 +7,7 @@ use sqlparser::ast::{ObjectName, SetExpr, SetOperator, SetQuantifier, Visit, vis
 use types::{Error, Result, SqlState, Type};
 
 use super::coerce;
-use super::common::{Named, relations_in};
+use super::common_queries::{Named, relations_in};
 use super::scope::Scope;
 use super::unnest::free_columns;
 use super::{Binder, Relation, folded};
