@@ -218,6 +218,7 @@ fn calls(name: &str, usage: &str, one: bool) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "takes many minutes: cargo test --release -p cli --test memory_limit -- --ignored"]
 fn no_function_of_the_registry_exceeds_the_limit() {
     const LIMIT: &str = "32MB";
     const GROWN_MIB_MAX: u64 = 160;
