@@ -20,7 +20,7 @@ ENGINES := quickstep,duckdb,hyper,datafusion,polars,monetdb,chdb,polars-float64,
 SUITES := tpch ssb ssbflat tpcds
 comma := ,
 
-.PHONY: demo test miri bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
+.PHONY: demo test nightly miri bench bench-ablation study-storage study-uot build wheel book reference tidy format lint fuzz clean setup environment
 
 demo: build wheel
 	@$(RELEASE)/quickstep tpch --scale $(SCALE) $(if $(WORKERS),--workers $(WORKERS))
@@ -91,6 +91,28 @@ test: wheel
 	(cd crates/cli && $(PYTHON) -m pytest -q tests)
 	(cd bench && $(PYTHON) -m pytest -q tests)
 	(cd book && $(PYTHON) -m pytest -q tests)
+
+# What takes longer than anybody waits for: an hour of the rewrite fuzzer, of it a fifth beside PostgreSQL 15 and DuckDB,
+# the query fuzzer, Miri, and every function under a small memory limit. NIGHTLY_SECONDS=60 is a check of some minutes.
+# PostgreSQL comes from Debian's packages when it is missing.
+NIGHTLY_SECONDS := 3600
+nightly: environment
+	cargo build --release --package conformance --bin fuzz
+	seed=$$(( $$(date +%s) / 86400 * 100000 ))
+	cases=$$(mktemp -d)
+	trap 'rm -rf $$cases' EXIT
+	$(RELEASE)/fuzz --rules --seconds $$(( $(NIGHTLY_SECONDS) * 4 / 5 )) --seed $$seed
+	$(RELEASE)/fuzz --rules --seconds $$(( $(NIGHTLY_SECONDS) / 30 )) --seed $$seed --emit $$cases
+	$(PYTHON) -c 'import duckdb, psycopg' 2>/dev/null || \
+	  $(PYTHON) -m pip install --quiet --disable-pip-version-check duckdb==2.0.0 'psycopg[binary]' pyarrow
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || {
+	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq postgresql
+	}
+	$(PYTHON) crates/conformance/fuzz_duckdb.py $$cases --postgres private
+	$(RELEASE)/fuzz --seconds $(NIGHTLY_SECONDS) --seed $$seed
+	cargo test --release --package cli --test memory_limit -- --ignored
+	$(MAKE) miri
 
 # Quickstep beside everybody, or beside ENGINES=a,b: installs what lacks, says what it could not, draws what was
 # recorded: docs/results/everybody.md. Spark and PostgreSQL have their turns in a run of their own, for the memory.

@@ -1,20 +1,23 @@
 """Replays the query fuzzer's cases in DuckDB and compares the answers.
 
     cargo run --release -p conformance --bin fuzz -- --emit DIR --seconds 60
-    python crates/conformance/fuzz_duckdb.py DIR [--postgres dbname=fuzz]
+    python crates/conformance/fuzz_duckdb.py DIR [--postgres private]
 
 Unlike the reference interpreter, DuckDB shares nothing with us: faults of the front end (binding, decorrelation)
 show here. What the two mean differently is excluded by construction (`portable` in src/fuzz): `/` of whole numbers
 and decimals, averages of decimals, rounding of floats to whole numbers, negative string positions, BYTEA, UUID,
-intervals as values, NaN. What remains is settled here: numbers are compared as numbers, timestamps without trailing
-zeros, and a query that either side refuses or fails is counted, not compared. DuckDB has faults of its own, and rounds
-where decimals of many digits meet others: with `--postgres` (and the packages psycopg and pyarrow), PostgreSQL judges
-what the two answer differently, and a query on which it agrees with us is counted as DuckDB's. Exit status 1 on a
-difference that is left.
+intervals as values, NaN. With `--rules`, `fuzz` writes the rewrite fuzzer's queries. What remains is settled here:
+numbers are compared as numbers, timestamps without trailing zeros, and a query that either side refuses or fails is
+counted, not compared. DuckDB has faults of its own, and rounds where decimals of many digits meet others: with
+`--postgres` (and the packages psycopg and pyarrow), PostgreSQL is asked too, and its answer is the one that counts;
+DuckDB's counts where PostgreSQL refuses. `private` starts a server for the time of the run. Then two lists are told
+besides: columns to which PostgreSQL gives another type, and queries that we refuse and PostgreSQL answers. Exit status 1
+on a difference that is left.
 """
 
 import argparse
 import collections
+import contextlib
 import datetime
 import decimal
 import functools
@@ -30,6 +33,9 @@ import duckdb
 # Ours first: DuckDB's name for it, where it has another.
 NAMES = [("DOUBLE PRECISION", "DOUBLE"), ("btrim(", "trim(")]
 
+
+# The sequence that queries ask, as src/fuzz/rewrites.rs names it.
+SEQUENCE = "fuzz_calls"
 
 # A query that takes DuckDB longer counts as refused.
 SECONDS_MAX = 3
@@ -143,8 +149,21 @@ def answer(connection, sql):
         watch.cancel()
 
 
+# PostgreSQL's names of the types that a portable query can have.
+POSTGRES_TYPES = {
+    "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "numeric": "DECIMAL",
+    "float4": "REAL", "float8": "DOUBLE PRECISION", "text": "TEXT", "varchar": "TEXT", "bpchar": "TEXT",
+    "date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "time": "TIME",
+}
+
+
+def plain_type(name):
+    name = name.split("(")[0]
+    return "TEXT" if name in ("VARCHAR", "CHAR") else name
+
+
 class Judge:
-    """PostgreSQL with one seed's tables in a schema that ends with the transaction; made on the first question."""
+    """PostgreSQL with one seed's tables in a schema that ends with the connection; made on the first question."""
 
     def __init__(self, where, folder, tables):
         self.where, self.folder, self.tables, self.connection = where, folder, tables, None
@@ -153,9 +172,10 @@ class Judge:
         import psycopg
         import pyarrow.parquet
 
-        self.connection = psycopg.connect(self.where)
+        self.connection = psycopg.connect(self.where, autocommit=True)
         with self.connection.cursor() as cursor:
-            cursor.execute(f"SET statement_timeout = {SECONDS_MAX * 1000}; SET timezone = 'UTC'")
+            cursor.execute(f"SET statement_timeout = {SECONDS_MAX * 1000}")
+            cursor.execute(f"SET timezone = 'UTC'; CREATE TEMP SEQUENCE {SEQUENCE}")
             for table in self.tables:
                 cursor.execute(table["create"].replace("CREATE TABLE", "CREATE TEMP TABLE"))
                 rows = pyarrow.parquet.read_table(self.folder / table["data"]).to_pylist()
@@ -163,62 +183,102 @@ class Judge:
                     for row in rows:
                         copy.write_row(list(row.values()))
 
-    def agrees(self, query, ours):
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+
+    def answer(self, sql):
+        """Rows and types, or None where PostgreSQL refuses or is not there."""
         if self.where is None:
-            return False
+            return None
         import psycopg
 
         try:
             if self.connection is None:
                 self.load()
-            with self.connection.transaction(force_rollback=True), self.connection.cursor() as cursor:
-                rows = cursor.execute(query["sql"]).fetchall()
+            with self.connection.cursor() as cursor:
+                rows = cursor.execute(sql).fetchall()
+                known = self.connection.adapters.types
+                names = [known.get(column.type_code) for column in cursor.description]
         except psycopg.Error:
-            return False
-        types = query["types"]
-        theirs = [[normal(v, t) for v, t in zip(row, types)] for row in rows]
-        return difference(ours, theirs, types, query["ordered"]) is None
+            return None
+        names = [name.name if name else "" for name in names]
+        # CHAR(n) comes filled with blanks, which are no part of the value.
+        rows = [[v.rstrip(" ") if n == "bpchar" and v else v for v, n in zip(row, names)] for row in rows]
+        return rows, [POSTGRES_TYPES.get(name, "?") for name in names]
+
+
+def normal_rows(rows, types):
+    return [[normal(v, t) for v, t in zip(row, types)] for row in rows]
 
 
 def replay(path, postgres=None):
-    """One seed: counts, DuckDB's refusals, and what to print."""
-    counts, refusals, told = collections.Counter(), collections.Counter(), []
+    """One seed: counts, what is to be listed with an example, and what to print."""
+    counts, listed, told = collections.Counter(), {}, []
     case = json.loads(path.read_text())
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
+    connection.execute(f"CREATE SEQUENCE {SEQUENCE}")
     try:
         load(connection, path.parent, case["tables"])
     except duckdb.Error as error:
         counts["files DuckDB cannot load"] += 1
-        return counts, refusals, [f"-- {path.name}: {error}"]
+        return counts, listed, [f"-- {path.name}: {error}"]
     judge = Judge(postgres, path.parent, case["tables"])
+
+    def note(what, sql):
+        count, example = listed.get(what, (0, sql))
+        listed[what] = (count + 1, min(example, sql, key=len))
+
+    def differs(what, sql):
+        counts["DIFFERENT"] += 1
+        told.append(f"-- seed {case['seed']}: {what}\n{sql};\n")
+
     for query in case["queries"]:
+        sql = query["sql"]
+        right = judge.answer(sql)
         if "error" in query:
             counts["we refuse: " + query["error"]] += 1
             if query["error"].startswith("XX"):
-                counts["DIFFERENT"] += 1
-                told.append(f"-- seed {case['seed']}: {query['message']}\n{query['sql']};\n")
-            continue
-        try:
-            found = answer(connection, query["sql"])
-        except duckdb.Error as error:
-            kind = type(error).__name__
-            counts[f"DuckDB refuses: {kind}"] += 1
-            refusals[str(error).split("\n")[0][:110]] += 1
+                differs(query["message"], sql)
+            elif right is not None and not query["error"].startswith(("22", "le")):
+                counts["we refuse, PostgreSQL answers"] += 1
+                note(f"refused, not by PostgreSQL: {query['error']} {general(query['message'])}", sql)
             continue
         types = query["types"]
-        ours = [[normal(v, t) for v, t in zip(row, types)] for row in query["rows"]]
-        theirs = [[normal(v, t) for v, t in zip(row, types)] for row in found]
-        what = difference(ours, theirs, types, query["ordered"])
+        ours = normal_rows(query["rows"], types)
+        if right is not None:
+            rows, names = right
+            for own, other in zip(types, names):
+                if plain_type(own) != other:
+                    note(f"type {plain_type(own)}, in PostgreSQL {other}", sql)
+            what = difference(ours, normal_rows(rows, types), types, query["ordered"])
+            if what is not None:
+                differs(what.replace("DuckDB", "PostgreSQL"), sql)
+                continue
+            counts["same as PostgreSQL"] += 1
+            counts["same as PostgreSQL, with rows"] += bool(rows)
+        try:
+            found = answer(connection, sql)
+        except duckdb.Error as error:
+            counts[f"DuckDB refuses: {type(error).__name__}"] += 1
+            note("DuckDB refuses: " + str(error).split("\n")[0][:110], sql)
+            continue
+        what = difference(ours, normal_rows(found, types), types, query["ordered"])
         if what is None:
             counts["same"] += 1
-            counts["same, with rows"] += bool(theirs)
-        elif judge.agrees(query, ours):
+            counts["same, with rows"] += bool(found)
+        elif right is not None:
             counts["DuckDB's own, by PostgreSQL"] += 1
         else:
-            counts["DIFFERENT"] += 1
-            told.append(f"-- seed {case['seed']}: {what}\n{query['sql']};\n")
-    return counts, refusals, told
+            differs(what, sql)
+    judge.close()
+    return counts, listed, told
+
+
+def general(message):
+    """A message without what is quoted in it."""
+    return '"..."'.join(message.split('"')[::2])
 
 
 def planted():
@@ -233,24 +293,39 @@ def planted():
     assert normal(datetime.datetime(2020, 1, 1), "TIMESTAMP") == normal("2020-01-01 00:00:00", "TIMESTAMP")
 
 
+@contextlib.contextmanager
+def postgres_server(where):
+    """The connection that was given, or a server that lives as long as this run."""
+    if where != "private":
+        yield where
+        return
+    sys.path.append(str(pathlib.Path(__file__).parents[2] / "tests/slt"))
+    import private_cluster
+
+    with private_cluster.private_cluster() as folder:
+        yield f"host={folder} port={private_cluster.PORT} user={private_cluster.SUPERUSER} dbname=postgres"
+
+
 def main():
     planted()
-    counts, refusals = collections.Counter(), collections.Counter()
+    counts, listed = collections.Counter(), {}
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path, help="what `fuzz --emit` wrote")
-    parser.add_argument("--postgres", metavar="CONNECTION", help="for example 'dbname=fuzz': judges differences")
+    parser.add_argument("--postgres", metavar="CONNECTION", help="for example 'dbname=fuzz', or 'private'")
     arguments = parser.parse_args()
     paths = sorted(arguments.folder.glob("seed_*.json"))
-    with multiprocessing.Pool() as pool:
-        one = functools.partial(replay, postgres=arguments.postgres)
-        for found, refused, told in pool.imap_unordered(one, paths):
+    with postgres_server(arguments.postgres) as where, multiprocessing.Pool() as pool:
+        one = functools.partial(replay, postgres=where)
+        for found, seen, told in pool.imap_unordered(one, paths):
             counts.update(found)
-            refusals.update(refused)
+            for what, (count, example) in seen.items():
+                before, shorter = listed.get(what, (0, example))
+                listed[what] = (before + count, min(shorter, example, key=len))
             for text in told:
                 print(text, flush=True)
     print(f"{len(paths)} seeds:", ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
-    for message, count in refusals.most_common(12):
-        print(f"   {count} x {message}")
+    for what, (count, example) in sorted(listed.items(), key=lambda entry: -entry[1][0])[:40]:
+        print(f"   {count} x {what}\n      {example[:400]}")
     sys.exit(1 if counts["DIFFERENT"] else 0)
 
 

@@ -41,12 +41,25 @@ pub fn standard() -> Configuration {
     Configuration::new("standard", 2, &[])
 }
 
+/// The optimizer's rules with the values that switch them off.
+fn rules() -> Vec<(&'static str, &'static str)> {
+    let off = |name| (name, if name == "join_order" { "written" } else { "off" });
+    engine::settings::OPTIMIZER_RULES.iter().copied().map(off).collect()
+}
+
+/// The standard configuration without one rule of the optimizer, for each of them.
+pub fn without_each_rule() -> Vec<Configuration> {
+    rules().iter().map(|rule| Configuration::new(rule.0, 2, std::slice::from_ref(rule))).collect()
+}
+
+/// The standard configuration without any rule of the optimizer.
+pub fn without_rules() -> Configuration {
+    Configuration::new("optimizer off", 2, &rules())
+}
+
 /// Every configuration, the standard one first.
 pub fn all() -> Vec<Configuration> {
-    let rules: Vec<(&str, &str)> = engine::settings::OPTIMIZER_RULES
-        .iter()
-        .map(|name| (*name, if *name == "join_order" { "written" } else { "off" }))
-        .collect();
+    let rules = rules();
     let techniques: Vec<(&str, &str)> = [
         ("dense_keys", "off"),
         ("clustered_keys", "off"),

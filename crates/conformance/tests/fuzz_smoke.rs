@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use conformance::configuration;
 use conformance::fuzz::judge::{Verdict, compare};
 use conformance::fuzz::round::{Expected, Known, actual, expected, judge, limit_time, session_with};
+use conformance::fuzz::rules::{RuleOptions, run_rules};
 use conformance::fuzz::tables::FuzzTable;
 use conformance::fuzz::{Counts, Options, run_round};
 use types::{Field, Type, Value};
@@ -30,6 +31,35 @@ fn fuzz_smoke() {
     assert!(total.queries > 20, "hardly anything was judged: {total}");
     assert!(total.with_rows * 3 > total.queries, "hardly any query has rows: {total}");
     assert!(total.by_each_other > 0, "nothing nested was compared: {total}");
+}
+
+/// Seeds of the rewrite fuzzer that every test run sees, as far as a minute goes.
+const REWRITE_SEEDS: u64 = 60;
+
+/// Every rule of the optimizer on and off: `REWRITE_SEEDS`, or as many seeds as `FUZZ_SECONDS` has room for.
+#[test]
+fn rules_change_no_answer() {
+    let seconds = std::env::var("FUZZ_SECONDS").ok().and_then(|s| s.parse().ok());
+    let options = RuleOptions { queries: 30, ..RuleOptions::default() };
+    let started = Instant::now();
+    let mut total = Counts::default();
+    let mut cases = Vec::new();
+    for seed in 1.. {
+        let counts =
+            run_rules(seed, &options, &mut |case| cases.push(case.to_string())).expect("tables load");
+        total.add(&counts);
+        let done = match seconds {
+            Some(seconds) => started.elapsed() > Duration::from_secs(seconds),
+            None => seed >= REWRITE_SEEDS || started.elapsed() > Duration::from_secs(60),
+        };
+        if done || cases.len() > 5 {
+            break;
+        }
+    }
+    println!("{} s: {total}\n{}", started.elapsed().as_secs(), total.refusals());
+    assert!(cases.is_empty(), "{}", cases.join("\n\n"));
+    assert!(total.queries * 2 > total.not_planned, "hardly anything was planned: {total}");
+    assert!(total.with_rows * 3 > total.queries, "hardly any query has rows: {total}");
 }
 
 /// The same seed makes the same queries and the same counts.

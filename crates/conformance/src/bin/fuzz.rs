@@ -5,6 +5,7 @@
 //!   --seed S       the first seed (1); a seed repeats its tables and queries exactly
 //!   --seeds N      at most so many seeds
 //!   --queries N    queries a seed (60)
+//!   --rules        the rewrite fuzzer: every rule of the optimizer, without each and without all
 //!   --thorough     every query under every configuration
 //!   --no-reduce    failing cases as they were found
 //!   --emit DIR     no judging: write cases with our answers, for `fuzz_duckdb.py`
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use conformance::configuration;
 use conformance::fuzz::emit::emit_round;
+use conformance::fuzz::rules::{RuleOptions, run_rules};
 use conformance::fuzz::{Counts, Options, run_round};
 
 /// Counted, as in the product: a query that would take all of the machine's memory ends with an error of its own.
@@ -28,12 +30,19 @@ struct Arguments {
     seed: u64,
     seeds: u64,
     emit: Option<PathBuf>,
+    rules: bool,
     options: Options,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut parsed =
-        Arguments { seconds: 60, seed: 1, seeds: u64::MAX, emit: None, options: Options::default() };
+    let mut parsed = Arguments {
+        seconds: 60,
+        seed: 1,
+        seeds: u64::MAX,
+        emit: None,
+        rules: false,
+        options: Options::default(),
+    };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
         let mut value = || given.next().ok_or(format!("{name} needs a value"));
@@ -43,6 +52,7 @@ fn arguments() -> Result<Arguments, String> {
             "--seed" => parsed.seed = number(value()?)?,
             "--seeds" => parsed.seeds = number(value()?)?,
             "--queries" => parsed.options.queries = number(value()?)? as usize,
+            "--rules" => parsed.rules = true,
             "--thorough" => parsed.options.thorough = true,
             "--no-reduce" => parsed.options.reduce = false,
             "--emit" => parsed.emit = Some(PathBuf::from(value()?)),
@@ -78,6 +88,7 @@ fn emit(arguments: &Arguments, folder: &PathBuf) -> bool {
         match emit_round(
             arguments.seed + seeds,
             arguments.options.queries,
+            arguments.rules,
             &configuration::standard(),
             folder,
         ) {
@@ -99,7 +110,13 @@ fn fuzz(arguments: &Arguments) -> bool {
     let mut last_report = started;
     let mut broken = false;
     for seed in (arguments.seed..).take(usize::try_from(arguments.seeds).unwrap_or(usize::MAX)) {
-        let round = run_round(seed, &arguments.options, &mut |case| println!("{case}\n"));
+        let mut report = |case| println!("{case}\n");
+        let round = if arguments.rules {
+            let Options { queries, reduce, thorough, .. } = arguments.options;
+            run_rules(seed, &RuleOptions { queries, reduce, thorough, ..RuleOptions::default() }, &mut report)
+        } else {
+            run_round(seed, &arguments.options, &mut report)
+        };
         match round {
             Ok(counts) => total.add(&counts),
             Err(error) => {

@@ -39,6 +39,7 @@ pub fn random_change(random: &mut Random, tables: &[FuzzTable]) -> Option<Change
         let column = |at: usize| Column {
             text: format!("{}.{}", table.name, table.fields[at].name),
             family: table.family(at),
+            volatile: false,
         };
         (0..table.fields.len()).map(column).collect()
     };
@@ -53,6 +54,7 @@ pub fn random_change(random: &mut Random, tables: &[FuzzTable]) -> Option<Change
         exact_only: true,
         plain: false,
         nested: false,
+        rewrites: false,
     };
     let FuzzTable { name, fields, .. } = &tables[table];
     let condition = generator.expr(Family::Boolean, 2);

@@ -13,6 +13,8 @@ use super::tree::{Expr, Family, Piece};
 pub struct Column {
     pub text: String,
     pub family: Family,
+    /// Its values are random: only what `rewrites` says may read it.
+    pub volatile: bool,
 }
 
 pub struct Generator<'a> {
@@ -32,6 +34,8 @@ pub struct Generator<'a> {
     pub plain: bool,
     /// Lists, structs and maps are wanted.
     pub nested: bool,
+    /// What tempts a rewrite is wanted.
+    pub rewrites: bool,
 }
 
 /// Queries inside queries.
@@ -50,7 +54,8 @@ const FAMILIES: [Family; 7] = [
 impl Generator<'_> {
     /// A family that a column in scope has, or one of the usual ones.
     pub fn any_family(&mut self) -> Family {
-        let own: Vec<Family> = self.scopes.last().into_iter().flatten().map(|c| c.family).collect();
+        let own: Vec<Family> =
+            self.scopes.last().into_iter().flatten().filter(|c| !c.volatile).map(|c| c.family).collect();
         if !own.is_empty() && self.random.chance(75) {
             *self.random.pick(&own)
         } else {
@@ -77,7 +82,8 @@ impl Generator<'_> {
         // An aggregate over outer columns alone would belong to the outer query.
         let outer = depth > 1 && !self.exact_only && self.random.chance(30);
         let level = if outer { self.random.below(depth - 1) } else { depth.checked_sub(1)? };
-        let fitting: Vec<&Column> = self.scopes[level].iter().filter(|c| c.family == family).collect();
+        let fitting: Vec<&Column> =
+            self.scopes[level].iter().filter(|c| c.family == family && !c.volatile).collect();
         if fitting.is_empty() {
             return None;
         }
@@ -86,6 +92,14 @@ impl Generator<'_> {
     }
 
     pub fn leaf(&mut self, family: Family) -> Expr {
+        if self.rewrites {
+            match self.random.below(100) {
+                0..4 => return self.null_of(family),
+                4..14 if family == Family::Boolean => return self.unshaken(),
+                4..6 if family == Family::Whole => return self.zero(),
+                _ => {}
+            }
+        }
         if self.random.chance(85)
             && let Some(column) = self.column(family)
         {
@@ -294,6 +308,10 @@ impl Generator<'_> {
             (0..1 + self.random.below(4)).map(|_| self.literal_of(family).to_string()).collect();
         if self.random.chance(12) {
             values.push("NULL".into());
+        }
+        if self.rewrites && self.random.chance(25) {
+            let at = self.random.below(values.len() + 1);
+            values.insert(at, self.null_of(family).to_string());
         }
         let not = *self.random.pick(&["", "NOT "]);
         let template = format!("({{}} {not}IN ({}))", values.join(", ").replace("{}", ""));

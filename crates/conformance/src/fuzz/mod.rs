@@ -6,6 +6,8 @@
 //! * `tree`: queries as trees that print themselves, and the smaller trees that a failing one is reduced to
 //! * `expressions`, `calls`, `nested`, `queries`: what is generated
 //! * `changes`: statements that change rows, and what they leave
+//! * `rewrites`: what tempts the optimizer's rules: volatile calls, NULLs of every kind, relations that are no tables
+//! * `rules`: one seed's queries with every rule, without each and without all of them
 //! * `judge`: when two results agree
 //! * `round`: one seed's tables and queries through all configurations
 //! * `reduce`: from a failing case to a small one
@@ -19,10 +21,12 @@ pub mod emit;
 mod expressions;
 pub mod judge;
 mod nested;
-mod queries;
+pub mod queries;
 pub mod random;
 pub mod reduce;
+pub mod rewrites;
 pub mod round;
+pub mod rules;
 pub mod tables;
 pub mod tree;
 

@@ -51,6 +51,18 @@ impl Generator<'_> {
             Family::Text => 2,
             _ => 0,
         };
+        if self.rewrites && self.random.chance(15) {
+            let other = self.element();
+            let template = match family {
+                Family::Boolean => "(to_jsonb({}) = to_jsonb({}))",
+                Family::Text => "(jsonb_build_object('k', {}, 'l', {}) ->> 'k')",
+                Family::Whole => "jsonb_array_length(jsonb_build_array({}, {}))",
+                _ => "struct_extract({'x': {}, 'j': CAST('{\"k\": 1}' AS JSONB), 'y': {}}, 'x')",
+            };
+            let first = if family == Family::Boolean { other } else { family };
+            let holes = vec![self.expr(first, depth).into(), self.expr(other, 0).into()];
+            return Some(Expr::new(family, template, holes));
+        }
         Some(match self.random.below(8 + own) {
             0 | 1 => self.taken(family, depth),
             2 => {

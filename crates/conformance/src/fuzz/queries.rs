@@ -7,6 +7,15 @@ use super::tree::{Expr, Family, FromItem, Piece, Query, Relation, Select};
 
 /// A random query over the tables. The flag says whether rounding may depend on the order of rows.
 pub fn random_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -> (Query, bool) {
+    query_of(random, tables, portable, false)
+}
+
+/// A random query of the rewrite fuzzer.
+pub fn rewrite_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -> (Query, bool) {
+    query_of(random, tables, portable, true)
+}
+
+fn query_of(random: &mut Random, tables: &[FuzzTable], portable: bool, rewrites: bool) -> (Query, bool) {
     // These are judged by other configurations alone.
     let nested = !portable && random.chance(20);
     let mut generator = Generator {
@@ -20,13 +29,17 @@ pub fn random_query(random: &mut Random, tables: &[FuzzTable], portable: bool) -
         exact_only: false,
         plain: false,
         nested,
+        rewrites,
     };
+    if rewrites && generator.random.chance(12) {
+        return (generator.question(), false);
+    }
     let width = 1 + generator.random.below(4);
     let families: Vec<Option<Family>> = vec![None; width];
     let (mut query, _) = generator.query(&families);
     let inexact = generator.inexact;
     generator.order(&mut query, inexact, 45);
-    if generator.random.chance(12) {
+    if generator.random.chance(if rewrites { 35 } else { 12 }) {
         generator.as_cte(&mut query);
     }
     (query, inexact)
@@ -61,7 +74,8 @@ impl Generator<'_> {
         let Some(item) = query.first.from.first_mut() else { return };
         let Relation::Query(inner) = &item.relation else { return };
         let name = format!("w{}", self.nesting);
-        query.ctes.push((name.clone(), (**inner).clone()));
+        let common = self.common(name.clone(), (**inner).clone());
+        query.ctes.push(common);
         item.relation = Relation::Table(name.clone());
         if self.random.chance(50) {
             let alias = self.alias();
@@ -97,7 +111,8 @@ impl Generator<'_> {
             }
         }
         // In a subquery too, hiding that of the query around it.
-        if self.nesting > 1 && query.rest.is_empty() && self.random.chance(6) {
+        if self.nesting > 1 && query.rest.is_empty() && self.random.chance(if self.rewrites { 15 } else { 6 })
+        {
             self.as_cte(&mut query);
         }
         self.nesting -= 1;
@@ -125,7 +140,8 @@ impl Generator<'_> {
         for family in families {
             let family = family.unwrap_or_else(|| self.any_family());
             found.push(family);
-            let item = if self.nesting == 1 && self.random.chance(12) {
+            let level = if self.rewrites { 2 } else { 1 };
+            let item = if self.nesting <= level && !self.plain && self.random.chance(12) {
                 self.window(family)
             } else {
                 self.expr(family, 2)
@@ -133,6 +149,7 @@ impl Generator<'_> {
             select.items.push(item);
         }
         select.distinct = self.random.chance(15);
+        select.same_names = self.rewrites && self.random.chance(12);
         found
     }
 
@@ -150,8 +167,9 @@ impl Generator<'_> {
             }
         }
         select.groups = keys.clone();
-        if !keys.is_empty() && self.nesting == 1 && self.random.chance(20) {
-            select.sets = *self.random.pick(&["ROLLUP", "CUBE"]);
+        if !keys.is_empty() && (self.nesting == 1 || self.rewrites) && self.random.chance(20) {
+            let sets = ["ROLLUP", "CUBE", "GROUPING SETS"];
+            select.sets = sets[self.random.below(if self.rewrites { 3 } else { 2 })];
         }
         let mut found = Vec::new();
         for family in families {
@@ -264,7 +282,11 @@ impl Generator<'_> {
         let mut items: Vec<FromItem> = Vec::new();
         for at in 0..count {
             let alias = self.alias();
-            let (relation, columns) = self.relation(&alias, at > 0);
+            let (relation, columns) = if self.rewrites && self.random.chance(12) {
+                self.text_relation(&alias)
+            } else {
+                self.relation(&alias, at > 0)
+            };
             let lateral = matches!(relation, Relation::Lateral(_));
             let mut join = match self.random.weighted(&[30, 25, 12, 10, 4, 4]) {
                 0 => " JOIN ",
@@ -277,6 +299,10 @@ impl Generator<'_> {
             if lateral {
                 join = *self.random.pick(&[" LEFT JOIN ", " CROSS JOIN ", " JOIN "]);
             }
+            if self.rewrites && !self.portable && !lateral && self.random.chance(10) {
+                join = *self.random.pick(&[" SEMI JOIN ", " ANTI JOIN "]);
+            }
+            let kept = at == 0 || !matches!(join, " SEMI JOIN " | " ANTI JOIN ");
             let conditional = at > 0 && !matches!(join, " CROSS JOIN " | ", ");
             // Two plain tables share the column `a`; with more of them it would be ambiguous.
             let plain = matches!(relation, Relation::Table(_))
@@ -284,7 +310,9 @@ impl Generator<'_> {
             let using = conditional && at == 1 && plain && self.random.chance(8);
             let on = (conditional && !using)
                 .then(|| self.on(&columns, items.last().is_some_and(|l| l.join == ", ")));
-            if let Some(scope) = self.scopes.last_mut() {
+            if let Some(scope) = self.scopes.last_mut()
+                && kept
+            {
                 scope.extend(columns);
             }
             let using = using.then_some("a");
@@ -308,17 +336,25 @@ impl Generator<'_> {
             let (mut query, families) = self.query(&vec![None; width]);
             self.scopes.extend(hidden);
             let inexact = self.inexact;
-            self.order(&mut query, inexact, 8);
+            self.order(&mut query, inexact, if self.rewrites { 25 } else { 8 });
             let named = families.iter().enumerate();
-            let columns =
-                named.map(|(at, f)| Column { text: format!("{alias}.c{at}"), family: *f }).collect();
+            let mut columns: Vec<Column> = named
+                .map(|(at, f)| Column { text: format!("{alias}.c{at}"), family: *f, volatile: false })
+                .collect();
+            if self.rewrites && self.random.chance(35) {
+                columns.extend(self.with_volatile(&mut query, alias));
+            }
             let query = Box::new(query);
             return (if lateral { Relation::Lateral(query) } else { Relation::Query(query) }, columns);
         }
         let table = self.random.pick(self.tables);
         let columns = table.fields.iter().enumerate();
         let columns = columns
-            .map(|(at, f)| Column { text: format!("{alias}.{}", f.name), family: table.family(at) })
+            .map(|(at, f)| Column {
+                text: format!("{alias}.{}", f.name),
+                family: table.family(at),
+                volatile: false,
+            })
             .collect();
         (Relation::Table(table.name.clone()), columns)
     }
@@ -329,7 +365,7 @@ impl Generator<'_> {
         let pairs: Vec<(&Column, &Column)> = old
             .iter()
             .flat_map(|o| new.iter().map(move |n| (o, n)))
-            .filter(|(o, n)| o.family == n.family)
+            .filter(|(o, n)| o.family == n.family && !o.volatile && !n.volatile)
             .collect();
         let mut parts: Vec<Expr> = Vec::new();
         let compare = |operator: &str, (o, n): (&Column, &Column)| {

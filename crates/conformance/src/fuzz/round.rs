@@ -11,6 +11,8 @@ use super::judge::{Outcome, Verdict, compare};
 use super::queries::random_query;
 use super::random::Random;
 use super::reduce;
+use super::rewrites::SEQUENCE;
+use super::rules;
 use super::tables::{FuzzRelations, FuzzTable, for_reference, random_tables};
 use super::tree::Query;
 use crate::configuration::Configuration;
@@ -165,9 +167,9 @@ pub fn rows_of(result: &ResultSet) -> Vec<Vec<Value>> {
 }
 
 /// Milliseconds of a statement whose rows the reference knows: it visited few rows for it, so this is a hang.
-const TIME_LIMIT: u32 = 30_000;
+pub(super) const TIME_LIMIT: u32 = 30_000;
 /// Milliseconds of a statement that only configurations tell each other of: its product may be of any size.
-const TIME_LIMIT_UNKNOWN: u32 = 3_000;
+pub(super) const TIME_LIMIT_UNKNOWN: u32 = 3_000;
 
 pub fn limit_time(session: &Session, milliseconds: u32) -> Result<()> {
     session.query(&format!("SET statement_timeout = '{milliseconds}'")).map(drop)
@@ -182,6 +184,7 @@ fn ran_too_long(outcome: &Outcome) -> bool {
 pub fn session_with(configuration: &Configuration, tables: &[FuzzTable]) -> Result<Session> {
     let session = configuration.open()?;
     limit_time(&session, TIME_LIMIT)?;
+    session.query(&format!("CREATE SEQUENCE {SEQUENCE}"))?;
     for statement in tables.iter().flat_map(FuzzTable::statements) {
         session.query(&statement)?;
     }
@@ -252,21 +255,21 @@ fn holds_nested(sql: &str) -> bool {
     sql.contains('[') || sql.contains("{'") || sql.contains("struct_")
 }
 
-/// What the reference says of a query, or where it does not know nested values, the standard configuration.
+/// What the reference says of a query, or where it does not know it, the standard configuration.
 pub(super) fn judged_by(sql: &str, tables: &[FuzzTable], steps: u64) -> Option<Known> {
-    match expected(sql, tables, steps) {
+    rules::told(sql, &mut |sql| match expected(sql, tables, steps) {
         Expected::Known(outcome, types) => Some(Known::by_reference(outcome, types)),
-        Expected::NotInterpreted(types) if holds_nested(sql) => {
+        Expected::NotInterpreted(types) => {
             let session = session_with(&crate::configuration::standard(), tables).ok()?;
             limit_time(&session, TIME_LIMIT_UNKNOWN).ok()?;
             Known::by_session(&session, sql, types)
         }
-        _ => None,
-    }
+        Expected::NotPlanned(_) => None,
+    })
 }
 
 /// A message without what is quoted in it.
-fn general(message: &str) -> String {
+pub(super) fn general(message: &str) -> String {
     let parts = message.split('"').enumerate();
     parts.map(|(at, part)| if at % 2 == 0 { part } else { "\"...\"" }).collect()
 }

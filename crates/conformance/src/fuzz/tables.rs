@@ -153,6 +153,44 @@ pub fn literal(value: &Value, ty: Type) -> String {
     }
 }
 
+/// Tables of the rewrite fuzzer: one without rows, one with a single row, and small ones with columns that are NULL
+/// throughout; whole numbers of every width and intervals among their types.
+pub fn rewrite_tables(random: &mut Random, portable: bool) -> Vec<FuzzTable> {
+    let own = [
+        Type::TinyInt,
+        Type::UTinyInt,
+        Type::USmallInt,
+        Type::UInteger,
+        Type::UBigInt,
+        Type::HugeInt,
+        Type::Interval,
+    ];
+    let counts = [0, 1, 2 + random.below(9), 3 + random.below(25)];
+    let mut tables = Vec::with_capacity(counts.len());
+    for (number, count) in counts.into_iter().enumerate() {
+        let mut table = random_table(random, number, portable);
+        if !portable && random.chance(60) {
+            table.fields.push(Field::new("g", *random.pick(&own), true));
+        }
+        // The single row has values; the last column of the others often none.
+        let last = table.fields.len() - 1;
+        let empty = count > 1 && !(table.keyed && last == 0) && random.chance(40);
+        table.fields[last].nullable |= empty;
+        table.rows = Vec::with_capacity(count);
+        for row in 0..count {
+            let cell = |(at, field): (usize, &Field)| match () {
+                () if at == 0 && table.keyed => Value::I32(row as i32 - 2),
+                () if empty && at == last => Value::Null,
+                () if field.nullable && random.chance(12) => Value::Null,
+                () => random_value(random, field.ty, portable, true),
+            };
+            table.rows.push(table.fields.iter().enumerate().map(cell).collect());
+        }
+        tables.push(table);
+    }
+    tables
+}
+
 pub fn random_tables(random: &mut Random, portable: bool) -> Vec<FuzzTable> {
     let count = 2 + random.below(3);
     (0..count).map(|number| random_table(random, number, portable)).collect()

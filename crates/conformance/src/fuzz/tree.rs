@@ -133,6 +133,8 @@ pub enum Relation {
     Table(String),
     Query(Box<Query>),
     Lateral(Box<Query>),
+    /// Text in parentheses with holes, such as VALUES, and how many columns it has.
+    Text(Expr, usize),
 }
 
 #[derive(Clone, Debug)]
@@ -151,17 +153,27 @@ pub struct Select {
     pub distinct: bool,
     /// Named c0, c1, ...
     pub items: Vec<Expr>,
+    /// All of them are named c0; who reads them gives them names of their own.
+    pub same_names: bool,
     pub from: Vec<FromItem>,
     pub filter: Option<Expr>,
     pub groups: Vec<Expr>,
-    /// `ROLLUP` or `CUBE` of the groups, or nothing.
+    /// `ROLLUP`, `CUBE` or `GROUPING SETS` of the groups, or nothing.
     pub sets: &'static str,
     pub having: Option<Expr>,
 }
 
+#[derive(Clone, Debug)]
+pub struct Cte {
+    pub name: String,
+    /// `MATERIALIZED `, `NOT MATERIALIZED ` or nothing.
+    pub how: &'static str,
+    pub query: Query,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Query {
-    pub ctes: Vec<(String, Query)>,
+    pub ctes: Vec<Cte>,
     pub first: Select,
     pub rest: Vec<(&'static str, Select)>,
     /// Output positions from 0 with direction and place of NULLs; all of them or none.
@@ -182,6 +194,12 @@ impl fmt::Display for Expr {
     }
 }
 
+/// `(c0, c1, ...)`.
+fn names(width: usize) -> String {
+    let names: Vec<String> = (0..width).map(|at| format!("c{at}")).collect();
+    format!("({})", names.join(", "))
+}
+
 fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
     for (at, item) in items.iter().enumerate() {
         write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
@@ -193,7 +211,8 @@ impl fmt::Display for Select {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.distinct { "SELECT DISTINCT " } else { "SELECT " })?;
         for (at, item) in self.items.iter().enumerate() {
-            write!(f, "{}{item} AS c{at}", if at == 0 { "" } else { ", " })?;
+            let name = if self.same_names { 0 } else { at };
+            write!(f, "{}{item} AS c{name}", if at == 0 { "" } else { ", " })?;
         }
         for (at, item) in self.from.iter().enumerate() {
             if at == 0 {
@@ -203,8 +222,13 @@ impl fmt::Display for Select {
             }
             match &item.relation {
                 Relation::Table(name) => write!(f, "{name} AS {}", item.alias)?,
-                Relation::Query(query) => write!(f, "({query}) AS {}", item.alias)?,
-                Relation::Lateral(query) => write!(f, "LATERAL ({query}) AS {}", item.alias)?,
+                Relation::Query(query) => {
+                    write!(f, "({query}) AS {}{}", item.alias, query.names_given())?;
+                }
+                Relation::Lateral(query) => {
+                    write!(f, "LATERAL ({query}) AS {}{}", item.alias, query.names_given())?;
+                }
+                Relation::Text(text, width) => write!(f, "{text} AS {}{}", item.alias, names(*width))?,
             }
             if let (Some(on), 1..) = (&item.on, at) {
                 write!(f, " ON {on}")?;
@@ -221,7 +245,11 @@ impl fmt::Display for Select {
             f.write_str(self.sets)?;
             f.write_str(if self.sets.is_empty() { "" } else { " (" })?;
             list(f, &self.groups)?;
-            f.write_str(if self.sets.is_empty() { "" } else { ")" })?;
+            f.write_str(match self.sets {
+                "" => "",
+                "GROUPING SETS" => ", ())",
+                _ => ")",
+            })?;
         }
         if let Some(having) = &self.having {
             write!(f, " HAVING {having}")?;
@@ -232,8 +260,9 @@ impl fmt::Display for Select {
 
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (name, query)) in self.ctes.iter().enumerate() {
-            write!(f, "{}{name} AS ({query})", if at == 0 { "WITH " } else { ", " })?;
+        for (at, Cte { name, how, query }) in self.ctes.iter().enumerate() {
+            let names = query.names_given();
+            write!(f, "{}{name}{names} AS {how}({query})", if at == 0 { "WITH " } else { ", " })?;
         }
         if !self.ctes.is_empty() {
             f.write_str(" ")?;
@@ -294,6 +323,9 @@ impl Select {
         if self.distinct {
             with(&|s| s.distinct = false);
         }
+        if self.same_names {
+            with(&|s| s.same_names = false);
+        }
         if let Some(filter) = &self.filter {
             with(&|s| s.filter = None);
             filter.smaller().into_iter().for_each(|e| with(&|s| s.filter = Some(e.clone())));
@@ -320,6 +352,11 @@ impl Select {
             if let Some(on) = &self.from[at].on {
                 on.smaller().into_iter().for_each(|e| with(&|s| s.from[at].on = Some(e.clone())));
             }
+            if let Relation::Text(text, width) = &self.from[at].relation {
+                for smaller in text.smaller() {
+                    with(&|s| s.from[at].relation = Relation::Text(smaller.clone(), *width));
+                }
+            }
             if let Relation::Query(query) | Relation::Lateral(query) = &self.from[at].relation {
                 let lateral = matches!(self.from[at].relation, Relation::Lateral(_));
                 for smaller in query.smaller() {
@@ -339,6 +376,11 @@ impl Select {
 }
 
 impl Query {
+    /// The names by which another query reads this one's columns, where it does not name them so itself.
+    fn names_given(&self) -> String {
+        if self.first.same_names { names(self.first.items.len()) } else { String::new() }
+    }
+
     /// Queries one step smaller.
     pub fn smaller(&self) -> Vec<Query> {
         let mut out = Vec::new();
@@ -358,7 +400,11 @@ impl Query {
         }
         for at in 0..self.ctes.len() {
             with(&|q| drop(q.ctes.remove(at)));
-            self.ctes[at].1.smaller().into_iter().for_each(|c| with(&|q| q.ctes[at].1 = c.clone()));
+            let Cte { how, query, .. } = &self.ctes[at];
+            if !how.is_empty() {
+                with(&|q| q.ctes[at].how = "");
+            }
+            query.smaller().into_iter().for_each(|c| with(&|q| q.ctes[at].query = c.clone()));
         }
         // An output column less, in every branch.
         for at in 0..self.first.items.len() {
