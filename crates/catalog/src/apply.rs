@@ -106,6 +106,14 @@ impl Draft {
                     None => sequences.remove(name),
                 };
             }
+            Change::Type { name, ty } => {
+                self.same(rebase, |s| s.types.get(name).cloned())?;
+                match ty {
+                    Some(ty) => self.snapshot.types.insert(name.clone(), ty.clone()),
+                    None => self.snapshot.types.remove(name),
+                };
+                self.changed = true;
+            }
             Change::Macro { name, text } => {
                 self.same(rebase, |s| s.macros.get(name).cloned())?;
                 match text {

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use block::Bitmap;
-use types::{Error, Result};
+use types::{Error, Result, Type};
 
 use crate::{
     BlockId, Macro, SchemaEntry, Sequence, Snapshot, StoredBlock, TEMPORARY_SCHEMA, Table, TableData,
@@ -69,6 +69,11 @@ pub enum Change {
         schema: String,
         name: String,
         sequence: Option<Arc<Sequence>>,
+    },
+    /// CREATE TYPE: a type under a name.
+    Type {
+        name: String,
+        ty: Option<Arc<Type>>,
     },
     Macro {
         name: String,
@@ -158,6 +163,9 @@ fn of_schemas(before: &Snapshot, after: &Snapshot, wanted: impl Fn(&str) -> bool
             Some(old) if !Arc::ptr_eq(old, table) => of_table(old, table, &mut changes),
             Some(_) => {}
         }
+    }
+    for (name, ty) in differing(&before.types, &after.types) {
+        changes.push(Change::Type { name, ty });
     }
     for (name, text) in differing(&before.macros, &after.macros) {
         changes.push(Change::Macro { name, text });

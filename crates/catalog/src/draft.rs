@@ -432,6 +432,15 @@ impl Draft {
         Ok(())
     }
 
+    /// Puts a type under a name, or takes it away.
+    pub fn set_type(&mut self, name: &str, ty: Option<Type>) {
+        self.changed = true;
+        match ty {
+            Some(ty) => self.snapshot.types.insert(name.to_owned(), Arc::new(ty)),
+            None => self.snapshot.types.remove(name),
+        };
+    }
+
     /// Puts a macro under a name, or takes it away.
     pub fn set_macro(&mut self, name: &str, text: Option<Macro>) {
         self.changed = true;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, Type};
 
 use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use types::names::did_you_mean;
@@ -22,6 +22,7 @@ pub struct Snapshot {
     pub(crate) version: u64,
     pub(crate) schemas: BTreeMap<String, SchemaEntry>,
     pub(crate) macros: BTreeMap<String, Arc<Macro>>,
+    pub(crate) types: BTreeMap<String, Arc<Type>>,
     /// Tables that could not be read when the database was opened.
     pub(crate) damaged: Arc<[DamagedTable]>,
 }
@@ -38,7 +39,8 @@ pub struct DamagedTable {
 impl Snapshot {
     pub(crate) fn new() -> Self {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
-        Snapshot { version: 0, schemas: schemas.into(), macros: BTreeMap::new(), damaged: [].into() }
+        let (macros, types) = (BTreeMap::new(), BTreeMap::new());
+        Snapshot { version: 0, schemas: schemas.into(), macros, types, damaged: [].into() }
     }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
@@ -109,6 +111,17 @@ impl Snapshot {
     }
     pub fn macros(&self) -> &BTreeMap<String, Arc<Macro>> {
         &self.macros
+    }
+    /// The types that CREATE TYPE has given names.
+    pub fn types(&self) -> &BTreeMap<String, Arc<Type>> {
+        &self.types
+    }
+    /// The first column that holds values of a type which CREATE TYPE has made.
+    pub fn column_of(&self, ty: Type) -> Option<(&Arc<Table>, &str)> {
+        self.tables().find_map(|table| {
+            let field = table.columns.fields().iter().find(|f| f.ty.holds(&|inner| inner == ty))?;
+            Some((table, field.name.as_str()))
+        })
     }
     fn entry(&self, schema: Option<&str>) -> Option<&SchemaEntry> {
         self.schemas.get(Self::canonical_schema(schema.unwrap_or(DEFAULT_SCHEMA)))

@@ -116,6 +116,27 @@ fn comments(table: &Table) -> String {
     text
 }
 
+/// Types under their names, those of labels first: others are made of them. A column's type has its name also where
+/// another transaction has dropped it meanwhile.
+fn named_types(snapshot: &Snapshot) -> Vec<(&str, Type)> {
+    let mut named: Vec<(&str, Type)> =
+        snapshot.types().iter().map(|(name, ty)| (name.as_str(), **ty)).collect();
+    for field in snapshot.tables().flat_map(|table| table.columns.fields()) {
+        let within = std::cell::RefCell::new(Vec::new());
+        field.ty.holds(&|inner| {
+            within.borrow_mut().extend(inner.given_name().map(|name| (name, inner)));
+            false
+        });
+        for (name, ty) in within.into_inner() {
+            if named.iter().all(|(known, _)| *known != name) {
+                named.push((name, ty));
+            }
+        }
+    }
+    named.sort_by_key(|(name, ty)| ty.given_name() != Some(*name));
+    named
+}
+
 /// All definitions of a database, in an order in which they can be made.
 pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
     let mut text = String::new();
@@ -126,6 +147,10 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
         }
     }
     let entries = || snapshot.schemas().iter().filter(|(name, _)| permanent(name));
+    for (name, ty) in named_types(snapshot) {
+        let what = if ty.given_name() == Some(name) { ty.written_labels() } else { ty.sql_name() };
+        let _ = writeln!(text, "CREATE TYPE {} AS {what};", quoted(name));
+    }
     // Defaults name sequences.
     for (schema, entry) in entries() {
         for (name, s) in &entry.sequences {

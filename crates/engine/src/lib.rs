@@ -89,6 +89,7 @@ mod system;
 mod traces;
 mod transaction;
 mod upkeep;
+mod user_types;
 mod variables;
 mod verify;
 mod wide;

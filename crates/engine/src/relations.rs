@@ -276,6 +276,12 @@ impl sql::Relations for SessionRelations {
         let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();
         Some(sql::MacroInfo { parameters, text, table })
     }
+    fn type_named(&self, name: &str) -> Option<Type> {
+        self.snapshot.types().get(name).map(|ty| **ty)
+    }
+    fn type_names(&self) -> Vec<String> {
+        self.snapshot.types().keys().cloned().collect()
+    }
     fn variable(&self, name: &str) -> Option<(Value, Type)> {
         self.of_the_moment(self.settings.variables.get(name).cloned())
     }

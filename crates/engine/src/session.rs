@@ -435,6 +435,8 @@ impl Session {
                 self.create_view(&name, columns, text, if_exists)
             }
             Statement::DropView { names, if_exists } => self.drop_views(&names, if_exists),
+            Statement::CreateType { name, ty, if_exists } => self.create_type(&name, ty, if_exists),
+            Statement::DropType { names, if_exists } => self.drop_types(&names, if_exists),
             Statement::CreateMacro { name, forms, replace, keep, temporary } => {
                 self.create_macro(name, forms, replace, keep, temporary)
             }
@@ -663,6 +665,8 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         Statement::RenameView { .. } => "ALTER VIEW",
         Statement::DropView { .. } => "DROP VIEW",
         Statement::Comment { .. } => "COMMENT",
+        Statement::CreateType { .. } => "CREATE TYPE",
+        Statement::DropType { .. } => "DROP TYPE",
         Statement::CreateMacro { .. } => "CREATE MACRO",
         Statement::DropMacro { .. } => "DROP MACRO",
         Statement::CreateSequence(_) => "CREATE SEQUENCE",

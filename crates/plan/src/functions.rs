@@ -264,6 +264,14 @@ pub const SIGNATURES: &[Signature] = &[
     // The system.
     is("error", &[TEXT], Type::Text),
     variadic("hash", &[Takes::Any], Type::BigInt),
+    is("enum_code", &[Takes::Any], Type::Integer),
+    variadic(ENUM_RANGE, &[Takes::Any, Takes::Any], Type::Null),
+    first(SECOND_DIGITS, &[INTERVAL, BIG]),
+    first(SECOND_DIGITS, &[STAMP, BIG]),
+    first(SECOND_DIGITS, &[ZONED, BIG]),
+    first(SECOND_DIGITS, &[TIME, BIG]),
+    first(LIST_OF_LENGTH, &[Takes::Any, BIG]),
+    first(TRY_LIST_OF_LENGTH, &[Takes::Any, BIG]),
     variadic("num_nulls", &[], Type::Integer),
     variadic("num_nonnulls", &[], Type::Integer),
     // Rows as bytes that are in the order of their keys (crate `expr`, `own/rows.rs`); not to be called by name.
@@ -309,6 +317,15 @@ pub const INTERVAL_OF_SUMS: &str = "interval of sums";
 pub const CAST_IN_ZONE: &str = "cast in zone";
 /// As `CAST_IN_ZONE`; what cannot be cast is NULL.
 pub const TRY_CAST_IN_ZONE: &str = "try cast in zone";
+
+/// `range of labels(first, last)`: the values of an enum between two, of all from or up to where one is NULL.
+pub const ENUM_RANGE: &str = "range of labels";
+/// `seconds to digits(value, digits)`: a moment, a time or an interval rounded, as a precision asks.
+pub const SECOND_DIGITS: &str = "seconds to digits";
+/// `list of length(list, length)`: the list, where it has so many elements.
+pub const LIST_OF_LENGTH: &str = "list of length";
+/// As `LIST_OF_LENGTH`; another list is NULL.
+pub const TRY_LIST_OF_LENGTH: &str = "list of length, or null";
 
 /// `ordered row(directions, key, ..., value)`: bytes whose order is that of the keys, the value behind them.
 pub const ORDERED_ROW: &str = "ordered row";

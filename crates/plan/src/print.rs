@@ -268,6 +268,7 @@ fn literal(value: &types::Value, ty: Type) -> String {
         _ if value.is_null() => "NULL".to_owned(),
         _ if ty.is_text() => format!("'{}'", shown().replace('\'', "''")),
         Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz => format!("'{}'", shown()),
+        Type::Enum(_) => format!("'{}'", shown().replace('\'', "''")),
         _ => shown(),
     }
 }

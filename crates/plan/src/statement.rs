@@ -318,6 +318,16 @@ pub enum Statement {
         names: Vec<ObjectName>,
         if_exists: bool,
     },
+    /// The type under a name; one of labels bears the name itself.
+    CreateType {
+        name: String,
+        ty: types::Type,
+        if_exists: IfExists,
+    },
+    DropType {
+        names: Vec<String>,
+        if_exists: bool,
+    },
     /// The forms take different numbers of arguments.
     CreateMacro {
         name: String,

@@ -23,7 +23,7 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
         (Value::F64(f), _) => f.into_bound_py_any(py),
         (Value::Bytes(b), Type::Bytea) => Ok(PyBytes::new(py, b).into_any()),
         (Value::Bytes(b), ty) if ty.is_nested() => nested(py, b, ty),
-        (Value::Bytes(_), _) => value.display(ty).into_bound_py_any(py),
+        (Value::Bytes(_), _) | (_, Type::Enum(_)) => value.display(ty).into_bound_py_any(py),
         (_, Type::Decimal { .. }) => py.import("decimal")?.call_method1("Decimal", (value.display(ty),)),
         (_, Type::Uuid) => py.import("uuid")?.call_method1("UUID", (value.display(ty),)),
         (Value::I32(days), Type::Date) => {

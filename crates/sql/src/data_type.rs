@@ -1,22 +1,26 @@
 //! Type names as the parser has them, to types.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::{
-    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, IntervalFields, ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType, EnumMember, ExactNumberInfo, Ident, IntervalFields,
+    ObjectName, TimezoneInfo,
 };
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
 
-use crate::nested_syntax;
+use crate::bind::folded;
+use crate::{Relations, nested_syntax};
 
 /// Longest CHAR(n) and VARCHAR(n), PostgreSQL's.
 const CHARACTERS_MAX: u64 = 10_485_760;
 
 /// Types of other systems, by how their names begin, and what takes their values here.
 const INSTEAD: [(&str, &str); 5] = [
+    ("TIMESTAMP_NS", "TIMESTAMP, to the microsecond,"),
     ("UHUGEINT", "HUGEINT, or TEXT for more than 2^127 - 1,"),
     ("UINT128", "HUGEINT, or TEXT for more than 2^127 - 1,"),
     ("NUMBER", "DECIMAL(precision, scale)"),
-    ("ENUM", "TEXT, with a CHECK,"),
     ("VARIANT", "JSON"),
 ];
 
@@ -42,9 +46,56 @@ const TYPE_NAMES: [&str; 18] = [
     "VARCHAR",
 ];
 
-/// The type that a name says.
-pub(crate) fn column_type(name: &DataType) -> Result<Type> {
+/// What a written type asks of its values that the type here does not keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// So many digits of a second.
+    Digits(u64),
+    /// So many elements of a list.
+    Length(u64),
+}
+
+/// The type without such a limit, and the limit: a cast keeps it, and so does a column with a CHECK.
+pub(crate) fn limited(name: &DataType) -> (Cow<'_, DataType>, Option<Limit>) {
     use DataType as D;
+    let (plain, limit) = match name {
+        D::Time(Some(digits @ 0..6), zone) => (D::Time(None, *zone), Limit::Digits(*digits)),
+        D::Timestamp(Some(digits @ 0..6), zone) => (D::Timestamp(None, *zone), Limit::Digits(*digits)),
+        D::Datetime(Some(digits @ 0..6)) => (D::Datetime(None), Limit::Digits(*digits)),
+        D::Array(ArrayElemTypeDef::SquareBracket(element, Some(length))) => {
+            (D::Array(ArrayElemTypeDef::SquareBracket(element.clone(), None)), Limit::Length(*length))
+        }
+        D::Custom(custom, arguments) if arguments.is_empty() => match unquoted(custom).as_deref() {
+            Some("timestamp_s") => (D::Timestamp(None, TimezoneInfo::None), Limit::Digits(0)),
+            Some("timestamp_ms") => (D::Timestamp(None, TimezoneInfo::None), Limit::Digits(3)),
+            Some("timestamp_us") => return (Cow::Owned(D::Timestamp(None, TimezoneInfo::None)), None),
+            _ => return (Cow::Borrowed(name), None),
+        },
+        _ => return (Cow::Borrowed(name), None),
+    };
+    (Cow::Owned(plain), Some(limit))
+}
+
+/// Where a limit cannot be kept.
+pub(crate) fn refuse_limit(name: &DataType, limit: Limit) -> Error {
+    match limit {
+        Limit::Digits(digits) => Error::unsupported(format!(
+            "{name}: a column keeps microseconds, not {digits} digits of a second"
+        ))
+        .with_hint("leave the precision of the column out, and cast what it is given: a cast rounds"),
+        Limit::Length(length) => {
+            Error::unsupported(format!("{name}: the length {length} of a list is not kept here"))
+                .with_hint(format!("leave the length out; CHECK (len(column) = {length}) keeps it"))
+        }
+    }
+}
+
+/// The type that a name says; `relations` know those of CREATE TYPE.
+pub(crate) fn column_type(name: &DataType, relations: &dyn Relations) -> Result<Type> {
+    use DataType as D;
+    if let (_, Some(limit)) = limited(name) {
+        return Err(refuse_limit(name, limit));
+    }
     let ty = match name {
         D::Boolean | D::Bool => Type::Boolean,
         D::SmallInt(_) | D::Int2(_) | D::Int16 => Type::SmallInt,
@@ -86,9 +137,9 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
             ArrayElemTypeDef::SquareBracket(element, _)
             | ArrayElemTypeDef::AngleBracket(element)
             | ArrayElemTypeDef::Parenthesis(element),
-        ) => Type::list(column_type(element)?)?,
+        ) => Type::list(column_type(element, relations)?)?,
         D::Custom(name, _) if nested_name(name).is_some() => {
-            nested_syntax::named(nested_name(name).unwrap_or_default())?
+            nested_syntax::named(nested_name(name).unwrap_or_default(), relations)?
         }
         D::Custom(name, arguments) if arguments.is_empty() && other_name(name).is_some() => {
             other_name(name).unwrap_or(Type::Integer)
@@ -107,13 +158,27 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
                 }
             }
         }
-        D::Custom(name, _) => {
+        D::Enum(members, None) => enumeration(members)?,
+        D::Custom(name, arguments) => {
+            if let Some(ty) = user_type(name, relations)? {
+                if !arguments.is_empty() {
+                    let error = Error::new(
+                        SqlState::SyntaxError,
+                        format!("type modifier is not allowed for type \"{name}\""),
+                    );
+                    return Err(error);
+                }
+                return Ok(ty);
+            }
             let error = Error::new(SqlState::UndefinedObject, format!("type \"{name}\" does not exist"));
             let shown = name.to_string().to_uppercase();
             if let Some((_, ours)) = INSTEAD.iter().find(|(theirs, _)| shown.starts_with(theirs)) {
                 return Err(error.with_hint(format!("{ours} holds its values")));
             }
-            let near = types::names::nearest(&name.to_string().to_uppercase(), TYPE_NAMES);
+            let own = relations.type_names();
+            let near = types::names::nearest(&shown, TYPE_NAMES).map(str::to_owned).or_else(|| {
+                types::names::nearest(&name.to_string(), own.iter().map(String::as_str)).map(str::to_owned)
+            });
             return Err(match near {
                 Some(near) => error.with_hint(format!("did you mean {near}?")),
                 None => error,
@@ -132,6 +197,49 @@ pub(crate) fn column_type(name: &DataType) -> Result<Type> {
     Ok(ty)
 }
 
+/// `ENUM('a', 'b')`.
+fn enumeration(members: &[EnumMember]) -> Result<Type> {
+    let label = |member: &EnumMember| match member {
+        EnumMember::Name(label) => Ok(label.clone()),
+        EnumMember::NamedValue(label, _) => {
+            let message = format!("the label '{label}' of an enum is given a number");
+            Err(Error::unsupported(message).with_hint("labels are numbered in their order, from 0"))
+        }
+    };
+    Type::enumeration(None, members.iter().map(label).collect::<Result<_>>()?)
+}
+
+/// The type that CREATE TYPE has given this name. Types belong to no schema: that of their name may be the default one.
+fn user_type(name: &ObjectName, relations: &dyn Relations) -> Result<Option<Type>> {
+    let idents: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+    let [schema @ .., last] = idents.as_slice() else { return Ok(None) };
+    let known = match schema {
+        [] => true,
+        [schema] => matches!(folded(schema).as_str(), "main" | "public"),
+        _ => false,
+    };
+    if !known {
+        return Ok(None);
+    }
+    if let Some(ty) = relations.type_named(&folded(last)) {
+        return Ok(Some(ty));
+    }
+    // As other names: one that is not quoted matches in any case where nothing is spelled in lower case.
+    let names = relations.type_names();
+    let alike: Vec<&String> = names
+        .iter()
+        .filter(|own| last.quote_style.is_none() && own.eq_ignore_ascii_case(&last.value))
+        .collect();
+    match alike.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(relations.type_named(one)),
+        [first, second, ..] => {
+            let message = format!("type \"{}\" may be \"{first}\" or \"{second}\"", last.value);
+            Err(Error::new(SqlState::AmbiguousAlias, message).with_hint("put the name in double quotes"))
+        }
+    }
+}
+
 /// What `nested_syntax` made of a nested type's name.
 fn nested_name(name: &ObjectName) -> Option<&str> {
     match name.0.as_slice() {
@@ -140,12 +248,17 @@ fn nested_name(name: &ObjectName) -> Option<&str> {
     }
 }
 
-/// Integer types under names that the parser has no words for.
-fn other_name(name: &ObjectName) -> Option<Type> {
+/// A name of one word that is not quoted, in lower case.
+fn unquoted(name: &ObjectName) -> Option<String> {
     let [part] = name.0.as_slice() else { return None };
-    let name = part.as_ident().filter(|i| i.quote_style.is_none())?.value.to_ascii_lowercase();
-    Some(match name.as_str() {
+    Some(part.as_ident().filter(|i| i.quote_style.is_none())?.value.to_ascii_lowercase())
+}
+
+/// Types under names that the parser has no words for.
+fn other_name(name: &ObjectName) -> Option<Type> {
+    Some(match unquoted(name)?.as_str() {
         "int1" => Type::TinyInt,
+        "timestamp_us" => Type::Timestamp,
         "int16" | "short" => Type::SmallInt,
         "int32" | "signed" => Type::Integer,
         "int64" | "long" => Type::BigInt,
@@ -166,7 +279,9 @@ fn is_plain(zone: &TimezoneInfo) -> bool {
 fn fraction(precision: Option<u64>, name: &DataType) -> Result<()> {
     match precision {
         None | Some(6) => Ok(()),
-        Some(_) => Err(Error::unsupported(format!("{name}: only a precision of 6 is supported"))),
+        Some(digits @ 0..6) => Err(refuse_limit(name, Limit::Digits(digits))),
+        Some(_) => Err(Error::unsupported(format!("{name}: a second has at most 6 digits"))
+            .with_hint("a precision of 6, which holds without a word, is the largest")),
     }
 }
 

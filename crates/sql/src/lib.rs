@@ -88,6 +88,9 @@ pub fn plan_with(
         if let Some(defined) = statement::create_function(own)? {
             return Ok(defined);
         }
+        if let Some(created) = statement::create_type(own, relations)? {
+            return Ok(created);
+        }
         if let Some(dropped) = statement::drop_macro(own)? {
             return Ok(dropped);
         }

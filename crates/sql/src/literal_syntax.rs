@@ -5,6 +5,7 @@
 //!  X'ff'                                  ->  '\\xff'::bytea
 //!  0b101, 0o17                            ->  the number, which the parser takes for 0 and a name
 //!  'a' and 'b' on the next line           ->  'ab'
+//!  INTERVAL(2) '1.255 seconds'            ->  '1.255 seconds'::INTERVAL(2) (the parser forgets the 2)
 //!  TABLE t, at the beginning              ->  FROM t
 //! ```
 
@@ -19,6 +20,7 @@ pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     join_numbers(text, tokens)?;
     join_continued(text, tokens)?;
     take_literals(tokens);
+    take_precisions(tokens);
     Ok(())
 }
 
@@ -151,6 +153,36 @@ fn take_literals(tokens: &mut Vec<TokenWithSpan>) {
     *tokens = taken;
 }
 
+/// Puts the type of `INTERVAL(2) '...'` behind the text.
+fn take_precisions(tokens: &mut Vec<TokenWithSpan>) {
+    if !tokens.iter().any(|t| is_word(t, "interval")) {
+        return;
+    }
+    let solid: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let mut ends = Vec::new();
+    for five in solid.windows(5) {
+        let token = |at: usize| &tokens[five[at]].token;
+        let written = is_word(&tokens[five[0]], "interval")
+            && *token(1) == Token::LParen
+            && matches!(token(2), Token::Number(..))
+            && *token(3) == Token::RParen
+            && matches!(token(4), Token::SingleQuotedString(_));
+        if written {
+            let (number, text) = (token(2).clone(), token(4).clone());
+            let moved = [text, Token::DoubleColon, Token::make_keyword("INTERVAL"), Token::LParen, number];
+            for (place, token) in five.iter().zip(moved) {
+                tokens[*place].token = token;
+            }
+            ends.push(five[4]);
+        }
+    }
+    for end in ends.into_iter().rev() {
+        let span = tokens[end].span;
+        tokens.insert(end + 1, TokenWithSpan { token: Token::RParen, span });
+    }
+}
+
 /// Whether it was written `0xff`, and not `X'ff'`, which is a character longer.
 fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
     let (begin, end) = (token.span.start, token.span.end);
@@ -188,6 +220,7 @@ mod tests {
         assert_eq!(shown("SELECT 0xfF, X'fF', x''"), "SELECT 0xfF, '\\xfF'::BYTEA, '\\x'::BYTEA");
         assert_eq!(shown("\n  0x1+\n X'01'"), "\n  0x1+\n '\\x01'::BYTEA");
         assert_eq!(shown(" TABLE t"), " FROM t");
+        assert_eq!(shown("INTERVAL(2) '1.255', INTERVAL (2) DAY"), "'1.255'::INTERVAL( 2), INTERVAL (2) DAY");
         assert_eq!(shown("0b101 + 0O1_7, 1_000"), "0b101 + 0O1_7, 1_000");
         assert_eq!(shown("'a'\n  'b' -- c\n 'd', 'e'"), "'abd', 'e'");
     }

@@ -12,11 +12,13 @@ use crate::bind::nested::takes_lambda;
 use crate::data_type::column_type;
 use crate::dialect::Grammar;
 use crate::parse::is_word;
-use crate::{place, stack};
+use crate::{Relations, place, stack};
 
 /// Stands before a lambda; no word that can be written.
 pub(crate) const LAMBDA: &str = "a lambda follows";
-const TYPES: [&str; 3] = ["struct", "map", "list"];
+const TYPES: [&str; 4] = ["struct", "map", "list", "row"];
+/// Words before a ROW that is a value.
+const BEFORE_VALUES: [&str; 7] = ["select", "distinct", "all", "using", "default", "not", "set"];
 
 fn solid(tokens: &[TokenWithSpan]) -> Vec<usize> {
     (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_) | Token::EOF)).collect()
@@ -71,6 +73,10 @@ pub(crate) fn take_types(text: &str, tokens: &mut Vec<TokenWithSpan>) {
             continue;
         }
         let before = &tokens[order[place - 1]];
+        if is(place, "row") && BEFORE_VALUES.iter().any(|word| is_word(before, word)) {
+            place += 1;
+            continue;
+        }
         let column = |place: usize| {
             matches!(tokens[order[place - 1]].token, Token::Word(_))
                 && place >= 2
@@ -164,7 +170,7 @@ pub(crate) fn take_lambdas(tokens: &mut Vec<TokenWithSpan>) {
 }
 
 /// A type by the name that `take_types` made, or that another text has: `STRUCT(a INTEGER[], b MAP(TEXT, DATE))`.
-pub(crate) fn named(text: &str) -> Result<Type> {
+pub(crate) fn named(text: &str, relations: &dyn Relations) -> Result<Type> {
     let wrong = |detail: String| {
         Error::new(SqlState::SyntaxError, format!("invalid type: {text}"))
             .with_detail(detail)
@@ -172,7 +178,7 @@ pub(crate) fn named(text: &str) -> Result<Type> {
     };
     let tokens = Tokenizer::new(&Grammar::new(), text).tokenize().map_err(|e| wrong(e.message))?;
     let tokens = tokens.into_iter().filter(|t| !matches!(t, Token::Whitespace(_) | Token::EOF)).collect();
-    let mut reader = Reader { tokens, at: 0, wrong: &wrong };
+    let mut reader = Reader { tokens, at: 0, wrong: &wrong, relations };
     let ty = reader.any(0)?;
     match reader.peek() {
         None => Ok(ty),
@@ -184,6 +190,7 @@ struct Reader<'w> {
     tokens: Vec<Token>,
     at: usize,
     wrong: &'w dyn Fn(String) -> Error,
+    relations: &'w dyn Relations,
 }
 
 impl Reader<'_> {
@@ -246,8 +253,10 @@ impl Reader<'_> {
             _ => self.plain()?,
         };
         while self.eat(&Token::LBracket) {
-            if matches!(self.peek(), Some(Token::Number(..))) {
-                self.at += 1;
+            if let Some(Token::Number(length, _)) = self.peek() {
+                let message =
+                    format!("the length {length} of a list inside of another type is not kept here");
+                return Err(Error::unsupported(message).with_hint("leave the length out"));
             }
             self.expect(&Token::RBracket)?;
             ty = Type::list(ty)?;
@@ -301,29 +310,30 @@ impl Reader<'_> {
         let parsed =
             Parser::new(&grammar).try_with_sql(&written).and_then(|mut parser| parser.parse_data_type());
         let parsed = parsed.map_err(|_| (self.wrong)(format!("\"{written}\" is no type")))?;
-        column_type(&parsed)
+        column_type(&parsed, self.relations)
     }
 }
 
 /// A type as `from_json` has it: a type's name, or JSON whose leaves are names, `{"a": "INTEGER", "b": ["TEXT"]}`.
-pub(crate) fn structure(text: &str) -> Result<Type> {
+pub(crate) fn structure(text: &str, relations: &dyn Relations) -> Result<Type> {
     if !json::is_valid(text) {
-        return named(text);
+        return named(text, relations);
     }
-    fn of(part: &str, depth: u32) -> Result<Type> {
+    fn of(part: &str, depth: u32, relations: &dyn Relations) -> Result<Type> {
         if depth > types::nested::NESTING_MAX {
             return Err(Error::new(SqlState::StatementTooComplex, "the structure is nested too deeply"));
         }
         match json::parse(part) {
-            json::Parsed::Text(name) => named(&name),
+            json::Parsed::Text(name) => named(&name, relations),
             json::Parsed::Array(items) => match items.as_slice() {
-                [item] => Type::list(of(item.get(), depth + 1)?),
+                [item] => Type::list(of(item.get(), depth + 1, relations)?),
                 _ => {
                     Err(Error::new(SqlState::InvalidParameterValue, "a list in a structure has one element"))
                 }
             },
             json::Parsed::Object(entries) if !entries.is_empty() => {
-                let fields = entries.iter().map(|(name, ty)| Ok((name.clone(), of(ty.get(), depth + 1)?)));
+                let fields =
+                    entries.iter().map(|(name, ty)| Ok((name.clone(), of(ty.get(), depth + 1, relations)?)));
                 Type::structure(fields.collect::<Result<_>>()?)
             }
             _ => Err(Error::new(SqlState::InvalidParameterValue, "a structure is made of names of types")
@@ -332,5 +342,5 @@ pub(crate) fn structure(text: &str) -> Result<Type> {
                 )),
         }
     }
-    of(text, 0)
+    of(text, 0, relations)
 }

@@ -111,6 +111,14 @@ pub trait Relations: Sync {
     fn macro_named(&self, _name: &str) -> Option<MacroInfo> {
         None
     }
+    /// The type that CREATE TYPE has given this name.
+    fn type_named(&self, _name: &str) -> Option<Type> {
+        None
+    }
+    /// The names of those types.
+    fn type_names(&self) -> Vec<String> {
+        vec![]
+    }
     /// What SET VARIABLE has set.
     fn variable(&self, _name: &str) -> Option<(Value, Type)> {
         None

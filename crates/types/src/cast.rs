@@ -5,8 +5,8 @@ use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
 use crate::interval::Interval;
 use crate::{
-    Error, Physical, Result, SqlState, Type, Value, Zone, date_text, decimal, interval_text, json, jsonb,
-    nested, zone,
+    Error, Physical, Result, SqlState, Type, Value, Zone, date_text, decimal, enums, interval_text, json,
+    jsonb, nested, zone,
 };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
@@ -83,6 +83,7 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))
         }
         (Type::Timestamp, Type::TimestampTz) | (Type::TimestampTz, Type::Timestamp) => Ok(value.clone()),
+        (Type::Enum(_), Type::Enum(_)) => enums::parse(enums::label_of(value, from), to),
         (f, t) if f.is_interval() && t.is_interval() => Interval::of_kind(value, f)?.restricted_to(t),
         (Type::Time, Type::Interval) => Interval::new(0, 0, value.as_i64().unwrap_or(0)).value(),
         (Type::Interval, Type::Time) => {
@@ -308,6 +309,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         Type::Uuid => parse_uuid(trimmed).map(Value::I128).ok_or_else(invalid),
         Type::Json => json::checked(text),
         Type::Jsonb => jsonb::canonical(text),
+        Type::Enum(_) => enums::parse(text, to),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::parse(text, to, false),
     }
 }
@@ -451,6 +453,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
         }
         (Value::Bytes(b), ty) if ty.is_nested() => nested::format(b, ty),
         (Value::Bytes(b), _) => String::from_utf8_lossy(b).into_owned(),
+        (_, Type::Enum(_)) => enums::label_of(value, ty).to_owned(),
         (_, Type::Decimal { scale, .. }) => decimal::format(value.as_i128().unwrap_or(0), scale),
         (_, Type::Date) => {
             datetime::format_date(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))

@@ -9,6 +9,7 @@ pub const VARCHAR: u8 = 9;
 pub const LIST: u8 = 20;
 pub const STRUCT: u8 = 21;
 pub const MAP: u8 = 22;
+pub const ENUM: u8 = 31;
 
 macro_rules! codes {
     ($($code:literal $plain:ident)*) => {
@@ -23,6 +24,7 @@ macro_rules! codes {
                     Type::List(_) => LIST,
                     Type::Struct(_) => STRUCT,
                     Type::Map(_) => MAP,
+                    Type::Enum(_) => ENUM,
                 }
             }
             /// The type without parameters of this number.
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn numbers_lead_back_to_their_types() {
-        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP];
+        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

@@ -3,7 +3,9 @@
 //! Days are counted from 1970-01-01 in the proleptic Gregorian calendar (Howard Hinnant, "chrono-compatible
 //! low-level date algorithms"). Read here is ISO 8601 with years 1 to 9999; `date_text` reads other forms.
 
+use crate::interval::Interval;
 use crate::zone::{self, Zone};
+use crate::{Error, Result, Type, Value};
 
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
@@ -98,6 +100,42 @@ pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
     let moved = add_months(days, months)?;
     i64::from(moved).checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))
+}
+
+/// Microseconds to so many digits of a second, a half away from zero.
+pub fn to_digits(value: i64, digits: u64) -> i64 {
+    if digits >= 6 {
+        return value;
+    }
+    let unit = 10_i64.pow(6 - digits as u32);
+    let rest = value % unit;
+    match rest.abs() * 2 >= unit {
+        true => (value - rest).saturating_add(unit * rest.signum()),
+        false => value - rest,
+    }
+}
+
+/// A moment, a time or an interval to so many digits of a second.
+pub fn rounded(value: &Value, ty: Type, digits: u64) -> Result<Value> {
+    /// 2000-01-01, from which PostgreSQL counts and so rounds away.
+    const CENTURY: i64 = 946_684_800 * MICROS_PER_SECOND;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if ty == Type::Interval {
+        let mut interval = Interval::of_value(value)?;
+        interval.micros = to_digits(interval.micros, digits);
+        return interval.value();
+    }
+    let micros = value.as_i64().unwrap_or(0);
+    Ok(Value::I64(match ty {
+        Type::Timestamp | Type::TimestampTz if is_infinite(micros) => micros,
+        Type::Timestamp | Type::TimestampTz => {
+            let since = micros.checked_sub(CENTURY).ok_or_else(|| Error::out_of_range(&ty))?;
+            to_digits(since, digits).checked_add(CENTURY).ok_or_else(|| Error::out_of_range(&ty))?
+        }
+        _ => to_digits(micros, digits),
+    }))
 }
 
 pub fn format_date(days: i32) -> String {

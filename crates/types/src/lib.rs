@@ -10,6 +10,7 @@ pub mod date_text;
 pub mod datetime;
 pub mod decimal;
 pub mod digits;
+pub mod enums;
 pub mod error;
 pub mod integers;
 pub mod interval;

@@ -61,6 +61,8 @@ pub enum Type {
     Json,
     /// JSON in one form, so that equal values are equal bytes: see `jsonb`.
     Jsonb,
+    /// One of the labels that the type has: see `enums`.
+    Enum(NestedId),
     /// LIST, STRUCT and MAP: see `nested`.
     List(NestedId),
     Struct(NestedId),
@@ -99,7 +101,9 @@ impl Type {
         match self {
             Self::Null | Self::Boolean => Physical::Bool,
             Self::SmallInt | Self::TinyInt | Self::UTinyInt => Physical::I16,
-            Self::Integer | Self::USmallInt | Self::Date | Self::IntervalYearMonth => Physical::I32,
+            Self::Integer | Self::USmallInt | Self::Date | Self::IntervalYearMonth | Self::Enum(_) => {
+                Physical::I32
+            }
             Self::BigInt
             | Self::UInteger
             | Self::Time
@@ -244,6 +248,7 @@ impl Type {
             Self::Uuid => "UUID".into(),
             Self::Json => "JSON".into(),
             Self::Jsonb => "JSONB".into(),
+            Self::Enum(_) => self.enum_name(),
             Self::List(_) | Self::Struct(_) | Self::Map(_) => self.nested_name(),
         }
     }

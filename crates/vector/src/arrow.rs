@@ -31,7 +31,7 @@ use types::interval::Interval;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, Schema, SqlState, Type, Value, Zone, cast, datetime};
 
-use crate::{Batch, Data, StringBuilder, Strings, Vector, VectorBuilder, nested_arrow};
+use crate::{Batch, Data, StringBuilder, Strings, Vector, VectorBuilder, labels, nested_arrow};
 
 /// The Arrow type that carries `ty` out of the engine.
 pub fn arrow_type(ty: Type) -> DataType {
@@ -60,8 +60,15 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Interval | Type::IntervalDayTime => DataType::Interval(IntervalUnit::MonthDayNano),
         Type::Bytea => DataType::BinaryView,
         Type::Uuid => DataType::FixedSizeBinary(16),
+        Type::Enum(_) => labels::arrow_type(),
         Type::List(_) | Type::Struct(_) | Type::Map(_) => nested_arrow::arrow_type_of(ty),
     }
+}
+
+/// A column; of an enum, whose labels are in its order.
+fn arrow_field(name: &str, ty: Type, nullable: bool) -> ArrowField {
+    let field = ArrowField::new(name, arrow_type(ty), nullable);
+    if matches!(ty, Type::Enum(_)) { field.with_dict_is_ordered(true) } else { field }
 }
 
 /// The type that receives an Arrow column; `None` when we have none for it.
@@ -119,7 +126,7 @@ fn odd_decimal(precision: u8, scale: i8) -> Type {
 
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields: Vec<ArrowField> =
-        schema.fields().iter().map(|f| ArrowField::new(&f.name, arrow_type(f.ty), f.nullable)).collect();
+        schema.fields().iter().map(|f| arrow_field(&f.name, f.ty, f.nullable)).collect();
     Arc::new(ArrowSchema::new(fields))
 }
 
@@ -128,12 +135,12 @@ pub fn arrow_schema_in(schema: &Schema, zone: Zone) -> SchemaRef {
     if zone == Zone::Utc || !schema.fields().iter().any(|f| f.ty == Type::TimestampTz) {
         return arrow_schema(schema);
     }
-    let field = |f: &types::Field| {
-        let ty = match f.ty {
-            Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some(zone.name().into())),
-            ty => arrow_type(ty),
-        };
-        ArrowField::new(&f.name, ty, f.nullable)
+    let field = |f: &types::Field| match f.ty {
+        Type::TimestampTz => {
+            let ty = DataType::Timestamp(TimeUnit::Microsecond, Some(zone.name().into()));
+            ArrowField::new(&f.name, ty, f.nullable)
+        }
+        ty => arrow_field(&f.name, ty, f.nullable),
     };
     Arc::new(ArrowSchema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
@@ -176,6 +183,7 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
         (Data::I32(v), Type::USmallInt) => narrowed!(at::UInt16Type, v),
         (Data::I64(v), Type::UInteger) => narrowed!(at::UInt32Type, v),
         (Data::I128(v), Type::UBigInt) => narrowed!(at::UInt64Type, v),
+        (_, Type::Enum(_)) => labels::to_array(&vector),
         (_, Type::Null) => Arc::new(NullArray::new(vector.len())),
         (Data::Bool(b), _) => Arc::new(BooleanArray::new(b.clone(), nulls)),
         (Data::I16(v), _) => Arc::new(PrimitiveArray::<at::Int16Type>::new(v.clone(), nulls)),

@@ -12,6 +12,7 @@ pub mod coded;
 mod concat;
 pub mod gather;
 pub mod interleave;
+pub mod labels;
 pub mod nested;
 mod nested_arrow;
 pub mod retype;

@@ -10,7 +10,7 @@ use types::{Result, Type, json};
 
 use crate::arrow::{arrow_type, from_array, to_array, type_from_arrow};
 use crate::nested::{join, join_list, join_map, join_struct, split_list, split_map, split_struct};
-use crate::{Vector, arrow};
+use crate::{Vector, labels};
 
 /// The Arrow type of a nested type.
 pub(crate) fn arrow_type_of(ty: Type) -> DataType {
@@ -24,17 +24,26 @@ pub(crate) fn arrow_type_of(ty: Type) -> DataType {
             )
         }
         _ => DataType::Struct(
-            field_names(ty).into_iter().map(|(name, ty)| Field::new(name, arrow_type(ty), true)).collect(),
+            field_names(ty).into_iter().map(|(name, ty)| Field::new(name, inner_type(ty), true)).collect(),
         ),
     }
 }
 
 fn inner(ty: Option<Type>) -> DataType {
-    arrow_type(ty.unwrap_or(Type::Null))
+    inner_type(ty.unwrap_or(Type::Null))
+}
+
+/// The type of a value inside: labels are plain texts there, since few readers know dictionaries inside of lists.
+fn inner_type(ty: Type) -> DataType {
+    if matches!(ty, Type::Enum(_)) { arrow_type(Type::Text) } else { arrow_type(ty) }
+}
+
+fn inner_array(vector: &Vector) -> ArrayRef {
+    if matches!(vector.ty(), Type::Enum(_)) { to_array(&labels::as_text(vector)) } else { to_array(vector) }
 }
 
 fn entry_fields(key: Type, value: Type) -> Fields {
-    vec![Field::new("key", arrow_type(key), false), Field::new("value", arrow_type(value), true)].into()
+    vec![Field::new("key", inner_type(key), false), Field::new("value", inner_type(value), true)].into()
 }
 
 /// A struct's fields; those of a row go by their numbers.
@@ -86,21 +95,22 @@ pub(crate) fn to_nested_array(vector: &Vector) -> ArrayRef {
         Type::List(_) => {
             let (ends, elements) = split_list(vector);
             let field = Arc::new(Field::new("item", inner(ty.element()), true));
-            Arc::new(ListArray::new(field, offsets(ends), to_array(&elements), nulls))
+            Arc::new(ListArray::new(field, offsets(ends), inner_array(&elements), nulls))
         }
         Type::Map(_) => {
             let (ends, keys, values) = split_map(vector);
             let (key, value) = ty.entry().unwrap_or((Type::Null, Type::Null));
             let fields = entry_fields(key, value);
-            let entries = StructArray::new(fields.clone(), vec![to_array(&keys), to_array(&values)], None);
+            let entries =
+                StructArray::new(fields.clone(), vec![inner_array(&keys), inner_array(&values)], None);
             let field = Arc::new(Field::new("entries", DataType::Struct(fields), false));
             Arc::new(MapArray::new(field, offsets(ends), entries, nulls, false))
         }
         _ => {
-            let columns: Vec<ArrayRef> = split_struct(vector).iter().map(to_array).collect();
+            let columns: Vec<ArrayRef> = split_struct(vector).iter().map(inner_array).collect();
             let fields: Fields = field_names(ty)
                 .into_iter()
-                .map(|(name, ty)| Field::new(name, arrow::arrow_type(ty), true))
+                .map(|(name, ty)| Field::new(name, inner_type(ty), true))
                 .collect();
             if columns.is_empty() {
                 return Arc::new(StructArray::new_empty_fields(vector.len(), nulls));

@@ -20,7 +20,8 @@ use super::blocks::{Described, PartSource, parts_of, read_blocks, read_descripti
 use super::bytes::{ByteReader, ByteWriter, malformed};
 use super::changes::{Place, read_place, write_place};
 use super::definitions::{
-    read_macro, read_sequence, read_table, read_view, write_macro, write_sequence, write_table, write_view,
+    read_macro, read_sequence, read_table, read_type, read_view, write_macro, write_sequence, write_table,
+    write_type, write_view,
 };
 use super::log_format::{DatabaseId, damaged, newer_version};
 use super::names::FORMAT;
@@ -106,6 +107,15 @@ fn write_names(snapshot: &Snapshot) -> Vec<u8> {
             w.text(&table.name);
         });
     });
+    // Older versions know nothing of them, and read what has none.
+    if !snapshot.types.is_empty() {
+        w.field(5, |w| {
+            w.list(snapshot.types.iter(), |w, (name, ty)| {
+                w.text(name);
+                write_type(w, **ty);
+            });
+        });
+    }
     w.end_of_fields();
     w.into_bytes()
 }
@@ -273,6 +283,10 @@ fn read_names(bytes: &[u8]) -> Result<(Snapshot, Vec<NamedTable>)> {
             4 => {
                 tables =
                     r.list(|r| Ok(NamedTable { id: TableId(r.u64()?), schema: r.text()?, name: r.text()? }))?;
+            }
+            5 => {
+                let types = r.list(|r| Ok((r.text()?, Arc::new(read_type(r)?))))?;
+                snapshot.types = types.into_iter().collect();
             }
             other => return Err(super::bytes::unknown_field("catalog", other)),
         }

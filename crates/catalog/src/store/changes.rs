@@ -12,7 +12,8 @@ use types::Result;
 use super::blocks::{PartSource, parts_of, read_bitmap, read_blocks, write_bitmap, write_blocks};
 use super::bytes::{ByteReader, ByteWriter, malformed};
 use super::definitions::{
-    read_macro, read_sequence, read_table, read_view, write_macro, write_sequence, write_table, write_view,
+    read_macro, read_sequence, read_table, read_type, read_view, write_macro, write_sequence, write_table,
+    write_type, write_view,
 };
 use crate::change::brought_by;
 use crate::{BlockId, Change, PartId, TableId};
@@ -146,6 +147,11 @@ fn write_change(w: &mut ByteWriter, change: &Change) {
             w.text(name);
             w.option(text.as_deref(), write_macro);
         }
+        Change::Type { name, ty } => {
+            w.u8(15);
+            w.text(name);
+            w.option(ty.as_deref(), |w, ty| write_type(w, *ty));
+        }
         Change::Build { table, build } => {
             w.u8(14);
             w.u64(table.0);
@@ -193,6 +199,7 @@ fn read_change(r: &mut ByteReader<'_>, parts: &mut dyn PartSource) -> Result<Cha
             }
             change
         }
+        15 => Change::Type { name: r.text()?, ty: shared(r.option(read_type)?) },
         tag => {
             return Err(malformed(&format!(
                 "change {tag} is not known; a newer version may have written it"

@@ -1,4 +1,4 @@
-//! Definitions as bytes: types, tables without their rows, views, sequences, macros.
+//! Definitions as bytes: types, with or without names, tables without their rows, views, sequences, macros.
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
@@ -35,6 +35,9 @@ fn write_parts(w: &mut ByteWriter, ty: Type) {
     } else if let Some((key, value)) = ty.entry() {
         write_type(w, key);
         write_type(w, value);
+    } else if let Some(labels) = ty.labels() {
+        w.option(ty.given_name(), ByteWriter::text);
+        w.list(labels.iter(), |w, label| w.text(label));
     }
 }
 
@@ -54,6 +57,10 @@ fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
         codes::VARCHAR => Type::Varchar(r.u32()?),
         codes::LIST => Type::list(type_within(r, depth)?)?,
         codes::STRUCT => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
+        codes::ENUM => {
+            let name = r.option(ByteReader::text)?;
+            Type::enumeration(name.as_deref(), r.list(ByteReader::text)?)?
+        }
         codes::MAP => Type::map(type_within(r, depth)?, type_within(r, depth)?)?,
         code => Type::of_code(code).ok_or_else(|| malformed(&format!("type {code} is not known")))?,
     })

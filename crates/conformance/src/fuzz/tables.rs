@@ -35,6 +35,12 @@ pub const WORDS: [&str; 14] = [
     "zz",
 ];
 
+/// An enum whose labels are not in the order of their texts.
+pub fn labels() -> Type {
+    let labels = ["sad", "ok", "", "happy", "it's"].map(str::to_owned);
+    Type::enumeration(None, labels.to_vec()).unwrap_or(Type::Text)
+}
+
 /// What a column may be; `portable` leaves out what DuckDB writes or computes otherwise.
 fn random_type(random: &mut Random, portable: bool) -> Type {
     let d = |precision, scale| Type::Decimal { precision, scale };
@@ -64,11 +70,20 @@ fn random_type(random: &mut Random, portable: bool) -> Type {
         Type::TimestampTz,
         Type::IntervalYearMonth,
         Type::IntervalDayTime,
+        Type::Interval,
         Type::Bytea,
         Type::Uuid,
+        Type::TinyInt,
+        Type::UTinyInt,
+        Type::USmallInt,
+        Type::UInteger,
+        Type::UBigInt,
+        Type::HugeInt,
+        labels(),
+        labels(),
         d(38, 6),
     ];
-    if !portable && random.chance(22) { *random.pick(&own) } else { *random.pick(&common) }
+    if !portable && random.chance(30) { *random.pick(&own) } else { *random.pick(&common) }
 }
 
 fn day(random: &mut Random) -> i32 {
@@ -125,8 +140,14 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
         }
         Type::Bytea => Value::Bytes((0..random.below(4)).map(|_| random.below(3) as u8 * 100).collect()),
         Type::TinyInt | Type::UTinyInt | Type::USmallInt | Type::UInteger | Type::UBigInt | Type::HugeInt => {
-            Value::of_integer(small.max(0).into(), ty).unwrap_or(Value::Null)
+            let (low, high) = ty.integer_range().unwrap_or((0, 0));
+            let value = match extreme {
+                true => *random.pick(&[low, high, high - 1]),
+                false => i128::from(small).clamp(low, high),
+            };
+            Value::of_integer(value, ty).unwrap_or(Value::Null)
         }
+        Type::Enum(_) => Value::I32(random.below(ty.labels().map_or(1, <[String]>::len)) as i32),
         Type::Uuid => Value::I128(types::cast::uuid_from_bytes([random.below(4) as u8 * 80; 16])),
     }
 }

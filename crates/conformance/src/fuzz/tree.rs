@@ -25,6 +25,7 @@ pub enum Family {
     Interval,
     Bytes,
     Uuid,
+    Label,
 }
 
 impl Family {
@@ -49,6 +50,7 @@ impl Family {
             Type::IntervalDayTime => Family::Micros,
             Type::Interval => Family::Interval,
             Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
+            Type::Enum(_) => Family::Label,
             Type::Uuid => Family::Uuid,
         }
     }
@@ -69,6 +71,7 @@ impl Family {
             Family::Interval => Type::Interval,
             Family::Bytes => Type::Bytea,
             Family::Uuid => Type::Uuid,
+            Family::Label => super::tables::labels(),
         }
     }
     /// The simplest expression of the family.

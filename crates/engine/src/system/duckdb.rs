@@ -93,8 +93,14 @@ const TYPES: &str = "SELECT 'system' AS database_name, 0 AS database_oid, 'main'
     ('time', 8, 'TIME', 'DATETIME'), ('timestamp', 8, 'TIMESTAMP', 'DATETIME'), \
     ('timestamptz', 8, 'TIMESTAMP WITH TIME ZONE', 'DATETIME'), ('interval', 16, 'INTERVAL', 'DATETIME'), \
     ('uuid', 16, 'UUID', NULL), ('json', 16, 'JSON', 'STRING'), ('list', 16, 'LIST', 'COMPOSITE'), \
-    ('struct', 0, 'STRUCT', 'COMPOSITE'), ('map', 16, 'MAP', 'COMPOSITE')) \
-    AS t(type_name, type_size, logical_type, type_category)";
+    ('struct', 0, 'STRUCT', 'COMPOSITE'), ('map', 16, 'MAP', 'COMPOSITE'), ('tinyint', 1, 'TINYINT', 'NUMERIC'), \
+    ('utinyint', 1, 'UTINYINT', 'NUMERIC'), ('usmallint', 2, 'USMALLINT', 'NUMERIC'), \
+    ('uinteger', 4, 'UINTEGER', 'NUMERIC'), ('ubigint', 8, 'UBIGINT', 'NUMERIC'), \
+    ('hugeint', 16, 'HUGEINT', 'NUMERIC'), ('enum', 4, 'ENUM', NULL)) \
+    AS t(type_name, type_size, logical_type, type_category) \
+    UNION ALL SELECT '{db}', 1, 'main', 1, 1000 + row_number() OVER (ORDER BY type_name), type_name, \
+    CASE WHEN labels IS NULL THEN NULL ELSE 4 END, CASE WHEN labels IS NULL THEN definition ELSE 'ENUM' END, NULL, \
+    NULL, map([]::TEXT[], []::TEXT[]), false, labels FROM quickstep_types()";
 
 const VARIABLES: &str = "SELECT name, value, type FROM quickstep_variables()";
 

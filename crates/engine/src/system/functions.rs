@@ -8,7 +8,7 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 27] = [
+const MEANINGS: [(&str, &str); 28] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
@@ -39,6 +39,7 @@ const MEANINGS: [(&str, &str); 27] = [
         "quickstep_time_zones",
         "The time zones that SET TimeZone and AT TIME ZONE know, with their offsets from UTC now.",
     ),
+    ("quickstep_types", "The types that CREATE TYPE made, with what they stand for and their labels."),
     ("quickstep_variables", "The variables that SET VARIABLE has set, with their values and types."),
     ("quickstep_views", "The views with their texts."),
     ("quickstep_wide_tables", "The wide tables, what they are made of, and whether they are stale."),

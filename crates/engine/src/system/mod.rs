@@ -26,7 +26,7 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 /// What the standard calls the catalog: the one database there is.
 const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 27] = [
+pub(crate) const FUNCTIONS: [&str; 28] = [
     "quickstep_columns",
     "quickstep_constraints",
     "quickstep_functions",
@@ -48,6 +48,7 @@ pub(crate) const FUNCTIONS: [&str; 27] = [
     "quickstep_slow_queries",
     "quickstep_tables",
     "quickstep_time_zones",
+    "quickstep_types",
     "quickstep_variables",
     "quickstep_views",
     "quickstep_wide_tables",
@@ -86,6 +87,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         "quickstep_partitions" => (partition_fields(), partitions(snapshot)),
         "quickstep_wide_tables" => (wide_fields(), wide_tables(snapshot)),
         "quickstep_indexes" => (objects::index_fields(), objects::indices(snapshot)),
+        "quickstep_types" => (objects::type_fields()?, objects::types(snapshot)),
         "quickstep_sequences" => (objects::sequence_fields(), objects::sequences(snapshot)),
         "quickstep_variables" => {
             let fields = vec![text("name"), nullable(text("value")), text("type")];

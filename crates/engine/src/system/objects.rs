@@ -1,9 +1,10 @@
-//! The rows of `quickstep_indexes()`, `quickstep_sequences()` and `quickstep_variables()`.
+//! The rows of `quickstep_indexes()`, `quickstep_sequences()`, `quickstep_types()` and `quickstep_variables()`.
 
 use std::sync::atomic::Ordering;
 
 use catalog::{Snapshot, TableIndex};
-use types::{Field, Value};
+use types::nested::encoding;
+use types::{Field, Result, Type, Value};
 
 use super::{nullable, number, text, truth};
 use crate::settings::Settings;
@@ -72,6 +73,24 @@ pub(super) fn sequences(snapshot: &Snapshot) -> Vec<Vec<Value>> {
         ]
     };
     all.map(row).collect()
+}
+
+pub(super) fn type_fields() -> Result<Vec<Field>> {
+    let labels = Field::new("labels", Type::list(Type::Text)?, true);
+    Ok(vec![text("type_name"), text("definition"), labels])
+}
+
+/// A row a type that CREATE TYPE made.
+pub(super) fn types(snapshot: &Snapshot) -> Vec<Vec<Value>> {
+    let row = |(name, ty): (&String, &std::sync::Arc<Type>)| {
+        let labels = ty.labels().map(|labels| {
+            let labels: Vec<Value> = labels.iter().map(|label| Value::text(label)).collect();
+            encoding::list_of(&labels, Type::Text)
+        });
+        let definition = if labels.is_some() { ty.written_labels() } else { ty.sql_name() };
+        vec![Value::text(name), Value::text(&definition), labels.unwrap_or(Value::Null)]
+    };
+    snapshot.types().iter().map(row).collect()
 }
 
 /// What the session's SET VARIABLE has set.

@@ -31,7 +31,7 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Json => "json",
         Type::Jsonb => "jsonb",
         Type::List(_) => "ARRAY",
-        Type::Struct(_) | Type::Map(_) => "USER-DEFINED",
+        Type::Struct(_) | Type::Map(_) | Type::Enum(_) => "USER-DEFINED",
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) fn cast(input: &Vector, to: Type, lenient: bool) -> Result<Vector> {
     if from == to {
         return Ok(input.clone());
     }
+    if matches!(from, Type::Enum(_)) && to == Type::Text {
+        return Ok(vector::labels::as_text(input).flatten());
+    }
     match fast(input, from, to) {
         Some(vector) => Ok(vector),
         None => row_by_row(input, from, to, lenient),

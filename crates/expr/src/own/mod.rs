@@ -21,7 +21,10 @@ mod to_char_number;
 mod to_number;
 mod zones;
 
-use plan::functions::{self, FITTED_CHAR, FITTED_VARCHAR, ORDERED_ROW, PAIR, ROW_VALUE};
+use plan::functions::{
+    self, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
+    TRY_LIST_OF_LENGTH,
+};
 use types::interval::Interval;
 use types::{Error, Result, SqlState, Type, Value};
 use vector::{Vector, VectorBuilder};
@@ -91,6 +94,10 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
         ORDERED_ROW => rows::ordered_row,
         ROW_VALUE => rows::row_value,
         PAIR => rows::pair,
+        "enum_code" => |a| Ok(a.values[0].clone()),
+        ENUM_RANGE => range_of_labels,
+        LIST_OF_LENGTH => |a| of_length(a, false),
+        TRY_LIST_OF_LENGTH => |a| of_length(a, true),
         FITTED_VARCHAR => |a| fitted(a, Type::Varchar),
         FITTED_CHAR => |a| fitted(a, Type::Char),
         "to_number" => to_number::to_number,
@@ -112,6 +119,28 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
 fn fitted(a: &Arguments<'_>, of: fn(u32) -> Type) -> Result<Value> {
     let limit = u32::try_from(a.integer(1)?).unwrap_or(u32::MAX);
     types::cast::fit_text(a.text(0)?, of(limit))
+}
+
+/// The values of an enum from one to another; NULL is its first, or last.
+fn range_of_labels(a: &Arguments<'_>) -> Result<Value> {
+    let count = a.ty.element().and_then(Type::labels).map_or(0, <[String]>::len) as i64;
+    let end = |at: usize, open: i64| if a.values[at].is_null() { Ok(open) } else { a.integer(at) };
+    let (first, last) = (end(0, 0)?, end(1, count - 1)?);
+    let values: Vec<Value> = (first..=last).map(|at| Value::I32(at as i32)).collect();
+    Ok(types::nested::encoding::list_of(&values, a.ty.element().unwrap_or(Type::Null)))
+}
+
+/// The list, where it has as many elements as a cast to `INTEGER[3]` asks.
+fn of_length(a: &Arguments<'_>, lenient: bool) -> Result<Value> {
+    let found = types::nested::encoding::elements(a.ty, a.bytes(0)?).count();
+    match i64::try_from(found) == Ok(a.integer(1)?) {
+        true => Ok(a.values[0].clone()),
+        false if lenient => Ok(Value::Null),
+        false => {
+            let message = format!("cannot cast a list of {found} elements to one of {}", a.integer(1)?);
+            Err(invalid(message).with_hint("list_resize gives a list another length"))
+        }
+    }
 }
 
 /// The function of that name.

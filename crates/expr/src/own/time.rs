@@ -3,7 +3,7 @@
 
 use plan::functions::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_GREATEST, INTERVAL_KEY, INTERVAL_LEAST, INTERVAL_MULTIPLY,
-    INTERVAL_OF_SUMS, INTERVAL_PART,
+    INTERVAL_OF_SUMS, INTERVAL_PART, SECOND_DIGITS,
 };
 use types::datetime::{
     self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month,
@@ -55,6 +55,7 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         INTERVAL_LEAST => {
             |a| Ok(a.values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null))
         }
+        SECOND_DIGITS => |a| datetime::rounded(&a.values[0], a.ty, a.integer(1)?.unsigned_abs()),
         "age" => |a| Interval::age(a.integer(0)?, a.integer(1)?).value(),
         "justify_days" => |a| sum(a.interval(0)?.justified_days()),
         "justify_hours" => |a| sum(a.interval(0)?.justified_hours()),

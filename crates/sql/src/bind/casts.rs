@@ -1,6 +1,6 @@
 //! CAST, `::` and AT TIME ZONE.
 
-use plan::{Expr, ExprKind, Function};
+use plan::{Expr, ExprKind, Function, functions};
 use sqlparser::ast::{DataType as TypeSyntax, Expr as Ast};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value, Zone};
@@ -8,7 +8,7 @@ use types::{Error, Result, SqlState, Type, Value, Zone};
 use super::coerce::{self, Bound};
 use super::expression::ExprBinder;
 use super::{fold, literal, zones};
-use crate::data_type;
+use crate::data_type::{self, Limit};
 use crate::place::{self, Placed};
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -18,8 +18,15 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(restricted) = self.cast_to_fields(&bound, name, lenient)? {
             return Ok(restricted);
         }
-        let ty = data_type::column_type(name).placed(self.text(), span)?;
-        explicit_cast(bound, ty, lenient).placed(self.text(), span).map(|e| Bound::typed(e, span))
+        let (plain, limit) = data_type::limited(name);
+        let ty = data_type::column_type(&plain, self.binder.relations).placed(self.text(), span)?;
+        let cast = explicit_cast(bound, ty, lenient).placed(self.text(), span)?;
+        let kept = match limit {
+            Some(Limit::Digits(digits)) => to_digits(cast, digits).placed(self.text(), span)?,
+            Some(Limit::Length(length)) => of_length(cast, length, lenient),
+            None => cast,
+        };
+        Ok(Bound::typed(kept, span))
     }
 
     /// AT TIME ZONE: what the clock of a zone shows at an instant, or the instant at which it shows a reading.
@@ -59,6 +66,26 @@ impl<'a> ExprBinder<'_, 'a> {
         let zone = coerce::cast(zone.expr, Type::Text);
         Ok(Bound::typed(zones::at_zone(zone, moment), span))
     }
+}
+
+/// A moment, time or interval rounded to so many digits of a second.
+pub(super) fn to_digits(value: Expr, digits: u64) -> Result<Expr> {
+    let ty = value.ty;
+    if let Some(known) = value.as_literal() {
+        let rounded = types::datetime::rounded(known, ty, digits)?;
+        return Ok(Expr::literal(rounded, ty));
+    }
+    let digits = Expr::literal(Value::I64(digits as i64), Type::BigInt);
+    let kind = ExprKind::Library { name: functions::SECOND_DIGITS.into(), arguments: vec![value, digits] };
+    Ok(Expr::new(kind, ty))
+}
+
+/// A list that has so many elements, else an error, or NULL where the cast is `lenient`.
+fn of_length(list: Expr, length: u64, lenient: bool) -> Expr {
+    let ty = list.ty;
+    let name = if lenient { functions::TRY_LIST_OF_LENGTH } else { functions::LIST_OF_LENGTH };
+    let length = Expr::literal(Value::I64(i64::try_from(length).unwrap_or(i64::MAX)), Type::BigInt);
+    Expr::new(ExprKind::Library { name: name.into(), arguments: vec![list, length] }, ty)
 }
 
 /// A cast that the text asks for. CHAR(n) and VARCHAR(n) cut the text; the plan's own cast checks it.
@@ -115,7 +142,7 @@ fn castable_plain(from: Type, to: Type) -> bool {
     use Type as T;
     coerce::assignable(from, to)
         || from.is_text()
-        || matches!((from, to), (T::Date, T::Timestamp | T::TimestampTz))
+        || matches!((from, to), (T::Date, T::Timestamp | T::TimestampTz) | (T::Enum(_), T::Enum(_)))
         || (from == T::Boolean && to.is_integer())
         || (from.is_integer() && to == T::Boolean)
 }

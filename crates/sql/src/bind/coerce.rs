@@ -91,6 +91,9 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         (T::Jsonb, _) | (_, T::Jsonb) => return None,
         _ if a.is_text() && b.is_text() => T::Text,
         _ if a.is_interval() && b.is_interval() => T::Interval,
+        // What one type of labels has, another may lack: they meet as texts.
+        (T::Enum(_), T::Enum(_)) => T::Text,
+        (T::Enum(_), other) | (other, T::Enum(_)) if other.is_text() => T::Text,
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         _ => return common_nested(a, b),
@@ -178,6 +181,14 @@ pub(crate) fn implicit(bound: Bound, to: Type, text: &str) -> Result<Option<Expr
     Ok((widens(from, to)).then(|| cast(bound.expr, to)))
 }
 
+/// A value of an enum as its label, for operators of texts.
+pub(crate) fn labels_as_text(bound: Bound) -> Bound {
+    match bound.ty() {
+        Type::Enum(_) => Bound { expr: cast(bound.expr, Type::Text), ..bound },
+        _ => bound,
+    }
+}
+
 /// PostgreSQL's implicit casts, those that lose nothing to speak of.
 pub(crate) fn widens(from: Type, to: Type) -> bool {
     use Type as T;
@@ -193,6 +204,7 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
             types::nested::castable(from, to, Casts::Implicit, &widens)
         }
         (T::Jsonb, T::Json) | (T::Json, T::Jsonb) => true,
+        (T::Enum(_), to) => to.is_text() && !to.is_json(),
         // Text becomes JSON only where a cast says so: it is checked.
         _ => from.is_text() && to.is_text() && !to.is_json(),
     }
@@ -205,6 +217,7 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || from == T::Null
         || (from.is_numeric() && to.is_numeric())
         || to.is_text()
+        || (from.is_text() && matches!(to, T::Enum(_)))
         || (from.is_nested()
             && to.is_nested()
             && types::nested::castable(from, to, Casts::Implicit, &assignable))

@@ -622,8 +622,14 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     fn unary(&mut self, op: &UnaryOperator, operand: &'a Ast) -> Result<Bound> {
-        let bound = match op {
-            UnaryOperator::Not => self.bind_condition(operand)?,
+        let bound = match (op, operand) {
+            (UnaryOperator::Not, _) => self.bind_condition(operand)?,
+            (
+                UnaryOperator::Minus,
+                Ast::Value(ValueWithSpan { value: AstValue::Number(digits, _), span }),
+            ) if digits == literal::LEAST_HUGEINT => {
+                return Ok(Bound::typed(Expr::literal(Value::I128(i128::MIN), Type::HugeInt), *span));
+            }
             _ => self.bind(operand)?,
         };
         let span = bound.span;

@@ -232,6 +232,23 @@ impl<'a> ExprBinder<'_, 'a> {
         {
             return Ok(Bound::typed(fold::fold(expr), span));
         }
+        // What chooses among its arguments leaves them as they are; to every other function an enum is its label.
+        let chooses = matches!(
+            name,
+            "coalesce"
+                | "ifnull"
+                | "nvl"
+                | "nvl2"
+                | "nullif"
+                | "greatest"
+                | "least"
+                | "hash"
+                | "num_nulls"
+                | "num_nonnulls"
+        );
+        if !chooses {
+            arguments = arguments.into_iter().map(coerce::labels_as_text).collect();
+        }
         let expr = match (name, count) {
             ("regexp_extract", _) => self.regexp_extract(arguments, span)?,
             ("regexp_matches", _) => library::call("regexp_like", arguments, text, span)?,
@@ -242,8 +259,8 @@ impl<'a> ExprBinder<'_, 'a> {
             ("greatest" | "least", 1..) => {
                 let (arguments, ty) = coerce::unify(arguments, &name.to_uppercase(), text)?;
                 let name = match (ty, name) {
-                    (Type::Interval, "greatest") => plan::functions::INTERVAL_GREATEST,
-                    (Type::Interval, _) => plan::functions::INTERVAL_LEAST,
+                    (Type::Interval | Type::Enum(_), "greatest") => plan::functions::INTERVAL_GREATEST,
+                    (Type::Interval | Type::Enum(_), _) => plan::functions::INTERVAL_LEAST,
                     _ => name,
                 };
                 Expr::new(ExprKind::Library { name: name.into(), arguments }, ty)

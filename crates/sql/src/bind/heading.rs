@@ -1,8 +1,11 @@
 //! What unnamed items of a select list are called.
 
-use sqlparser::ast::{AccessExpr, Expr as Ast, SelectItem};
+use plan::FileSource;
+use sqlparser::ast::{AccessExpr, DataType, Expr as Ast, SelectItem};
+use types::{Error, Result, Type};
 
 use super::folded;
+use crate::{RelationInfo, Relations};
 
 /// The heading of an unnamed item, as PostgreSQL gives it.
 pub(super) fn heading(ast: &Ast) -> String {
@@ -53,9 +56,9 @@ pub(super) fn heading(ast: &Ast) -> String {
     }
 }
 
-fn type_heading(name: &sqlparser::ast::DataType) -> String {
-    use types::Type;
-    match crate::data_type::column_type(name) {
+fn type_heading(name: &DataType) -> String {
+    let (plain, _) = crate::data_type::limited(name);
+    match crate::data_type::column_type(&plain, &NoTypes) {
         Ok(ty) => match ty {
             Type::Boolean => "bool".into(),
             Type::SmallInt => "int2".into(),
@@ -69,6 +72,27 @@ fn type_heading(name: &sqlparser::ast::DataType) -> String {
             ty if ty.is_interval() => "interval".into(),
             other => other.sql_name().to_lowercase(),
         },
-        _ => "interval".into(),
+        Err(_) => match plain.as_ref() {
+            // A type of CREATE TYPE by its name.
+            DataType::Custom(name, _) => {
+                name.0.last().and_then(|part| part.as_ident()).map_or_else(|| "?column?".into(), folded)
+            }
+            _ => "interval".into(),
+        },
+    }
+}
+
+/// For names of types alone.
+struct NoTypes;
+
+impl Relations for NoTypes {
+    fn table(&self, _schema: Option<&str>, _name: &str) -> Result<Option<RelationInfo>> {
+        Ok(None)
+    }
+    fn file(&self, path: &str, _options: &[(String, String)]) -> Result<FileSource> {
+        Err(Error::internal(format!("no file is read for a heading: {path}")))
+    }
+    fn table_names(&self) -> Vec<String> {
+        vec![]
     }
 }

@@ -260,17 +260,19 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(written) => interval_text::parse(written, Some(fields)),
             None => self::constant(&bound.expr).map(|interval| fields.restricted(interval)),
         };
+        if let Some(7..) = precision {
+            let error = Error::unsupported(format!("{name}: a second has at most 6 digits"));
+            return Err(place::at(error, text, span));
+        }
         if let Some(mut interval) = constant {
             interval.micros = literal::to_digits(interval.micros, *precision);
             return Ok(Some(Bound::typed(Expr::literal(interval.value()?, Type::Interval), span)));
         }
         let value = super::casts::explicit_cast(bound.clone(), Type::Interval, lenient).placed(text, span)?;
-        if !matches!(precision, None | Some(6)) && value.as_literal().is_none() {
-            let error = Error::unsupported(format!(
-                "{name}: only a precision of 6 is supported for a computed value"
-            ));
-            return Err(place::at(error, text, span));
-        }
+        let value = match precision {
+            Some(digits @ 0..6) => super::casts::to_digits(value, *digits)?,
+            _ => value,
+        };
         let unit = match last {
             Unit::Year => "year",
             Unit::Month => "month",

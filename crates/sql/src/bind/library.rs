@@ -203,7 +203,7 @@ pub(crate) fn call(name: &str, arguments: Vec<Bound>, text: &str, span: Span) ->
     Ok(Expr::new(ExprKind::Library { name: function.name().into(), arguments: exprs }, ty))
 }
 
-/// An integer of a ranged type as one of the plain type, or the DECIMAL, that holds all its values.
+/// An integer of a ranged type as one of the plain type, or the DECIMAL, that holds all its values; an enum as text.
 fn of_plain_type(argument: Bound) -> Bound {
     let plain = match argument.ty() {
         Type::TinyInt | Type::UTinyInt => Type::SmallInt,
@@ -211,6 +211,7 @@ fn of_plain_type(argument: Bound) -> Bound {
         Type::UInteger => Type::BigInt,
         Type::UBigInt => Type::Decimal { precision: 20, scale: 0 },
         Type::HugeInt => Type::Decimal { precision: 38, scale: 0 },
+        Type::Enum(_) => Type::Text,
         _ => return argument,
     };
     Bound::typed(cast(argument.expr, plain), argument.span)

@@ -3,7 +3,7 @@
 use plan::Expr;
 use sqlparser::ast::{DateTimeField, Expr as Ast, Interval, Value as AstValue};
 use types::interval_text::{self, Fields, Unit};
-use types::{Error, Result, SqlState, Type, Value, decimal as dec};
+use types::{Error, Result, SqlState, Type, Value, datetime, decimal as dec};
 
 use super::coerce::digits;
 
@@ -37,6 +37,12 @@ pub(crate) fn number(text: &str) -> Result<Expr> {
     if let Some(literal) = decimal(&text) {
         return Ok(literal);
     }
+    // 39 digits are a HUGEINT where it has them.
+    if text.bytes().all(|b| b.is_ascii_digit())
+        && let Ok(value) = text.parse::<i128>()
+    {
+        return Ok(Expr::literal(Value::I128(value), Type::HugeInt));
+    }
     match text.parse::<f64>() {
         Ok(float) if float.is_finite() && text.contains(['e', 'E']) => {
             Ok(Expr::literal(Value::F64(float), Type::Double))
@@ -44,6 +50,9 @@ pub(crate) fn number(text: &str) -> Result<Expr> {
         _ => Err(out_of_range(&text)),
     }
 }
+
+/// The digits of the smallest HUGEINT, which is a number with its sign only.
+pub(crate) const LEAST_HUGEINT: &str = "170141183460469231731687303715884105728";
 
 fn out_of_range(text: &str) -> Error {
     let shown: String = text.chars().take(60).collect();
@@ -102,15 +111,9 @@ pub(crate) fn interval(literal: &Interval) -> Result<Option<Expr>> {
     Ok(Some(Expr::literal(interval.value()?, Type::Interval)))
 }
 
-/// Microseconds to so many digits of a second, a half away from zero.
+/// Microseconds to so many digits of a second, where that is said.
 pub(crate) fn to_digits(value: i64, digits: Option<u64>) -> i64 {
-    let Some(digits @ 0..6) = digits else { return value };
-    let unit = 10_i64.pow(6 - digits as u32);
-    let rest = value % unit;
-    match rest.abs() * 2 >= unit {
-        true => (value - rest).saturating_add(unit * rest.signum()),
-        false => value - rest,
-    }
+    digits.map_or(value, |digits| datetime::to_digits(value, digits))
 }
 
 /// `DAY TO HOUR`: what the literal's numbers without a unit count, and which parts are kept.

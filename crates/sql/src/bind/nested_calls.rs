@@ -56,6 +56,7 @@ pub(crate) const NAMES: &[&str] = &[
     "array_to_string",
     "array_transform",
     "array_unique",
+    "array_value",
     "array_where",
     "array_zip",
     "cardinality",
@@ -293,7 +294,7 @@ impl Call<'_, '_, '_> {
         let null = |at: usize| self.arguments[at].is_null();
         let first = || self.argument(0).expr;
         Ok(Some(match (self.name, count) {
-            ("list_value" | "list_pack", _) => {
+            ("list_value" | "list_pack" | "array_value", _) => {
                 let (exprs, element) = coerce::unify(self.arguments.to_vec(), self.name, self.text())?;
                 list_of(exprs, element)?
             }
@@ -705,7 +706,7 @@ impl Call<'_, '_, '_> {
                 let Some(wanted) = self.arguments[1].expr.as_literal().and_then(Value::as_text) else {
                     return Err(Error::unsupported("the structure of from_json must be a constant"));
                 };
-                let ty = crate::nested_syntax::structure(wanted)?;
+                let ty = crate::nested_syntax::structure(wanted, self.binder.binder.relations)?;
                 let kind =
                     ExprKind::Cast { input: Box::new(self.json(0)?), lenient: !name.ends_with("strict") };
                 Expr::new(kind, ty)

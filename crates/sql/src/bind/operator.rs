@@ -7,7 +7,7 @@ use types::datetime::MICROS_PER_DAY;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Comparison, Error, Result, SqlState, Type, Value, decimal};
 
-use super::coerce::{Bound, as_decimal, cast, common_type, digits_needed, read_literal};
+use super::coerce::{Bound, as_decimal, cast, common_type, digits_needed, labels_as_text, read_literal};
 use super::{fold, intervals, zones};
 use crate::place;
 
@@ -407,10 +407,11 @@ pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
 
 /// `a || b`: text with anything, or BYTEA with BYTEA. Nested uses become one call.
 pub(crate) fn concatenate(left: Bound, right: Bound, text: &str) -> Result<Expr> {
-    let (lt, rt) = (left.ty(), right.ty());
     if let Some(lists) = concatenate_lists(&left, &right, text)? {
         return Ok(lists);
     }
+    let (left, right) = (labels_as_text(left), labels_as_text(right));
+    let (lt, rt) = (left.ty(), right.ty());
     let binary = (lt == Type::Bytea || rt == Type::Bytea)
         && [&left, &right].iter().all(|o| o.ty() == Type::Bytea || o.untyped || o.is_null());
     let some_text = left.untyped || right.untyped || lt.is_text() || rt.is_text();

@@ -78,7 +78,7 @@ const FIELDS: [(&str, &str, bool); 24] = [
 ];
 
 /// Functions written out below.
-const WRITTEN_OUT: [&str; 16] = [
+const WRITTEN_OUT: [&str; 20] = [
     "age",
     "current_catalog",
     "current_database",
@@ -89,6 +89,10 @@ const WRITTEN_OUT: [&str; 16] = [
     "decode",
     "div",
     "encode",
+    "enum_first",
+    "enum_last",
+    "enum_range",
+    "enum_range_boundary",
     "if",
     "make_timestamptz",
     "pg_typeof",
@@ -262,6 +266,43 @@ fn template_scale(template: &str) -> u8 {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// What is asked of a type of labels; the value itself says which type, and where a range begins or ends.
+    fn of_enum(&mut self, name: &str, arguments: Vec<Bound>, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let Some(ty) = arguments.iter().map(Bound::ty).find(|ty| matches!(ty, Type::Enum(_))) else {
+            let message = format!("{name} takes a value of an enum type");
+            let error = Error::new(SqlState::UndefinedFunction, message)
+                .with_hint(format!("the type alone is said by {name}(NULL::type)"));
+            return Err(place::at(error, text, span));
+        };
+        let mut ends = Vec::with_capacity(2);
+        for argument in arguments {
+            let (given, at) = (argument.ty(), argument.span);
+            match coerce::implicit(argument, ty, text)? {
+                Some(end) => ends.push(end),
+                None => {
+                    let message = format!("{name} takes values of one enum type, not {ty} and {given}");
+                    return Err(place::at(Error::new(SqlState::UndefinedFunction, message), text, at));
+                }
+            }
+        }
+        let labels = ty.labels().unwrap_or_default().len();
+        let held =
+            |at: usize| Expr::literal(if at < labels { Value::I32(at as i32) } else { Value::Null }, ty);
+        Ok(match name {
+            "enum_first" => held(0),
+            "enum_last" => held(labels.wrapping_sub(1)),
+            "enum_code" => Expr::new(ExprKind::Library { name: name.into(), arguments: ends }, Type::Integer),
+            _ => {
+                if ends.len() == 1 {
+                    ends = vec![super::null_of(ty), super::null_of(ty)];
+                }
+                let name = functions::ENUM_RANGE.into();
+                Expr::new(ExprKind::Library { name, arguments: ends }, Type::list(ty)?)
+            }
+        })
+    }
+
     /// Calls that are other expressions; the arguments come back where the name is none of them.
     pub(super) fn written_out(
         &mut self,
@@ -305,6 +346,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 let branches = chosen.pop().map(|then| (condition, then)).into_iter().collect();
                 Expr::new(ExprKind::Case { branches, otherwise }, ty)
             }
+            ("enum_first" | "enum_last" | "enum_range" | "enum_code", 1)
+            | ("enum_range" | "enum_range_boundary", 2) => self.of_enum(name, arguments, span)?,
             ("date_add", 2) => {
                 let span_of = arguments.swap_remove(1);
                 operator::arithmetic(Arithmetic::Add, arguments.swap_remove(0), span_of, text)?

@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, LikePattern, Result, SqlState, Type, Value};
 
-use super::coerce::Bound;
+use super::coerce::{self, Bound};
 use super::expression::{ExprBinder, strip};
 use super::{fold, operator};
 use crate::place;
@@ -133,7 +133,7 @@ impl<'a> ExprBinder<'_, 'a> {
         negated: bool,
         case_insensitive: bool,
     ) -> Result<Bound> {
-        let (input, pattern) = (self.bind(operand)?, self.bind(pattern)?);
+        let (input, pattern) = (coerce::labels_as_text(self.bind(operand)?), self.bind(pattern)?);
         let span = input.span;
         for side in [&input, &pattern] {
             if !side.ty().is_text() && !side.is_null() {

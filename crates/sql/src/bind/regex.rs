@@ -18,7 +18,7 @@ impl<'a> ExprBinder<'_, 'a> {
         not: bool,
         insensitive: bool,
     ) -> Result<Bound> {
-        let (l, r) = (self.bind(l)?, self.bind(r)?);
+        let (l, r) = (coerce::labels_as_text(self.bind(l)?), self.bind(r)?);
         let span = l.span;
         for side in [&l, &r] {
             if !side.ty().is_text() && !side.is_null() {

@@ -49,7 +49,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let mut fields = Vec::with_capacity(columns.len());
         for column in columns {
             let Some(ty) = &column.data_type else { break };
-            fields.push((folded(&column.name), column_type(ty)?));
+            fields.push((folded(&column.name), column_type(ty, self.binder.relations)?));
         }
         if fields.is_empty() || fields.len() < columns.len() {
             let message = format!("a column definition list is required for {name}");

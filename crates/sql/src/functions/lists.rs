@@ -175,6 +175,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "1",
         ),
         (
+            "array_value",
+            "array_value(value, ...)",
+            "Another name of list_value.",
+            "array_value(1, 2)",
+            "[1, 2]",
+        ),
+        (
             "array_where",
             "array_where(list, conditions)",
             "Another name of list_where.",

@@ -11,8 +11,9 @@ use types::{Error, Field, Result, SqlState, Type, Value};
 use super::Context;
 use super::create::spelled;
 use crate::bind::{Retyped, folded};
+use crate::data_type::{self, Limit};
 use crate::place::Placed;
-use crate::{RelationInfo, data_type, place};
+use crate::{RelationInfo, place};
 
 impl Context<'_> {
     pub(super) fn alter_table(&self, alter: &AlterTable) -> Result<Statement> {
@@ -135,6 +136,9 @@ impl Context<'_> {
     fn add_column(&self, column: &ColumnDef, if_not_exists: bool) -> Result<AlterAction> {
         let mut options = plan::statement::TableOptions::default();
         let field = self.column(column, &mut options)?;
+        if let (_, Some(limit @ Limit::Length(_))) = data_type::limited(&column.data_type) {
+            return Err(self.at(data_type::refuse_limit(&column.data_type, limit), column.name.span));
+        }
         let checked = column.options.iter().any(|o| matches!(o.option, ColumnOption::Check(_)));
         if checked {
             let error = Error::unsupported("a column with a CHECK cannot be added")
@@ -182,7 +186,8 @@ impl Context<'_> {
         let mut retyped: Vec<Retyped<'_>> = Vec::with_capacity(changes.len());
         for change in changes {
             let positions = self.columns(&info, &[change.column])?;
-            let ty: Type = data_type::column_type(change.ty).placed(self.text, change.column.span)?;
+            let ty: Type =
+                data_type::column_type(change.ty, self.relations).placed(self.text, change.column.span)?;
             for at in positions {
                 if retyped.iter().any(|r| r.column == at) {
                     let message = format!("column \"{}\" gets two types", columns[at].name);

@@ -1,5 +1,6 @@
 //! CREATE TABLE and CREATE TABLE AS.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use plan::ColumnId;
@@ -15,11 +16,12 @@ use sqlparser::ast::{
 use types::{Error, Field, ReferentialAction, Result, SqlState};
 
 use super::{Context, word};
+use crate::RelationInfo;
 use crate::bind::folded;
+use crate::data_type::{self, Limit};
 use crate::names::Name;
 use crate::partition_syntax::PartitionKind as Clause;
 use crate::place::Placed;
-use crate::{RelationInfo, data_type};
 
 /// Columns of a table. Blocks keep an extent and statistics for each, so that many more would be mostly headers.
 pub const COLUMNS_MAX: usize = 10_000;
@@ -29,6 +31,13 @@ fn repeated<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let mut seen = HashSet::new();
     let mut names = names;
     names.find(|name| !seen.insert(*name))
+}
+
+/// What a column of type `INTEGER[3]` asks of its lists.
+fn length_check(table: &str, column: &str, length: u64) -> Check {
+    let text = format!("len({}) = {length}", Ident::with_quote('"', column));
+    let name = Some(format!("{table}_{column}_length"));
+    Check { name, text, columns: vec![column.to_owned()] }
 }
 
 fn check_width(columns: usize) -> Result<()> {
@@ -118,6 +127,9 @@ impl Context<'_> {
         options.partitioning = self.partitioning(&columns)?;
         let table = name.name.as_str();
         for column in &create.columns {
+            if let (_, Some(Limit::Length(length))) = data_type::limited(&column.data_type) {
+                options.checks.push(length_check(table, &folded(&column.name), length));
+            }
             for option in &column.options {
                 if let ColumnOption::Check(check) = &option.option {
                     let name = option.name.as_ref().or(check.name.as_ref());
@@ -186,9 +198,14 @@ impl Context<'_> {
     pub(super) fn column(&self, column: &ColumnDef, options: &mut TableOptions) -> Result<Field> {
         let name = folded(&column.name);
         let serial = super::sequence::serial(&column.data_type);
+        // A list's length is kept by a CHECK, which is made when all columns are there.
+        let declared = match data_type::limited(&column.data_type) {
+            (plain, Some(Limit::Length(_))) => plain,
+            _ => Cow::Borrowed(&column.data_type),
+        };
         let ty = match serial {
             Some(ty) => ty,
-            None => data_type::column_type(&column.data_type).placed(self.text, column.name.span)?,
+            None => data_type::column_type(&declared, self.relations).placed(self.text, column.name.span)?,
         };
         let mut nullable = serial.is_none();
         if serial.is_some() {

@@ -56,7 +56,7 @@ impl Context<'_> {
 
     pub(super) fn prepare(&self, name: &Ident, types: &[DataType]) -> Result<Statement> {
         let types: Result<Vec<Type>> =
-            types.iter().map(|ty| column_type(ty).placed(self.text, name.span)).collect();
+            types.iter().map(|ty| column_type(ty, self.relations).placed(self.text, name.span)).collect();
         match parse::after_as(self.text) {
             Some(text) => Ok(Statement::Prepare { name: folded(name), text: text.to_owned(), types: types? }),
             None => Err(Error::new(SqlState::SyntaxError, "PREPARE needs AS and a statement")),

@@ -29,10 +29,10 @@ const BEHAVIOUR: [&[&str]; 9] = [
     &["security", "invoker"],
 ];
 
-struct Words<'t> {
+pub(super) struct Words<'t> {
     text: &'t str,
-    tokens: Vec<TokenWithSpan>,
-    at: usize,
+    pub(super) tokens: Vec<TokenWithSpan>,
+    pub(super) at: usize,
 }
 
 /// A parameter as it was written.
@@ -43,7 +43,7 @@ struct Parameter {
 }
 
 impl<'t> Words<'t> {
-    fn of(text: &'t str) -> Option<Self> {
+    pub(super) fn of(text: &'t str) -> Option<Self> {
         let all = Tokenizer::new(&Grammar::new(), text).tokenize_with_location().ok()?;
         let solid = |t: &TokenWithSpan| !matches!(t.token, Token::Whitespace(_) | Token::EOF);
         let mut tokens: Vec<TokenWithSpan> = all.into_iter().filter(solid).collect();
@@ -52,34 +52,34 @@ impl<'t> Words<'t> {
         }
         Some(Words { text, tokens, at: 0 })
     }
-    fn is(&self, at: usize, word: &str) -> bool {
+    pub(super) fn is(&self, at: usize, word: &str) -> bool {
         self.tokens.get(at).is_some_and(|t| is_word(t, word))
     }
     /// Takes these words if they come next.
-    fn take(&mut self, words: &[&str]) -> bool {
+    pub(super) fn take(&mut self, words: &[&str]) -> bool {
         let there = words.iter().enumerate().all(|(ahead, word)| self.is(self.at + ahead, word));
         self.at += if there { words.len() } else { 0 };
         there
     }
-    fn sign(&mut self, sign: &Token) -> bool {
+    pub(super) fn sign(&mut self, sign: &Token) -> bool {
         let there = self.tokens.get(self.at).is_some_and(|t| t.token == *sign);
         self.at += usize::from(there);
         there
     }
-    fn name(&mut self) -> Option<String> {
+    pub(super) fn name(&mut self) -> Option<String> {
         let Token::Word(word) = &self.tokens.get(self.at)?.token else { return None };
         self.at += 1;
         Some(if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() })
     }
     /// The text of a range of tokens.
-    fn written(&self, from: usize, to: usize) -> &'t str {
+    pub(super) fn written(&self, from: usize, to: usize) -> &'t str {
         let offset = |location| place::location(self.text, location).map(|p| p.offset as usize);
         let begin = self.tokens.get(from).filter(|_| from < to).and_then(|t| offset(t.span.start));
         let end = to.checked_sub(1).and_then(|at| self.tokens.get(at)).and_then(|t| offset(t.span.end));
         begin.zip(end).and_then(|(begin, end)| self.text.get(begin..end)).unwrap_or_default()
     }
     /// What closes the bracket at `open`.
-    fn closing(&self, open: usize) -> Option<usize> {
+    pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0_i32;
         (open..self.tokens.len()).find(|at| {
             match self.tokens[*at].token {

@@ -11,6 +11,7 @@ mod refusals;
 mod sequence;
 mod session;
 mod transaction;
+mod user_type;
 
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
@@ -32,6 +33,7 @@ pub use create::COLUMNS_MAX;
 pub(crate) use define::drop_macro;
 pub(crate) use function::create_function;
 pub(crate) use sequence::sequence;
+pub(crate) use user_type::create_type;
 
 pub(crate) fn plan(
     text: &str,
@@ -219,6 +221,7 @@ impl Context<'_> {
             }
             ObjectType::View => self.drop_views(if_exists, names),
             ObjectType::Index => self.drop_indices(if_exists, names),
+            ObjectType::Type => self.drop_types(names, if_exists, cascade),
             ObjectType::Schema => match names {
                 [name] => Ok(Statement::DropSchema { name: self.simple_name(name)?, if_exists, cascade }),
                 _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),

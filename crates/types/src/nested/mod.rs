@@ -1,4 +1,5 @@
-//! Nested types: LIST, STRUCT and MAP, to any depth up to `NESTING_MAX`.
+//! Nested types: LIST, STRUCT and MAP, to any depth up to `NESTING_MAX`; and the labels of ENUM (`enums`), which are kept
+//! in the same way.
 //!
 //! A nested type is a number in `Type`, which thereby stays eight bytes that are copied; what the number stands for is
 //! kept here, once for each distinct type, as long as the process runs. The number is a hash of the type's name, so
@@ -35,6 +36,14 @@ pub struct NestedId(u32);
 pub struct Nested {
     pub shape: Shape,
     depth: u32,
+    /// An enum's labels, by what they are held as.
+    codes: HashMap<String, i32>,
+}
+
+impl Nested {
+    pub(crate) fn code(&self, label: &str) -> Option<i32> {
+        self.codes.get(label).copied()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +52,17 @@ pub enum Shape {
     /// Names and types, in order; a row of no names has empty ones.
     Struct(Vec<(String, Type)>),
     Map(Type, Type),
+    /// Its name, where CREATE TYPE gave one, and its labels, in order.
+    Enum {
+        name: Option<String>,
+        labels: Vec<String>,
+    },
 }
 
 impl NestedId {
+    pub(crate) fn of(shape: Shape) -> Result<NestedId> {
+        intern(shape)
+    }
     pub fn number(self) -> u32 {
         self.0
     }
@@ -79,6 +96,7 @@ fn intern(shape: Shape) -> Result<NestedId> {
         Shape::List(element) => element.nesting(),
         Shape::Struct(fields) => fields.iter().map(|(_, ty)| ty.nesting()).max().unwrap_or(0),
         Shape::Map(key, value) => key.nesting().max(value.nesting()),
+        Shape::Enum { .. } => 0,
     };
     if depth > NESTING_MAX {
         return Err(Error::new(
@@ -98,7 +116,11 @@ fn intern(shape: Shape) -> Result<NestedId> {
     if known.len() >= KNOWN_MAX {
         return Err(Error::new(SqlState::OutOfMemory, "too many different nested types are in use"));
     }
-    known.insert(number, Box::leak(Box::new(Nested { shape, depth })));
+    let codes = match &shape {
+        Shape::Enum { labels, .. } => labels.iter().cloned().zip(0..).collect(),
+        _ => HashMap::new(),
+    };
+    known.insert(number, Box::leak(Box::new(Nested { shape, depth, codes })));
     Ok(NestedId(number))
 }
 
@@ -111,7 +133,7 @@ fn hash(shape: &Shape) -> u32 {
         }
     };
     let mut add_type = |ty: Type| match ty {
-        Type::List(id) | Type::Struct(id) | Type::Map(id) => add(&id.0.to_le_bytes()),
+        Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => add(&id.0.to_le_bytes()),
         other => add(other.sql_name().as_bytes()),
     };
     match shape {
@@ -132,6 +154,11 @@ fn hash(shape: &Shape) -> u32 {
                 add(name.as_bytes());
             }
             add(b"struct");
+        }
+        Shape::Enum { name, labels } => {
+            labels.iter().for_each(|label| add(label.as_bytes()));
+            add(name.as_deref().unwrap_or_default().as_bytes());
+            add(b"enum");
         }
     }
     state
@@ -234,7 +261,7 @@ impl Type {
 }
 
 /// A name as SQL has it, in quotes where it needs them.
-fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }

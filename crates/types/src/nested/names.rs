@@ -27,17 +27,28 @@ pub(crate) fn from_name(name: &str, depth: u32) -> Option<Type> {
             [key, value] => Type::map(from_name(key, depth + 1)?, from_name(value, depth + 1)?).ok(),
             _ => None,
         },
+        "ENUM" => {
+            let label = |part: &str| {
+                let quoted = part.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+                // A quote inside is written twice.
+                let plain = quoted.replace("''", "");
+                (!plain.contains('\'')).then(|| quoted.replace("''", "'"))
+            };
+            let labels = parts(inner)?.into_iter().map(label).collect::<Option<_>>()?;
+            Type::enumeration(None, labels).ok()
+        }
         _ => Type::plain_from_sql_name(name),
     }
 }
 
 /// What commas outside of brackets and quotes separate; `None` where brackets or quotes do not close.
 fn parts(text: &str) -> Option<Vec<&str>> {
-    let (mut parts, mut begin, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
+    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0_u32);
+    let mut quoted: Option<u8> = None;
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            b'"' => quoted = !quoted,
-            _ if quoted => {}
+            _ if quoted.is_some_and(|quote| quote != byte) => {}
+            b'"' | b'\'' => quoted = if quoted.is_some() { None } else { Some(byte) },
             b'(' => depth += 1,
             b')' => depth = depth.checked_sub(1)?,
             b',' if depth == 0 => {
@@ -48,7 +59,7 @@ fn parts(text: &str) -> Option<Vec<&str>> {
         }
     }
     parts.push(&text[begin..]);
-    (depth == 0 && !quoted).then_some(parts)
+    (depth == 0 && quoted.is_none()).then_some(parts)
 }
 
 /// A field's name, in quotes or in lower case, and the rest.
