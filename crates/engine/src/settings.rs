@@ -525,6 +525,7 @@ impl Settings {
             top_k_bound: self.top_k_bound,
             radix_sort: self.radix_sort,
             runtime_filters: self.optimizer.runtime_filters,
+            range_joins: self.optimizer.range_joins,
             predicates_on_codes: self.predicates_on_codes,
             like_search: self.like_search,
             block_skipping: self.block_skipping,

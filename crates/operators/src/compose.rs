@@ -39,6 +39,7 @@ use crate::pipeline::{
     Branch, Chain, PipelineSegment, Sink, SinkInput, Source, Step, StepSegment, Transform,
 };
 use crate::project::Project;
+use crate::range_join::RangeJoin;
 use crate::series::SeriesSource;
 use crate::sort::Sort;
 use crate::stream::{ResultQueue, Stream};
@@ -384,16 +385,35 @@ impl Composer<'_> {
                 let join = HashJoin::new(plan, self.query)?;
                 let begun = self.dag.segments.len();
                 let filled = self.build_side(build, join.build_sink(), join.build_step(), "fill")?;
-                let built = begun..self.dag.segments.len();
                 for (filter, _) in fills {
                     self.fillers.insert(*filter, filled);
                 }
+                let filled = match join.group_step() {
+                    Some(step) => self.step("sort crowded keys", step, &[filled]),
+                    None => filled,
+                };
+                let built = begun..self.dag.segments.len();
                 let rest = [
                     join.spilled_rows().map(|rows| (rows, true)),
                     join.build_rows().map(|rows| (rows, false)),
                 ];
                 let parts = (join.probe(), join.probe_emits(), rest.into_iter().flatten().collect());
                 self.probe_side(plan, probe, parts, "probe", (filled, built))
+            }
+            PhysicalNode::NestedLoopJoin { probe, build, by_range: true, .. } => {
+                let join = RangeJoin::new(plan)?;
+                let begun = self.dag.segments.len();
+                let flowing = self.flow(build)?;
+                let mut before = self.end(flowing, join.build_sink());
+                for (name, step) in join.build_steps() {
+                    before = vec![self.step(name, step, &before)];
+                }
+                let built = begun..self.dag.segments.len();
+                let rest = join.build_rows().map(|rows| (rows, false));
+                let parts = (join.probe(), join.probe_emits(), rest.into_iter().collect());
+                let filled = before.first().copied();
+                let filled = filled.ok_or_else(|| Error::internal("a join by a range without a build"))?;
+                self.probe_side(plan, probe, parts, "range join", (filled, built))
             }
             PhysicalNode::NestedLoopJoin { probe, build, .. } => {
                 let join = NestedLoopJoin::new(plan, self.query)?;

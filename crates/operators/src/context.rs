@@ -36,6 +36,8 @@ pub struct ExecutionSettings {
     pub shared_join_table: bool,
     /// Narrow build columns go into the join table itself.
     pub table_payload: bool,
+    /// Build rows that a condition compares by order are sorted and searched.
+    pub range_joins: bool,
     pub clustered_keys: bool,
     pub aggregates_on_codes: bool,
     pub cell_sums: bool,
@@ -66,6 +68,7 @@ impl Default for ExecutionSettings {
             dense_keys: true,
             shared_join_table: false,
             table_payload: true,
+            range_joins: true,
             clustered_keys: true,
             aggregates_on_codes: true,
             cell_sums: true,

@@ -25,7 +25,7 @@ pub mod metrics;
 pub mod nested_loop_join;
 pub mod pipeline;
 pub mod project;
-mod range_join;
+pub mod range_join;
 pub mod runtime_filter;
 pub mod series;
 pub mod sort;

@@ -99,6 +99,8 @@ settings! {
     join_elimination,
     /// The smaller side of a join is built; off, the right side is.
     build_side,
+    /// Rows that a condition compares by order are sorted and searched (RangeJoin, crowded keys of a HashJoin).
+    range_joins,
     /// Builds fill filters that scans below the probe side apply (LIP).
     runtime_filters,
     /// Those filters go through aggregations too, so that only groups that are asked for are made (magic sets).

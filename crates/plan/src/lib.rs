@@ -18,6 +18,7 @@ pub mod physical;
 pub mod places;
 pub mod print;
 pub mod pruning;
+mod ranges;
 pub mod rejects;
 mod series;
 pub mod statement;
@@ -40,6 +41,7 @@ pub use physical::{
 };
 pub use places::Places;
 pub use pruning::{Pruning, Zone, Zones};
+pub use ranges::{Dimension, JoinSide, Ranges};
 pub use rejects::{Reject, RejectLog, Rejects};
 pub use series::Series;
 pub use statement::Statement;

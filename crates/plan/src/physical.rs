@@ -186,13 +186,15 @@ pub enum PhysicalNode {
         references: Vec<RowReference>,
         output: Vec<FetchOutput>,
     },
-    /// For joins without equalities: every build row against every probe row.
+    /// For joins without equalities: every build row against every probe row or, `by_range`, against those build rows that
+    /// a search by the predicate's ranges finds (`Ranges`).
     NestedLoopJoin {
         probe: Box<PhysicalPlan>,
         build: Box<PhysicalPlan>,
         kind: PhysicalJoinKind,
         predicate: Option<Expr>,
         null_aware: bool,
+        by_range: bool,
         output: Vec<JoinOutput>,
     },
     /// Output: the groups, then the aggregates. No aggregates: DISTINCT. No groups: exactly one row.

@@ -469,11 +469,12 @@ pub fn physical_title(plan: &PhysicalPlan) -> String {
             let fills: String = fills.iter().map(|(f, _)| format!(", fills filter {}", f.0)).collect();
             format!("HashJoin {kind:?} {}{unique}{aware}{fills}", parts.join(" AND "))
         }
-        N::NestedLoopJoin { probe, build, kind, predicate, .. } => {
+        N::NestedLoopJoin { probe, build, kind, predicate, by_range, .. } => {
             let mut both = input_names(probe);
             both.extend(input_names(build));
             let condition = predicate.as_ref().map_or("true".into(), |p| expression(p, &name_in(both)));
-            format!("NestedLoopJoin {kind:?} {condition}")
+            let name = if *by_range { "RangeJoin" } else { "NestedLoopJoin" };
+            format!("{name} {kind:?} {condition}")
         }
         N::Aggregate { input, groups, aggregates } => {
             let show = name_in(input_names(input));

@@ -16,7 +16,7 @@ use plan::{FilterId, NodeId};
 use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
-use super::build::{assembly_bytes, null_rows};
+use super::build::null_rows;
 use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 use super::state::{BuildBatch, Built, Keys};
@@ -322,7 +322,9 @@ impl HashJoin {
         for task in &assembly.tasks {
             self.run_task(&assembly, *task, work)?;
         }
-        self.complete(assembly, work.query).map(|(built, _)| built)
+        let (built, _) = self.complete(assembly, work.query)?;
+        self.find_crowds(&built, work)?;
+        Ok(built)
     }
 
     /// The finished build, and the batches that it was made of.
@@ -383,6 +385,7 @@ impl HashJoin {
             matched: self.marks_build_rows().then(|| RowMarks::new(input.rows)),
             null_rows,
             compared_keys,
+            crowds: OnceLock::new(),
             _reservation: reservation,
         };
         Ok((built, input.batches))
@@ -434,7 +437,9 @@ impl Step for BuildStep {
         let batches = std::mem::take(&mut *lock(&join.collected));
         let bytes = batches.iter().map(|batch| batch.bytes).sum();
         let rows = batches.iter().map(|batch| batch.rows).sum();
-        if join.has_spilled() || (join.can_spill && query.should_spill(bytes, assembly_bytes(rows, bytes))) {
+        if join.has_spilled()
+            || (join.can_spill && query.should_spill(bytes, join.assembly_bytes(rows, bytes)))
+        {
             return join.begin_spilling(batches, query);
         }
         let assembly = join.assemble(batches, &join.fills, query)?;

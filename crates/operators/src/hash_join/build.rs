@@ -9,6 +9,7 @@ use plan::{NodeId, PhysicalJoinKind};
 use types::Result;
 use vector::{Batch, Data, Vector};
 
+use super::groups::CROWDED_ROW_BYTES;
 use super::state::BuildBatch;
 use super::{HashJoin, lock};
 use crate::collect::detached;
@@ -33,7 +34,7 @@ impl HashJoin {
     }
     /// Writes what a worker holds to files, if it should; returns whether.
     fn put_away(&self, collected: &mut Collected, work: &Work<'_>) -> Result<bool> {
-        let more = assembly_bytes(self.held_rows.load(Relaxed), self.held_bytes.load(Relaxed));
+        let more = self.assembly_bytes(self.held_rows.load(Relaxed), self.held_bytes.load(Relaxed));
         if !self.can_spill || !work.query.should_spill(collected.bytes, more) {
             return Ok(false);
         }
@@ -72,9 +73,11 @@ impl HashJoin {
     }
 }
 
-/// What a build of so many rows takes beside them: a copy of the columns, and slots.
-pub(super) fn assembly_bytes(rows: usize, bytes: usize) -> usize {
-    bytes + rows * 24
+impl HashJoin {
+    /// What a build of so many rows takes beside them: a copy of the columns, slots, and places of crowded keys.
+    pub(super) fn assembly_bytes(&self, rows: usize, bytes: usize) -> usize {
+        bytes + rows * (24 + if self.range.is_some() { CROWDED_ROW_BYTES } else { 0 })
+    }
 }
 
 pub(super) struct BuildSink(pub Arc<HashJoin>);
@@ -219,7 +222,7 @@ impl Sink for BuildSink {
 }
 
 /// Validity of whole keys: a row is NULL when any of its keys is. `None` when there is no such row.
-pub(super) fn null_rows(keys: &[Vector], rows: usize) -> Option<NullBuffer> {
+pub(crate) fn null_rows(keys: &[Vector], rows: usize) -> Option<NullBuffer> {
     let mut all: Option<NullBuffer> = None;
     for key in keys.iter().filter(|k| k.has_nulls()) {
         let own = match key.data() {

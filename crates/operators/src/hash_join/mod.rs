@@ -17,6 +17,8 @@
 //! key and no residual two facts decide (is the list empty, does it hold a NULL); otherwise such pairs are looked at
 //! one by one (`unknown.rs`). The list is the build side, except for BuildAnti, where it is the probe side.
 //!
+//! A residual that is a range (`AND r.t <= l.t`) is searched among the rows of keys that many rows have (`groups.rs`).
+//!
 //! A build side that does not fit memory goes to partitions in a file, and the probe side after it (`spilled.rs`).
 //!
 //! This module leaves to others: cutting the pipeline (compose), the tables themselves (crate hash).
@@ -25,9 +27,10 @@ mod assemble;
 mod build;
 mod build_rows;
 mod compared;
+mod groups;
 mod keys;
 pub(crate) mod output;
-mod pairs;
+pub(crate) mod pairs;
 pub(crate) mod partners;
 mod payload;
 #[cfg(test)]
@@ -52,7 +55,9 @@ use types::{Error, Result, Type};
 
 use crate::context::QueryContext;
 use crate::pipeline::{Sink, Source, Step, Transform};
+use crate::range_join::terms::RangeTerms;
 use assemble::Assembly;
+pub(crate) use build::null_rows;
 use output::JoinColumns;
 use pairs::Residual;
 use state::{BuildBatch, Built};
@@ -66,6 +71,8 @@ pub struct HashJoin {
     null_equals_null: bool,
     null_aware: bool,
     residual: Option<Residual>,
+    /// What of the residual crowded keys are searched by.
+    range: Option<RangeTerms>,
     columns: JoinColumns,
     /// The kept columns may go into the table: keys are said to be unique, and nobody asks for build rows as such.
     may_hold_payload: bool,
@@ -140,6 +147,11 @@ impl HashJoin {
         let compared = compared.filter_map(|input| input.checked_sub(probe_columns));
         let kept = compared.chain(also.iter().copied());
         let columns = JoinColumns::new(output, &plan.output, &build.output, kept)?;
+        let may_search = query.settings.range_joins && !(*null_aware && residual.is_some());
+        let range = match residual.as_ref().filter(|_| may_search) {
+            None => None,
+            Some(residual) => RangeTerms::of(residual, probe_columns, &|column| columns.place(column))?,
+        };
         let residual = match residual {
             None => None,
             Some(residual) => Some(Residual::new(residual, probe_columns, &|column| columns.place(column))?),
@@ -166,6 +178,7 @@ impl HashJoin {
             null_equals_null: *null_equals_null,
             null_aware: *null_aware,
             residual,
+            range,
             columns,
             may_hold_payload: false,
             fills: if fills_filters { fills.clone() } else { vec![] },
@@ -191,6 +204,10 @@ impl HashJoin {
     /// Makes the table and publishes the runtime filters, once all build rows are there.
     pub fn build_step(self: &Arc<Self>) -> Arc<dyn Step> {
         Arc::new(assemble::BuildStep(self.clone()))
+    }
+    /// Sorts the rows of crowded keys, once the table is there; nothing where no residual is searched by.
+    pub fn group_step(self: &Arc<Self>) -> Option<Arc<dyn Step>> {
+        self.range.is_some().then(|| Arc::new(groups::GroupStep(self.clone())) as Arc<dyn Step>)
     }
     pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
         Arc::new(probe::Probe(self.clone()))

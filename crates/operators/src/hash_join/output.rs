@@ -1,8 +1,11 @@
 //! What a join keeps of its build side, and how its output is put together. Nested-loop joins use it too.
 
-use plan::{JoinOutput, OutputColumn};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use plan::{JoinOutput, OutputColumn, PhysicalJoinKind as Kind};
 use types::{Error, Result, Type, Value};
 use vector::{Batch, Vector};
+
+use crate::pipeline::{Flow, Push};
 
 /// An output column, its build columns by position among the kept ones.
 #[derive(Clone, Copy)]
@@ -89,6 +92,47 @@ impl JoinColumns {
             })
             .collect();
         Batch::new(columns, batch.rows)
+    }
+
+    /// What comes out of a batch's probe rows once all their pairs were seen, by whether they matched and whether some
+    /// pair's condition was NULL where that counts (`unknown` may be empty). For joins whose condition says all.
+    pub fn emit_judged(
+        &self,
+        kind: Kind,
+        batch: &Batch,
+        matched: &[bool],
+        unknown: &[bool],
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let is_unknown = |row: usize| unknown.get(row).copied().unwrap_or(false);
+        let rows_where = |test: &dyn Fn(usize) -> bool| -> Vec<u32> {
+            (0..matched.len() as u32).filter(|row| test(*row as usize)).collect()
+        };
+        let wanted = match kind {
+            Kind::ProbeMark => {
+                let marks = BooleanBuffer::from_iter(matched.iter().copied());
+                let known =
+                    BooleanBuffer::collect_bool(matched.len(), |row| matched[row] || !is_unknown(row));
+                let validity = Some(NullBuffer::new(known)).filter(|v| v.null_count() > 0);
+                return push(self.marked(batch, &Vector::from_bool(marks, validity)));
+            }
+            Kind::ProbeSemi => rows_where(&|row| matched[row]),
+            Kind::ProbeAnti => rows_where(&|row| !matched[row] && !is_unknown(row)),
+            Kind::ProbeOuter | Kind::FullOuter => rows_where(&|row| !matched[row]),
+            Kind::Inner | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => vec![],
+        };
+        if wanted.is_empty() {
+            return Ok(Flow::More);
+        }
+        let all = wanted.len() == batch.rows;
+        push(self.batch(
+            wanted.len(),
+            |column| match all {
+                true => batch.columns[column].clone(),
+                false => batch.columns[column].gather(&wanted),
+            },
+            |kept| self.null_build(kept, wanted.len()),
+        ))
     }
 
     /// NULLs for a kept column.

@@ -8,7 +8,7 @@ use vector::{Batch, Vector};
 
 /// Pairs; the lists have one length. Probe rows ascend.
 #[derive(Default)]
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     pub probe: Vec<u32>,
     pub build: Vec<u32>,
 }

@@ -98,7 +98,7 @@ fn build_columns_in_the_table_come_out_as_they_went_in() {
             let join = HashJoin::new(&plan, &query).unwrap();
             let parts = Parts {
                 sink: join.build_sink(),
-                step: join.build_step(),
+                steps: vec![join.build_step()],
                 probe: join.probe(),
                 emits: true,
                 build_rows: None,

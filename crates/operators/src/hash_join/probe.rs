@@ -18,12 +18,14 @@ use vector::{Batch, Vector};
 
 use super::build::null_rows;
 use super::compared::{Judged, judge};
+use super::groups::Crowds;
 use super::keys::retain_equal;
 use super::pairs::{Pairs, Residual, rows_found};
 use super::state::Built;
 use super::{HashJoin, lock};
 use crate::away::put_together;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
+use crate::range_join::index::{Found, Search};
 
 pub(super) struct Probe(pub Arc<HashJoin>);
 
@@ -37,6 +39,10 @@ pub(super) struct Buffers {
     pub matched: Vec<bool>,
     /// Probe rows for which some comparison was NULL (null-aware).
     pub unknown: Vec<bool>,
+    /// Of crowded keys: what a search needs, and the runs of places whose rows are to be marked.
+    search: Search,
+    places: Vec<u32>,
+    runs: Vec<(u32, u32)>,
 }
 
 /// The state of one work order's stage.
@@ -241,7 +247,15 @@ impl Probing<'_> {
         let stops_at_match = self.join.asks_existence();
         buffers.matched.clear();
         buffers.matched.resize(if judges_probe { rows } else { 0 }, false);
-        if self.join.only_compares(self.built)
+        let crowds = match (self.built.crowds.get(), &self.join.range) {
+            (Some(crowds), Some(range)) => {
+                let asked = crowds.asked(range, self.batch, &buffers.found, self.work.query)?;
+                asked.map(|asked| (crowds, asked))
+            }
+            _ => None,
+        };
+        if crowds.is_none()
+            && self.join.only_compares(self.built)
             && let Some(comparison) = self.join.residual.as_ref().and_then(Residual::comparison)
         {
             let judged = match &self.built.matched {
@@ -265,8 +279,15 @@ impl Probing<'_> {
             buffers.pairs.clear();
             let marks_only =
                 !self.join.probe_emits() && self.built.table.is_exact() && self.join.residual.is_none();
+            buffers.runs.clear();
             for row in 0..rows {
                 let mut build = buffers.found[row];
+                if let Some((crowds, asked)) = crowds.as_ref().filter(|(crowds, _)| crowds.is_crowd(build)) {
+                    if self.search(crowds, asked[row], row, buffers, push)? == Flow::Enough {
+                        return Ok(Flow::Enough);
+                    }
+                    continue;
+                }
                 if marks_only {
                     self.mark_chain(build, next);
                     continue;
@@ -288,11 +309,63 @@ impl Probing<'_> {
             if self.settle(buffers, push)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
+            if let (Some((crowds, _)), Some(marks)) = (&crowds, &self.built.matched) {
+                crowds.mark(&mut buffers.runs, marks);
+            }
         }
         if self.join.looks_at_unknown_pairs() {
             self.unknown_pairs(buffers)?;
         }
         self.emit_judged(buffers, push)
+    }
+
+    /// A row's partners among the rows of a crowded key.
+    fn search(
+        &self,
+        crowds: &Crowds,
+        asked: Found,
+        row: usize,
+        buffers: &mut Buffers,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        if asked.is_empty() {
+            return Ok(Flow::More);
+        }
+        let (mut search, mut places) =
+            (std::mem::take(&mut buffers.search), std::mem::take(&mut buffers.places));
+        // Nothing but the range decides.
+        let is_decided =
+            self.built.table.is_exact() && self.join.range.as_ref().is_some_and(|range| range.rest.is_none());
+        let stops_at_match = self.join.asks_existence();
+        let limit = self.work.query.settings.batch_rows.max(1);
+        let flow = if is_decided && stops_at_match {
+            buffers.matched[row] = crowds.index.exists(asked, &mut search, &mut places);
+            Flow::More
+        } else if is_decided && !self.join.probe_emits() && crowds.index.second.is_none() {
+            buffers.runs.push((asked.from, asked.to));
+            Flow::More
+        } else {
+            let mut is_done = false;
+            let flow = crowds.index.each(asked, (&mut search, &mut places), &mut |places| {
+                for place in places {
+                    if buffers.pairs.len() == limit {
+                        if self.settle(buffers, push)? == Flow::Enough {
+                            return Ok(Flow::Enough);
+                        }
+                        buffers.pairs.clear();
+                        if stops_at_match && buffers.matched[row] {
+                            is_done = true;
+                            return Ok(Flow::Enough);
+                        }
+                    }
+                    buffers.pairs.push(row as u32, crowds.row(*place));
+                }
+                Ok(Flow::More)
+            })?;
+            if is_done { Flow::More } else { flow }
+        };
+        (buffers.search, buffers.places) = (search, places);
+        Ok(flow)
     }
 
     /// Marks all rows of a key. The first is marked last, so that a marked one says that all are.

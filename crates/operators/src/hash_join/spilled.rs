@@ -26,7 +26,7 @@ use pool::spill::{SpillFile, SpillStream};
 use types::{Error, Result};
 use vector::{Batch, Vector};
 
-use super::build::{assembly_bytes, null_rows};
+use super::build::null_rows;
 use super::probe::Buffers;
 use super::row_marks::RowMarks;
 use super::state::{BuildBatch, Built};
@@ -156,7 +156,8 @@ impl HashJoin {
             Some(bound) => bound,
             None => work.query.partition_bytes_max().max(TABLE_BYTES_MIN),
         };
-        let takes = build.bytes() as usize + assembly_bytes(build.rows() as usize, build.bytes() as usize);
+        let takes =
+            build.bytes() as usize + self.assembly_bytes(build.rows() as usize, build.bytes() as usize);
         if takes <= most || build.pieces() <= 1 || level >= LEVELS_MAX || !divides {
             return self.join_parts(build, probe, most, work, push);
         }
@@ -214,7 +215,7 @@ impl HashJoin {
                 let keys = columns.split_off(columns.len() - self.key_types.len());
                 let rows = keys.first().map_or(0, Vector::len);
                 let batch = self.build_batch(piece as u64, rows, columns, keys);
-                bytes += batch.bytes + assembly_bytes(rows, batch.bytes);
+                bytes += batch.bytes + self.assembly_bytes(rows, batch.bytes);
                 batches.push(batch);
                 piece += 1;
             }

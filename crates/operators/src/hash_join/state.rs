@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use hash::{JoinTable, KeyBounds, KeyCodes, key_hashes};
 use vector::Vector;
 
+use super::groups::Crowds;
 use super::payload::TablePayload;
 use super::row_marks::RowMarks;
 
@@ -60,6 +61,8 @@ pub(super) struct Built {
     pub null_rows: Vec<u32>,
     /// Key columns for comparing pairs with NULLs; empty with a single key, where all of them are unknown.
     pub compared_keys: Vec<Vector>,
+    /// Keys of many rows, where the residual is a range.
+    pub crowds: OnceLock<Crowds>,
     /// Room for the above.
     pub _reservation: memory::Reservation,
 }

@@ -109,7 +109,7 @@ fn vector_in_some_form(ty: Type, values: &[Value], random: &mut Random) -> Vecto
 
 pub(crate) struct Parts {
     pub sink: Arc<dyn Sink>,
-    pub step: Arc<dyn Step>,
+    pub steps: Vec<Arc<dyn Step>>,
     pub probe: Arc<dyn Transform>,
     pub emits: bool,
     pub build_rows: Option<Arc<dyn Source>>,
@@ -143,9 +143,11 @@ pub(crate) fn run(
         }
     }
     parts.sink.finish(locals, query).unwrap();
-    let tasks = parts.step.start(query).unwrap();
-    (0..tasks).rev().for_each(|task| parts.step.run(task, &work).unwrap());
-    parts.step.finish(query).unwrap();
+    for step in &parts.steps {
+        let tasks = step.start(query).unwrap();
+        (0..tasks).rev().for_each(|task| step.run(task, &work).unwrap());
+        step.finish(query).unwrap();
+    }
 
     let mut rows: Vec<Row> = Vec::new();
     let mut take = |batch: Batch| {
@@ -400,7 +402,7 @@ fn check(case: Case, keys: &[Type], probe: &Side, build: &Side, what: &str, rand
     let join = HashJoin::new(&plan, &query).unwrap();
     let parts = Parts {
         sink: join.build_sink(),
-        step: join.build_step(),
+        steps: std::iter::once(join.build_step()).chain(join.group_step()).collect(),
         probe: join.probe(),
         emits: join.probe_emits(),
         build_rows: join.build_rows(),

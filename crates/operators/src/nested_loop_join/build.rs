@@ -15,9 +15,6 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 /// The batches of one worker.
 pub(super) type Collected = Local;
 
-/// A build side of fewer rows is looped over.
-const SORTED_ROWS_MIN: usize = 16;
-
 pub(super) struct BuildSink(pub Arc<NestedLoopJoin>);
 pub(super) struct BuildStep(pub Arc<NestedLoopJoin>);
 pub(super) struct BuildRows(pub Arc<NestedLoopJoin>);
@@ -60,9 +57,7 @@ impl Step for BuildStep {
             return Err(Error::unsupported(format!("a nested-loop join with a build side of {rows} rows")));
         }
         let of_rows = batches.iter().map(Batch::bytes).sum::<usize>();
-        let sorts = join.range.is_some() && rows > SORTED_ROWS_MIN;
-        let bytes = of_rows + rows / 8 + if sorts { of_rows + rows * 24 } else { 0 };
-        let reservation = work.reserve(bytes)?;
+        let reservation = work.reserve(of_rows + rows / 8)?;
         let columns: Vec<Vector> = (0..join.columns.kept.len())
             .map(|c| {
                 let parts: Vec<&Vector> = batches.iter().map(|b| &b.columns[c]).collect();
@@ -74,11 +69,7 @@ impl Step for BuildStep {
             .collect();
         let matched = join.marks_build_rows().then(|| RowMarks::new(rows));
         work.query.metrics.count(join.node, "build rows", rows as u64);
-        let index = join.range.as_ref().filter(|_| sorts).and_then(|range| range.index(&columns));
-        if index.is_some() {
-            work.query.metrics.state(join.node, "range", "build rows sorted, found by binary search");
-        }
-        let built = Built { rows, columns, index, matched, _reservation: reservation };
+        let built = Built { rows, columns, matched, _reservation: reservation };
         join.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }

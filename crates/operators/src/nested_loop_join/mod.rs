@@ -7,6 +7,8 @@
 //! the other side's vectors as they are: nothing is gathered before a pair is known to match. A build side of one row,
 //! as scalar subqueries are, costs one evaluation a batch.
 //!
+//! Many rows that the condition compares by order are searched instead (`range_join`).
+//!
 //! `null_aware` (NOT IN, IN as a value): a pair whose condition is NULL makes the judged row's answer unknown.
 
 mod build;
@@ -25,7 +27,6 @@ use crate::context::QueryContext;
 use crate::hash_join::output::JoinColumns;
 use crate::hash_join::row_marks::RowMarks;
 use crate::pipeline::{Sink, Source, Step, Transform};
-use crate::range_join::{RangeIndex, RangeKeys};
 use condition::Condition;
 
 pub struct NestedLoopJoin {
@@ -33,8 +34,6 @@ pub struct NestedLoopJoin {
     kind: PhysicalJoinKind,
     /// `None`: every pair matches.
     condition: Option<Condition>,
-    /// A range in the condition, for which the build side is sorted.
-    range: Option<RangeKeys>,
     null_aware: bool,
     columns: JoinColumns,
     collected: Mutex<Vec<build::Collected>>,
@@ -46,14 +45,14 @@ struct Built {
     rows: usize,
     /// The kept columns.
     columns: Vec<Vector>,
-    index: Option<RangeIndex>,
     matched: Option<RowMarks>,
     _reservation: memory::Reservation,
 }
 
 impl NestedLoopJoin {
     pub fn new(plan: &PhysicalPlan, _query: &QueryContext) -> Result<Arc<NestedLoopJoin>> {
-        let PhysicalNode::NestedLoopJoin { probe, build, kind, predicate, null_aware, output } = &plan.node
+        let PhysicalNode::NestedLoopJoin { probe, build, kind, predicate, null_aware, output, .. } =
+            &plan.node
         else {
             return Err(Error::internal("not a nested-loop join"));
         };
@@ -67,18 +66,10 @@ impl NestedLoopJoin {
                 Some(Condition::new(predicate, probe_columns, &|column| columns.place(column))?)
             }
         };
-        // NOT IN has to see the pairs whose condition is NULL.
-        let range = match predicate {
-            Some(predicate) if !null_aware => {
-                RangeKeys::of(predicate, probe_columns, &|column| columns.place(column))?
-            }
-            _ => None,
-        };
         Ok(Arc::new(NestedLoopJoin {
             node: plan.id,
             kind: *kind,
             condition,
-            range,
             null_aware: *null_aware,
             columns,
             collected: Mutex::default(),

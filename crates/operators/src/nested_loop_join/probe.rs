@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::{NodeId, PhysicalJoinKind as Kind};
 use types::Result;
 use vector::{Batch, Vector};
@@ -10,7 +9,6 @@ use vector::{Batch, Vector};
 use super::condition::Outcome;
 use super::{Built, NestedLoopJoin};
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
-use crate::range_join::RangeIndex;
 
 pub(super) struct Probe(pub Arc<NestedLoopJoin>);
 
@@ -64,13 +62,7 @@ impl Transform for Probe {
         buffers.unknown.resize(batch.rows, false);
         let limit = work.query.settings.batch_rows.max(1);
         let looping = Looping { join, built, batch: &batch, work, limit };
-        let ranges = match (&join.range, &built.index) {
-            (Some(range), Some(index)) => range.ranges(index, &batch).map(|ranges| (range, index, ranges)),
-            _ => None,
-        };
-        let flow = if let Some((range, index, ranges)) = ranges {
-            looping.over_ranges(range.is_whole(), index, &ranges, buffers, push)?
-        } else if built.rows <= batch.rows {
+        let flow = if built.rows <= batch.rows {
             looping.over_build_rows(buffers, push)?
         } else {
             looping.over_probe_rows(buffers, push)?
@@ -78,7 +70,7 @@ impl Transform for Probe {
         if flow == Flow::Enough || looping.flush(buffers, push)? == Flow::Enough {
             return Ok(Flow::Enough);
         }
-        looping.emit_judged(buffers, push)
+        join.columns.emit_judged(join.kind, &batch, &buffers.matched, &buffers.unknown, push)
     }
 }
 
@@ -117,56 +109,6 @@ impl Looping<'_> {
             };
             if flow == Flow::Enough {
                 return Ok(flow);
-            }
-        }
-        Ok(Flow::More)
-    }
-
-    /// Each probe row with the build rows of its range.
-    fn over_ranges(
-        &self,
-        is_whole: bool,
-        index: &RangeIndex,
-        ranges: &[(usize, usize)],
-        buffers: &mut Buffers,
-        push: &mut Push<'_>,
-    ) -> Result<Flow> {
-        for (row, (from, to)) in ranges.iter().enumerate() {
-            for first in (*from..*to).step_by(self.limit) {
-                self.work.check()?;
-                if self.is_judged_alone() && buffers.matched[row] {
-                    break;
-                }
-                let rows = (to - first).min(self.limit);
-                let places = match &self.join.condition {
-                    Some(condition) if !is_whole => {
-                        condition
-                            .with_probe_row(
-                                self.batch,
-                                row,
-                                &index.columns,
-                                first,
-                                rows,
-                                false,
-                                self.work.query,
-                            )?
-                            .matching
-                    }
-                    _ => (0..rows as u32).collect(),
-                };
-                let mut found: Vec<u32> = places.iter().map(|at| index.order[first + *at as usize]).collect();
-                // As loops would find them.
-                found.sort_unstable();
-                buffers.matched[row] |= !found.is_empty();
-                if let Some(marks) = &self.built.matched {
-                    found.iter().for_each(|build| marks.set(*build));
-                }
-                if self.emits_pairs() {
-                    let pairs = found.iter().map(|build| (row as u32, *build));
-                    if self.add(pairs, found.len(), buffers, push)? == Flow::Enough {
-                        return Ok(Flow::Enough);
-                    }
-                }
             }
         }
         Ok(Flow::More)
@@ -276,37 +218,4 @@ impl Looping<'_> {
             },
         )
     }
-
-    /// What comes out of the probe rows once all their pairs were seen.
-    fn emit_judged(&self, buffers: &Buffers, push: &mut Push<'_>) -> Result<Flow> {
-        let (matched, unknown) = (&buffers.matched, &buffers.unknown);
-        let wanted: Vec<u32> = match self.join.kind {
-            Kind::ProbeMark => {
-                let marks = BooleanBuffer::from_iter(matched.iter().copied());
-                let known = BooleanBuffer::collect_bool(matched.len(), |row| matched[row] || !unknown[row]);
-                let validity = Some(NullBuffer::new(known)).filter(|v| v.null_count() > 0);
-                return push(self.join.columns.marked(self.batch, &Vector::from_bool(marks, validity)));
-            }
-            Kind::ProbeSemi => rows_where(matched.len(), |row| matched[row]),
-            Kind::ProbeAnti => rows_where(matched.len(), |row| !matched[row] && !unknown[row]),
-            Kind::ProbeOuter | Kind::FullOuter => rows_where(matched.len(), |row| !matched[row]),
-            Kind::Inner | Kind::BuildOuter | Kind::BuildSemi | Kind::BuildAnti => vec![],
-        };
-        if wanted.is_empty() {
-            return Ok(Flow::More);
-        }
-        let all = wanted.len() == self.batch.rows;
-        push(self.join.columns.batch(
-            wanted.len(),
-            |column| match all {
-                true => self.batch.columns[column].clone(),
-                false => self.batch.columns[column].gather(&wanted),
-            },
-            |kept| self.join.columns.null_build(kept, wanted.len()),
-        ))
-    }
-}
-
-fn rows_where(rows: usize, test: impl Fn(usize) -> bool) -> Vec<u32> {
-    (0..rows as u32).filter(|row| test(*row as usize)).collect()
 }

@@ -35,6 +35,7 @@ fn check(
         kind,
         predicate,
         null_aware,
+        by_range: false,
         output: join_output,
     };
     let mut plan = PhysicalPlan::new(node, columns, 1.0);
@@ -44,7 +45,7 @@ fn check(
     let join = NestedLoopJoin::new(&plan, &query).unwrap();
     let parts = Parts {
         sink: join.build_sink(),
-        step: join.build_step(),
+        steps: vec![join.build_step()],
         probe: join.probe(),
         emits: join.probe_emits(),
         build_rows: join.build_rows(),

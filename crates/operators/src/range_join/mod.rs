@@ -1,138 +1,147 @@
-//! The build rows that a range condition lets a probe row see: sorted by the compared column, found by binary search.
+//! Joins by a range: the build side is sorted by what the condition bounds, and searched.
 //!
 //! ```text
-//!  condition  b.k >= p.x  AND  b.k <= p.x + 10  AND  rest
-//!  build      rows in the order of k, NULLs left out
-//!  probe row  [first, last) of them by two searches; the rest of the condition over those alone
+//!  condition   b.lo <= p.x AND b.hi > p.x AND rest
+//!  build input --> sink: keys of each row, rows with a NULL among them apart          (build.rs)
+//!                  steps: each key sorted, in chunks, then in ranges                  (sorting.rs)
+//!                         rows put into the order of the first key, ranks of the second
+//!  probe input --> probe: each row's places by binary search, the second key's by maxima of ranks
+//!                         (index.rs), the rest of the condition over those pairs      (probe.rs)
+//!                  build rows: matched or unmatched ones
 //! ```
-//! Invariant: every row for which the whole condition is TRUE is in the range. The nested loops judge, mark and emit;
-//! this only spares them pairs.
+//! One or two keys: `k >= a AND k < b` is a run of places, `k >= a AND l < b` a run of places and a run of ranks. So n build
+//! and m probe rows cost (n + m) log n and what comes out; further inequalities are part of the rest.
+//!
+//! An equality beside the range is a hash join, whose crowded keys are searched by the same index (`hash_join/groups.rs`).
+//!
+//! Where a key or a bound cannot be computed (`10 / p.a` with the zero kept away by another condition), rows are compared
+//! with all others by the whole condition, which then tells what is an error and what is not.
+//!
+//! What the join holds is asked of the budget and does not go to files.
 
-use expr::Program;
-use plan::{Expr, ExprKind};
-use types::{Comparison, Physical, Result};
-use vector::{Batch, Data, Vector};
+mod build;
+pub(crate) mod index;
+pub(crate) mod keys;
+mod probe;
+pub(crate) mod sorting;
+pub(crate) mod terms;
+#[cfg(test)]
+mod tests;
 
-/// Which build column the condition compares with what of the probe row.
-pub(crate) struct RangeKeys {
-    /// Position among the kept build columns.
-    key: usize,
-    /// `key op bound`, the bounds in the order of the program's results.
-    comparisons: Vec<Comparison>,
-    bounds: Program,
-    /// Nothing is left to evaluate.
-    is_whole: bool,
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use plan::{NodeId, PhysicalJoinKind, PhysicalNode, PhysicalPlan};
+use types::{Error, Result};
+use vector::Vector;
+
+use crate::hash_join::output::JoinColumns;
+use crate::hash_join::pairs::Residual;
+use crate::hash_join::row_marks::RowMarks;
+use crate::pipeline::{Local, Sink, Source, Step, Transform};
+use index::RangeIndex;
+use terms::RangeTerms;
+
+pub struct RangeJoin {
+    node: NodeId,
+    kind: PhysicalJoinKind,
+    terms: RangeTerms,
+    /// What the ranges leave of the condition, and all of it.
+    rest: Option<Residual>,
+    whole: Residual,
+    columns: JoinColumns,
+    collected: Mutex<Vec<Local>>,
+    /// Some build row's key could not be computed.
+    has_failed: AtomicBool,
+    assembly: Mutex<Option<Arc<build::Assembly>>>,
+    built: OnceLock<Built>,
 }
 
-/// The build rows by their key.
-pub(crate) struct RangeIndex {
-    keys: Vec<i64>,
-    /// The build row at each place.
-    pub order: Vec<u32>,
-    /// The kept columns in that order; none where the range is the whole condition.
-    pub columns: Vec<Vector>,
+/// The build side, complete.
+struct Built {
+    /// Rows that the index has; behind them are those with a NULL among their keys, if such rows are kept.
+    indexed: usize,
+    /// The kept columns, rows in the order of the first key.
+    columns: Vec<Vector>,
+    /// `None` where keys could not be computed.
+    index: Option<RangeIndex>,
+    matched: Option<RowMarks>,
+    _reservation: memory::Reservation,
 }
 
-fn is_range(op: Comparison) -> bool {
-    !matches!(op, Comparison::Equal | Comparison::NotEqual)
-}
-
-fn turned(op: Comparison) -> Comparison {
-    match op {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
-    }
-}
-
-impl RangeKeys {
-    /// The column with most bounds; `None` where the condition has none.
-    pub fn of(
-        condition: &Expr,
-        probe_columns: usize,
-        kept: &dyn Fn(usize) -> Result<usize>,
-    ) -> Result<Option<Self>> {
-        let mut parts = Vec::new();
-        condition.clone().split_conjuncts(&mut parts);
-        let mut found: Vec<(usize, Comparison, Expr)> = Vec::new();
-        for part in &parts {
-            let ExprKind::Compare { op, left, right } = &part.kind else { continue };
-            for (op, key, bound) in [(*op, left, right), (turned(*op), right, left)] {
-                let ExprKind::Input(column) = key.kind else { continue };
-                let whole = matches!(key.ty.physical(), Physical::I16 | Physical::I32 | Physical::I64);
-                let of_probe = bound.inputs().iter().all(|input| *input < probe_columns);
-                if column >= probe_columns && is_range(op) && whole && key.ty == bound.ty && of_probe {
-                    found.push((column, op, (**bound).clone()));
-                    break;
-                }
-            }
-        }
-        let count = |column: usize| found.iter().filter(|(other, ..)| *other == column).count();
-        let Some(key) = found.iter().map(|(column, ..)| *column).max_by_key(|column| count(*column)) else {
-            return Ok(None);
+impl RangeJoin {
+    pub fn new(plan: &PhysicalPlan) -> Result<Arc<RangeJoin>> {
+        let PhysicalNode::NestedLoopJoin {
+            probe,
+            build,
+            kind,
+            predicate: Some(predicate),
+            null_aware: false,
+            output,
+            ..
+        } = &plan.node
+        else {
+            return Err(Error::internal("not a join by a range"));
         };
-        found.retain(|(column, ..)| *column == key);
-        let bounds: Vec<Expr> = found.iter().map(|(.., bound)| bound.clone()).collect();
-        Ok(Some(RangeKeys {
-            key: kept(key - probe_columns)?,
-            comparisons: found.iter().map(|(_, op, _)| *op).collect(),
-            bounds: Program::compile(&bounds)?,
-            is_whole: bounds.len() == parts.len(),
+        let probe_columns = probe.output.len();
+        let terms = RangeTerms::of(predicate, probe_columns, &Ok)?;
+        let terms = terms.ok_or_else(|| Error::internal("a join by a range without one"))?;
+        let compared = predicate.inputs().into_iter();
+        let compared = compared.filter_map(|input| input.checked_sub(probe_columns));
+        let columns = JoinColumns::new(output, &plan.output, &build.output, compared)?;
+        let residual = |condition| Residual::new(condition, probe_columns, &|column| columns.place(column));
+        Ok(Arc::new(RangeJoin {
+            node: plan.id,
+            kind: *kind,
+            rest: terms.rest.as_ref().map(residual).transpose()?,
+            whole: residual(predicate)?,
+            terms,
+            columns,
+            collected: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+            assembly: Mutex::default(),
+            built: OnceLock::new(),
         }))
     }
 
-    /// The build rows in order.
-    pub fn index(&self, columns: &[Vector]) -> Option<RangeIndex> {
-        let key = columns.get(self.key)?.flatten();
-        let mut order: Vec<u32> = (0..key.len() as u32).filter(|row| !key.is_null(*row as usize)).collect();
-        let values = integers(&key)?;
-        order.sort_by_key(|row| values[*row as usize]);
-        let columns = if self.is_whole { vec![] } else { columns.iter().map(|c| c.gather(&order)).collect() };
-        let keys = order.iter().map(|row| values[*row as usize]).collect();
-        Some(RangeIndex { keys, order, columns })
+    /// Collects the build side.
+    pub fn build_sink(self: &Arc<Self>) -> Arc<dyn Sink> {
+        Arc::new(build::BuildSink(self.clone()))
+    }
+    /// Sorts it and puts it together, one after the other; with what they do.
+    pub fn build_steps(self: &Arc<Self>) -> [(&'static str, Arc<dyn Step>); 3] {
+        [
+            ("sort chunks", Arc::new(build::SortStep(self.clone()))),
+            ("sort ranges", Arc::new(build::MergeStep(self.clone()))),
+            ("place rows", Arc::new(build::PlaceStep(self.clone()))),
+        ]
+    }
+    pub fn probe(self: &Arc<Self>) -> Arc<dyn Transform> {
+        Arc::new(probe::Probe(self.clone()))
+    }
+    /// False when the probe only marks build rows.
+    pub fn probe_emits(&self) -> bool {
+        !matches!(self.kind, PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti)
+    }
+    /// Build rows that come out after all probing.
+    pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
+        self.marks_build_rows().then(|| Arc::new(build::BuildRows(self.clone())) as Arc<dyn Source>)
     }
 
-    /// The places that each row of the batch may match; `None` where a bound cannot be computed for all of them.
-    pub fn ranges(&self, index: &RangeIndex, batch: &Batch) -> Option<Vec<(usize, usize)>> {
-        let bounds = self.bounds.evaluate(batch).ok()?;
-        let mut ranges = vec![(0, index.keys.len()); batch.rows];
-        for (op, bound) in self.comparisons.iter().zip(bounds) {
-            let bound = bound.flatten();
-            let values = integers(&bound)?;
-            for (row, range) in ranges.iter_mut().enumerate() {
-                if bound.is_null(row) {
-                    *range = (0, 0);
-                    continue;
-                }
-                let value = values[row];
-                let below = |strictly: bool| {
-                    index.keys.partition_point(|key| if strictly { *key < value } else { *key <= value })
-                };
-                match op {
-                    Comparison::GreaterOrEqual => range.0 = range.0.max(below(true)),
-                    Comparison::Greater => range.0 = range.0.max(below(false)),
-                    Comparison::LessOrEqual => range.1 = range.1.min(below(false)),
-                    Comparison::Less => range.1 = range.1.min(below(true)),
-                    Comparison::Equal | Comparison::NotEqual => return None,
-                }
-            }
-        }
-        Some(ranges)
+    fn marks_build_rows(&self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
     }
-
-    /// Whether every row of a range matches.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
+    /// Build rows that nothing can match come out all the same.
+    fn keeps_lost_rows(&self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
     }
-}
-
-fn integers(vector: &Vector) -> Option<Vec<i64>> {
-    Some(match vector.data() {
-        Data::I16(values) => values.iter().map(|v| i64::from(*v)).collect(),
-        Data::I32(values) => values.iter().map(|v| i64::from(*v)).collect(),
-        Data::I64(values) => values.to_vec(),
-        _ => return None,
-    })
+    fn built(&self) -> Result<&Built> {
+        self.built.get().ok_or_else(|| Error::internal("a join was probed before it was built"))
+    }
+    fn assembly(&self) -> Result<Arc<build::Assembly>> {
+        let assembly = self.assembly.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        assembly.clone().ok_or_else(|| Error::internal("a join's build was not started"))
+    }
 }

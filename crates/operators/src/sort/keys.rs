@@ -212,7 +212,7 @@ fn markers(key: &SortKey) -> (u8, u8) {
     if key.nulls_first { (0, 1) } else { (2, 1) }
 }
 
-fn ordered_f64(f: f64) -> u64 {
+pub(crate) fn ordered_f64(f: f64) -> u64 {
     let f = if f == 0.0 { 0.0 } else { f };
     let bits = if f.is_nan() { f64::NAN.to_bits() & !(1 << 63) } else { f.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }

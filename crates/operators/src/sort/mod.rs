@@ -11,7 +11,7 @@ pub mod bound;
 mod external;
 mod full;
 pub mod keys;
-mod radix;
+pub(crate) mod radix;
 #[cfg(test)]
 mod tests;
 mod top;

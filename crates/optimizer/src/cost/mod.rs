@@ -100,6 +100,15 @@ pub(crate) fn nested_loops(probe_rows: f64, build_rows: f64, output_rows: f64) -
     build_rows * 2.0 + probe_rows * build_rows.max(1.0) * 0.5 + output_rows * OUTPUT_ROW
 }
 
+/// Of sorting the build rows by so many keys and searching them for each probe row. A step of a search costs less than a
+/// pair of nested loops, but for the cache.
+pub(crate) fn range_join(probe_rows: f64, build_rows: f64, keys: f64, output_rows: f64) -> f64 {
+    let steps = build_rows.max(2.0).log2();
+    let sorting = build_rows * (BUILD_FACTOR + steps) * keys;
+    let searching = probe_rows * keys * (2.0 + steps * access(build_rows) * 0.5);
+    sorting + searching + output_rows * OUTPUT_ROW
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +120,17 @@ mod tests {
         assert!(extra(1e3) > 0.0);
         assert!(extra(1e6) > 3.0 * extra(1e3), "{} {}", extra(1e6), extra(1e3));
         assert!(column_bytes(Type::Integer) < text);
+    }
+
+    #[test]
+    fn few_rows_are_looped_over_and_many_are_searched() {
+        for probe in [1e3, 1e6] {
+            assert!(nested_loops(probe, 4.0, probe) < range_join(probe, 4.0, 1.0, probe));
+            for build in [100.0, 1e5] {
+                assert!(range_join(probe, build, 2.0, probe) < nested_loops(probe, build, probe));
+            }
+        }
+        // One key of many rows before two of few.
+        assert!(range_join(1e5, 1e6, 1.0, 1e6) < range_join(1e6, 1e5, 2.0, 1e6));
     }
 }

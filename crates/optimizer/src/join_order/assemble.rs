@@ -1,7 +1,7 @@
 //! A region put together again: the graph from lowered relations, and physical joins along a chosen tree.
 
-use plan::{Expr, JoinKind};
-use types::{Error, Result};
+use plan::{Expr, JoinKind, Ranges};
+use types::{Comparison, Error, Result};
 
 use super::eager::Early;
 use super::graph::{Attachment, Carried, Class, Graph, Link, RESULT, Set, Tree, bit, bits};
@@ -11,7 +11,7 @@ use crate::columns::ColumnSet;
 use crate::cost;
 use crate::estimate::join::{anti_fraction, key_columns, semi_fraction};
 use crate::lower::Relation;
-use crate::lower::join::JoinSpec;
+use crate::lower::join::{JoinSpec, side_of};
 use crate::planner::Planner;
 
 impl Planner<'_> {
@@ -55,6 +55,15 @@ impl Planner<'_> {
                             factor,
                             may_swap: !attached.null_aware && attached.kind != JoinKind::LeftMark,
                             has_keys: !attached.on.is_empty(),
+                            range_keys: match (&attached.residual, &relations[at]) {
+                                (Some(residual), Some(own))
+                                    if self.settings.range_joins && !attached.null_aware =>
+                                {
+                                    let ranges = Ranges::of(residual, &|expr| side_of(expr, own));
+                                    ranges.map_or(0, |ranges| ranges.dimensions.len())
+                                }
+                                _ => 0,
+                            },
                         },
                     )
                 }
@@ -96,7 +105,8 @@ impl Planner<'_> {
                     selectivity = selectivity.max(1.0 / parts.len() as f64);
                 }
             }
-            graph.add_link(Link { mask: condition.mask, selectivity, sides: condition.sides });
+            let ordered = ordered_sides(&condition.expr, region).filter(|_| self.settings.range_joins);
+            graph.add_link(Link { mask: condition.mask, selectivity, sides: condition.sides, ordered });
         }
         self.carry(region, classes, conditions, result, &mut graph);
         graph
@@ -314,6 +324,16 @@ impl Assembly<'_> {
             .map(|c| c.expr.clone())
             .collect()
     }
+}
+
+/// The relations that a comparison by order has on either side.
+fn ordered_sides(condition: &Expr, region: &Region) -> Option<(Set, Set)> {
+    let plan::ExprKind::Compare { op, left, right } = &condition.kind else { return None };
+    if matches!(op, Comparison::Equal | Comparison::NotEqual) || condition.is_volatile() {
+        return None;
+    }
+    let (l, r) = (region.relations(&ColumnSet::of(left)), region.relations(&ColumnSet::of(right)));
+    (l != 0 && r != 0 && l & r == 0).then_some((l, r))
 }
 
 /// A left join that neither drops nor repeats rows and of which no column is used is no join at all.

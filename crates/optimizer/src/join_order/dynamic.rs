@@ -226,7 +226,7 @@ mod tests {
             graph.add_class(Class { members: vec![(fact, 1e4), (dimension, 1e4)] });
             graph.add_attached(
                 1000.0,
-                Attachment { required: bit(fact), factor, may_swap: true, has_keys: true },
+                Attachment { required: bit(fact), factor, may_swap: true, has_keys: true, range_keys: 0 },
             );
             order(&graph, 0b111, 100).unwrap()
         };

@@ -24,6 +24,8 @@ pub(crate) struct Attachment {
     /// Whether the other side may be the one to build.
     pub(crate) may_swap: bool,
     pub(crate) has_keys: bool,
+    /// Keys that its condition compares by order, where it has no others.
+    pub(crate) range_keys: usize,
 }
 
 /// Columns that are all equal: at most one per relation counts, with the distinct values of its domain.
@@ -45,6 +47,8 @@ pub(crate) struct Link {
     pub(crate) selectivity: f64,
     /// An equality of expressions: the relations of either side.
     pub(crate) sides: Option<(Set, Set)>,
+    /// A comparison by order: likewise.
+    pub(crate) ordered: Option<(Set, Set)>,
 }
 
 /// A column that joins carry: from any relation of `of`, until all of `until` are joined.
@@ -198,6 +202,13 @@ impl Graph {
             })
     }
 
+    /// Comparisons by order of the two sets.
+    fn ranges(&self, one: Set, other: Set) -> usize {
+        let spans =
+            |(l, r): (Set, Set)| (l & !one == 0 && r & !other == 0) || (l & !other == 0 && r & !one == 0);
+        self.links.iter().filter(|link| link.ordered.is_some_and(spans)).count()
+    }
+
     /// Bytes of a row of `one`, and of a row of `other`, that are still wanted when the two are joined.
     fn payloads(&self, one: Set, other: Set) -> (f64, f64) {
         let both = one | other;
@@ -227,12 +238,19 @@ impl Graph {
         let (of_left, of_right) = self.payloads(first, second);
         let straight = || cost::hash_join(a, b, of_right, rows);
         let turned = || cost::hash_join(b, a, of_left, rows);
+        let by_order = |probe: f64, build: f64, ranges: usize| {
+            let loops = cost::nested_loops(probe, build, rows);
+            match ranges {
+                0 => loops,
+                ranges => loops.min(cost::range_join(probe, build, ranges.min(2) as f64, rows)),
+            }
+        };
         match self.single_attached(second) {
-            Some(attachment) if !attachment.has_keys => cost::nested_loops(a, b, rows),
+            Some(attachment) if !attachment.has_keys => by_order(a, b, attachment.range_keys),
             Some(attachment) if attachment.may_swap => straight().min(turned() + a),
             Some(_) => straight(),
             None if self.has_equality(first, second) => straight().min(turned()),
-            None => cost::nested_loops(a.max(b), a.min(b), rows),
+            None => by_order(a.max(b), a.min(b), self.ranges(first, second)),
         }
     }
 }

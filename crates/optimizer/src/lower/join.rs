@@ -1,8 +1,8 @@
 //! One join of two lowered relations: which side builds, which columns leave, and what the result's keys are.
 
 use plan::{
-    ColumnId, Expr, ExprKind, JoinKind, JoinOutput, OutputColumn, PhysicalJoinKind, PhysicalNode,
-    PhysicalPlan,
+    ColumnId, Expr, ExprKind, JoinKind, JoinOutput, JoinSide, OutputColumn, PhysicalJoinKind, PhysicalNode,
+    PhysicalPlan, Ranges,
 };
 use types::{Result, Type};
 
@@ -41,6 +41,9 @@ impl JoinSpec {
     }
 }
 
+/// Rows of a build side that may be looped over though they are compared by order.
+const LOOPED_ROWS_MAX: u128 = 64;
+
 impl Planner<'_> {
     pub(crate) fn join(
         &mut self,
@@ -69,10 +72,21 @@ impl Planner<'_> {
         let left_unique = is_unique(&left, &key_columns(on.iter().map(|(l, _)| l)));
         let right_unique = is_unique(&right, &key_columns(on.iter().map(|(_, r)| r)));
 
+        // What of the condition is searched by where the left side is built, and where the right one is.
+        let searches = self.settings.range_joins && !null_aware;
+        let searched = |build: &Relation| {
+            let residual = residual.as_ref().filter(|_| searches)?;
+            Ranges::of(residual, &|expr| side_of(expr, build))
+        };
+        let keys = [&left, &right].map(|build| searched(build).map_or(0, |ranges| ranges.dimensions.len()));
+        // Partners that two ranges find are marked pair by pair, where a probe row that is judged stops at the first.
+        let marks_pairs = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti)
+            && if on.is_empty() { keys[0] > 0 } else { keys[0] > 1 };
         let swap = self.settings.build_side
             && !null_aware
             && kind != JoinKind::LeftMark
-            && self.builds_left(kind, &left, &right, on.is_empty(), needed, rows);
+            && !marks_pairs
+            && self.builds_left(kind, &left, &right, on.is_empty().then_some(keys), needed, rows);
         // Key by key, for filters hold one column each.
         let passing: Vec<f64> = on
             .iter()
@@ -271,6 +285,11 @@ impl Planner<'_> {
         } else {
             self.attach_runtime_filters(physical, &mut probe_plan, &probe_keys, &build_keys, &passing)
         };
+        let by_range = searches
+            && on.is_empty()
+            && residual.as_ref().is_some_and(|residual| {
+                self.is_searched(residual, (&probe_plan, &build_plan), relation.plan.estimated_rows)
+            });
         let (probe, build) = (Box::new(probe_plan), Box::new(build_plan));
         relation.plan.node = if on.is_empty() {
             PhysicalNode::NestedLoopJoin {
@@ -279,6 +298,7 @@ impl Planner<'_> {
                 kind: physical,
                 predicate: residual,
                 null_aware,
+                by_range,
                 output: sources,
             }
         } else {
@@ -312,13 +332,29 @@ impl Planner<'_> {
         (0..wanted.len()).filter(|at| wanted[*at]).collect()
     }
 
-    /// Whether the left side is the one to build.
+    /// Whether a join without equalities sorts and searches its build side. Loops over a few rows cost less; but few they
+    /// have to be for certain, for of many the loops cost the square.
+    fn is_searched(
+        &mut self,
+        condition: &Expr,
+        (probe, build): (&PhysicalPlan, &PhysicalPlan),
+        rows: f64,
+    ) -> bool {
+        let Some(ranges) = Ranges::of_inputs(condition, probe.output.len()) else { return false };
+        let keys = ranges.dimensions.len() as f64;
+        let (p, b) = (probe.estimated_rows, build.estimated_rows);
+        self.rows_at_most(build) > LOOPED_ROWS_MAX
+            || cost::range_join(p, b, keys, rows) < cost::nested_loops(p, b, rows)
+    }
+
+    /// Whether the left side is the one to build. `without_keys`: there are no equalities, but so many expressions of the
+    /// left and of the right side that are compared by order.
     fn builds_left(
         &self,
         kind: JoinKind,
         left: &Relation,
         right: &Relation,
-        without_keys: bool,
+        without_keys: Option<[usize; 2]>,
         needed: &ColumnSet,
         rows: f64,
     ) -> bool {
@@ -327,9 +363,13 @@ impl Planner<'_> {
         if written {
             return l < r;
         }
-        if without_keys {
-            // Only where both directions are plain loops; the others need to remember what was met.
-            return kind == JoinKind::Inner && l < r;
+        if let Some(keys) = without_keys {
+            // Only where both directions are alike; the others need to remember what was met.
+            if kind != JoinKind::Inner || keys == [0, 0] {
+                return kind == JoinKind::Inner && l < r;
+            }
+            let [of_left, of_right] = keys.map(|keys| keys.max(1) as f64);
+            return cost::range_join(r, l, of_left, rows) < cost::range_join(l, r, of_right, rows);
         }
         let payload = |side: &Relation| -> f64 {
             let wanted = self.wanted(side, needed).into_iter();
@@ -340,6 +380,15 @@ impl Planner<'_> {
         let deferred = if kind == JoinKind::Inner { 0.0 } else { l };
         cost::hash_join(r, l, payload(left), rows) + deferred < cost::hash_join(l, r, payload(right), rows)
     }
+}
+
+/// Which side of a join that builds `build` an expression is about, if it is about one.
+pub(crate) fn side_of(expr: &Expr, build: &Relation) -> Option<JoinSide> {
+    let columns = ColumnSet::of(expr);
+    let mut of_build = columns.iter().map(|id| build.position(id).is_some());
+    let first = of_build.next()?;
+    let side = if first { JoinSide::Build } else { JoinSide::Probe };
+    of_build.all(|other| other == first).then_some(side)
 }
 
 /// Bounds of an equality's columns intersect, and neither is NULL.
