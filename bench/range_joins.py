@@ -65,18 +65,22 @@ class TooLong(Exception):
 
 
 class Shell:
-    """Quickstep's shell, kept open."""
+    """Quickstep's shell, kept open, and opened again where a statement was ended, after which it ends itself."""
 
     def __init__(self, binary: Path, threads: int, limit: float) -> None:
-        self.process = subprocess.Popen(
-            [binary, ":memory:", "--timing", "--format", "csv", "--workers", str(threads)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-        self.ask(f"SET statement_timeout = '{limit}s'")
+        self.command = [str(binary), ":memory:", "--timing", "--format", "csv", "--workers", str(threads)]
+        self.settings = [f"SET statement_timeout = '{limit}s'"]
+        self.open()
+
+    def open(self) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
+        for statement in [*TABLES.split(";"), *self.settings]:
+            self.ask(statement)
+
+    def set(self, statement: str) -> None:
+        self.settings.append(statement)
+        self.ask(statement)
 
     def ask(self, statement: str) -> tuple[float, list[str]]:
         """Milliseconds, and the lines of the answer."""
@@ -89,20 +93,17 @@ class Shell:
                 break
             lines.append(line.strip())
         times: list[float] = []
-        error = ""
-        # One of the statement, unless it failed, and one of the end.
-        while len(times) < (1 if error else 2):
-            line = self.process.stderr.readline()
-            if not line:
-                raise SystemExit(f"{statement}: the shell ended")
+        while len(times) < 2 and (line := self.process.stderr.readline()):
+            if "ERROR 57014" in line:
+                self.process.kill()
+                self.open()
+                raise TooLong
             if "ERROR" in line:
-                error = line
+                raise SystemExit(f"{statement}: {line}")
             if found := TIME.match(line):
                 times.append(float(found[1]))
-        if "timeout" in error:
-            raise TooLong
-        if error:
-            raise SystemExit(f"{statement}: {error}")
+        if len(times) < 2:
+            raise SystemExit(f"{statement}: the shell ended")
         return times[0], [line for line in lines if re.fullmatch(r"[-0-9.,]+", line)]
 
 
@@ -110,6 +111,8 @@ class Duck:
     def __init__(self, threads: int, limit: float) -> None:
         self.connection = duckdb.connect(config={"threads": threads})
         self.limit = limit
+        for statement in TABLES.split(";"):
+            self.ask(statement)
 
     def ask(self, statement: str) -> tuple[float, list[str]]:
         end = threading.Timer(self.limit, self.connection.interrupt)
@@ -141,9 +144,6 @@ def main() -> None:
         "quickstep": Shell(arguments.binary.resolve(), arguments.threads, arguments.limit),
         "duckdb": Duck(arguments.threads, arguments.limit),
     }
-    for engine in engines.values():
-        for statement in TABLES.split(";"):
-            engine.ask(statement)
     times: dict[str, dict[str, list[float]]] = {q: {e: [] for e in engines} for q in QUESTIONS}
     answers: dict[str, list[str]] = {}
     too_long: set[tuple[str, str]] = set()
@@ -173,7 +173,7 @@ def main() -> None:
             series[question]["duckdb_over_quickstep"] = round(medians["duckdb"] / medians["quickstep"], 2)
         series[question]["rows"] = int(answers[question][0].split(",")[0])
     if arguments.ablation:
-        engines["quickstep"].ask("SET range_joins = off")
+        engines["quickstep"].set("SET range_joins = off")
         for question, text in QUESTIONS.items():
             try:
                 series[question]["range_joins_off_ms"] = round(engines["quickstep"].ask(text)[0], 1)

@@ -116,6 +116,22 @@ fn operators_over_computed_text_spill_or_say_so() {
             ),
             "400",
         ),
+        (
+            &over(
+                "SELECT count(*) FROM generate_series(1, 3) h(j) LEFT JOIN {} ON @ < repeat('x', 1000000 + j::int)",
+            ),
+            "",
+        ),
+        (
+            "SELECT count(*) FROM generate_series(1, 10) a(i) LEFT JOIN generate_series(1, 30000000) b(j) \
+             ON a.i < b.j AND a.i + 5 > b.j",
+            "40",
+        ),
+        (
+            "SELECT count(*) FROM generate_series(1, 10) a(i) LEFT JOIN generate_series(1, 3000000) b(j) \
+             ON a.i < b.j AND a.i * 2 > j % 3000",
+            "",
+        ),
         (&over("SELECT sum(n) FROM (SELECT count(*) OVER (PARTITION BY @) n FROM {}) q"), "400"),
         (&over("SELECT sum(n) FROM (SELECT row_number() OVER (ORDER BY @) n FROM {}) q"), "80200"),
         (&over("SELECT sum(length(n)) FROM (SELECT lag(@) OVER (ORDER BY i) n FROM {}) q"), ""),

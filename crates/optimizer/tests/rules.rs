@@ -307,6 +307,34 @@ fn a_disjunction_over_two_tables_restricts_each() {
 }
 
 #[test]
+fn many_rows_that_are_compared_by_order_are_searched() {
+    let mut b = Builder::default();
+    let (orders, customer, region) = (b.scan("orders"), b.scan("customer"), b.scan("region"));
+    let less = |a: Expr, b: Expr| Expr::compare(Comparison::Less, a, b);
+    let band = Expr::and(vec![
+        less(b.c("c_custkey"), b.c("o_orderkey")),
+        less(b.c("o_orderkey"), b.c("c_nationkey").cast(Type::BigInt)),
+    ]);
+    // Of orders one key is searched by, of customers there are two.
+    let plan = filter(cross(customer.clone(), orders.clone()), band.clone());
+    let text = b.explain(plan.clone(), &["c_name"], &all());
+    assert!(text.starts_with("RangeJoin Inner"), "{text}");
+    assert!(text.find("TableScan customer") < text.find("TableScan orders"), "{text}");
+    let text = b.explain(plan, &["c_name"], &without("range_joins"));
+    assert!(text.starts_with("NestedLoopJoin Inner"), "{text}");
+    let plan = with_residual(join(JoinKind::LeftAnti, customer.clone(), orders, vec![]), band);
+    let text = b.explain(plan, &["c_name"], &all());
+    assert!(text.starts_with("RangeJoin ProbeAnti"), "{text}");
+    // Five rows are looped over, and so is what is compared otherwise.
+    let few = filter(cross(customer.clone(), region.clone()), less(b.c("c_nationkey"), b.c("r_regionkey")));
+    let text = b.explain(few, &["c_name", "r_name"], &all());
+    assert!(text.starts_with("NestedLoopJoin Inner"), "{text}");
+    let unlike = Expr::compare(Comparison::NotEqual, b.c("c_nationkey"), b.c("r_regionkey"));
+    let text = b.explain(filter(cross(customer, region), unlike), &["c_name", "r_name"], &all());
+    assert!(text.starts_with("NestedLoopJoin Inner"), "{text}");
+}
+
+#[test]
 fn common_conjuncts_of_a_disjunction_make_a_join() {
     let mut b = Builder::default();
     let (lineitem, part) = (b.scan("lineitem"), b.scan("part"));

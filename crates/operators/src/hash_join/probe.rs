@@ -27,6 +27,10 @@ use crate::away::put_together;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 use crate::range_join::index::{Found, Search};
 
+/// Rows of a crowded key that are tried first where one partner is enough, and how many times more each further time.
+const FIRST_ROUND: usize = 8;
+const ROUND_FACTOR: usize = 16;
+
 pub(super) struct Probe(pub Arc<HashJoin>);
 
 /// Buffers kept from batch to batch.
@@ -43,6 +47,8 @@ pub(super) struct Buffers {
     search: Search,
     places: Vec<u32>,
     runs: Vec<(u32, u32)>,
+    /// Probe rows whose crowds are searched when the others are done.
+    searched: Vec<u32>,
 }
 
 /// The state of one work order's stage.
@@ -280,6 +286,7 @@ impl Probing<'_> {
             let marks_only =
                 !self.join.probe_emits() && self.built.table.is_exact() && self.join.residual.is_none();
             buffers.runs.clear();
+            buffers.searched.clear();
             for row in 0..rows {
                 let mut build = buffers.found[row];
                 if let Some((crowds, asked)) = crowds.as_ref().filter(|(crowds, _)| crowds.is_crowd(build)) {
@@ -309,8 +316,11 @@ impl Probing<'_> {
             if self.settle(buffers, push)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
-            if let (Some((crowds, _)), Some(marks)) = (&crowds, &self.built.matched) {
-                crowds.mark(&mut buffers.runs, marks);
+            if let Some((crowds, asked)) = &crowds {
+                self.search_in_rounds(crowds, asked, buffers, push)?;
+                if let Some(marks) = &self.built.matched {
+                    crowds.mark(&mut buffers.runs, marks);
+                }
             }
         }
         if self.join.looks_at_unknown_pairs() {
@@ -331,41 +341,85 @@ impl Probing<'_> {
         if asked.is_empty() {
             return Ok(Flow::More);
         }
-        let (mut search, mut places) =
-            (std::mem::take(&mut buffers.search), std::mem::take(&mut buffers.places));
         // Nothing but the range decides.
         let is_decided =
             self.built.table.is_exact() && self.join.range.as_ref().is_some_and(|range| range.rest.is_none());
-        let stops_at_match = self.join.asks_existence();
-        let limit = self.work.query.settings.batch_rows.max(1);
-        let flow = if is_decided && stops_at_match {
-            buffers.matched[row] = crowds.index.exists(asked, &mut search, &mut places);
-            Flow::More
-        } else if is_decided && !self.join.probe_emits() && crowds.index.second.is_none() {
+        if is_decided && self.join.asks_existence() {
+            let Buffers { matched, search, places, .. } = buffers;
+            matched[row] = crowds.index.exists(asked, search, places);
+            return Ok(Flow::More);
+        }
+        if self.join.asks_existence() {
+            buffers.searched.push(row as u32);
+            return Ok(Flow::More);
+        }
+        if is_decided && !self.join.probe_emits() && crowds.index.second.is_none() {
             buffers.runs.push((asked.from, asked.to));
-            Flow::More
-        } else {
-            let mut is_done = false;
-            let flow = crowds.index.each(asked, (&mut search, &mut places), &mut |places| {
-                for place in places {
-                    if buffers.pairs.len() == limit {
-                        if self.settle(buffers, push)? == Flow::Enough {
-                            return Ok(Flow::Enough);
-                        }
-                        buffers.pairs.clear();
-                        if stops_at_match && buffers.matched[row] {
-                            is_done = true;
-                            return Ok(Flow::Enough);
-                        }
-                    }
-                    buffers.pairs.push(row as u32, crowds.row(*place));
+            return Ok(Flow::More);
+        }
+        self.add_searched(crowds, asked, row, usize::MAX, buffers, push)
+    }
+
+    /// Makes pairs of a row and at most so many of the rows that it asks for; `Enough` where there are more.
+    fn add_searched(
+        &self,
+        crowds: &Crowds,
+        asked: Found,
+        row: usize,
+        most: usize,
+        buffers: &mut Buffers,
+        push: &mut Push<'_>,
+    ) -> Result<Flow> {
+        let limit = self.work.query.settings.batch_rows.max(1);
+        let (mut search, mut places) =
+            (std::mem::take(&mut buffers.search), std::mem::take(&mut buffers.places));
+        let mut left = most;
+        let flow = crowds.index.each(asked, (&mut search, &mut places), &mut |places| {
+            for place in places {
+                if left == 0 {
+                    return Ok(Flow::Enough);
                 }
-                Ok(Flow::More)
-            })?;
-            if is_done { Flow::More } else { flow }
-        };
+                left -= 1;
+                if buffers.pairs.len() == limit {
+                    if self.settle(buffers, push)? == Flow::Enough {
+                        return Ok(Flow::Enough);
+                    }
+                    buffers.pairs.clear();
+                }
+                buffers.pairs.push(row as u32, crowds.row(*place));
+            }
+            Ok(Flow::More)
+        })?;
         (buffers.search, buffers.places) = (search, places);
         Ok(flow)
+    }
+
+    /// Rows that only are judged, and by more than the range: a few rows of what each asks for are tried first, and many
+    /// more only where there was no partner among them.
+    fn search_in_rounds(
+        &self,
+        crowds: &Crowds,
+        asked: &[Found],
+        buffers: &mut Buffers,
+        push: &mut Push<'_>,
+    ) -> Result<()> {
+        let mut open = std::mem::take(&mut buffers.searched);
+        let mut most = FIRST_ROUND;
+        while !open.is_empty() {
+            buffers.pairs.clear();
+            let mut left = Vec::new();
+            for row in open {
+                let at = row as usize;
+                if self.add_searched(crowds, asked[at], at, most, buffers, push)? == Flow::Enough {
+                    left.push(row);
+                }
+            }
+            self.settle(buffers, push)?;
+            left.retain(|row| !buffers.matched[*row as usize]);
+            open = left;
+            most = most.saturating_mul(ROUND_FACTOR);
+        }
+        Ok(())
     }
 
     /// Marks all rows of a key. The first is marked last, so that a marked one says that all are.

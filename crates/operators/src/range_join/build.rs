@@ -90,6 +90,7 @@ impl Sink for BuildSink {
                 (kept.gather(&whole), keys.iter().map(|key| key.gather(&whole)).collect(), lost)
             }
         };
+        let keys = keys.into_iter().map(KeyColumn::detached).collect();
         let batch = BuildBatch { tag, rows: detached_batch(&rows), keys, lost };
         local_state::<Collected>(local).batches.push(batch);
         Ok(Flow::More)

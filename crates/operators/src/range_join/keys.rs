@@ -46,6 +46,14 @@ impl KeyColumn {
         })
     }
 
+    /// Keys that keep nothing else in memory.
+    pub fn detached(self) -> KeyColumn {
+        match self {
+            Self::Text(keys) => Self::Text(crate::collect::detached(&keys)),
+            numbers => numbers,
+        }
+    }
+
     /// One behind the other; they are of one kind.
     pub fn concat(parts: Vec<KeyColumn>) -> KeyColumn {
         match parts.first() {

@@ -6,7 +6,7 @@ use plan::{NodeId, PhysicalJoinKind as Kind};
 use types::Result;
 use vector::{Batch, Vector};
 
-use super::index::{Found, RangeIndex, Search};
+use super::index::{Found, RangeIndex, Search, SecondKey};
 use super::{Built, RangeJoin};
 use crate::hash_join::pairs::Pairs;
 use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
@@ -14,6 +14,10 @@ use crate::pipeline::{Flow, Local, Push, Transform, Work, local_state};
 /// Build rows that one probe row finds side by side from which on they go out as a batch of their own, the probe row as
 /// constants and the build rows as they lie.
 const OWN_BATCH_ROWS: usize = 512;
+
+/// Partners of a row that are tried first, and how many times more each further time.
+const FIRST_ROUND: u32 = 8;
+const ROUND_FACTOR: u32 = 16;
 
 /// Places between two looks at the query's signal where nothing comes out on the way.
 const CHECKED_PLACES: usize = 1 << 16;
@@ -104,6 +108,11 @@ impl Probing<'_> {
         let second = index.and_then(|index| index.second.as_ref());
         let is_decided = !self.by_whole && self.join.rest.is_none();
         let found = std::mem::take(&mut buffers.found);
+        if self.is_judged_alone() && !is_decided {
+            self.judge_in_rounds(&found, second, buffers, push)?;
+            buffers.found = found;
+            return Ok(Flow::More);
+        }
         let mut seen = 0;
         for (row, wanted) in found.iter().enumerate() {
             if wanted.is_empty() {
@@ -135,9 +144,6 @@ impl Probing<'_> {
                         flow = self.add(row, places.iter().copied(), buffers, push)?;
                         buffers.places = places;
                         buffers.places.clear();
-                        if self.is_judged_alone() && buffers.matched[row] {
-                            break;
-                        }
                     }
                     flow
                 }
@@ -180,11 +186,61 @@ impl Probing<'_> {
             if self.add(row, first as u32..end as u32, buffers, push)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
-            if self.is_judged_alone() && buffers.matched[row] {
-                break;
-            }
         }
         Ok(Flow::More)
+    }
+
+    /// Rows that only are judged, by more than the range: a few partners of each are tried first, and many more only of
+    /// those rows that found none among them.
+    fn judge_in_rounds(
+        &self,
+        found: &[Found],
+        second: Option<&SecondKey>,
+        buffers: &mut Buffers,
+        push: &mut Push<'_>,
+    ) -> Result<()> {
+        let rows = 0..found.len() as u32;
+        let mut open: Vec<u32> = rows.filter(|row| !found[*row as usize].is_empty()).collect();
+        let mut tried = 0;
+        let mut most = FIRST_ROUND;
+        while !open.is_empty() {
+            let mut left = Vec::new();
+            for row in open {
+                let (wanted, at) = (found[row as usize], row as usize);
+                let has_more = match second {
+                    None => {
+                        let from = wanted.from.saturating_add(tried).min(wanted.to);
+                        let to = wanted.from.saturating_add(most).min(wanted.to);
+                        self.add(at, from..to, buffers, push)?;
+                        to < wanted.to
+                    }
+                    Some(second) => {
+                        // Those of earlier rounds are found again.
+                        let Buffers { search, places, .. } = &mut *buffers;
+                        search.begin(wanted);
+                        places.clear();
+                        let mut has_more = true;
+                        while has_more && places.len() < most as usize {
+                            has_more = search.next(second, places);
+                            self.work.check()?;
+                        }
+                        let places = std::mem::take(&mut buffers.places);
+                        self.add(at, places.iter().copied(), buffers, push)?;
+                        buffers.places = places;
+                        has_more
+                    }
+                };
+                if has_more {
+                    left.push(row);
+                }
+            }
+            self.settle(buffers, push)?;
+            left.retain(|row| !buffers.matched[*row as usize]);
+            open = left;
+            tried = most;
+            most = most.saturating_mul(ROUND_FACTOR);
+        }
+        Ok(())
     }
 
     fn emits_pairs(&self) -> bool {
