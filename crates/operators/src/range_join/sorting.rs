@@ -108,7 +108,7 @@ mod tests {
                 let numbers: Vec<i64> = (0..rows).map(|_| random.below(values) as i64 - 500).collect();
                 let long: Vec<Value> = numbers.iter().map(|n| Value::I128(i128::from(*n) << 70)).collect();
                 let text: Vec<Value> =
-                    numbers.iter().map(|n| Value::text(&format!("text {}", n + 1000))).collect();
+                    numbers.iter().map(|n| Value::text(&format!("text {:05}", n + 1000))).collect();
                 let wide = Type::Decimal { precision: 38, scale: 0 };
                 for column in [
                     Vector::from_i64(Type::BigInt, numbers.clone()),
