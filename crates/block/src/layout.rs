@@ -173,7 +173,9 @@ pub fn extent_alignment(length: usize) -> usize {
 fn type_to_bytes(ty: Type) -> (u8, u8, u8, u32) {
     let (precision, scale, length) = match ty {
         Type::Decimal { precision, scale } => (precision, scale, 0),
-        Type::Char(length) | Type::Varchar(length) => (0, 0, length),
+        Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
+            (0, 0, length)
+        }
         // The number is a hash of the type's name: who opens the block has the type's table and knows it.
         Type::List(id) | Type::Struct(id) | Type::Map(id) | Type::Enum(id) => (0, 0, id.number()),
         _ => (0, 0, 0),
@@ -187,6 +189,8 @@ fn type_from_bytes(code: u8, precision: u8, scale: u8, length: u32) -> Option<Ty
         codes::DECIMAL => Type::decimal(precision.into(), scale.into())?,
         codes::CHAR => Type::Char(length),
         codes::VARCHAR => Type::Varchar(length),
+        codes::BIT => Type::Bit(length),
+        codes::VARBIT => Type::VarBit(length),
         codes::LIST => nested().filter(|id| matches!(id.get().shape, Shape::List(_))).map(Type::List)?,
         codes::STRUCT => {
             nested().filter(|id| matches!(id.get().shape, Shape::Struct(_))).map(Type::Struct)?

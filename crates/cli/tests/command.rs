@@ -341,6 +341,39 @@ fn a_database_is_backed_up_exported_and_imported() {
 }
 
 #[test]
+fn types_and_keys_come_back_from_every_format() {
+    let scratch = Scratch::new("types");
+    let database = scratch.path("a.db");
+    csv(
+        &database,
+        "CREATE TYPE mood AS ENUM ('sad', 'ok', 'it''s');
+         CREATE TYPE pair AS (m mood, n INTEGER);
+         CREATE TABLE t (k INTEGER CONSTRAINT k_alone UNIQUE, m mood DEFAULT 'ok', l mood[], e ENUM('y', 'x'), p pair,
+             v INTEGER[2], b BIT(3), w BIT VARYING, z TIMETZ, UNIQUE NULLS NOT DISTINCT (b));
+         INSERT INTO t VALUES (1, 'sad', ['ok', NULL], 'y', ROW('ok', 1), [1, 2], B'101', '', '04:05+02'),
+             (2, 'it''s', NULL, 'x', NULL, NULL, NULL, B'0011', NULL)",
+    );
+    let questions = [
+        "SELECT * FROM t ORDER BY m, e",
+        "SELECT typeof(m), typeof(l), typeof(e), typeof(p), typeof(b), typeof(w), typeof(z) FROM t LIMIT 1",
+        "SELECT type_name, definition FROM quickstep_types() ORDER BY 1",
+        "SELECT k FROM t WHERE m > 'sad' AND z IS NULL",
+    ];
+    let answers = questions.map(|question| csv(&database, question));
+    assert!(answers[0].contains("04:05:00+02") && answers[0].contains("it's"), "{}", answers[0]);
+    for format in ["parquet", "csv", "json", "arrow"] {
+        let (export, again) = (scratch.path(&format!("of_{format}")), scratch.path(&format!("{format}.db")));
+        csv(&database, &format!("EXPORT DATABASE '{export}' (FORMAT {format})"));
+        csv(&again, &format!("IMPORT DATABASE '{export}'"));
+        assert_eq!(questions.map(|question| csv(&again, question)), answers, "{format}");
+        assert!(fails(&[&again, "-c", "DROP TYPE mood"]).contains("2BP01"));
+        assert!(fails(&[&again, "-c", "INSERT INTO t (k, v) VALUES (3, [1])"]).contains("23514"));
+        assert!(fails(&[&again, "-c", "INSERT INTO t (k) VALUES (3)"]).contains("t_b_key"));
+        assert!(fails(&[&again, "-c", "INSERT INTO t (k, b) VALUES (1, B'000')"]).contains("k_alone"));
+    }
+}
+
+#[test]
 fn what_cannot_be_done_says_so() {
     let message = fails(&["Cargo.toml", "-c", "SELECT 1"]);
     assert!(message.contains("Cargo.toml") && message.contains("is a file"), "{message}");

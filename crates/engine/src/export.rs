@@ -45,8 +45,13 @@ fn create_table(table: &Table) -> String {
         lines.push(line);
     }
     for key in &table.keys {
-        let kind = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
-        lines.push(format!("{kind} ({})", listed(table, &key.columns)));
+        let kind = match (key.primary, key.nulls_equal) {
+            (true, _) => "PRIMARY KEY",
+            (false, true) => "UNIQUE NULLS NOT DISTINCT",
+            (false, false) => "UNIQUE",
+        };
+        let name = key.name.as_ref().map_or_else(String::new, |name| format!("CONSTRAINT {} ", quoted(name)));
+        lines.push(format!("{name}{kind} ({})", listed(table, &key.columns)));
     }
     for check in &table.checks {
         lines.push(format!("CONSTRAINT {} CHECK ({})", quoted(&check.name), check.text));
@@ -90,12 +95,13 @@ fn add_foreign_key(table: &Table, key: &ForeignKey, parent: &Table) -> String {
         action => format!(" ON {event} {}", action.name()),
     };
     format!(
-        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}){}{};\n",
+        "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}){}{}{};\n",
         qualified(&table.schema, &table.name),
         quoted(&key.constraint_name(&table.name, &table.columns)),
         listed(table, &key.columns),
         qualified(&parent.schema, &parent.name),
         listed(parent, &key.parent_columns),
+        if key.full { " MATCH FULL" } else { "" },
         action("DELETE", key.on_delete),
         action("UPDATE", key.on_update)
     )

@@ -43,6 +43,7 @@ const BIG: Takes = Takes::Is(Type::BigInt);
 const DOUBLE: Takes = Takes::Is(Type::Double);
 const DATE: Takes = Takes::Is(Type::Date);
 const TIME: Takes = Takes::Is(Type::Time);
+const TIME_TZ: Takes = Takes::Is(Type::TimeTz);
 const STAMP: Takes = Takes::Is(Type::Timestamp);
 const ZONED: Takes = Takes::Is(Type::TimestampTz);
 const SPAN: Takes = Takes::Is(Type::IntervalDayTime);
@@ -264,12 +265,29 @@ pub const SIGNATURES: &[Signature] = &[
     // The system.
     is("error", &[TEXT], Type::Text),
     variadic("hash", &[Takes::Any], Type::BigInt),
+    first(BITS_AND, &[Takes::Any, Takes::Any]),
+    first(BITS_OR, &[Takes::Any, Takes::Any]),
+    first(BITS_XOR, &[Takes::Any, Takes::Any]),
+    first(BITS_NOT, &[Takes::Any]),
+    first(BITS_LEFT, &[Takes::Any, BIG]),
+    first(BITS_RIGHT, &[Takes::Any, BIG]),
+    is(BITS_JOINED, &[Takes::Any, Takes::Any], Type::BITS),
+    is(BITS_RESIZED, &[Takes::Any], Type::BITS),
+    is(BITS_GET, &[Takes::Any, BIG], Type::Integer),
+    first(BITS_SET, &[Takes::Any, BIG, BIG]),
+    is(BITS_COUNT, &[Takes::Any], Type::BigInt),
+    is(TIME_TZ_ADD, &[TIME_TZ, INTERVAL], Type::TimeTz),
+    is(TIME_TZ_ON, &[TIME_TZ, DATE], Type::TimestampTz),
+    is(TIME_TZ_EAST, &[TIME_TZ], Type::BigInt),
+    is(TIME_TZ_UTC, &[TIME_TZ], Type::BigInt),
+    is("timezone", &[TEXT, TIME_TZ], Type::TimeTz),
     is("enum_code", &[Takes::Any], Type::Integer),
     variadic(ENUM_RANGE, &[Takes::Any, Takes::Any], Type::Null),
     first(SECOND_DIGITS, &[INTERVAL, BIG]),
     first(SECOND_DIGITS, &[STAMP, BIG]),
     first(SECOND_DIGITS, &[ZONED, BIG]),
     first(SECOND_DIGITS, &[TIME, BIG]),
+    first(SECOND_DIGITS, &[TIME_TZ, BIG]),
     first(LIST_OF_LENGTH, &[Takes::Any, BIG]),
     first(TRY_LIST_OF_LENGTH, &[Takes::Any, BIG]),
     variadic("num_nulls", &[], Type::Integer),
@@ -318,6 +336,27 @@ pub const CAST_IN_ZONE: &str = "cast in zone";
 /// As `CAST_IN_ZONE`; what cannot be cast is NULL.
 pub const TRY_CAST_IN_ZONE: &str = "try cast in zone";
 
+/// Operators and functions of bits (crate `expr`, `own/bits.rs`).
+pub const BITS_AND: &str = "bits and";
+pub const BITS_OR: &str = "bits or";
+pub const BITS_XOR: &str = "bits xor";
+pub const BITS_NOT: &str = "bits not";
+pub const BITS_LEFT: &str = "bits to the left";
+pub const BITS_RIGHT: &str = "bits to the right";
+pub const BITS_JOINED: &str = "bits joined";
+/// `bits resized(value)`: what an explicit cast makes of bits, of a text or of an integer.
+pub const BITS_RESIZED: &str = "bits resized";
+pub const BITS_GET: &str = "bit at";
+pub const BITS_SET: &str = "bits with";
+pub const BITS_COUNT: &str = "bits set";
+/// `move clock(time, interval)` of a TIME WITH TIME ZONE.
+pub const TIME_TZ_ADD: &str = "move clock";
+/// `time on day(time, date)`: an instant.
+pub const TIME_TZ_ON: &str = "time on day";
+/// Seconds that the zone of a TIME WITH TIME ZONE is east of Greenwich.
+pub const TIME_TZ_EAST: &str = "zone of time";
+/// Microseconds since midnight in Greenwich.
+pub const TIME_TZ_UTC: &str = "time in greenwich";
 /// `range of labels(first, last)`: the values of an enum between two, of all from or up to where one is NULL.
 pub const ENUM_RANGE: &str = "range of labels";
 /// `seconds to digits(value, digits)`: a moment, a time or an interval rounded, as a precision asks.

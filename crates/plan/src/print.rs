@@ -267,7 +267,10 @@ fn literal(value: &types::Value, ty: Type) -> String {
     match ty {
         _ if value.is_null() => "NULL".to_owned(),
         _ if ty.is_text() => format!("'{}'", shown().replace('\'', "''")),
-        Type::Date | Type::Time | Type::Timestamp | Type::TimestampTz => format!("'{}'", shown()),
+        Type::Date | Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz => {
+            format!("'{}'", shown())
+        }
+        ty if ty.is_bits() => format!("B'{}'", shown()),
         Type::Enum(_) => format!("'{}'", shown().replace('\'', "''")),
         _ => shown(),
     }

@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use types::datetime::{MICROS_PER_DAY, civil_from_days};
 use types::interval::Interval;
 use types::nested::encoding;
+use types::time_tz::TimeTz;
 use types::{Zone, zone};
 
 pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Bound<'py, PyAny>> {
@@ -41,6 +42,18 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: Type) -> PyResult<Boun
             }
             let time = (seconds / 3600, seconds / 60 % 60, seconds % 60, fraction);
             py.import("datetime")?.call_method1("time", time)
+        }
+        (Value::I64(packed), Type::TimeTz) => {
+            let TimeTz { micros, east } = TimeTz::of_packed(*packed);
+            if micros >= MICROS_PER_DAY {
+                return value.display(ty).into_bound_py_any(py);
+            }
+            let module = py.import("datetime")?;
+            let offset = module.call_method1("timedelta", (0, east))?;
+            let zone = module.call_method1("timezone", (offset,))?;
+            let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+            let time = (seconds / 3600, seconds / 60 % 60, seconds % 60, fraction, zone);
+            module.call_method1("time", time)
         }
         (Value::I64(micros), Type::Timestamp | Type::TimestampTz) => timestamp(py, *micros, ty, value),
         (Value::I64(micros), Type::IntervalDayTime) => {

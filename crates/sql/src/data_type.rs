@@ -6,6 +6,7 @@ use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, EnumMember, ExactNumberInfo, Ident, IntervalFields,
     ObjectName, TimezoneInfo,
 };
+use types::bits::BITS_MAX;
 use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Result, SqlState, Type};
 
@@ -124,6 +125,12 @@ pub(crate) fn column_type(name: &DataType, relations: &dyn Relations) -> Result<
             fraction(*precision, name)?;
             Type::Time
         }
+        D::Time(precision, _) => {
+            fraction(*precision, name)?;
+            Type::TimeTz
+        }
+        D::Bit(length) => Type::Bit(bits(*length, 1)?),
+        D::BitVarying(length) | D::VarBit(length) => Type::VarBit(bits(*length, 0)?),
         D::Timestamp(precision, zone) => {
             fraction(*precision, name)?;
             if is_plain(zone) { Type::Timestamp } else { Type::TimestampTz }
@@ -259,6 +266,7 @@ fn other_name(name: &ObjectName) -> Option<Type> {
     Some(match unquoted(name)?.as_str() {
         "int1" => Type::TinyInt,
         "timestamp_us" => Type::Timestamp,
+        "bitstring" => Type::BITS,
         "int16" | "short" => Type::SmallInt,
         "int32" | "signed" => Type::Integer,
         "int64" | "long" => Type::BigInt,
@@ -305,6 +313,17 @@ fn decimal(info: &ExactNumberInfo) -> Result<Type> {
         ));
     }
     Ok(Type::Decimal { precision: precision as u8, scale: scale as u8 })
+}
+
+fn bits(length: Option<u64>, absent: u32) -> Result<u32> {
+    match length {
+        None => Ok(absent),
+        Some(length) if (1..=u64::from(BITS_MAX)).contains(&length) => Ok(length as u32),
+        Some(length) => Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("length {length} of a type of bits must be between 1 and {BITS_MAX}"),
+        )),
+    }
 }
 
 fn characters(length: Option<&CharacterLength>, absent: u32) -> Result<u32> {

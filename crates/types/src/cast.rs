@@ -4,9 +4,10 @@
 use crate::date_text::Fault;
 use crate::datetime::{self, MICROS_PER_DAY};
 use crate::interval::Interval;
+use crate::time_tz::TimeTz;
 use crate::{
-    Error, Physical, Result, SqlState, Type, Value, Zone, date_text, decimal, enums, interval_text, json,
-    jsonb, nested, zone,
+    Error, Physical, Result, SqlState, Type, Value, Zone, bits, date_text, decimal, enums, interval_text,
+    json, jsonb, nested, zone,
 };
 
 /// Casts `value` of type `from` to `to`. NULL stays NULL.
@@ -59,6 +60,19 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
     }
     let unsupported = || Error::new(SqlState::DatatypeMismatch, format!("cannot cast type {from} to {to}"));
     match (from, to) {
+        (f, t) if f.is_bits() && t.is_bits() => bits::fitted(value.as_text().unwrap_or_default(), to),
+        (f, t) if f.is_bits() && t.is_integer() => bits::to_integer(value.as_text().unwrap_or_default(), to),
+        (f, t) if f.is_integer() && t.is_bits() => {
+            Ok(Value::text(&bits::of_integer(value.as_i128().unwrap_or(0), to)))
+        }
+        (Type::Time, Type::TimeTz) => {
+            Ok(TimeTz::in_zone_now(value.as_i64().unwrap_or(0), zone::current()).value())
+        }
+        (Type::TimeTz, Type::Time) => Ok(Value::I64(TimeTz::of_value(value).micros)),
+        (Type::TimestampTz, Type::TimeTz) => {
+            let read = TimeTz::of_instant(value.as_i64().unwrap_or(0), zone::current());
+            read.map(TimeTz::value).ok_or_else(|| Error::out_of_range(&to))
+        }
         (Type::Boolean, t) if t.is_integer() => integer(i128::from(value.as_bool().unwrap_or(false)), to),
         (f, Type::Boolean) if f.is_integer() => Ok(Value::Bool(value.as_i128() != Some(0))),
         (f, t) if f.is_numeric() && t.is_numeric() => cast_number(value, f, t),
@@ -212,6 +226,7 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
         let (state, what) = match to {
             Type::Date
             | Type::Time
+            | Type::TimeTz
             | Type::Timestamp
             | Type::TimestampTz
             | Type::Interval
@@ -294,6 +309,8 @@ pub fn parse_text(text: &str, to: Type) -> Result<Value> {
             Some(micros) => Ok(Value::I64(micros)),
             None => date_text::time(trimmed).map(Value::I64).map_err(fault),
         },
+        Type::TimeTz => TimeTz::parse(trimmed).map(TimeTz::value).map_err(fault),
+        Type::Bit(_) | Type::VarBit(_) => bits::fitted(&bits::parse(trimmed)?, to),
         Type::Timestamp => match datetime::parse_timestamp(trimmed) {
             Some(micros) => Ok(Value::I64(micros)),
             None => date_text::timestamp(trimmed).map(Value::I64).map_err(fault),
@@ -459,6 +476,7 @@ pub fn format_value(value: &Value, ty: Type) -> String {
             datetime::format_date(value.as_i64().and_then(|v| i32::try_from(v).ok()).unwrap_or(0))
         }
         (_, Type::Time) => datetime::format_time(value.as_i64().unwrap_or(0)),
+        (_, Type::TimeTz) => TimeTz::of_value(value).to_string(),
         (_, Type::Timestamp) => datetime::format_timestamp(value.as_i64().unwrap_or(0)),
         (_, Type::TimestampTz) => datetime::format_timestamptz(value.as_i64().unwrap_or(0), zone::current()),
         (_, ty) if ty.is_interval() => {

@@ -10,6 +10,8 @@ pub const LIST: u8 = 20;
 pub const STRUCT: u8 = 21;
 pub const MAP: u8 = 22;
 pub const ENUM: u8 = 31;
+pub const BIT: u8 = 33;
+pub const VARBIT: u8 = 34;
 
 macro_rules! codes {
     ($($code:literal $plain:ident)*) => {
@@ -25,6 +27,8 @@ macro_rules! codes {
                     Type::Struct(_) => STRUCT,
                     Type::Map(_) => MAP,
                     Type::Enum(_) => ENUM,
+                    Type::Bit(_) => BIT,
+                    Type::VarBit(_) => VARBIT,
                 }
             }
             /// The type without parameters of this number.
@@ -62,6 +66,7 @@ codes! {
     27 UBigInt
     28 HugeInt
     30 Interval
+    32 TimeTz
     60 Jsonb
 }
 
@@ -71,7 +76,7 @@ mod tests {
 
     #[test]
     fn numbers_lead_back_to_their_types() {
-        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM];
+        let with_parameters = [DECIMAL, CHAR, VARCHAR, LIST, STRUCT, MAP, ENUM, BIT, VARBIT];
         for code in 0..=u8::MAX {
             match Type::of_code(code) {
                 Some(ty) => assert_eq!((ty.code(), with_parameters.contains(&code)), (code, false)),

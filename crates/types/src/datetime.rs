@@ -4,6 +4,7 @@
 //! low-level date algorithms"). Read here is ISO 8601 with years 1 to 9999; `date_text` reads other forms.
 
 use crate::interval::Interval;
+use crate::time_tz::TimeTz;
 use crate::zone::{self, Zone};
 use crate::{Error, Result, Type, Value};
 
@@ -126,6 +127,10 @@ pub fn rounded(value: &Value, ty: Type, digits: u64) -> Result<Value> {
         let mut interval = Interval::of_value(value)?;
         interval.micros = to_digits(interval.micros, digits);
         return interval.value();
+    }
+    if ty == Type::TimeTz {
+        let time = TimeTz::of_value(value);
+        return Ok(TimeTz { micros: to_digits(time.micros, digits), ..time }.value());
     }
     let micros = value.as_i64().unwrap_or(0);
     Ok(Value::I64(match ty {

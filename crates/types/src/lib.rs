@@ -4,6 +4,7 @@
 //! This crate is the ground everything above agrees on. It knows nothing of vectors, blocks, plans or SQL.
 #![forbid(unsafe_code)]
 
+pub mod bits;
 pub mod cast;
 pub mod codes;
 pub mod date_text;
@@ -25,6 +26,7 @@ pub mod predicate;
 pub mod referential;
 pub mod sample;
 pub mod statistics;
+pub mod time_tz;
 pub mod value;
 pub mod zone;
 

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::bits::BITS_MAX;
 use crate::nested::NestedId;
 
 /// Digits that always fit a 64-bit integer.
@@ -45,6 +46,8 @@ pub enum Type {
     Date,
     /// Microseconds since midnight.
     Time,
+    /// A clock's reading and its zone's offset: see `time_tz`.
+    TimeTz,
     /// Microseconds since 1970-01-01 00:00:00, no zone.
     Timestamp,
     /// Microseconds since 1970-01-01 00:00:00 UTC.
@@ -56,6 +59,10 @@ pub enum Type {
     /// Months, days and microseconds: see `interval`.
     Interval,
     Bytea,
+    /// BIT(n): see `bits`.
+    Bit(u32),
+    /// BIT VARYING(n); 0 is no limit.
+    VarBit(u32),
     Uuid,
     /// Text that is JSON.
     Json,
@@ -107,6 +114,7 @@ impl Type {
             Self::BigInt
             | Self::UInteger
             | Self::Time
+            | Self::TimeTz
             | Self::Timestamp
             | Self::TimestampTz
             | Self::IntervalDayTime => Physical::I64,
@@ -122,6 +130,8 @@ impl Type {
             | Self::Json
             | Self::Jsonb
             | Self::Bytea
+            | Self::Bit(_)
+            | Self::VarBit(_)
             | Self::List(_)
             | Self::Struct(_)
             | Self::Map(_) => Physical::Bytes,
@@ -155,6 +165,7 @@ impl Type {
         self == other
             // JSONB is one form of what a text may say in many.
             || (self.is_text() && other.is_text() && self != Self::Jsonb && other != Self::Jsonb)
+            || (self.is_bits() && other.is_bits())
             || match (self, other) {
                 (Self::Decimal { scale: a, .. }, Self::Decimal { scale: b, .. }) => {
                     a == b && self.physical() == other.physical()
@@ -199,12 +210,17 @@ impl Type {
             ("TEXT" | "VARCHAR" | "STRING" | "CHARACTER VARYING", []) => Self::Text,
             ("DATE", []) => Self::Date,
             ("TIME" | "TIME WITHOUT TIME ZONE", []) => Self::Time,
+            ("TIMETZ" | "TIME WITH TIME ZONE", []) => Self::TimeTz,
             ("TIMESTAMP" | "DATETIME" | "TIMESTAMP WITHOUT TIME ZONE", []) => Self::Timestamp,
             ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", []) => Self::TimestampTz,
             ("INTERVAL", []) => Self::Interval,
             ("INTERVAL YEAR TO MONTH", []) => Self::IntervalYearMonth,
             ("INTERVAL DAY TO SECOND", []) => Self::IntervalDayTime,
             ("BYTEA" | "BLOB", []) => Self::Bytea,
+            ("BIT", []) => Self::Bit(1),
+            ("BIT", [n @ 1..=BITS_MAX]) => Self::Bit(*n),
+            ("BIT VARYING" | "VARBIT" | "BITSTRING", []) => Self::BITS,
+            ("BIT VARYING" | "VARBIT", [n @ 1..=BITS_MAX]) => Self::VarBit(*n),
             ("UUID", []) => Self::Uuid,
             ("JSON", []) => Self::Json,
             ("JSONB", []) => Self::Jsonb,
@@ -239,12 +255,16 @@ impl Type {
             Self::Text => "TEXT".into(),
             Self::Date => "DATE".into(),
             Self::Time => "TIME".into(),
+            Self::TimeTz => "TIMETZ".into(),
             Self::Timestamp => "TIMESTAMP".into(),
             Self::TimestampTz => "TIMESTAMPTZ".into(),
             Self::Interval => "INTERVAL".into(),
             Self::IntervalYearMonth => "INTERVAL YEAR TO MONTH".into(),
             Self::IntervalDayTime => "INTERVAL DAY TO SECOND".into(),
             Self::Bytea => "BYTEA".into(),
+            Self::Bit(n) => format!("BIT({n})"),
+            Self::VarBit(0) => "BIT VARYING".into(),
+            Self::VarBit(n) => format!("BIT VARYING({n})"),
             Self::Uuid => "UUID".into(),
             Self::Json => "JSON".into(),
             Self::Jsonb => "JSONB".into(),

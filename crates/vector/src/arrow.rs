@@ -52,6 +52,8 @@ pub fn arrow_type(ty: Type) -> DataType {
         Type::Double => DataType::Float64,
         Type::Decimal { precision, scale } => DataType::Decimal128(precision, scale as i8),
         Type::Char(_) | Type::Varchar(_) | Type::Text | Type::Json | Type::Jsonb => DataType::Utf8View,
+        // Arrow has no such types.
+        Type::TimeTz | Type::Bit(_) | Type::VarBit(_) => DataType::Utf8View,
         Type::Date => DataType::Date32,
         Type::Time => DataType::Time64(TimeUnit::Microsecond),
         Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -229,6 +231,13 @@ pub fn to_array(vector: &Vector) -> ArrayRef {
                 })
                 .collect();
             Arc::new(PrimitiveArray::<at::IntervalMonthDayNanoType>::new(wide.into(), nulls))
+        }
+        (Data::I64(_), Type::TimeTz) => {
+            let shown = (0..vector.len()).map(|row| match vector.is_null(row) {
+                true => None,
+                false => Some(vector.value(row).display(Type::TimeTz)),
+            });
+            Arc::new(StringViewArray::from_iter(shown))
         }
         (Data::I64(v), _) => Arc::new(PrimitiveArray::<at::Int64Type>::new(v.clone(), nulls)),
         (Data::I128(v), Type::Uuid) => {

@@ -18,7 +18,9 @@ pub(crate) fn write_type(w: &mut ByteWriter, ty: Type) {
     w.u8(ty.code());
     match ty {
         Type::Decimal { precision, scale } => w.raw(&[precision, scale]),
-        Type::Char(length) | Type::Varchar(length) => w.u32(length),
+        Type::Char(length) | Type::Varchar(length) | Type::Bit(length) | Type::VarBit(length) => {
+            w.u32(length)
+        }
         _ => write_parts(w, ty),
     }
 }
@@ -55,6 +57,8 @@ fn type_within(r: &mut ByteReader<'_>, depth: u32) -> Result<Type> {
         }
         codes::CHAR => Type::Char(r.u32()?),
         codes::VARCHAR => Type::Varchar(r.u32()?),
+        codes::BIT => Type::Bit(r.u32()?),
+        codes::VARBIT => Type::VarBit(r.u32()?),
         codes::LIST => Type::list(type_within(r, depth)?)?,
         codes::STRUCT => Type::structure(r.list(|r| Ok((r.text()?, type_within(r, depth)?)))?)?,
         codes::ENUM => {

@@ -4,6 +4,7 @@ use plan::{FileSource, TableId};
 use reference::{Table, Tables};
 use sql::{RelationInfo, Relations};
 use types::interval::Interval;
+use types::time_tz::TimeTz;
 use types::{Error, Field, Result, Schema, Type, Value, datetime, decimal};
 
 use super::random::Random;
@@ -81,6 +82,9 @@ fn random_type(random: &mut Random, portable: bool) -> Type {
         Type::HugeInt,
         labels(),
         labels(),
+        Type::TimeTz,
+        Type::Bit(3),
+        Type::BITS,
         d(38, 6),
     ];
     if !portable && random.chance(30) { *random.pick(&own) } else { *random.pick(&common) }
@@ -146,6 +150,15 @@ pub fn random_value(random: &mut Random, ty: Type, portable: bool, extreme: bool
                 false => i128::from(small).clamp(low, high),
             };
             Value::of_integer(value, ty).unwrap_or(Value::Null)
+        }
+        Type::TimeTz => {
+            let (micros, east) =
+                (random.between(0, 5) * 4 * 3_600_000_000, *random.pick(&[0, 3600, -28_800]));
+            TimeTz { micros, east }.value()
+        }
+        Type::Bit(_) | Type::VarBit(_) => {
+            let count = if let Type::Bit(count) = ty { count as usize } else { random.below(5) };
+            Value::Bytes((0..count).map(|_| b"01"[random.below(2)]).collect())
         }
         Type::Enum(_) => Value::I32(random.below(ty.labels().map_or(1, <[String]>::len)) as i32),
         Type::Uuid => Value::I128(types::cast::uuid_from_bytes([random.below(4) as u8 * 80; 16])),

@@ -26,6 +26,8 @@ pub enum Family {
     Bytes,
     Uuid,
     Label,
+    TimeTz,
+    Bits,
 }
 
 impl Family {
@@ -51,6 +53,8 @@ impl Family {
             Type::Interval => Family::Interval,
             Type::Bytea | Type::List(_) | Type::Struct(_) | Type::Map(_) => Family::Bytes,
             Type::Enum(_) => Family::Label,
+            Type::TimeTz => Family::TimeTz,
+            Type::Bit(_) | Type::VarBit(_) => Family::Bits,
             Type::Uuid => Family::Uuid,
         }
     }
@@ -72,6 +76,8 @@ impl Family {
             Family::Bytes => Type::Bytea,
             Family::Uuid => Type::Uuid,
             Family::Label => super::tables::labels(),
+            Family::TimeTz => Type::TimeTz,
+            Family::Bits => Type::BITS,
         }
     }
     /// The simplest expression of the family.

@@ -23,10 +23,13 @@ pub(super) fn standard_name(ty: Type) -> &'static str {
         Type::Text => "text",
         Type::Date => "date",
         Type::Time => "time without time zone",
+        Type::TimeTz => "time with time zone",
         Type::Timestamp => "timestamp without time zone",
         Type::TimestampTz => "timestamp with time zone",
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => "interval",
         Type::Bytea => "bytea",
+        Type::Bit(_) => "bit",
+        Type::VarBit(_) => "bit varying",
         Type::Uuid => "uuid",
         Type::Json => "json",
         Type::Jsonb => "jsonb",
@@ -52,9 +55,12 @@ pub(super) fn measures(ty: Type) -> [Option<i64>; 5] {
         Type::Decimal { precision, scale } => {
             [None, Some(i64::from(precision)), Some(10), Some(i64::from(scale)), None]
         }
-        Type::Char(n) | Type::Varchar(n) => [Some(i64::from(n)), None, None, None, None],
+        Type::VarBit(0) => [None; 5],
+        Type::Char(n) | Type::Varchar(n) | Type::Bit(n) | Type::VarBit(n) => {
+            [Some(i64::from(n)), None, None, None, None]
+        }
         Type::Date => [None, None, None, None, Some(0)],
-        Type::Time | Type::Timestamp | Type::TimestampTz => [None, None, None, None, Some(6)],
+        Type::Time | Type::TimeTz | Type::Timestamp | Type::TimestampTz => [None, None, None, None, Some(6)],
         Type::Interval | Type::IntervalYearMonth | Type::IntervalDayTime => [None, None, None, None, Some(6)],
         _ => [None; 5],
     }

@@ -3,6 +3,7 @@
 //! `plan::functions` says which there are and what they take. Each is a function of the row's values; batches are
 //! walked here. A function in a hot path wants a kernel instead (`kernels`).
 
+mod bits;
 mod bytes;
 mod characters;
 mod codes;
@@ -105,6 +106,7 @@ fn evaluate_of(name: &str) -> Option<Evaluate> {
             .or_else(|| codes::named(name))
             .or_else(|| encodings::named(name))
             .or_else(|| bytes::named(name))
+            .or_else(|| bits::named(name))
             .or_else(|| exact::named(name))
             .or_else(|| characters::named(name))
             .or_else(|| similar::named(name))

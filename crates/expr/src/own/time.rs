@@ -3,12 +3,13 @@
 
 use plan::functions::{
     INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_GREATEST, INTERVAL_KEY, INTERVAL_LEAST, INTERVAL_MULTIPLY,
-    INTERVAL_OF_SUMS, INTERVAL_PART, SECOND_DIGITS,
+    INTERVAL_OF_SUMS, INTERVAL_PART, SECOND_DIGITS, TIME_TZ_ADD, TIME_TZ_EAST, TIME_TZ_ON, TIME_TZ_UTC,
 };
 use types::datetime::{
     self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days, days_from_civil, days_in_month,
 };
 use types::interval::{self, Interval};
+use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone};
 
 use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
@@ -55,6 +56,13 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         INTERVAL_LEAST => {
             |a| Ok(a.values.iter().filter(|v| !v.is_null()).min().cloned().unwrap_or(Value::Null))
         }
+        TIME_TZ_ADD => |a| Ok(TimeTz::of_value(&a.values[0]).moved(a.interval(1)?).value()),
+        TIME_TZ_ON => |a| {
+            let day = i32::try_from(a.integer(1)?).map_err(|_| Error::out_of_range(&Type::Date))?;
+            TimeTz::of_value(&a.values[0]).on(day).map(Value::I64)
+        },
+        TIME_TZ_EAST => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).east.into())),
+        TIME_TZ_UTC => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).utc())),
         SECOND_DIGITS => |a| datetime::rounded(&a.values[0], a.ty, a.integer(1)?.unsigned_abs()),
         "age" => |a| Interval::age(a.integer(0)?, a.integer(1)?).value(),
         "justify_days" => |a| sum(a.interval(0)?.justified_days()),

@@ -3,6 +3,7 @@
 use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, OFFSET_IN_ZONE, TRY_CAST_IN_ZONE};
 use types::cast::{cast_value, try_cast_value};
 use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
 use super::{Arguments, Evaluate, refuse};
@@ -11,6 +12,9 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
     Some(match name {
         "timezone" => |a| {
             let (zone, moment) = (zone_of(a, 0)?, a.integer(1)?);
+            if a.ty == Type::TimeTz {
+                return Ok(TimeTz::of_packed(moment).at_zone(zone).value());
+            }
             let turned = if a.ty == Type::Timestamp { zone.local(moment) } else { zone.instant(moment) };
             turned.map(Value::I64).ok_or_else(out_of_range)
         },

@@ -52,6 +52,11 @@ impl<'a> ExprBinder<'_, 'a> {
             Zone::named(name).placed(text, zone.span)?;
         }
         let place_of_moment = moment.span;
+        if moment.ty() == Type::TimeTz {
+            let arguments = vec![coerce::cast(zone.expr, Type::Text), moment.expr];
+            let kind = ExprKind::Library { name: "timezone".into(), arguments };
+            return Ok(Bound::typed(Expr::new(kind, Type::TimeTz), span));
+        }
         let wanted = match moment.ty() {
             Type::Timestamp => Type::Timestamp,
             _ => Type::TimestampTz,
@@ -111,6 +116,9 @@ pub(super) fn explicit_cast(bound: Bound, ty: Type, lenient: bool) -> Result<Exp
         let cut = Expr::new(ExprKind::Function { function: Function::Substring, arguments }, Type::Text);
         return Ok(cut.cast(ty));
     }
+    if !lenient && let Some(bits) = super::bits::explicit(&bound.expr, ty)? {
+        return Ok(bits);
+    }
     if let (Some(value), false) = (bound.expr.as_literal(), lenient) {
         match types::cast::cast_value(value, from, ty) {
             Ok(value) => return Ok(Expr::literal(value, ty)),
@@ -143,6 +151,8 @@ fn castable_plain(from: Type, to: Type) -> bool {
     coerce::assignable(from, to)
         || from.is_text()
         || matches!((from, to), (T::Date, T::Timestamp | T::TimestampTz) | (T::Enum(_), T::Enum(_)))
+        || (from.is_bits() && to.is_integer())
+        || (from.is_integer() && matches!(to, T::Bit(_)))
         || (from == T::Boolean && to.is_integer())
         || (from.is_integer() && to == T::Boolean)
 }

@@ -91,6 +91,8 @@ pub(crate) fn common_type(a: Type, b: Type) -> Option<Type> {
         (T::Jsonb, _) | (_, T::Jsonb) => return None,
         _ if a.is_text() && b.is_text() => T::Text,
         _ if a.is_interval() && b.is_interval() => T::Interval,
+        _ if a.is_bits() && b.is_bits() => T::BITS,
+        (T::Time, T::TimeTz) | (T::TimeTz, T::Time) => T::TimeTz,
         // What one type of labels has, another may lack: they meet as texts.
         (T::Enum(_), T::Enum(_)) => T::Text,
         (T::Enum(_), other) | (other, T::Enum(_)) if other.is_text() => T::Text,
@@ -204,6 +206,8 @@ pub(crate) fn widens(from: Type, to: Type) -> bool {
             types::nested::castable(from, to, Casts::Implicit, &widens)
         }
         (T::Jsonb, T::Json) | (T::Json, T::Jsonb) => true,
+        (T::Time, T::TimeTz) => true,
+        _ if from.is_bits() => to == T::BITS,
         (T::Enum(_), to) => to.is_text() && !to.is_json(),
         // Text becomes JSON only where a cast says so: it is checked.
         _ => from.is_text() && to.is_text() && !to.is_json(),
@@ -217,13 +221,17 @@ pub(crate) fn assignable(from: Type, to: Type) -> bool {
         || from == T::Null
         || (from.is_numeric() && to.is_numeric())
         || to.is_text()
-        || (from.is_text() && matches!(to, T::Enum(_)))
+        || (from.is_bits() && to.is_bits())
+        // Files have none of these types, and hold them as texts.
+        || (from.is_text() && (to.is_bits() || matches!(to, T::Enum(_) | T::TimeTz)))
         || (from.is_nested()
             && to.is_nested()
             && types::nested::castable(from, to, Casts::Implicit, &assignable))
         || matches!(
             (from, to),
             (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp)
+                | (T::TimestampTz, T::TimeTz)
+                | (T::TimeTz, T::Time)
                 | (T::Interval, T::IntervalYearMonth | T::IntervalDayTime)
                 | (T::Interval | T::IntervalDayTime, T::Time)
                 | (T::Time, T::Interval | T::IntervalDayTime)

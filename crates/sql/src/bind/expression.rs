@@ -458,6 +458,11 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             | AstValue::NationalStringLiteral(s) => {
                 return Ok(Bound { expr: Expr::literal(Value::text(s), Type::Text), untyped: true, span });
             }
+            AstValue::SingleQuotedByteStringLiteral(digits) => {
+                let read = types::bits::parse(&format!("b{digits}")).placed(self.text(), span)?;
+                let ty = if read.is_empty() { Type::BITS } else { Type::Bit(read.len() as u32) };
+                Expr::literal(Value::text(&read), ty)
+            }
             AstValue::DollarQuotedString(s) => {
                 return Ok(Bound {
                     expr: Expr::literal(Value::text(&s.value), Type::Text),
@@ -643,6 +648,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             UnaryOperator::PGAbs => self.apply("abs", vec![bound], span),
             UnaryOperator::PGSquareRoot => self.apply("sqrt", vec![bound], span),
             UnaryOperator::PGCubeRoot => self.apply("cbrt", vec![bound], span),
+            UnaryOperator::BitwiseNot if bound.ty().is_bits() => Ok(super::bits::inverted(bound)),
             UnaryOperator::BitwiseNot if bound.ty().is_integer() => {
                 match own::call(plan::functions::BITWISE_NOT, std::slice::from_ref(&bound), self.text())? {
                     Some(expr) => Ok(Bound::typed(expr, span)),

@@ -218,6 +218,9 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return own::bits("#", left, right, text);
         }
+        if let Some(of_bits) = self.of_bits(name, &arguments, span)? {
+            return Ok(of_bits);
+        }
         let mut arguments = match self.written_out(name, arguments, span)? {
             Ok(expr) => return Ok(Bound::typed(fold::fold(expr), span)),
             Err(arguments) => arguments,
@@ -514,6 +517,10 @@ impl<'a> ExprBinder<'_, 'a> {
         let arguments = vec![zone, value.expr];
         let name = plan::functions::OFFSET_IN_ZONE;
         let seconds = Expr::new(ExprKind::Library { name: name.into(), arguments }, Type::BigInt);
+        self.parts_of_offset(field, seconds, span)
+    }
+
+    fn parts_of_offset(&self, field: &str, seconds: Expr, span: Span) -> Result<Expr> {
         let by = |op: Arithmetic, value: Expr, count: i64| {
             let count = Bound::typed(literal::integer(count), span);
             operator::arithmetic(op, Bound::typed(value, span), count, self.binder.text)
@@ -525,16 +532,45 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
+    /// A field of a time with a zone: its zone's offset, the seconds since midnight in Greenwich, or one of the clock.
+    fn time_tz_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        use plan::functions::{TIME_TZ_EAST, TIME_TZ_UTC};
+        let text = self.binder.text;
+        let of_time = |name: &str, value: Bound| {
+            let kind = ExprKind::Library { name: name.into(), arguments: vec![value.expr] };
+            Expr::new(kind, Type::BigInt)
+        };
+        match field.strip_suffix('s').unwrap_or(field) {
+            whole @ ("timezone" | "timezone_hour" | "timezone_minute") => {
+                self.parts_of_offset(whole, of_time(TIME_TZ_EAST, value), span)
+            }
+            "epoch" => {
+                let micros = cast(of_time(TIME_TZ_UTC, value), Type::Double);
+                let million = Bound::typed(Expr::literal(Value::F64(1e6), Type::Double), span);
+                operator::arithmetic(Arithmetic::Divide, Bound::typed(micros, span), million, text)
+            }
+            _ => {
+                let clock = Bound::typed(cast(value.expr, Type::Time), value.span);
+                self.extract_field(field, clock, span)
+            }
+        }
+    }
+
     pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
         let text = self.binder.text;
         let value = Bound { expr: super::intervals::bare(value.expr), ..value };
         let ty = value.ty();
         let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
-        if value.untyped || !(is_day || ty == Type::Time || ty.is_interval() || ty == Type::Null) {
+        if value.untyped
+            || !(is_day || matches!(ty, Type::Time | Type::TimeTz) || ty.is_interval() || ty == Type::Null)
+        {
             return Err(self.no_function("extract", &[value], span));
         }
         if ty == Type::Null {
             return Ok(super::null_of(Type::BigInt));
+        }
+        if ty == Type::TimeTz {
+            return self.time_tz_field(field, value, span);
         }
         let field = match field {
             "centuries" => "century",

@@ -7,7 +7,8 @@
 //! comparison of intervals.
 
 use plan::functions::{
-    ADD_IN_ZONE, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_KEY, INTERVAL_MULTIPLY, INTERVAL_PART,
+    ADD_IN_ZONE, INTERVAL_ADD, INTERVAL_DIVIDE, INTERVAL_KEY, INTERVAL_MULTIPLY, INTERVAL_PART, TIME_TZ_ADD,
+    TIME_TZ_ON,
 };
 use plan::logical::ColumnTable;
 use plan::{AggregateCall, AggregateFunction, Arithmetic, Expr, ExprKind, FrameBound, Function, LogicalPlan};
@@ -59,6 +60,19 @@ pub(super) fn arithmetic(
             Some(moved(op, left, right, node))
         }
         (Add, T::Interval, T::Date | T::Timestamp | T::TimestampTz) => Some(moved(op, right, left, node)),
+        (Add | Subtract, T::TimeTz, i) if i.is_interval() => {
+            let by = if op == Subtract { negated(whole(right)) } else { whole(right) };
+            Some(call(TIME_TZ_ADD, vec![left.clone(), by], T::TimeTz))
+        }
+        (Add, i, T::TimeTz) if i.is_interval() => {
+            Some(call(TIME_TZ_ADD, vec![right.clone(), whole(left)], T::TimeTz))
+        }
+        (Add, T::Date, T::TimeTz) => {
+            Some(call(TIME_TZ_ON, vec![right.clone(), left.clone()], T::TimestampTz))
+        }
+        (Add, T::TimeTz, T::Date) => {
+            Some(call(TIME_TZ_ON, vec![left.clone(), right.clone()], T::TimestampTz))
+        }
         // A clock's reading is moved by the time alone.
         (Add | Subtract, T::Time, T::Interval) => {
             let time = cast(cast(right.clone(), T::Time), T::IntervalDayTime);

@@ -9,6 +9,7 @@
 
 pub(crate) mod aggregate;
 mod asof;
+mod bits;
 mod casts;
 pub(crate) mod coerce;
 mod columns;

@@ -229,7 +229,8 @@ pub(crate) fn arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) 
 
 /// As `settle`; beside a date or time, an untyped literal is what the operator most plainly takes there.
 fn settle_arithmetic(op: Arithmetic, left: Bound, right: Bound, text: &str) -> Result<(Expr, Expr)> {
-    let is_point = |t: Type| matches!(t, Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time);
+    let is_point =
+        |t: Type| matches!(t, Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::TimeTz);
     let interval = |literal: &Bound| read_literal(literal, Type::Interval, text);
     match (left.untyped, right.untyped) {
         (false, true) if is_point(left.ty()) && op == Arithmetic::Add => {
@@ -249,7 +250,7 @@ fn null_operand(op: Arithmetic, left: Expr, right: Expr, text: &str, span: Span)
     let ty = match other {
         t if t.is_numeric() || t.is_interval() => t,
         Type::Date if op == Arithmetic::Subtract => Type::Integer,
-        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => other,
+        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time | Type::TimeTz => other,
         _ => return Err(undefined(op.symbol(), left.ty, right.ty, text, span)),
     };
     // The other operand is kept out: NULL decides, and an error in it would be lost in PostgreSQL as well.
@@ -409,6 +410,9 @@ pub(crate) fn negate(operand: Bound, text: &str) -> Result<Expr> {
 pub(crate) fn concatenate(left: Bound, right: Bound, text: &str) -> Result<Expr> {
     if let Some(lists) = concatenate_lists(&left, &right, text)? {
         return Ok(lists);
+    }
+    if let Some(bits) = super::bits::joined(&left, &right, text)? {
+        return Ok(bits);
     }
     let (left, right) = (labels_as_text(left), labels_as_text(right));
     let (lt, rt) = (left.ty(), right.ty());

@@ -234,6 +234,9 @@ fn on_the_clock(name: &str, arguments: &[Bound]) -> Option<Vec<Bound>> {
 pub(super) fn bits(op: &'static str, left: Bound, right: Bound, text: &str) -> Result<Bound> {
     let span = left.span.union(&right.span);
     let shift = matches!(op, "<<" | ">>");
+    if left.ty().is_bits() || (!shift && right.ty().is_bits()) {
+        return super::bits::operator(op, left, right, text);
+    }
     let mut operands = vec![left, right];
     if !shift && operands.iter().all(|o| o.ty().is_integer()) {
         let (unified, _) = coerce::unify(operands, op, text)?;

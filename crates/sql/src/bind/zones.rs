@@ -89,7 +89,8 @@ fn in_texts(ty: Type) -> Result<Type> {
 /// The cast, if the session's zone decides what it gives.
 pub(crate) fn cast(expr: &Expr, to: Type, lenient: bool) -> Option<Expr> {
     let from = expr.ty;
-    if from == to || from == Type::Null || !(holds_instants(from) || holds_instants(to)) {
+    let of_clock = to == Type::TimeTz;
+    if from == to || from == Type::Null || !(holds_instants(from) || holds_instants(to) || of_clock) {
         return None;
     }
     let zone = session()?;
