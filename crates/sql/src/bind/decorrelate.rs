@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
 use types::{Comparison, Result, Type};
 
-use super::subquery::{Membership, Pending, PendingKind};
+use super::subquery::{Computed, Membership, Pending, PendingKind};
 use super::unnest::{
     Domain, free_columns, is_count, join, made_columns, null_safe, or_zero, side, split_equalities,
 };
@@ -48,7 +48,8 @@ impl Binder<'_> {
                     plan = joined;
                     found.insert(placeholder, value);
                 }
-                PendingKind::Mark { conditions } => {
+                PendingKind::Mark { conditions, computed } => {
+                    plan = self.with_computed(plan, computed, &found);
                     let conditions = conditions.into_iter().map(|c| replace(c, &found)).collect();
                     plan =
                         self.attach_join(plan, subquery, conditions, JoinKind::LeftMark, Some(placeholder))?;
@@ -56,6 +57,17 @@ impl Binder<'_> {
             }
         }
         Ok((plan, found))
+    }
+
+    /// `plan` with the columns that conditions of a join above it ask for.
+    fn with_computed(&self, plan: LogicalPlan, computed: Computed, found: &Found) -> LogicalPlan {
+        if computed.is_empty() {
+            return plan;
+        }
+        let mut expressions: Vec<(ColumnId, Expr)> =
+            plan.output().into_iter().map(|id| (id, self.column(id))).collect();
+        expressions.extend(computed.into_iter().map(|(id, e)| (id, replace(e, found))));
+        LogicalPlan::Project { input: Box::new(plan), expressions }
     }
 
     pub(super) fn attach_membership(
@@ -66,6 +78,7 @@ impl Binder<'_> {
     ) -> Result<LogicalPlan> {
         let kind = if m.anti { JoinKind::LeftAnti } else { JoinKind::LeftSemi };
         let conditions = m.conditions.into_iter().map(|c| replace(c, found)).collect();
+        let input = self.with_computed(input, m.computed, found);
         let mut plan = self.attach_join(input, m.plan, conditions, kind, None)?;
         if let LogicalPlan::Join { null_aware, .. } = &mut plan {
             *null_aware = m.null_aware;
@@ -98,27 +111,29 @@ impl Binder<'_> {
             conditions.extend(lifted.conditions);
             return Ok(with_mark(joined(input, lifted.plan, conditions, kind)));
         }
-        let (inner, keys) = self.unnest_over(&input, subquery, &free)?;
+        let (input, inner, keys) = self.unnest_over(input, subquery, &free)?;
         let mut plan = join(input, inner, kind, keys, none_if_empty(conditions));
         plan = null_safe(plan);
         Ok(with_mark(plan))
     }
 
-    /// The subquery for all outer values, and the equalities of outer columns with the domain's.
+    /// The outer plan, the subquery for all its values, and the equalities of outer columns with the domain's. The
+    /// domain is a copy of the outer plan: where a copy would have other rows, both read those of one.
     fn unnest_over(
         &mut self,
-        input: &LogicalPlan,
+        input: LogicalPlan,
         subquery: LogicalPlan,
         free: &BTreeSet<ColumnId>,
-    ) -> Result<(LogicalPlan, Vec<(Expr, Expr)>)> {
+    ) -> Result<(LogicalPlan, LogicalPlan, Vec<(Expr, Expr)>)> {
         self.count_instance()?;
-        let made = made_columns(input);
+        let made = made_columns(&input);
         // Columns of queries further out stay free, to be found by the query they belong to.
         let outer: Vec<ColumnId> = free.iter().copied().filter(|id| made.contains(id)).collect();
-        let domain = Domain { source: input, outer };
+        let input = if input.is_volatile() { self.rows_of_one_run(input)? } else { input };
+        let domain = Domain { source: &input, outer };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
         let keys = domain.outer.iter().map(|o| (self.column(*o), self.column(map[o]))).collect();
-        Ok((plan, keys))
+        Ok((input, plan, keys))
     }
 
     fn attach_scalar(
@@ -132,7 +147,7 @@ impl Binder<'_> {
             return Ok((join(input, grouped, JoinKind::Left, keys, None), value));
         }
         if has_one_row(&subquery) {
-            let (inner, keys) = self.unnest_over(&input, subquery, &free)?;
+            let (input, inner, keys) = self.unnest_over(input, subquery, &free)?;
             return Ok((null_safe(join(input, inner, JoinKind::Left, keys, None)), self.column(column)));
         }
         self.single_row(input, subquery, column, &free)
@@ -235,7 +250,7 @@ impl Binder<'_> {
             }
         }
         // Over the domain, so that only values that really occur outside can be found to have two rows.
-        let (inner, keys) = self.unnest_over(&input, subquery, free)?;
+        let (input, inner, keys) = self.unnest_over(input, subquery, free)?;
         let argument = self.column(column);
         let ty = argument.ty;
         let value = self.columns.add("value", ty, true);

@@ -278,6 +278,11 @@ impl<'a> ExprBinder<'_, 'a> {
                 Expr::new(ExprKind::Case { branches, otherwise }, ty)
             }
             ("nullif", 2) => {
+                if (arguments[0].untyped || arguments[0].ty() == Type::Null) && !arguments[1].untyped {
+                    // It has the type that it is compared in.
+                    let (unified, _) = coerce::unify(arguments, "NULLIF", text)?;
+                    arguments = unified.into_iter().map(|e| Bound::typed(e, span)).collect();
+                }
                 let ty = arguments[0].ty();
                 let compared = operator::comparison(
                     types::Comparison::Equal,

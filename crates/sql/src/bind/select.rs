@@ -134,11 +134,15 @@ impl<'a> Binder<'a> {
         let Above { having, mut qualify, mut items, keys, on, mut windows, unnests, pending } = above;
         plan = self.apply_conjuncts(plan, having)?;
         // A subquery that a window call's value is compared with comes after the call.
+        // So does what may use a column that is computed for such a one.
+        let mut after = false;
         let (late, early): (Vec<Pending>, Vec<Pending>) = pending.into_iter().partition(|p| match &p.kind {
             PendingKind::Scalar { .. } => false,
-            PendingKind::Mark { conditions } => conditions
-                .iter()
-                .any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used))),
+            PendingKind::Mark { conditions, computed } => {
+                let mut all = conditions.iter().chain(computed.iter().map(|(_, e)| e));
+                after |= all.any(|c| c.columns().iter().any(|used| windows.iter().any(|w| w.id == *used)));
+                after
+            }
         });
         let (mut plan, mut found) = self.attach(plan, early)?;
         for expr in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
@@ -156,7 +160,8 @@ impl<'a> Binder<'a> {
             *filter = replace(taken, &found);
         }
         for membership in &mut qualify.memberships {
-            for condition in &mut membership.conditions {
+            let computed = membership.computed.iter_mut().map(|(_, e)| e);
+            for condition in membership.conditions.iter_mut().chain(computed) {
                 let taken = std::mem::replace(condition, Expr::boolean(false));
                 *condition = replace(taken, &found);
             }
@@ -294,15 +299,16 @@ impl<'a> Binder<'a> {
             rewrite(self, expr, Span::empty())?;
         }
         for membership in above.having.memberships.iter_mut().chain(&mut above.qualify.memberships) {
-            for condition in &mut membership.conditions {
+            let computed = membership.computed.iter_mut().map(|(_, e)| e);
+            for condition in membership.conditions.iter_mut().chain(computed) {
                 rewrite(self, condition, Span::empty())?;
             }
         }
         let mut subqueries: Vec<&LogicalPlan> =
             above.having.memberships.iter().chain(&above.qualify.memberships).map(|m| &m.plan).collect();
         for pending in above.pending.iter_mut().chain(&mut above.having.pending) {
-            if let PendingKind::Mark { conditions } = &mut pending.kind {
-                for condition in conditions {
+            if let PendingKind::Mark { conditions, computed } = &mut pending.kind {
+                for condition in conditions.iter_mut().chain(computed.iter_mut().map(|(_, e)| e)) {
                     rewrite(self, condition, Span::empty())?;
                 }
             }

@@ -17,8 +17,8 @@ use super::coerce::Bound;
 use super::expression::{Clause, ExprBinder, comparison_of, strip};
 use super::predicate::negated;
 use super::scope::Scope;
-use super::unnest::free_columns;
-use super::{Relation, fold, operator, rows};
+use super::unnest::{free_columns, with_new_columns};
+use super::{Relation, fold, operator, rows, substitute};
 use crate::place;
 
 /// A subquery that has to be joined to the plan below the expression it was found in.
@@ -33,13 +33,17 @@ pub(crate) enum PendingKind {
     /// The value of `column` of the only row, NULL when there is none.
     Scalar { column: ColumnId },
     /// Whether there is a row for which all conditions hold.
-    Mark { conditions: Vec<Expr> },
+    Mark { conditions: Vec<Expr>, computed: Computed },
 }
+
+/// Volatile operands of conditions, as columns that are computed once for each row before it meets others.
+pub(crate) type Computed = Vec<(ColumnId, Expr)>;
 
 /// A conjunct that keeps (or drops, `anti`) the rows with a partner in `plan`.
 pub(crate) struct Membership {
     pub plan: LogicalPlan,
     pub conditions: Vec<Expr>,
+    pub computed: Computed,
     pub anti: bool,
     pub null_aware: bool,
 }
@@ -153,14 +157,14 @@ impl<'a> ExprBinder<'_, 'a> {
         let expr = match existence(relation.plan) {
             Existence::Known(known) => Expr::boolean(known),
             Existence::Of(plan) if free_columns(&plan).is_empty() => self.has_row(plan),
-            Existence::Of(plan) => self.mark(plan, vec![]),
+            Existence::Of(plan) => self.mark(plan, vec![], vec![]),
         };
         Ok(Bound::typed(if anti { negated(expr) } else { expr }, span))
     }
 
-    fn mark(&mut self, plan: LogicalPlan, conditions: Vec<Expr>) -> Expr {
+    fn mark(&mut self, plan: LogicalPlan, conditions: Vec<Expr>, computed: Computed) -> Expr {
         let placeholder = self.binder.columns.add("mark", Type::Boolean, false);
-        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Mark { conditions } });
+        self.pending.push(Pending { placeholder, plan, kind: PendingKind::Mark { conditions, computed } });
         Expr::column(placeholder, Type::Boolean)
     }
 
@@ -194,21 +198,32 @@ impl<'a> ExprBinder<'_, 'a> {
         }
     }
 
-    /// The comparisons of the left side with the subquery's columns.
-    fn conditions(
-        &mut self,
-        left: &'a Ast,
-        op: Comparison,
-        query: &'a Query,
-    ) -> Result<(LogicalPlan, Vec<Expr>)> {
-        let text = self.binder.text;
+    /// The left side of a membership; what is volatile in it is a column that is yet to be computed.
+    fn left_side(&mut self, left: &'a Ast) -> Result<(Vec<Bound>, Computed)> {
         let positive = std::mem::replace(&mut self.positive, false);
         let relation_is_row = |row: &Vec<&'a Ast>| row.len() > 1 || matches!(strip(left), Ast::Tuple(_));
-        let operands = match rows::items(left).filter(relation_is_row) {
+        let mut operands = match rows::items(left).filter(relation_is_row) {
             Some(items) => items.into_iter().map(|i| self.bind(i)).collect::<Result<Vec<_>>>()?,
             None => vec![self.bind(left)?],
         };
         self.positive = positive;
+        let mut computed = Computed::new();
+        for operand in operands.iter_mut().filter(|o| o.expr.is_volatile()) {
+            let id = self.binder.column_for("operand", &operand.expr);
+            let expr = std::mem::replace(&mut operand.expr, self.binder.column(id));
+            computed.push((id, expr));
+        }
+        Ok((operands, computed))
+    }
+
+    /// The comparisons of the left side with the subquery's columns.
+    fn conditions(
+        &mut self,
+        operands: Vec<Bound>,
+        op: Comparison,
+        query: &'a Query,
+    ) -> Result<(LogicalPlan, Vec<Expr>)> {
+        let text = self.binder.text;
         let span = operands.first().map_or(Span::empty(), |o| o.span);
         let relation = self.subquery(query)?;
         if relation.columns.len() != operands.len() {
@@ -234,14 +249,29 @@ impl<'a> ExprBinder<'_, 'a> {
     /// A membership anywhere in an expression.
     fn member(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Bound> {
         let span = query_span(query);
-        let (plan, conditions) = self.conditions(left, op, query)?;
+        let (operands, computed) = self.left_side(left)?;
+        let (mut plan, conditions) = self.conditions(operands.clone(), op, query)?;
         let certain = !conditions.iter().any(|c| self.binder.is_ever_null(c)) || (self.positive && !anti);
-        let found = self.mark(plan, conditions);
+        // Copies of a volatile subquery would have other rows.
+        let mut rows = None;
+        if !certain && free_columns(&plan).is_empty() && self.binder.is_volatile(&plan) {
+            plan = self.binder.rows_of_one_run(plan)?;
+            rows = Some((plan.clone(), conditions.clone()));
+        }
+        let found = self.mark(plan, conditions, computed);
         if certain {
             return Ok(Bound::typed(if anti { negated(found) } else { found }, span));
         }
         // Not found, but one comparison was NULL: NULL. A second copy of the subquery looks for that.
-        let (plan, conditions) = self.conditions(left, op, query)?;
+        let (plan, conditions) = match &rows {
+            Some((plan, conditions)) => {
+                let (plan, renamed) = with_new_columns(plan, &mut self.binder.columns);
+                let column = |id: ColumnId| renamed.get(&id).map(|to| self.binder.column(*to));
+                let conditions = conditions.iter().map(|c| substitute(c.clone(), &column)).collect();
+                (plan, conditions)
+            }
+            None => self.conditions(operands, op, query)?,
+        };
         let whole = fold::and(conditions);
         let unknown = match &whole.kind {
             ExprKind::Compare { left, right, .. }
@@ -258,15 +288,18 @@ impl<'a> ExprBinder<'_, 'a> {
                     reasons.push(self.has_row(nulls));
                 }
                 if self.binder.is_ever_null(&left) {
-                    let relation = self.subquery(query)?;
-                    let any = self.has_row(relation.plan);
+                    let plan = match &rows {
+                        Some((plan, _)) => with_new_columns(plan, &mut self.binder.columns).0,
+                        None => self.subquery(query)?.plan,
+                    };
+                    let any = self.has_row(plan);
                     reasons.push(fold::and(vec![is_null(left), any]));
                 }
                 fold::or(reasons)
             }
             _ => {
                 let is_null = ExprKind::IsNull { input: Box::new(whole), negated: false };
-                self.mark(plan, vec![Expr::new(is_null, Type::Boolean)])
+                self.mark(plan, vec![Expr::new(is_null, Type::Boolean)], vec![])
             }
         };
         let branches = vec![(found, Expr::boolean(!anti)), (unknown, super::null_of(Type::Boolean))];
@@ -296,7 +329,8 @@ impl<'a> ExprBinder<'_, 'a> {
                     }
                     Existence::Of(plan) => plan,
                 };
-                Ok(Some(Membership { plan, conditions: vec![], anti, null_aware: false }))
+                let (conditions, computed) = (vec![], vec![]);
+                Ok(Some(Membership { plan, conditions, computed, anti, null_aware: false }))
             }
             Ast::InSubquery { expr, subquery, negated } => {
                 self.semi(expr, Comparison::Equal, subquery, anti != *negated).map(Some)
@@ -326,10 +360,11 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     fn semi(&mut self, left: &'a Ast, op: Comparison, query: &'a Query, anti: bool) -> Result<Membership> {
-        let (plan, conditions) = self.conditions(left, op, query)?;
+        let (operands, computed) = self.left_side(left)?;
+        let (plan, conditions) = self.conditions(operands, op, query)?;
         let certain = !anti || !conditions.iter().any(|c| self.binder.is_ever_null(c));
         if certain {
-            return Ok(Membership { plan, conditions, anti, null_aware: false });
+            return Ok(Membership { plan, conditions, computed, anti, null_aware: false });
         }
         // NOT IN with NULLs. Uncorrelated, it is the join's own kind; otherwise a row is dropped unless every
         // comparison is FALSE, which a condition can say.
@@ -340,12 +375,12 @@ impl<'a> ExprBinder<'_, 'a> {
             _ => false,
         };
         if simple && spans(&conditions[0]) {
-            return Ok(Membership { plan, conditions, anti, null_aware: true });
+            return Ok(Membership { plan, conditions, computed, anti, null_aware: true });
         }
         let not_false =
             ExprKind::IsBoolean { input: Box::new(fold::and(conditions)), value: false, negated: true };
         let conditions = vec![Expr::new(not_false, Type::Boolean)];
-        Ok(Membership { plan, conditions, anti, null_aware: false })
+        Ok(Membership { plan, conditions, computed, anti, null_aware: false })
     }
 }
 
