@@ -153,6 +153,8 @@ pub struct BenchmarkArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Table,
+    /// A table in a box of lines
+    Box,
     Csv,
     Tsv,
     Json,
@@ -162,4 +164,11 @@ pub enum Format {
     /// Arrow IPC stream
     Arrow,
     Parquet,
+}
+
+impl Format {
+    /// Whether a person reads it: then statements without rows say what they did, and warnings are shown.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Format::Table | Format::Box)
+    }
 }

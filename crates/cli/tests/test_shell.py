@@ -77,7 +77,9 @@ def test_ways_to_leave(tmp_path, keys):
 
 
 def test_a_statement_may_take_several_lines(shell):
-    shown = shell.run("SELECT 'a;b' AS t, -- no end; yet\r  2 AS n\r;")
+    shell.run("SELECT 'a;b' AS t, -- no end; yet")
+    shell.run("  2 AS n")
+    shown = shell.run(";")
     assert shown == " t   | n\n-----+---\n a;b | 2\n(1 row)"
 
 
@@ -127,7 +129,7 @@ def test_timing_format_and_plan(shell):
     shell.run("\\timing off")
     shell.run("\\format json")
     assert shell.run("SELECT 1 AS a;") == '[\n  {"a": 1}\n]'
-    assert "table, csv" in shell.run("\\format yaml")
+    assert "table, box, csv" in shell.run("\\format yaml")
     shell.run("\\format table")
     shell.run("SELECT count(*) FROM (VALUES (1), (2)) AS t(x);")
     assert "rows" in shell.run("\\explain") and "Aggregate" in shell.run("\\plan")
@@ -358,3 +360,23 @@ def test_a_statement_is_edited(tmp_path):
     terminal.send("\\e\r")
     terminal.expect(r" 7\r\n\(1 row\)")
     terminal.close(force=True)
+
+
+def test_boxes_and_the_ends_of_long_results(shell):
+    assert shell.run(".mode box") == "format is box"
+    assert shell.run(".maxrows 3") == "at most 3 rows of a result are shown"
+    shown = shell.run("SELECT i AS n FROM generate_series(1, 9) AS t(i);").splitlines()
+    assert shown[0] == "┌───┐" and shown[-2] == "└───┘"
+    assert [line.strip("│ ") for line in shown[3:-2]] == ["1", "2", "…", "9"]
+    assert shell.run("\\maxrows all") == "all rows of a result are shown"
+    shell.run("\\format table")
+    shell.run("\\pset border 2")
+    assert shell.run("SELECT 1 AS a;").splitlines()[0] == "+---+"
+    assert "takes 0, 1 or 2" in shell.run("\\pset border 7")
+
+
+def test_a_statement_that_goes_on_has_its_own_prompt_and_can_be_given_up(shell):
+    assert "...>" in shell.run("SELECT 1")
+    shell.terminal.sendcontrol("c")
+    shell.terminal.expect(WAITS)
+    assert shell.run("SELECT 2 AS two;").splitlines()[0].strip() == "two"

@@ -12,7 +12,7 @@ use formats::write::{WriteFormat, write_all};
 
 use crate::arguments::Format;
 
-pub use table::Layout;
+pub use table::{BARE, BOX, FRAMED, Layout, Lines, PLAIN};
 
 /// How results are shown.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,11 @@ pub struct Style<'a> {
 }
 
 pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_>) -> io::Result<()> {
-    if let (Some(warning), Format::Table) = (result.warning(), style.format) {
+    if let (Some(warning), true) = (result.warning(), style.format.is_for_people()) {
         writeln!(out, "WARNING: {warning}")?;
     }
     if !result.has_rows() {
-        return if style.format == Format::Table { writeln!(out, "{}", result.tag()) } else { Ok(()) };
+        return if style.format.is_for_people() { writeln!(out, "{}", result.tag()) } else { Ok(()) };
     }
     result.within_time_zone(|| print_rows(out, result, style))
 }
@@ -34,6 +34,7 @@ pub fn print(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_>
 fn print_rows(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_>) -> io::Result<()> {
     let format = match style.format {
         Format::Table => return table::print(out, result, style.layout),
+        Format::Box => return table::print(out, result, Layout { lines: &BOX, ..style.layout }),
         Format::Markdown => return markup::markdown(out, result),
         Format::Html => return markup::html(out, result),
         Format::Csv => WriteFormat::Csv,
@@ -48,10 +49,17 @@ fn print_rows(out: &mut (impl Write + Send), result: &ResultSet, style: Style<'_
 
 /// The rows' values, first to last.
 fn rows(result: &ResultSet) -> impl Iterator<Item = Vec<engine::Value>> + '_ {
-    result
-        .batches()
-        .iter()
-        .flat_map(|b| (0..b.rows).map(move |row| b.columns.iter().map(|c| c.value(row)).collect()))
+    rows_from(result, 0)
+}
+
+/// The same without the first `skipped` rows, which are not read.
+fn rows_from(result: &ResultSet, skipped: usize) -> impl Iterator<Item = Vec<engine::Value>> + '_ {
+    let mut left = skipped;
+    result.batches().iter().flat_map(move |b| {
+        let from = left.min(b.rows);
+        left -= from;
+        (from..b.rows).map(move |row| b.columns.iter().map(|c| c.value(row)).collect())
+    })
 }
 
 /// A value on one line: what would break the line is shown escaped.

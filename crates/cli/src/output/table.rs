@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use engine::{Field, ResultSet, Value};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{one_line, rows};
+use super::{one_line, rows, rows_from};
 
 /// The shape of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +16,38 @@ pub struct Layout<'a> {
     pub expanded: bool,
     /// What NULL is shown as.
     pub null: &'a str,
+    pub lines: &'static Lines,
+    /// Rows shown of a longer result, half of them its last ones; all when there is none.
+    pub rows: Option<usize>,
 }
 
 impl Default for Layout<'_> {
     fn default() -> Self {
-        Layout { width: None, expanded: false, null: "NULL" }
+        Layout { width: None, expanded: false, null: "NULL", lines: &PLAIN, rows: None }
     }
 }
+
+/// What a table is drawn with.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Between two columns.
+    between: &'static str,
+    rule: &'static str,
+    /// What the rules have at their left end, where they cross a column's line, and at their right end; none when nothing
+    /// is drawn around the table. Above the headings, below them, below the rows.
+    frame: Option<[[&'static str; 3]; 3]>,
+    crossing: &'static str,
+}
+
+pub const BARE: Lines = Lines { between: " ", rule: "-", frame: None, crossing: " " };
+pub const PLAIN: Lines = Lines { between: "|", rule: "-", frame: None, crossing: "+" };
+pub const FRAMED: Lines = Lines { between: "|", rule: "-", frame: Some([["+", "+", "+"]; 3]), crossing: "+" };
+pub const BOX: Lines = Lines {
+    between: "│",
+    rule: "─",
+    frame: Some([["┌", "┬", "┐"], ["├", "┼", "┤"], ["└", "┴", "┘"]]),
+    crossing: "┼",
+};
 
 /// Widths come from the first rows; a longer value further down only shifts its own line.
 const ROWS_MEASURED: usize = 1000;
@@ -38,41 +63,41 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>
         value => one_line(value, field.ty),
     };
     let fields = result.schema().fields();
-    let mut widths: Vec<usize> = fields.iter().map(|f| f.name.width()).collect();
+    let mut widths: Vec<usize> = fields.iter().map(|f| f.name.width().max(1)).collect();
     for row in rows(result).take(ROWS_MEASURED) {
         for ((width, value), field) in widths.iter_mut().zip(&row).zip(fields) {
             *width = (*width).max(shown_as(value, field).width());
         }
     }
+    let lines = layout.lines;
+    let edges = if lines.frame.is_some() { 2 } else { 0 };
     let columns = match layout.width {
-        Some(terminal) => fit(&mut widths, terminal),
+        Some(terminal) => fit(&mut widths, terminal.saturating_sub(edges)),
         None => Columns { first: fields.len(), last: 0 },
     };
     let shown: Vec<Option<usize>> = columns.shown(fields.len());
     let cut = layout.width.is_some();
-    let line = |cells: &dyn Fn(usize) -> String| {
-        let mut line = String::new();
-        for (at, column) in shown.iter().enumerate() {
-            if at > 0 {
-                line.push('|');
-            }
-            match column {
-                Some(column) => {
-                    let text = cells(*column);
-                    let text = if cut { shortened(&text, widths[*column]) } else { text };
-                    let padding = padding(&text, widths[*column]);
-                    if fields[*column].ty.is_numeric() {
-                        line.push_str(&format!(" {padding}{text} "));
-                    } else {
-                        line.push_str(&format!(" {text}{padding} "));
-                    }
-                }
-                None => line.push_str(" … "),
-            }
+    let line = |cells: &[String]| {
+        let line = cells.join(lines.between);
+        match lines.frame {
+            Some(_) => format!("{0}{line}{0}\n", lines.between),
+            None => format!("{}\n", line.trim_end()),
         }
-        line.truncate(line.trim_end().len());
-        line.push('\n');
-        line
+    };
+    let rule = |ends: [&str; 3]| {
+        let runs: Vec<String> =
+            shown.iter().map(|column| lines.rule.repeat(column.map_or(1, |column| widths[column]) + 2)).collect();
+        format!("{}{}{}\n", ends[0], runs.join(ends[1]), ends[2])
+    };
+    let row_line = |row: &[Value]| {
+        let cell = |column: &Option<usize>| {
+            let Some(column) = *column else { return " … ".to_owned() };
+            let text = shown_as(&row[column], &fields[column]);
+            let text = if cut { shortened(&text, widths[column]) } else { text };
+            let padding = padding(&text, widths[column]);
+            if fields[column].ty.is_numeric() { format!(" {padding}{text} ") } else { format!(" {text}{padding} ") }
+        };
+        line(&shown.iter().map(cell).collect::<Vec<_>>())
     };
     // Headings stand left, whatever stands under them.
     let heading: Vec<String> = shown
@@ -85,20 +110,45 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>
             None => " … ".to_owned(),
         })
         .collect();
-    writeln!(out, "{}", heading.join("|").trim_end())?;
-    let rule: Vec<String> =
-        shown.iter().map(|column| "-".repeat(column.map_or(1, |column| widths[column]) + 2)).collect();
-    writeln!(out, "{}", rule.join("+"))?;
-    for row in rows(result) {
-        out.write_all(line(&|column| shown_as(&row[column], &fields[column])).as_bytes())?;
+    if let Some([above, ..]) = lines.frame {
+        write!(out, "{}", rule(above))?;
     }
+    write!(out, "{}", line(&heading))?;
+    write!(out, "{}", rule(lines.frame.map_or(["", lines.crossing, ""], |frame| frame[1])))?;
     let count = result.rows();
-    let hidden = fields.len() - columns.first - columns.last;
-    let note = if hidden > 0 {
-        format!(", {hidden} of {} columns hidden: \\x shows all", fields.len())
-    } else {
-        String::new()
+    let (first, last) = match layout.rows {
+        Some(most) if most < count => (most.div_ceil(2), most / 2),
+        _ => (count, 0),
     };
+    for row in rows(result).take(first) {
+        out.write_all(row_line(&row).as_bytes())?;
+    }
+    if first + last < count {
+        let gap: Vec<String> = shown
+            .iter()
+            .map(|column| {
+                let width = column.map_or(1, |column| widths[column]);
+                let right = column.is_some_and(|column| fields[column].ty.is_numeric());
+                let (before, after) = if right { (width - 1, 0) } else { (0, width - 1) };
+                format!(" {}…{} ", " ".repeat(before), " ".repeat(after))
+            })
+            .collect();
+        out.write_all(line(&gap).as_bytes())?;
+        for row in rows_from(result, count - last) {
+            out.write_all(row_line(&row).as_bytes())?;
+        }
+    }
+    if let Some([.., below]) = lines.frame {
+        write!(out, "{}", rule(below))?;
+    }
+    let hidden = fields.len() - columns.first - columns.last;
+    let mut note = String::new();
+    if first + last < count {
+        note.push_str(&format!(", {} shown: \\maxrows shows more", first + last));
+    }
+    if hidden > 0 {
+        note.push_str(&format!(", {hidden} of {} columns hidden: \\x shows all", fields.len()));
+    }
     writeln!(out, "({count} row{}{note})", if count == 1 { "" } else { "s" })
 }
 

@@ -34,6 +34,35 @@ fn a_terminal_gets_lines_that_fit() {
 }
 
 #[test]
+fn boxes_frames_and_the_rows_between() {
+    let sql = "SELECT i AS n, 'row ' || i AS text FROM generate_series(1, 9) AS t(i)";
+    let shortened = Layout { rows: Some(3), ..Layout::default() };
+    let text = shown(sql, Format::Box, shortened);
+    let lines = [
+        "┌───┬───────┐",
+        "│ n │ text  │",
+        "├───┼───────┤",
+        "│ 1 │ row 1 │",
+        "│ 2 │ row 2 │",
+        "│ … │ …     │",
+        "│ 9 │ row 9 │",
+        "└───┴───────┘",
+        "(9 rows, 3 shown: \\maxrows shows more)",
+    ];
+    assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+    let framed = shown("SELECT 1 AS a, 'b' AS b", Format::Table, Layout { lines: &FRAMED, ..Layout::default() });
+    assert_eq!(framed, "+---+---+\n| a | b |\n+---+---+\n| 1 | b |\n+---+---+\n(1 row)\n");
+    let bare = shown("SELECT 1 AS a, 'b' AS b", Format::Table, Layout { lines: &BARE, ..Layout::default() });
+    assert_eq!(bare, " a   b\n--- ---\n 1   b\n(1 row)\n");
+    let narrow = shown(
+        "SELECT repeat('x', 100) AS a, repeat('y', 100) AS b",
+        Format::Box,
+        Layout { width: Some(40), ..Layout::default() },
+    );
+    assert!(narrow.lines().all(|l| unicode_width::UnicodeWidthStr::width(l) <= 40), "{narrow}");
+}
+
+#[test]
 fn control_characters_do_not_reach_the_terminal() {
     let text =
         shown("SELECT 'a' || chr(27) || '[31mred' || chr(10) || 'b' AS t", Format::Table, Layout::default());

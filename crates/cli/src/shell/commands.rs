@@ -42,6 +42,10 @@ pub enum Command {
     System(String),
     /// What NULL is shown as.
     Null(Option<String>),
+    /// Rows shown of a long result; all when there is none.
+    MaxRows(Option<usize>),
+    /// How much is drawn around tables: 0, 1 or 2.
+    Border(u8),
     /// The last statement again: expanded, or into a file.
     Again {
         expanded: bool,
@@ -65,7 +69,7 @@ const fn described(name: &'static str, arguments: &'static str, meaning: &'stati
     Description { name, arguments, meaning }
 }
 
-const COMMANDS: [Description; 24] = [
+const COMMANDS: [Description; 25] = [
     described("\\help", "[COMMAND]", "this list, or one of its lines"),
     described("\\q", "", "leave; so does Ctrl-D"),
     described("\\dt", "", "the tables and views: rows, memory, blocks"),
@@ -82,7 +86,7 @@ const COMMANDS: [Description; 24] = [
         "[bar | tree | off]",
         "what is drawn while a statement takes longer: a bar, or the plan as a tree that fills up",
     ),
-    described("\\format", "[FORMAT]", "table, csv, tsv, json, ndjson, markdown or html"),
+    described("\\format", "[FORMAT]", "table, box, csv, tsv, json, ndjson, markdown or html"),
     described(
         "\\explain",
         "[STATEMENT]",
@@ -116,8 +120,9 @@ const COMMANDS: [Description; 24] = [
     described("\\!", "COMMAND", "run a command of the system"),
     described("\\set", "[NAME VALUE]", "a variable: :NAME, :'NAME' and :\"NAME\" stand for it in statements"),
     described("\\unset", "NAME", "forget a variable"),
-    described("\\pset", "[OPTION VALUE]", "psql's names: null, format, expanded, pager"),
+    described("\\pset", "[OPTION VALUE]", "psql's names: null, format, expanded, pager, border, linestyle"),
     described("\\nullvalue", "[TEXT]", "what NULL is shown as"),
+    described("\\maxrows", "[ROWS | all]", "of longer results show as many rows, the first and the last ones"),
 ];
 
 pub fn names() -> Vec<String> {
@@ -165,6 +170,7 @@ fn translated(name: &str, rest: &str) -> Option<String> {
         ".output" => format!("\\o {rest}"),
         ".shell" | ".system" => format!("\\! {rest}"),
         ".nullvalue" => format!("\\nullvalue {rest}"),
+        ".maxrows" => format!("\\maxrows {rest}"),
         ".edit" => format!("\\e {rest}"),
         ".exit" | ".quit" => "\\q".to_owned(),
         ".help" => "\\help".to_owned(),
@@ -172,7 +178,8 @@ fn translated(name: &str, rest: &str) -> Option<String> {
         ".mode" => match rest {
             "" => "\\format".to_owned(),
             "line" | "lines" => "\\x on".to_owned(),
-            "box" | "duckbox" | "column" | "columns" => "\\format table".to_owned(),
+            "duckbox" => "\\format box".to_owned(),
+            "column" | "columns" => "\\format table".to_owned(),
             "jsonlines" => "\\format ndjson".to_owned(),
             "tabs" => "\\format tsv".to_owned(),
             other => format!("\\format {other}"),
@@ -248,6 +255,13 @@ pub fn parse(line: &str) -> Result<Command> {
         "\\!" => Command::System(argument.ok_or_else(|| missing("\\!", "a command"))?),
         _ if name.starts_with("\\!") => Command::System(line[2..].trim().to_owned()),
         "\\nullvalue" => Command::Null(argument.map(|text| unquoted(&text))),
+        "\\maxrows" => Command::MaxRows(match rest {
+            "" | "all" | "-1" => None,
+            text => Some(text.parse().ok().filter(|rows| *rows > 0).ok_or_else(|| {
+                let message = format!("\\maxrows takes a number of rows or all, not \"{text}\"");
+                Error::new(SqlState::SyntaxError, message)
+            })?),
+        }),
         "\\g" | "\\gx" => {
             Command::Again { expanded: name == "\\gx", path: argument.map(|path| unquoted(&path)) }
         }
@@ -274,10 +288,25 @@ pub fn parse(line: &str) -> Result<Command> {
                 })?,
                 "expanded" | "x" => parse(&format!("\\x {value}"))?,
                 "pager" => parse(&format!("\\pager {value}"))?,
+                "border" => match value.parse() {
+                    Ok(border @ 0..=2) => Command::Border(border),
+                    _ => {
+                        let message = format!("\\pset border takes 0, 1 or 2, not \"{value}\"");
+                        return Err(Error::new(SqlState::SyntaxError, message));
+                    }
+                },
+                "linestyle" => match value {
+                    "unicode" => parse("\\format box")?,
+                    "ascii" | "old-ascii" => parse("\\format table")?,
+                    other => {
+                        let message = format!("\\pset linestyle takes ascii or unicode, not \"{other}\"");
+                        return Err(Error::new(SqlState::SyntaxError, message));
+                    }
+                },
                 other => {
                     let error =
                         Error::new(SqlState::SyntaxError, format!("\\pset has no option \"{other}\""));
-                    return Err(error.with_hint("null, format, expanded, pager"));
+                    return Err(error.with_hint("null, format, expanded, pager, border, linestyle"));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the line editor asks while a statement is typed: is it complete, which colours, which completions.
+//! What the line editor asks while a statement is typed: which colours, which completions; and whether it is complete.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use engine::Database;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 use super::commands;
@@ -30,20 +30,15 @@ impl Hinter for SqlHelper {
     type Hint = String;
 }
 
-impl Validator for SqlHelper {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let text = context.input();
-        if text.trim().is_empty()
-            || super::leaves(text)
-            || super::is_command(text)
-            || engine::is_complete(text)
-            || super::suffix::split(text).is_some()
-        {
-            Ok(ValidationResult::Valid(None))
-        } else {
-            Ok(ValidationResult::Incomplete)
-        }
-    }
+// Each line is taken as it is; the shell asks for the next one until the statement is complete.
+impl Validator for SqlHelper {}
+
+/// Whether what was typed can be run, or is an end of the shell's own.
+pub fn is_complete(text: &str) -> bool {
+    super::leaves(text)
+        || super::is_command(text)
+        || engine::is_complete(text)
+        || super::suffix::split(text).is_some()
 }
 
 impl Highlighter for SqlHelper {

@@ -37,7 +37,7 @@ use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
 
 use crate::arguments::{Arguments, Format};
-use crate::output::{self, Layout, Style};
+use crate::output::{self, Layout, Lines, PLAIN, Style};
 use crate::{Failed, INTERRUPTED};
 use commands::Command;
 use editor::SqlHelper;
@@ -73,11 +73,19 @@ pub struct Shell<'a> {
     variables: variables::Variables,
     /// What NULL is shown as in tables.
     null: String,
+    /// Rows shown of a long result; all when there is none.
+    rows_shown: Option<usize>,
+    /// What tables are drawn with.
+    lines: &'static Lines,
     /// Where results go that do not go to the screen.
     output: Option<std::fs::File>,
     /// Of a script with several lines, the one in which what runs now begins; errors count from there.
     line: Option<u32>,
 }
+
+const PROMPT: &str = "quickstep> ";
+/// Before the further lines of a statement.
+const CONTINUATION: &str = "      ...> ";
 
 enum Next {
     GoOn,
@@ -152,19 +160,31 @@ impl<'a> Shell<'a> {
             standard,
             variables: Default::default(),
             null: "NULL".to_owned(),
+            rows_shown: None,
+            lines: &PLAIN,
             output: None,
             line: None,
         }
     }
 
     fn read(&mut self, editor: &mut Editor<SqlHelper, FileHistory>) -> Result<(), Failed> {
+        // The lines of a statement that goes on.
+        let mut begun = String::new();
         loop {
-            match editor.readline("quickstep> ") {
-                Ok(text) => {
-                    let text = text.trim();
-                    if text.is_empty() {
+            let prompt = if begun.is_empty() { PROMPT } else { CONTINUATION };
+            match editor.readline(prompt) {
+                Ok(line) => {
+                    begun.push_str(&line);
+                    if begun.trim().is_empty() {
+                        begun.clear();
                         continue;
                     }
+                    if !editor::is_complete(&begun) {
+                        begun.push('\n');
+                        continue;
+                    }
+                    let text = std::mem::take(&mut begun);
+                    let text = text.trim();
                     // Leaving is not worth remembering; the message of an error has been printed.
                     if let Ok(Next::Leave) = self.take(text) {
                         return Ok(());
@@ -172,6 +192,7 @@ impl<'a> Shell<'a> {
                     // A history that cannot grow is no reason to stop.
                     let _ = editor.add_history_entry(engine::masked(text));
                 }
+                Err(ReadlineError::Interrupted) if !begun.is_empty() => begun.clear(),
                 Err(ReadlineError::Interrupted) => println!("(type \\q or Ctrl-D to leave)"),
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => {
@@ -262,7 +283,7 @@ impl<'a> Shell<'a> {
                 Err(_) => {
                     let error =
                         Error::new(SqlState::InvalidParameterValue, format!("there is no format \"{name}\""));
-                    return Err(error.with_hint("table, csv, tsv, json, ndjson, markdown, html"));
+                    return Err(error.with_hint("table, box, csv, tsv, json, ndjson, markdown, html"));
                 }
             };
         }
@@ -305,7 +326,7 @@ impl<'a> Shell<'a> {
             return Err(self.reported(&error, command));
         }
         // As other statements that return no rows say what they did.
-        if self.format == Format::Table {
+        if self.format.is_for_people() {
             self.print(&format!("COPY {}\n", result.rows()))?;
         }
         self.say_time(started.elapsed());
@@ -418,19 +439,28 @@ impl<'a> Shell<'a> {
         outcome
     }
 
+    fn layout(&self, width: Option<usize>) -> Layout<'_> {
+        let (expanded, null) = (self.expanded, &self.null);
+        Layout { width, expanded, null, lines: self.lines, rows: self.rows_shown }
+    }
+
     fn show(&self, result: &ResultSet) -> std::io::Result<()> {
         if let Some(file) = &self.output {
-            let layout = Layout { width: None, expanded: self.expanded, null: &self.null };
+            let layout = self.layout(None);
             let mut out = BufWriter::new(file);
             output::print(&mut out, result, Style { format: self.format, layout })?;
             return out.flush();
         }
         let width = pager::terminal().filter(|_| std::io::stdout().is_terminal()).map(|(width, _)| width);
-        let lines = if self.expanded { result.rows() * (result.schema().len() + 1) } else { result.rows() };
+        let rows = self.rows_shown.map_or(result.rows(), |most| most.min(result.rows()));
+        let lines = if self.expanded { result.rows() * (result.schema().len() + 1) } else { rows };
         let mut screen = BufWriter::new(Screen::open(lines, self.paging));
         // A plan is a drawing of lines, not of values.
         let plan = matches!(result.schema().fields(), [only] if only.name == "QUERY PLAN");
-        let layout = Layout { width, expanded: self.expanded && !plan, null: &self.null };
+        let mut layout = self.layout(width);
+        if plan {
+            layout = Layout { expanded: false, rows: None, ..layout };
+        }
         let style = Style { format: self.format, layout };
         let written = output::print(&mut screen, result, style).and_then(|()| screen.flush());
         let (screen, _) = screen.into_parts();

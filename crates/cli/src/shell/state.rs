@@ -7,6 +7,7 @@ use engine::{Error, Result, SqlState};
 
 use super::commands::{self, Command};
 use super::{Next, Shell, script, suffix};
+use crate::output::{BARE, FRAMED, PLAIN};
 use crate::{Failed, INTERRUPTED};
 
 impl Shell<'_> {
@@ -43,6 +44,17 @@ impl Shell<'_> {
             Command::Null(shown) => {
                 self.null = shown.unwrap_or_else(|| "NULL".to_owned());
                 self.say(&format!("NULL is shown as \"{}\"", self.null));
+                Ok(())
+            }
+            Command::MaxRows(rows) => {
+                self.rows_shown = rows;
+                let shown = rows.map_or("all rows".to_owned(), |rows| format!("at most {rows} rows"));
+                self.say(&format!("{shown} of a result are shown"));
+                Ok(())
+            }
+            Command::Border(border) => {
+                self.lines = [&BARE, &PLAIN, &FRAMED][usize::from(border)];
+                self.say(&format!("border is {border}"));
                 Ok(())
             }
             Command::Output(path) => {
