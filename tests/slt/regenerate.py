@@ -240,10 +240,15 @@ def shuffle_tables(connection):
         "SELECT format('%I.%I', schemaname, relname) FROM pg_stat_user_tables"
         " WHERE relname <> 'slt_shuffled'")
     for (table,) in tables:
+        # Generated columns are computed again.
+        _, [(columns,)] = connection.execute(
+            "SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute"
+            f" WHERE attrelid = '{table}'::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''")
         connection.execute(
-            f"CREATE TEMP TABLE slt_shuffled AS SELECT * FROM {table} ORDER BY random()")
+            f"CREATE TEMP TABLE slt_shuffled AS SELECT {columns} FROM {table} ORDER BY random()")
         connection.execute(f"DELETE FROM {table}")
-        connection.execute(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM slt_shuffled")
+        connection.execute(
+            f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT * FROM slt_shuffled")
         connection.execute("DROP TABLE slt_shuffled")
         connection.execute(f"VACUUM ANALYZE {table}")
     connection.execute("SET session_replication_role = DEFAULT")

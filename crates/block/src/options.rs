@@ -38,7 +38,7 @@ impl IndexKind {
     }
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
-            "csbtree" | "csb" | "btree" => IndexKind::Tree,
+            "csbtree" | "csb" | "btree" | "art" => IndexKind::Tree,
             "bitweaving" | "bitweaving_v" => IndexKind::WeavingVertical,
             "bitweaving_h" => IndexKind::WeavingHorizontal,
             "sma" => IndexKind::Aggregates,

@@ -126,6 +126,9 @@ pub struct ColumnAttributes {
     /// DEFAULT, as it was written: it is bound anew by every statement that adds rows.
     pub default: Option<String>,
     pub comment: Option<String>,
+    /// GENERATED ALWAYS AS (expression), as it was written: statements that add or change rows compute it from the row's
+    /// other columns, and it is kept as any column is.
+    pub generated: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -83,7 +83,7 @@ impl Session {
                     return Err(Error::new(SqlState::StatementTooComplex, message));
                 }
                 let data = self.constant_column(altered.table(), field.ty, value)?;
-                let attributes = ColumnAttributes { default: default.clone(), comment: None };
+                let attributes = ColumnAttributes { default: default.clone(), ..Default::default() };
                 altered.add_column(field.clone(), attributes, data)
             }
             AlterAction::DropColumn { name, if_exists, cascade } => match altered.column(name) {

@@ -108,8 +108,11 @@ impl Session {
             foreign_keys.push(self.foreign_key(name, &columns, options, key)?);
         }
         let default = |field: &Field| {
-            let known = options.defaults.iter().rev().find(|(column, _)| *column == field.name);
-            ColumnAttributes { default: known.map(|(_, text)| text.clone()), comment: None }
+            let text_in = |list: &[(String, String)]| {
+                list.iter().rev().find(|(column, _)| *column == field.name).map(|(_, text)| text.clone())
+            };
+            let (default, generated) = (text_in(&options.defaults), text_in(&options.generated));
+            ColumnAttributes { default, comment: None, generated }
         };
         let attributes = columns.iter().map(default).collect();
         let mut new = NewTable::new(name.name.clone(), Schema::new(columns));

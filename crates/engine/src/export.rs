@@ -42,6 +42,9 @@ fn create_table(table: &Table) -> String {
         if let Some(default) = &attributes.default {
             let _ = write!(line, " DEFAULT {default}");
         }
+        if let Some(expression) = &attributes.generated {
+            let _ = write!(line, " GENERATED ALWAYS AS ({expression}) STORED");
+        }
         lines.push(line);
     }
     for key in &table.keys {

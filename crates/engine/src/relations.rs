@@ -244,6 +244,7 @@ impl sql::Relations for SessionRelations {
             primary_key: table.keys.iter().find(|k| k.primary).map(|k| k.columns.clone()),
             has_nulls: table.data.all_statistics().iter().map(|s| s.null_count > 0).collect(),
             defaults: table.attributes.iter().map(|a| a.default.clone()).collect(),
+            generated: table.attributes.iter().map(|a| a.generated.clone()).collect(),
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
     }
@@ -314,6 +315,9 @@ impl sql::Relations for SessionRelations {
     }
     fn seed(&self) -> u64 {
         self.of_the_moment(sql::chance())
+    }
+    fn null_order(&self) -> sql::NullOrder {
+        self.settings.null_order
     }
     fn moment(&self) -> i64 {
         self.of_the_moment(sql::clock())

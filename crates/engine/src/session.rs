@@ -455,6 +455,7 @@ impl Session {
     }
 
     fn set(&self, name: &str, value: Option<&str>) -> Result<ResultSet> {
+        let name = settings::own_name(name);
         match name {
             "workers" => {
                 let workers = match value {
@@ -612,6 +613,7 @@ impl Session {
     }
 
     fn show(&self, name: &str) -> Result<ResultSet> {
+        let name = settings::own_name(name);
         if name == "transaction_isolation" || name == "transaction_isolation_level" {
             return Ok(text_result(&["transaction_isolation"], &[vec![self.isolation_name().to_owned()]]));
         }

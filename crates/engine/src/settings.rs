@@ -70,6 +70,8 @@ pub struct Settings {
     pub record_workload: bool,
     /// In which instants are read and shown.
     pub time_zone: Zone,
+    /// Where NULLs stand in a sort that does not say it.
+    pub null_order: sql::NullOrder,
     /// Schemas in which names are looked for before the default one.
     pub search_path: Vec<String>,
     pub trace: TraceLevel,
@@ -120,6 +122,7 @@ impl Default for Settings {
             plan_cache: true,
             record_workload: true,
             time_zone: Zone::Utc,
+            null_order: sql::NullOrder::default(),
             search_path: vec![],
             trace: TraceLevel::On,
             slow_query_threshold: None,
@@ -175,7 +178,7 @@ pub fn shared() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Settings of a session: name and meaning. Optimizer rules follow by their own names.
-pub const SESSION_SETTINGS: [(&str, &str); 33] = [
+pub const SESSION_SETTINGS: [(&str, &str); 34] = [
     (
         "unit_of_transfer",
         "auto, vector, block, blocks(k) or table: how much a producer hands its consumer at a time; one kind of \
@@ -233,6 +236,11 @@ pub const SESSION_SETTINGS: [(&str, &str); 33] = [
         "milliseconds from which on a statement is logged and kept in quickstep_slow_queries; 0 for never",
     ),
     ("timezone", "the zone in which moments are read and shown, such as 'Europe/Berlin', 'UTC' or '+05:30'"),
+    (
+        "default_null_order",
+        "where NULLs stand in sorts that do not say it: nulls_last_on_asc_first_on_desc, as in PostgreSQL; nulls_last, \
+         nulls_first, nulls_first_on_asc_last_on_desc",
+    ),
     ("role", "whom the session goes by: current_user, and the settings that ALTER ROLE gave"),
     ("priority", "0 to 1000, more is more urgent: of this session's queries beside those of others"),
     ("query_workers", "workers that serve one query at a time, at most; all for no limit"),
@@ -241,6 +249,17 @@ pub const SESSION_SETTINGS: [(&str, &str); 33] = [
         "bytes that one query may hold; it uses files before, and ends if that does not help; none for no limit",
     ),
 ];
+
+/// The name of a setting that other systems call otherwise.
+pub(crate) fn own_name(name: &str) -> &str {
+    match name {
+        "threads" | "worker_threads" => "workers",
+        "max_memory" => "memory_limit",
+        "null_order" => "default_null_order",
+        "schema" => "search_path",
+        other => other,
+    }
+}
 
 /// The optimizer's switches, by name.
 pub const OPTIMIZER_RULES: &[&str] = optimizer::Settings::NAMES;
@@ -377,6 +396,7 @@ impl Settings {
             "plan_cache" => switch_text(self.plan_cache),
             "record_workload" => switch_text(self.record_workload),
             "timezone" => self.time_zone.name(),
+            "default_null_order" => self.null_order.name().to_owned(),
             "search_path" => crate::search_path::shown(&self.search_path),
             "trace" => self.trace.name().into(),
             "slow_query_threshold" => {
@@ -428,6 +448,10 @@ impl Settings {
                     as usize;
             }
             "timezone" => self.time_zone = Zone::named(text)?,
+            "default_null_order" => {
+                self.null_order = sql::NullOrder::named(text)
+                    .ok_or_else(|| invalid(name, text, &sql::NullOrder::NAMES.join(", ")))?;
+            }
             "statement_timeout" => {
                 self.statement_timeout = parse_timeout(name, text)?;
             }

@@ -16,6 +16,7 @@ impl Relations for Catalog {
         let all = tpch::tables();
         Ok(all.iter().position(|t| t.name == name).map(|at| RelationInfo {
             defaults: vec![],
+            generated: vec![],
             id: TableId(at as u64),
             name: name.to_owned(),
             has_nulls: vec![],

@@ -81,6 +81,8 @@ pub struct TableOptions {
     pub checks: Vec<Check>,
     /// Columns with a DEFAULT, and its text.
     pub defaults: Vec<(String, String)>,
+    /// Columns that are GENERATED ALWAYS AS (expression), and its text.
+    pub generated: Vec<(String, String)>,
     /// Columns numbered by a sequence of their own.
     pub identities: Vec<Identity>,
     pub partitioning: Option<Partitioning>,

@@ -51,6 +51,7 @@ const WITHOUT_EFFECT: [(&str, &str); 31] = [
     ("ForeignKey.characteristics", "NOT DEFERRABLE INITIALLY IMMEDIATE is what holds without a word"),
     ("Function.lateral", "a function in FROM sees what stands before it, with or without LATERAL"),
     ("Generated.generated_keyword", "GENERATED is optional"),
+    ("Generated.generation_expr_mode", "values of generated columns are kept, STORED or VIRTUAL"),
     ("Insert.into", "INTO is optional"),
     ("Merge.into", "INTO is optional"),
     ("Select.window_before_qualify", "the order of two clauses"),

@@ -50,7 +50,9 @@ mod wide_syntax;
 
 pub use bind::{SETVAL_CALLED, functions};
 pub use functions::{EXAMPLE_ROWS, FunctionInfo};
-pub use relations::{MacroInfo, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock, form_name};
+pub use relations::{
+    MacroInfo, NullOrder, RelationInfo, Relations, SystemRows, ViewInfo, chance, clock, form_name,
+};
 pub use script::{StatementText, split};
 pub use statement::COLUMNS_MAX;
 

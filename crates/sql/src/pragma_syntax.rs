@@ -111,10 +111,9 @@ fn pragma(solid: &[TokenWithSpan], name: &TokenWithSpan, rest: &[TokenWithSpan])
     };
     if let Some(value) = assigned {
         let setting = match name.as_str() {
-            "threads" | "worker_threads" => "workers",
-            "memory_limit" | "max_memory" => "memory_limit",
-            "temp_directory" | "search_path" | "timezone" => name.as_str(),
-            "schema" => "search_path",
+            "threads" | "worker_threads" | "memory_limit" | "max_memory" | "schema" => name.as_str(),
+            "temp_directory" | "search_path" | "timezone" | "default_null_order" => name.as_str(),
+            "null_order" | "workers" => name.as_str(),
             _ => return None,
         };
         let mut made = words("SET");

@@ -19,9 +19,21 @@ pub struct RelationInfo {
     pub has_nulls: Vec<bool>,
     /// By column, the text of its DEFAULT.
     pub defaults: Vec<Option<String>>,
+    /// By column, the expression over the others that it is GENERATED ALWAYS AS; empty where no column is.
+    pub generated: Vec<Option<String>>,
 }
 
 impl RelationInfo {
+    /// Whether the column is computed from others.
+    pub(crate) fn is_generated(&self, column: usize) -> bool {
+        self.generated.get(column).is_some_and(Option::is_some)
+    }
+
+    /// The columns that a statement may give values for.
+    pub(crate) fn given_columns(&self) -> Vec<usize> {
+        (0..self.columns.len()).filter(|at| !self.is_generated(*at)).collect()
+    }
+
     /// GENERATED ALWAYS AS IDENTITY.
     pub(crate) fn is_always_generated(&self, column: usize) -> bool {
         let default = self.defaults.get(column).and_then(Option::as_deref);
@@ -49,6 +61,49 @@ pub struct MacroInfo {
 /// The name under which the form of that number is kept, from 1: the first under the macro's own.
 pub fn form_name(name: &str, number: usize) -> String {
     if number == 1 { name.to_owned() } else { format!("{name}/{number}") }
+}
+
+/// Where NULLs stand in a sort that does not say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NullOrder {
+    /// As if they were larger than everything: last, and first in descending order.
+    #[default]
+    Largest,
+    Smallest,
+    First,
+    Last,
+}
+
+impl NullOrder {
+    pub const NAMES: [&str; 4] =
+        ["nulls_last_on_asc_first_on_desc", "nulls_first_on_asc_last_on_desc", "nulls_first", "nulls_last"];
+    const ALL: [NullOrder; 4] = [NullOrder::Largest, NullOrder::Smallest, NullOrder::First, NullOrder::Last];
+
+    /// By those names, or by the systems that sort so.
+    pub fn named(text: &str) -> Option<NullOrder> {
+        let text = text.trim().to_ascii_lowercase().replace(' ', "_");
+        let name = match text.as_str() {
+            "postgres" | "postgresql" => Self::NAMES[0],
+            "sqlite" | "mysql" => Self::NAMES[1],
+            "first" => Self::NAMES[2],
+            "last" => Self::NAMES[3],
+            other => other,
+        };
+        Self::NAMES.iter().position(|known| *known == name).map(|at| Self::ALL[at])
+    }
+
+    pub fn name(self) -> &'static str {
+        Self::NAMES[Self::ALL.iter().position(|order| *order == self).unwrap_or(0)]
+    }
+
+    pub fn first(self, descending: bool) -> bool {
+        match self {
+            NullOrder::Largest => descending,
+            NullOrder::Smallest => !descending,
+            NullOrder::First => true,
+            NullOrder::Last => false,
+        }
+    }
 }
 
 /// What a function that lists the catalog gives.
@@ -143,6 +198,10 @@ pub trait Relations: Sync {
     /// that name.
     fn system_of(&self, _function: &str, _arguments: &[Value]) -> Result<Option<SystemRows>> {
         Ok(None)
+    }
+    /// Where NULLs stand in a sort that does not say it.
+    fn null_order(&self) -> NullOrder {
+        NullOrder::default()
     }
     /// The schema in which tables are made whose names have none.
     fn current_schema(&self) -> String {

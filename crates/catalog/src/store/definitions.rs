@@ -229,7 +229,7 @@ pub(crate) fn read_table(r: &mut ByteReader<'_>) -> Result<Table> {
 
 fn write_column(w: &mut ByteWriter, field: &Field, attributes: &ColumnAttributes) {
     let Field { name, ty, nullable } = field;
-    let ColumnAttributes { default, comment } = attributes;
+    let ColumnAttributes { default, comment, generated } = attributes;
     w.field(1, |w| w.text(name));
     w.field(2, |w| write_type(w, *ty));
     w.field(3, |w| w.flag(*nullable));
@@ -238,6 +238,9 @@ fn write_column(w: &mut ByteWriter, field: &Field, attributes: &ColumnAttributes
     }
     if let Some(comment) = comment {
         w.field(5, |w| w.text(comment));
+    }
+    if let Some(generated) = generated {
+        w.field(6, |w| w.text(generated));
     }
     w.end_of_fields();
 }
@@ -252,6 +255,7 @@ fn read_column(r: &mut ByteReader<'_>) -> Result<(Field, ColumnAttributes)> {
             3 => nullable = r.flag()?,
             4 => attributes.default = Some(r.text()?),
             5 => attributes.comment = Some(r.text()?),
+            6 => attributes.generated = Some(r.text()?),
             other => return Err(unknown_field("column", other)),
         }
         Ok(())

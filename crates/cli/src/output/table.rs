@@ -85,8 +85,10 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>
         }
     };
     let rule = |ends: [&str; 3]| {
-        let runs: Vec<String> =
-            shown.iter().map(|column| lines.rule.repeat(column.map_or(1, |column| widths[column]) + 2)).collect();
+        let runs: Vec<String> = shown
+            .iter()
+            .map(|column| lines.rule.repeat(column.map_or(1, |column| widths[column]) + 2))
+            .collect();
         format!("{}{}{}\n", ends[0], runs.join(ends[1]), ends[2])
     };
     let row_line = |row: &[Value]| {
@@ -95,7 +97,11 @@ pub(super) fn print(out: &mut impl Write, result: &ResultSet, layout: Layout<'_>
             let text = shown_as(&row[column], &fields[column]);
             let text = if cut { shortened(&text, widths[column]) } else { text };
             let padding = padding(&text, widths[column]);
-            if fields[column].ty.is_numeric() { format!(" {padding}{text} ") } else { format!(" {text}{padding} ") }
+            if fields[column].ty.is_numeric() {
+                format!(" {padding}{text} ")
+            } else {
+                format!(" {text}{padding} ")
+            }
         };
         line(&shown.iter().map(cell).collect::<Vec<_>>())
     };

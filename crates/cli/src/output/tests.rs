@@ -50,7 +50,8 @@ fn boxes_frames_and_the_rows_between() {
         "(9 rows, 3 shown: \\maxrows shows more)",
     ];
     assert_eq!(text.lines().collect::<Vec<_>>(), lines);
-    let framed = shown("SELECT 1 AS a, 'b' AS b", Format::Table, Layout { lines: &FRAMED, ..Layout::default() });
+    let framed =
+        shown("SELECT 1 AS a, 'b' AS b", Format::Table, Layout { lines: &FRAMED, ..Layout::default() });
     assert_eq!(framed, "+---+---+\n| a | b |\n+---+---+\n| 1 | b |\n+---+---+\n(1 row)\n");
     let bare = shown("SELECT 1 AS a, 'b' AS b", Format::Table, Layout { lines: &BARE, ..Layout::default() });
     assert_eq!(bare, " a   b\n--- ---\n 1   b\n(1 row)\n");

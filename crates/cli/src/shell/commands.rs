@@ -122,7 +122,11 @@ const COMMANDS: [Description; 25] = [
     described("\\unset", "NAME", "forget a variable"),
     described("\\pset", "[OPTION VALUE]", "psql's names: null, format, expanded, pager, border, linestyle"),
     described("\\nullvalue", "[TEXT]", "what NULL is shown as"),
-    described("\\maxrows", "[ROWS | all]", "of longer results show as many rows, the first and the last ones"),
+    described(
+        "\\maxrows",
+        "[ROWS | all]",
+        "of longer results show as many rows, the first and the last ones",
+    ),
 ];
 
 pub fn names() -> Vec<String> {

@@ -312,6 +312,7 @@ impl Relations for FuzzRelations<'_> {
         let found = self.0.iter().enumerate().find(|(_, t)| t.name == name);
         Ok(found.map(|(number, table)| RelationInfo {
             defaults: vec![],
+            generated: vec![],
             id: TableId(number as u64),
             name: table.name.clone(),
             has_nulls: vec![],

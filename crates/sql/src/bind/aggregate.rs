@@ -22,7 +22,6 @@ use super::grouping::Groups;
 use super::packing::{
     AggregateArguments, Packed, gathers, gathers_pairs, is_there, ordered_row, piece, typed_null, where_there,
 };
-use super::query::sort_key;
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::{Binder, coerce, intervals, nested, operator, own};
@@ -409,7 +408,7 @@ impl<'a> ExprBinder<'_, 'a> {
             for item in order {
                 let key = self.bind(&item.expr)?;
                 super::check_depth(&key.expr)?;
-                keys.push(sort_key(key.expr, item.options));
+                keys.push(self.binder.sort_key(key.expr, item.options));
             }
             let ty = bound.expr.ty;
             let packed = where_there(there, ordered_row(keys, bound.expr));
@@ -438,7 +437,7 @@ impl<'a> ExprBinder<'_, 'a> {
                 let error = Error::new(SqlState::InvalidColumnReference, message);
                 return Err(place::at(error, text, key.span));
             }
-            keys.push(sort_key(key.expr, item.options));
+            keys.push(self.binder.sort_key(key.expr, item.options));
         }
         if matches!(function, A::Arrival { .. }) || (function == A::AnyValue && !keys.is_empty()) {
             let value = typed_null(bound.expr);

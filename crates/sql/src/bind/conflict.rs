@@ -37,7 +37,7 @@ impl<'a> Binder<'a> {
     pub(crate) fn insert(mut self, named: Named<'_>, parts: InsertParts<'a>) -> Result<Modification> {
         let info = named.info;
         let relation = match parts.source {
-            Some(query) => self.bind_assigned(query, &info.columns, &parts.targets, &info.defaults)?,
+            Some(query) => self.bind_assigned(query, info, &parts.targets)?,
             None => self.default_row(info)?,
         };
         let ids: Vec<ColumnId> = relation.columns.iter().map(|(_, id)| *id).collect();
@@ -77,7 +77,7 @@ impl<'a> Binder<'a> {
             columns.push((field.name.as_str().into(), id));
         }
         let plan = LogicalPlan::Project { input: Box::new(super::single_row()), expressions };
-        Ok(Relation { plan, columns })
+        self.generated(Relation { plan, columns }, info)
     }
 
     fn inserted(
@@ -233,6 +233,7 @@ impl<'a> Binder<'a> {
             values.push(value);
         }
         let plan = self.beside(plan, computed);
+        let plan = self.generated_values(plan, info, &mut values)?;
         let changed = Changed { plan, action: done, row, values };
         let conflict = Some(Conflict { keys: vec![key], update: true });
         self.inserted(named, changed, returning, conflict)

@@ -20,6 +20,7 @@ struct Described {
     nullable: bool,
     key: Option<&'static str>,
     default: Option<String>,
+    generated: Option<String>,
 }
 
 impl<'a> Binder<'a> {
@@ -78,6 +79,8 @@ impl<'a> Binder<'a> {
                 let unique = info.unique.iter().any(|key| key.contains(&at));
                 let primary = info.primary_key.as_ref().is_some_and(|key| key.contains(&at));
                 column.default = info.defaults.get(at).cloned().flatten();
+                let expression = info.generated.get(at).and_then(Option::as_deref);
+                column.generated = expression.map(|text| format!("GENERATED ALWAYS AS ({text})"));
                 column.key = if primary { Some("PRI") } else { unique.then_some("UNI") };
             }
         }
@@ -95,7 +98,8 @@ impl<'a> Binder<'a> {
         let described = |(name, id): &(std::rc::Rc<str>, ColumnId)| {
             let column = self.columns.get(*id);
             let ty = if column.ty == Type::Null { Type::Text } else { column.ty };
-            Described { name: name.to_string(), ty, nullable: column.nullable, key: None, default: None }
+            let (name, nullable) = (name.to_string(), column.nullable);
+            Described { name, ty, nullable, key: None, default: None, generated: None }
         };
         relation.columns.iter().map(described).collect()
     }
@@ -118,7 +122,7 @@ impl<'a> Binder<'a> {
                 Value::text(if c.nullable { "YES" } else { "NO" }),
                 maybe(c.key),
                 maybe(c.default.as_deref()),
-                Value::Null,
+                maybe(c.generated.as_deref()),
             ]
         };
         let rows = columns.iter().map(row).collect();

@@ -43,6 +43,7 @@ pub(crate) enum Clause {
     Update,
     Merge,
     Returning,
+    Generated,
 }
 
 impl Clause {
@@ -61,6 +62,7 @@ impl Clause {
             Clause::Update => "UPDATE",
             Clause::Merge => "MERGE WHEN",
             Clause::Returning => "RETURNING",
+            Clause::Generated => "column generation expressions",
         }
     }
 }

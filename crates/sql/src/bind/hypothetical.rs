@@ -16,6 +16,7 @@ use types::{Error, Result, SqlState};
 
 use super::coerce::Bound;
 use super::expression::ExprBinder;
+use crate::NullOrder;
 
 /// Whether a call is one of these.
 pub(super) fn is_one(name: &str, call: &Call) -> bool {
@@ -43,7 +44,7 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let also = call.filter.as_ref().map_or(String::new(), |filter| format!(" AND ({filter})"));
         let all = call.filter.as_ref().map_or(String::new(), |filter| format!(" FILTER (WHERE {filter})"));
-        let before = sorts_before(&values, keys);
+        let before = sorts_before(&values, keys, self.binder.relations.null_order());
         let same: Vec<String> =
             keys.iter().zip(&values).map(|(k, v)| format!("({} IS NOT DISTINCT FROM {v})", k.expr)).collect();
         let same = same.join(" AND ");
@@ -76,11 +77,11 @@ impl<'a> ExprBinder<'_, 'a> {
 }
 
 /// The condition that a row of the group comes before the row of the values.
-fn sorts_before(values: &[&Ast], keys: &[OrderByExpr]) -> String {
+fn sorts_before(values: &[&Ast], keys: &[OrderByExpr], nulls: NullOrder) -> String {
     let mut whole = String::new();
     for (key, value) in keys.iter().zip(values).rev() {
         let descending = key.options.asc == Some(false);
-        let nulls_first = key.options.nulls_first.unwrap_or(descending);
+        let nulls_first = key.options.nulls_first.unwrap_or_else(|| nulls.first(descending));
         let (x, sign) = (&key.expr, if descending { ">" } else { "<" });
         let nulls = match nulls_first {
             true => format!("({x} IS NULL AND {value} IS NOT NULL)"),

@@ -185,6 +185,7 @@ impl<'a> Binder<'a> {
         });
         computed.push((told, case(names.to_vec(), Expr::literal(Value::text("DELETE"), Type::Text))));
         let plan = self.beside(plan, computed);
+        let plan = self.generated_values(plan, info, &mut values)?;
         let mut scope = Scope::new(None);
         scope.entries = source.entries;
         scope.entries.extend(entries(&target.name, info, &values, true));
@@ -262,7 +263,8 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
                 let mut values = vec![None; width];
                 for (ast, at) in given.iter().zip(&targets) {
-                    if info.is_always_generated(*at) && !is_default(ast) && !overriding {
+                    let computed = info.is_generated(*at);
+                    if (computed || (info.is_always_generated(*at) && !overriding)) && !is_default(ast) {
                         return Err(always_generated(info, *at));
                     }
                     values[*at] = Some(self.assigned_value(ast, info, *at)?);

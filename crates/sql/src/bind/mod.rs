@@ -22,6 +22,7 @@ mod external;
 mod fold;
 mod from;
 mod function;
+mod generated;
 mod group_by;
 pub(crate) mod grouping;
 mod heading;
@@ -82,8 +83,9 @@ use plan::logical::ColumnTable;
 use plan::{ColumnId, CommonQuery, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
 use sqlparser::ast::{Ident, Query};
 use sqlparser::tokenizer::{Location, Span};
-use types::{Error, Result, Schema, Type, Value};
+use types::{Error, Result, Type, Value};
 
+use crate::RelationInfo;
 use crate::parse::Parsed;
 use crate::samples::SampleClause;
 use crate::script::StatementText;
@@ -230,11 +232,10 @@ impl<'a> Binder<'a> {
     pub fn query_into(
         mut self,
         query: &'a Query,
-        schema: &Schema,
+        info: &RelationInfo,
         targets: &[usize],
-        defaults: &[Option<String>],
     ) -> Result<LogicalQuery> {
-        let relation = self.bind_assigned(query, schema, targets, defaults)?;
+        let relation = self.bind_assigned(query, info, targets)?;
         self.finish(relation)
     }
 

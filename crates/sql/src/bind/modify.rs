@@ -170,7 +170,7 @@ impl<'a> Binder<'a> {
         let assigned = binder.assignments(parts.assignments, target.info)?;
         let pending = std::mem::take(&mut binder.pending);
         let (plan, found) = self.attach(plan, pending)?;
-        let places = assigned.iter().map(|(at, _)| *at).collect();
+        let mut places: Vec<usize> = assigned.iter().map(|(at, _)| *at).collect();
         let mut values = target.columns.clone();
         let mut computed = Vec::with_capacity(assigned.len() + 1);
         for (at, expr) in assigned {
@@ -181,6 +181,8 @@ impl<'a> Binder<'a> {
         let action = self.action_column();
         computed.push((action, Expr::literal(RowAction::Update.as_value(), Type::SmallInt)));
         let plan = self.beside(plan, computed);
+        let plan = self.generated_values(plan, target.info, &mut values)?;
+        places.extend((0..values.len()).filter(|at| target.info.is_generated(*at)));
         let mut names = Scope::new(None);
         names.entries = entries(&target.name, target.info, &values, true);
         let own = target.columns.len();
@@ -319,14 +321,24 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             match &assignment.target {
                 AssignmentTarget::ColumnName(_)
-                    if info.is_always_generated(places[0]) && !is_default(&assignment.value) =>
+                    if (info.is_always_generated(places[0]) || info.is_generated(places[0]))
+                        && !is_default(&assignment.value) =>
                 {
                     let column = &info.columns.fields()[places[0]].name;
                     let message = format!("column \"{column}\" can only be updated to DEFAULT");
-                    let error = Error::new(SqlState::GeneratedAlways, message).with_detail(format!(
-                        "Column \"{column}\" is an identity column defined as GENERATED ALWAYS."
-                    ));
+                    let error = Error::new(SqlState::GeneratedAlways, message)
+                        .with_detail(why_generated(info, places[0]));
                     return Err(self.binder.error_at(error, name_span(names[0])));
+                }
+                // DEFAULT is what it gets anyway.
+                AssignmentTarget::ColumnName(_) if info.is_generated(places[0]) => {}
+                AssignmentTarget::Tuple(_) if places.iter().any(|at| info.is_generated(*at)) => {
+                    let at = places.iter().position(|at| info.is_generated(*at)).unwrap_or(0);
+                    let column = &info.columns.fields()[places[at]].name;
+                    let message = format!("column \"{column}\" can only be updated to DEFAULT");
+                    let error = Error::new(SqlState::GeneratedAlways, message)
+                        .with_detail(why_generated(info, places[at]));
+                    return Err(self.binder.error_at(error, name_span(names[at])));
                 }
                 AssignmentTarget::ColumnName(_) => {
                     let expr = self.assigned_value(&assignment.value, info, places[0])?;
@@ -433,9 +445,19 @@ fn other_number() -> Error {
 pub(crate) fn always_generated(info: &RelationInfo, at: usize) -> Error {
     let column = &info.columns.fields()[at].name;
     let message = format!("cannot insert a non-DEFAULT value into column \"{column}\"");
-    Error::new(SqlState::GeneratedAlways, message)
-        .with_detail(format!("Column \"{column}\" is an identity column defined as GENERATED ALWAYS."))
-        .with_hint("Use OVERRIDING SYSTEM VALUE to override.")
+    let error = Error::new(SqlState::GeneratedAlways, message).with_detail(why_generated(info, at));
+    match info.is_generated(at) {
+        true => error.with_hint("leave it out: it is computed from the other columns"),
+        false => error.with_hint("Use OVERRIDING SYSTEM VALUE to override."),
+    }
+}
+
+fn why_generated(info: &RelationInfo, at: usize) -> String {
+    let column = &info.columns.fields()[at].name;
+    match info.is_generated(at) {
+        true => format!("Column \"{column}\" is a generated column."),
+        false => format!("Column \"{column}\" is an identity column defined as GENERATED ALWAYS."),
+    }
 }
 
 pub(super) fn name_span(name: &NameSyntax) -> Span {

@@ -9,13 +9,14 @@ use sqlparser::ast::{
     Visitor,
 };
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, Schema, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
 use super::common_queries::relations_in;
 use super::expression::{Clause, ExprBinder, strip};
 use super::scope::{Entry, Scope};
 use super::{Binder, Relation};
+use crate::RelationInfo;
 use crate::place;
 
 /// What ORDER BY says.
@@ -103,7 +104,7 @@ impl<'a> Binder<'a> {
             Ordering::List(list) => list,
             Ordering::All(options) => {
                 let keys =
-                    relation.columns.iter().map(|(_, id)| sort_key(self.column(*id), options)).collect();
+                    relation.columns.iter().map(|(_, id)| self.sort_key(self.column(*id), options)).collect();
                 let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
                 return Ok(Relation { plan, columns: relation.columns });
             }
@@ -126,7 +127,7 @@ impl<'a> Binder<'a> {
                 Some(at) => self.column(relation.columns[at].1),
                 None => ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?,
             };
-            keys.push(sort_key(expr, item.options));
+            keys.push(self.sort_key(expr, item.options));
         }
         let plan = LogicalPlan::Sort { input: Box::new(relation.plan), keys, limit: None };
         Ok(Relation { plan, columns: relation.columns })
@@ -235,26 +236,25 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_assigned(
         &mut self,
         query: &'a Query,
-        schema: &Schema,
+        info: &RelationInfo,
         targets: &[usize],
-        defaults: &[Option<String>],
     ) -> Result<Relation> {
         let plain = query.with.is_none() && query.order_by.is_none() && query.limit_clause.is_none();
         if let (SetExpr::Values(values), true) = (query.body.as_ref(), plain) {
-            return self.bind_assigned_values(values, schema, targets, defaults);
+            return self.bind_assigned_values(values, info, targets);
         }
         let relation = self.bind_query(query, None)?;
-        self.assigned(relation, schema, targets, defaults)
+        self.assigned(relation, info, targets)
     }
 
     /// A relation's columns cast to a table's, as INSERT and COPY assign them.
     pub(crate) fn assigned(
         &mut self,
         relation: Relation,
-        schema: &Schema,
+        info: &RelationInfo,
         targets: &[usize],
-        defaults: &[Option<String>],
     ) -> Result<Relation> {
+        let schema = &info.columns;
         if relation.columns.len() > targets.len() || (!self.fewer && relation.columns.len() < targets.len()) {
             let more = if relation.columns.len() > targets.len() { "expressions" } else { "target columns" };
             return Err(Error::new(
@@ -263,7 +263,7 @@ impl<'a> Binder<'a> {
             ));
         }
         let Relation { mut plan, columns } = relation;
-        let defaults = self.defaults(schema.fields(), defaults)?;
+        let defaults = self.defaults(schema.fields(), &info.defaults)?;
         let mut expressions = Vec::with_capacity(schema.len());
         for (at, field) in schema.fields().iter().enumerate() {
             let source =
@@ -299,7 +299,7 @@ impl<'a> Binder<'a> {
         } else {
             LogicalPlan::Project { input: Box::new(plan), expressions }
         };
-        Ok(Relation { plan, columns })
+        self.generated(Relation { plan, columns }, info)
     }
 }
 
@@ -352,6 +352,17 @@ fn retype_uses(expr: &mut Expr, id: ColumnId, to: Type) {
     }
 }
 
+impl Binder<'_> {
+    /// NULLs stand where the text says, or else the session's `default_null_order`.
+    pub(super) fn sort_key(&self, expr: Expr, options: OrderByOptions) -> SortKey {
+        let descending = options.asc == Some(false);
+        let expr = super::operator::in_order(expr);
+        let nulls_first =
+            options.nulls_first.unwrap_or_else(|| self.relations.null_order().first(descending));
+        SortKey { expr, descending, nulls_first }
+    }
+}
+
 /// A query without its WITH, to be searched for names.
 struct QueryWithout<'q>(&'q Query);
 
@@ -362,11 +373,4 @@ impl Visit for QueryWithout<'_> {
         self.0.limit_clause.visit(visitor)?;
         self.0.fetch.visit(visitor)
     }
-}
-
-/// NULLs sort as if they were larger than everything, unless the text says otherwise.
-pub(super) fn sort_key(expr: Expr, options: OrderByOptions) -> SortKey {
-    let descending = options.asc == Some(false);
-    let expr = super::operator::in_order(expr);
-    SortKey { expr, descending, nulls_first: options.nulls_first.unwrap_or(descending) }
 }

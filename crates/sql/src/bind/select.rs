@@ -17,7 +17,7 @@ use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
 use super::grouping::Groups;
 use super::heading::heading;
-use super::query::{Ordering, sort_key};
+use super::query::Ordering;
 use super::scope::{Entry, Scope};
 use super::subquery::{Membership, Pending, PendingKind};
 use super::unnest::{free_columns, made_columns};
@@ -400,7 +400,7 @@ impl<'a> Binder<'a> {
                 parts.push(self.column(id));
             } else if sorted.insert(id) {
                 // Sorting twice by one column changes nothing.
-                sort.push(sort_key(self.column(id), options));
+                sort.push(self.sort_key(self.column(id), options));
             }
         }
         let mut plan = plan;

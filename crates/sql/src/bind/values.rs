@@ -4,13 +4,14 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, LogicalPlan};
 use sqlparser::ast::{Expr as Ast, Values};
-use types::{Error, Result, Schema, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
 use super::expression::{Clause, ExprBinder, strip};
 use super::scope::Scope;
 use super::subquery::Pending;
 use super::{Binder, Relation, single_row};
+use crate::RelationInfo;
 
 type Row = Vec<Expr>;
 
@@ -58,13 +59,12 @@ impl<'a> Binder<'a> {
     pub(super) fn bind_assigned_values(
         &mut self,
         values: &'a Values,
-        schema: &Schema,
+        info: &RelationInfo,
         targets: &[usize],
-        defaults: &[Option<String>],
     ) -> Result<Relation> {
         let scope = Rc::new(Scope::default());
-        let fields = schema.fields();
-        let defaults = self.defaults(fields, defaults)?;
+        let fields = info.columns.fields();
+        let defaults = self.defaults(fields, &info.defaults)?;
         // A default that is computed for each row is so above all rows, unless some are given a value.
         let late = |at: usize| !targets.contains(&at) && defaults[at].as_literal().is_none();
         let late: Vec<usize> = (0..fields.len()).filter(|at| late(*at)).collect();
@@ -112,7 +112,7 @@ impl<'a> Binder<'a> {
             plan = self.beside(plan, computed);
         }
         let columns = fields.iter().zip(ids).map(|(f, id)| (f.name.as_str().into(), id)).collect();
-        Ok(Relation { plan, columns })
+        self.generated(Relation { plan, columns }, info)
     }
 
     fn rows_plan(

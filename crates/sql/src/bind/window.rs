@@ -18,7 +18,6 @@ use types::{Error, Result, SqlState, Type, Value};
 use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::packing::{AggregateArguments, Packed};
-use super::query::sort_key;
 use super::{Binder, aggregate, folded, literal, operator};
 use crate::place;
 
@@ -294,7 +293,7 @@ impl<'a> ExprBinder<'_, 'a> {
         for item in spec.order {
             let key = self.bind(&item.expr)?;
             super::check_depth(&key.expr)?;
-            order.push(sort_key(key.expr.clone(), item.options));
+            order.push(self.binder.sort_key(key.expr.clone(), item.options));
             keys.push(key);
         }
         let mut frame = match spec.frame {

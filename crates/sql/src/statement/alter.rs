@@ -78,7 +78,26 @@ impl Context<'_> {
             Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
                 let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
                 for name in column_names {
-                    let name = spelled(info.columns.fields(), name).placed(self.text, name.span)?;
+                    let span = name.span;
+                    let name = spelled(info.columns.fields(), name).placed(self.text, span)?;
+                    let dropped =
+                        |at: usize| column_names.iter().any(|n| folded(n) == info.columns.fields()[at].name);
+                    let mut users = self.generated_from(info, &name)?;
+                    users.retain(|at| !dropped(*at));
+                    if let (Some(user), false) = (users.first(), cascade) {
+                        let user = &info.columns.fields()[*user].name;
+                        let message = format!("cannot drop column \"{name}\": other objects depend on it");
+                        let error = Error::new(SqlState::DependentObjectsStillExist, message)
+                            .with_detail(format!("Column \"{user}\" is generated from it."))
+                            .with_hint("drop the generated column first, or use CASCADE");
+                        return Err(self.at(error, span));
+                    }
+                    // What is generated from those goes as well; the same column may be reached twice.
+                    while let Some(at) = users.pop() {
+                        let user = info.columns.fields()[at].name.clone();
+                        users.extend(self.generated_from(info, &user)?);
+                        actions.push(AlterAction::DropColumn { name: user, if_exists: true, cascade });
+                    }
                     actions.push(AlterAction::DropColumn { name, if_exists: *if_exists, cascade });
                 }
             }
@@ -86,6 +105,13 @@ impl Context<'_> {
                 let from = spelled(info.columns.fields(), old_column_name)
                     .placed(self.text, old_column_name.span)?;
                 let to = folded(new_column_name);
+                if let Some(user) = self.generated_from(info, &from)?.first() {
+                    let user = &info.columns.fields()[*user].name;
+                    let error = Error::unsupported(format!(
+                        "column \"{from}\" cannot be renamed: column \"{user}\" is generated from it"
+                    ));
+                    return Err(self.at(error, old_column_name.span));
+                }
                 actions.push(AlterAction::RenameColumn { from, to });
             }
             Operation::RenameTable { table_name: RenameTableNameKind::To(to) } => {
@@ -94,6 +120,14 @@ impl Context<'_> {
             Operation::AlterColumn { column_name, op } => {
                 let column =
                     spelled(info.columns.fields(), column_name).placed(self.text, column_name.span)?;
+                let generated = info.columns.position(&column).is_some_and(|at| info.is_generated(at));
+                let default =
+                    matches!(op, AlterColumnOperation::DropDefault | AlterColumnOperation::SetDefault { .. });
+                if generated && default {
+                    let message =
+                        format!("column \"{column}\" of relation \"{}\" is a generated column", info.name);
+                    return Err(self.at(Error::new(SqlState::SyntaxError, message), column_name.span));
+                }
                 actions.push(match op {
                     AlterColumnOperation::SetNotNull => AlterAction::SetNotNull { column },
                     AlterColumnOperation::DropNotNull => AlterAction::DropNotNull { column },
@@ -152,6 +186,11 @@ impl Context<'_> {
                 .with_hint("make a table with the key by CREATE TABLE, and INSERT INTO it");
             return Err(self.at(error, column.name.span));
         }
+        if !options.generated.is_empty() {
+            let error = Error::unsupported("a generated column cannot be added to a table that is there")
+                .with_hint("make a table with it by CREATE TABLE, and INSERT INTO it");
+            return Err(self.at(error, column.name.span));
+        }
         if !options.identities.is_empty() {
             let error = Error::unsupported("a column with a sequence cannot be added");
             return Err(self.at(error, column.name.span));
@@ -192,6 +231,12 @@ impl Context<'_> {
                 if retyped.iter().any(|r| r.column == at) {
                     let message = format!("column \"{}\" gets two types", columns[at].name);
                     return Err(self.at(Error::new(SqlState::SyntaxError, message), change.column.span));
+                }
+                let name = columns[at].name.clone();
+                if info.is_generated(at) || !self.generated_from(&info, &name)?.is_empty() {
+                    let message =
+                        "cannot alter type of a generated column, or of one that a generated column reads";
+                    return Err(self.at(Error::unsupported(message), change.column.span));
                 }
                 columns[at] = Field { ty, ..columns[at].clone() };
                 retyped.push(Retyped { column: at, ty, using: change.using, span: change.column.span });

@@ -13,7 +13,7 @@ use sqlparser::ast::{
     IndexColumn, KeyOrIndexDisplay, NullsDistinctOption, PrimaryKeyConstraint, Spanned, SqlOption,
     TableConstraint, UniqueConstraint,
 };
-use types::{Error, Field, ReferentialAction, Result, SqlState};
+use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
 use super::{Context, word};
 use crate::RelationInfo;
@@ -124,6 +124,7 @@ impl Context<'_> {
             }
         }
         self.check_keys(&mut columns, &options)?;
+        self.check_generated(&name.name, create, &mut columns, &options)?;
         options.partitioning = self.partitioning(&columns)?;
         let table = name.name.as_str();
         for column in &create.columns {
@@ -205,6 +206,8 @@ impl Context<'_> {
         };
         let ty = match serial {
             Some(ty) => ty,
+            // It is known when all columns are.
+            None if is_of_expression(column) => Type::Null,
             None => data_type::column_type(&declared, self.relations).placed(self.text, column.name.span)?,
         };
         let mut nullable = serial.is_none();
@@ -251,9 +254,10 @@ impl Context<'_> {
                 }
                 // All columns have to be there first.
                 ColumnOption::Check(_) => {}
-                ColumnOption::Generated { .. } | ColumnOption::Identity(_) => {
-                    return refuse("a generated column");
+                ColumnOption::Generated { generation_expr: Some(expression), .. } => {
+                    options.generated.push((name.clone(), expression.to_string()));
                 }
+                ColumnOption::Identity(_) => return refuse("an identity column of this form"),
                 ColumnOption::Collation(name)
                     if name.to_string().trim_matches('"').eq_ignore_ascii_case("c") => {}
                 other => return refuse(&other.to_string()),
@@ -425,6 +429,14 @@ impl Context<'_> {
         }
         Ok(())
     }
+}
+
+/// A generated column that was written without a type.
+fn is_of_expression(column: &ColumnDef) -> bool {
+    let generated =
+        |option: &ColumnOption| matches!(option, ColumnOption::Generated { generation_expr: Some(_), .. });
+    column.data_type.to_string().contains(super::generated::TYPE_OF_EXPRESSION)
+        && column.options.iter().any(|option| generated(&option.option))
 }
 
 /// A column's name as the table spells it; as it was written where the table has none like it.

@@ -41,6 +41,18 @@ impl Context<'_> {
             }
             _ => self.columns(&info, &idents)?,
         };
+        let computed = info.generated.iter().any(Option::is_some);
+        if computed && idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
+            // As PostgreSQL has it, DEFAULT stands in the place of a generated column; as DuckDB has it, nothing does.
+            let width = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
+                sqlparser::ast::SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
+                _ => None,
+            });
+            let given = info.given_columns();
+            if insert.source.is_some() && width.is_none_or(|width| width <= given.len()) {
+                targets = given;
+            }
+        }
         if idents.is_empty() && self.parsed.insert_by == InsertBy::Position {
             // Fewer values than columns fill the first ones.
             use sqlparser::ast::SetExpr;
@@ -59,7 +71,7 @@ impl Context<'_> {
             Some(query) if plain => {
                 let mut binder = self.binder();
                 binder.fewer = idents.is_empty() && self.parsed.insert_by == InsertBy::Position;
-                let query = binder.query_into(query, &info.columns, &targets, &info.defaults)?;
+                let query = binder.query_into(query, &info, &targets)?;
                 Ok(Statement::Insert { table: info.id, name, query })
             }
             _ => self.insert_and_more(insert, with, (name, info), targets),
@@ -109,7 +121,17 @@ impl Context<'_> {
         };
         let (name, info) = self.table(table_name)?;
         let idents: Vec<&Ident> = columns.iter().collect();
-        let targets = self.columns(&info, &idents)?;
+        let mut targets = self.columns(&info, &idents)?;
+        if idents.is_empty() {
+            targets = info.given_columns();
+        }
+        if let Some(at) = targets.iter().position(|at| info.is_generated(*at)) {
+            let column = &info.columns.fields()[targets[at]].name;
+            let message = format!("column \"{column}\" is a generated column");
+            let error = Error::new(SqlState::InvalidColumnReference, message)
+                .with_detail("Generated columns cannot be used in COPY.");
+            return Err(self.at(error, idents[at].span));
+        }
         let mut options = copy_options(options, legacy)?;
         options.extend_from_slice(self.copy_options);
         let (filename, place) = match target {
@@ -148,12 +170,23 @@ impl Context<'_> {
         }
         let mut binder = self.binder();
         let relation = binder.file(file.clone());
-        let relation = binder.assigned(relation, &info.columns, &targets, &info.defaults)?;
+        let relation = binder.assigned(relation, &info, &targets)?;
         Ok(Statement::CopyFrom { table: info.id, name, source: file, query: binder.finish(relation)? })
     }
 }
 
 impl Context<'_> {
+    /// The columns of a table with generated ones that COPY FROM would fill; none where that is all of them.
+    fn stored_columns(&self, table: &NameSyntax) -> Option<String> {
+        let (name, _) = self.existing_name(table).ok()?;
+        let info = self.relations.table(name.schema.as_deref(), &name.name).ok().flatten()?;
+        info.generated.iter().any(Option::is_some).then(|| {
+            let fields = info.columns.fields();
+            let quoted = |at: usize| Ident::with_quote('"', &fields[at].name).to_string();
+            info.given_columns().into_iter().map(quoted).collect::<Vec<_>>().join(", ")
+        })
+    }
+
     /// COPY table or query TO a file.
     fn copy_to(
         &self,
@@ -177,7 +210,7 @@ impl Context<'_> {
             CopySource::Table { table_name, columns } => {
                 // A table is copied as the query that names its columns is: views and files are tables here too.
                 let list = match columns.is_empty() {
-                    true => "*".to_owned(),
+                    true => self.stored_columns(table_name).unwrap_or_else(|| "*".to_owned()),
                     false => columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 };
                 let text = format!("SELECT {list} FROM {table_name}");

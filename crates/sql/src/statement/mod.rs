@@ -4,6 +4,7 @@ mod alter;
 mod create;
 mod define;
 mod function;
+mod generated;
 mod index;
 mod load;
 mod modify;
@@ -13,6 +14,7 @@ mod session;
 mod transaction;
 mod user_type;
 
+pub(crate) use generated::TYPE_OF_EXPRESSION;
 use plan::statement::{ExplainFormat, ObjectName, Statement};
 use sqlparser::ast::{
     AnalyzeFormat, AnalyzeFormatKind, Expr as Ast, Ident, ObjectName as NameSyntax, ObjectType, SchemaName,

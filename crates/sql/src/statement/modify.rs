@@ -201,9 +201,7 @@ impl Context<'_> {
         info: &RelationInfo,
         targets: Vec<usize>,
     ) -> Result<Vec<usize>> {
-        if self.parsed.overriding != Overriding::Nothing {
-            return Ok(targets);
-        }
+        let overriding = self.parsed.overriding != Overriding::Nothing;
         let values = insert.source.as_ref().and_then(|query| match query.body.as_ref() {
             SetExpr::Values(values) => Some(values),
             _ => None,
@@ -211,7 +209,9 @@ impl Context<'_> {
         for (place, target) in targets.iter().enumerate() {
             let mut rows = values.iter().flat_map(|values| &values.rows);
             let defaults = values.is_some() && rows.all(|row| row.content.get(place).is_none_or(is_default));
-            if info.is_always_generated(*target) && insert.source.is_some() && !defaults {
+            let computed = info.is_generated(*target);
+            let kept = computed || (info.is_always_generated(*target) && !overriding);
+            if kept && insert.source.is_some() && !defaults {
                 return Err(always_generated(info, *target));
             }
         }

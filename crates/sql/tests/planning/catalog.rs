@@ -123,6 +123,7 @@ impl Catalog {
         let id = TableId(tables.len() as u64 + 1);
         let info = RelationInfo {
             defaults: vec![],
+            generated: vec![],
             id,
             name: name.to_owned(),
             has_nulls: vec![],
