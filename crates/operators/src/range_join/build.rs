@@ -10,7 +10,7 @@ use vector::{Batch, Vector};
 
 use super::index::{RangeIndex, SecondKey};
 use super::keys::KeyColumn;
-use super::sorting::Sorting;
+use super::sorting::{CHUNK_ROWS, Sorting};
 use super::{Built, RangeJoin};
 use crate::collect::detached_batch;
 use crate::context::QueryContext;
@@ -20,8 +20,10 @@ use crate::pipeline::{Flow, Local, Push, Sink, Source, Step, Work, local_state};
 /// Rows of a column that one work order puts in order.
 const PLACED_ROWS: usize = if cfg!(test) { 40 } else { 1 << 18 };
 
-/// What sorting a row takes beside its key: the row, its prefix and packed word, twice.
-const SORTED_ROW_BYTES: usize = 48;
+/// What sorting a row takes beside its key until all is done: its number in a chunk, in a range, in order, and its place.
+const SORTED_ROW_BYTES: usize = 16;
+/// And what it takes while its chunk is sorted: its prefix and packed word, twice.
+const CHUNK_ROW_BYTES: usize = 48;
 
 pub(super) struct BuildSink(pub Arc<RangeJoin>);
 pub(super) struct SortStep(pub Arc<RangeJoin>);
@@ -127,7 +129,9 @@ impl RangeJoin {
         let of_keys: usize = collected.iter().flat_map(|batch| &batch.keys).map(KeyColumn::bytes).sum();
         let dimensions = self.terms.dimensions();
         // Keys are put together and then in order, rows are put in order; sorts go on beside each other.
-        let bytes = of_rows + 2 * of_keys + indexed * SORTED_ROW_BYTES * dimensions + rows * 9;
+        let at_once = indexed.min(CHUNK_ROWS * workorder::parallelism() as usize);
+        let sorting = indexed * SORTED_ROW_BYTES * dimensions + at_once * CHUNK_ROW_BYTES;
+        let bytes = of_rows + 2 * of_keys + sorting + rows;
         let reservation = query.reserve(bytes)?;
         let failed = self.has_failed.load(Relaxed);
         let mut keys: Vec<Vec<KeyColumn>> = (0..dimensions).map(|_| Vec::new()).collect();

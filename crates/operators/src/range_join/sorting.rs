@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::keys::KeyColumn;
 
 /// Rows of a chunk: a few milliseconds between two looks at the query's signal.
-const CHUNK_ROWS: usize = if cfg!(test) { 16 } else { 128 * 1024 };
+pub(super) const CHUNK_ROWS: usize = if cfg!(test) { 16 } else { 128 * 1024 };
 /// Sampled keys of a chunk for each range, so that ranges come out within a few per cent of each other.
 const SAMPLES_PER_RANGE: usize = 16;
 
