@@ -2,10 +2,11 @@
 
     python range_joins.py --binary ../target/release/quickstep [--rounds 7] [--threads 2] [--no-record]
 
-Both engines make the same tables in memory from the same numbers, in one process each that stays. A round asks every
-question of both engines, one after the other, the first one changing with the round; each answer is one row of a count
-and sums, and both engines must give the same. What counts is the median of the rounds, the first of which warms up and
-is left out; the least is beside it. Quickstep's time is its shell's (planning included, in the process), DuckDB's that of
+Both engines make the same tables in memory from the same numbers: DuckDB once, Quickstep's shell in a process of its own
+for each question and round, where the question is asked twice and the second time counts. A round asks every question of
+both engines, one after the other, the first one changing with the round; each answer is one row of a count and sums, and
+both engines must give the same. What counts is the median of the rounds, the first of which warms up and is left out; the
+least is beside it. Quickstep's time is its shell's (planning included, in the process), DuckDB's that of
 `execute(...).fetchall()`.
 
 With --ablation Quickstep is also asked each question once with `SET range_joins = off`. What takes longer than --limit
@@ -33,17 +34,17 @@ from compare.machine import commit, machine
 from compare.record import RESULTS_FOLDER
 
 TABLES = """
-CREATE TABLE points AS SELECT i AS id, (i * 7919) % 10000019 AS t FROM generate_series(1, 1000000) g(i);
-CREATE TABLE spans AS SELECT i AS id, (i * 104729) % 10000019 AS lo, (i * 104729) % 10000019 + 1 + i % 200 AS hi
+CREATE TABLE points AS SELECT i AS id, (i::BIGINT * 7919) % 10000019 AS t FROM generate_series(1, 1000000) g(i);
+CREATE TABLE spans AS SELECT i AS id, (i::BIGINT * 104729) % 10000019 AS lo, (i::BIGINT * 104729) % 10000019 + 1 + i % 200 AS hi
   FROM generate_series(1, 100000) g(i);
-CREATE TABLE shifts AS SELECT i AS id, (i * 15485863) % 20000003 AS lo, (i * 15485863) % 20000003 + 1 + i % 400 AS hi
+CREATE TABLE shifts AS SELECT i AS id, (i::BIGINT * 15485863) % 20000003 AS lo, (i::BIGINT * 15485863) % 20000003 + 1 + i % 400 AS hi
   FROM generate_series(1, 100000) g(i);
-CREATE TABLE wages AS SELECT i AS id, (i * 7919) % 1000003 AS salary,
-  ((i * 7919) % 1000003) * 3 + (i * 31337) % 97 AS tax FROM generate_series(1, 200000) g(i);
-CREATE TABLE trades AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 0 ELSE i % 5000 END AS k, (i * 7919) % 1000003 AS t
+CREATE TABLE wages AS SELECT i AS id, (i::BIGINT * 7919) % 1000003 AS salary,
+  ((i::BIGINT * 7919) % 1000003) * 3 + (i::BIGINT * 31337) % 97 AS tax FROM generate_series(1, 200000) g(i);
+CREATE TABLE trades AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 0 ELSE i % 5000 END AS k, (i::BIGINT * 7919) % 1000003 AS t
   FROM generate_series(1, 200000) g(i);
 CREATE TABLE quotes AS SELECT i AS id, CASE WHEN i % 2 = 0 THEN 0 ELSE i % 5000 END AS k,
-  (i * 104729) % 1000003 AS lo FROM generate_series(1, 200000) g(i)
+  (i::BIGINT * 104729) % 1000003 AS lo FROM generate_series(1, 200000) g(i)
 """
 
 QUESTIONS = {
@@ -57,7 +58,7 @@ QUESTIONS = {
     "no_later_row": "SELECT count(*), sum(p.id), max(p.t) FROM points p"
     " WHERE NOT EXISTS (SELECT 1 FROM spans s WHERE s.lo <= p.t AND s.hi > p.t)",
 }
-TIME = re.compile(r"^Time: ([0-9.]+) ms")
+TIME = re.compile(r"^Time: ([0-9.]+) ms", re.MULTILINE)
 
 
 class TooLong(Exception):
@@ -65,46 +66,26 @@ class TooLong(Exception):
 
 
 class Shell:
-    """Quickstep's shell, kept open, and opened again where a statement was ended, after which it ends itself."""
+    """Quickstep's shell, which runs what it is given and ends: once for each question and round."""
 
     def __init__(self, binary: Path, threads: int, limit: float) -> None:
         self.command = [str(binary), ":memory:", "--timing", "--format", "csv", "--workers", str(threads)]
         self.settings = [f"SET statement_timeout = '{limit}s'"]
-        self.open()
-
-    def open(self) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
-        for statement in [*TABLES.split(";"), *self.settings]:
-            self.ask(statement)
 
     def set(self, statement: str) -> None:
         self.settings.append(statement)
-        self.ask(statement)
 
-    def ask(self, statement: str) -> tuple[float, list[str]]:
-        """Milliseconds, and the lines of the answer."""
-        assert self.process.stdin and self.process.stdout and self.process.stderr
-        self.process.stdin.write(statement.strip() + ";\nSELECT 'end of the answer';\n")
-        self.process.stdin.flush()
-        lines: list[str] = []
-        for line in self.process.stdout:
-            if line.strip() == "end of the answer":
-                break
-            lines.append(line.strip())
-        times: list[float] = []
-        while len(times) < 2 and (line := self.process.stderr.readline()):
-            if "ERROR 57014" in line:
-                self.process.kill()
-                self.open()
-                raise TooLong
-            if "ERROR" in line:
-                raise SystemExit(f"{statement}: {line}")
-            if found := TIME.match(line):
-                times.append(float(found[1]))
-        if len(times) < 2:
-            raise SystemExit(f"{statement}: the shell ended")
-        return times[0], [line for line in lines if re.fullmatch(r"[-0-9.,]+", line)]
+    def ask(self, question: str) -> tuple[float, list[str]]:
+        """Milliseconds of the second time, and the lines of the answer."""
+        text = ";\n".join([TABLES.strip(), *self.settings, question, question])
+        done = subprocess.run([*self.command, "-c", text], capture_output=True, text=True, check=False)
+        if "ERROR 57014" in done.stderr:
+            raise TooLong
+        if done.returncode != 0:
+            raise SystemExit(f"{question}: {done.stderr}")
+        times = [float(taken) for taken in TIME.findall(done.stderr)]
+        lines = [line for line in done.stdout.splitlines() if re.fullmatch(r"[0-9]+,[-0-9.,]+", line)]
+        return times[-1], lines[-1:]
 
 
 class Duck:
