@@ -24,16 +24,13 @@ use super::row_marks::RowMarks;
 use super::state::Built;
 use crate::context::QueryContext;
 use crate::pipeline::{Step, Work};
-use crate::range_join::index::{Found, RangeIndex, SecondKey};
+use crate::range_join::index::{CHECKED_ROWS, Found, RangeIndex, SecondKey};
 use crate::range_join::keys::KeyColumn;
 use crate::range_join::sorting::Sorting;
 use crate::range_join::terms::RangeTerms;
 
 /// Rows of one key from which on they are sorted: a search costs as much as a walk over so many.
 const CROWD_ROWS_MIN: usize = if cfg!(test) { 4 } else { 64 };
-
-/// Rows between two looks at the query's signal.
-const CHECKED_ROWS: usize = 1 << 16;
 
 /// What an index of crowds takes of memory for a row, keys of numbers included.
 pub(super) const CROWDED_ROW_BYTES: usize = 96;
@@ -143,7 +140,10 @@ impl Crowds {
         let mut places = vec![u32::MAX; rows.len()];
         let mut at_place = vec![0u32; total];
         let mut next_place = starts.clone();
-        for at in &by_first {
+        for (done, at) in by_first.iter().enumerate() {
+            if done % CHECKED_ROWS == 0 {
+                work.check()?;
+            }
             let crowd = crowd_of[*at as usize];
             if let Some(place) = next_place.get_mut(crowd as usize) {
                 places[*at as usize] = *place;
@@ -159,7 +159,7 @@ impl Crowds {
                 order.retain(|at| places[*at as usize] != u32::MAX);
                 let keys = keys.gather(&order);
                 let places = order.iter().map(|at| places[*at as usize]);
-                Some(SecondKey::new(keys, places, terms.is_reversed))
+                Some(SecondKey::new(keys, places, terms.is_reversed, &|| work.check())?)
             }
         };
         work.check()?;

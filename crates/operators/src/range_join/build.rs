@@ -8,7 +8,7 @@ use types::{Error, Result, SqlState, Value};
 use vector::interleave::{Pick, interleave};
 use vector::{Batch, Vector};
 
-use super::index::{RangeIndex, SecondKey};
+use super::index::{CHECKED_ROWS, RangeIndex, SecondKey};
 use super::keys::KeyColumn;
 use super::sorting::{CHUNK_ROWS, Sorting};
 use super::{Built, RangeJoin};
@@ -335,11 +335,13 @@ impl Assembly {
                 let keys = ordered(1)?;
                 let mut places = vec![0u32; self.indexed];
                 for (place, row) in orders[0].iter().enumerate() {
+                    if place % CHECKED_ROWS == 0 {
+                        work.check()?;
+                    }
                     places[*row as usize] = place as u32;
                 }
-                work.check()?;
                 let places = by_second.iter().map(|row| places[*row as usize]);
-                Some(SecondKey::new(keys, places, is_reversed))
+                Some(SecondKey::new(keys, places, is_reversed, &|| work.check())?)
             }
         };
         work.check()?;

@@ -31,6 +31,8 @@ use crate::pipeline::Flow;
 const BLOCK: usize = 64;
 /// Neighbouring places handed over at once.
 const RUN: usize = 512;
+/// Rows between two looks at the query's signal.
+pub(crate) const CHECKED_ROWS: usize = 1 << 16;
 
 pub(crate) struct RangeIndex {
     /// By place; ascending within each group of rows that are searched together.
@@ -72,13 +74,23 @@ impl SecondKey {
         rows * 4 + blocks * 4 * (2 + blocks.max(1).ilog2() as usize)
     }
 
-    /// Of rows whose second keys, in order, are `keys`; `places` gives the place of the row at each rank.
-    pub fn new(keys: KeyColumn, places: impl Iterator<Item = u32>, is_reversed: bool) -> SecondKey {
+    /// Of rows whose second keys, in order, are `keys`; `places` gives the place of the row at each rank. Looks at `check`
+    /// now and then.
+    pub fn new(
+        keys: KeyColumn,
+        places: impl Iterator<Item = u32>,
+        is_reversed: bool,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<SecondKey> {
         let rows = keys.len();
         let mut ranks = vec![0u32; rows];
         for (rank, place) in places.enumerate() {
+            if rank % CHECKED_ROWS == 0 {
+                check()?;
+            }
             ranks[place as usize] = if is_reversed { rows - 1 - rank } else { rank } as u32;
         }
+        check()?;
         let maxima: Vec<u32> =
             ranks.chunks(BLOCK).map(|ranks| ranks.iter().copied().max().unwrap_or(0)).collect();
         let mut windows = vec![(0..maxima.len() as u32).collect::<Vec<u32>>()];
@@ -90,7 +102,7 @@ impl SecondKey {
             windows.push(wider);
             width *= 2;
         }
-        SecondKey { keys, is_reversed, ranks, maxima, windows }
+        Ok(SecondKey { keys, is_reversed, ranks, maxima, windows })
     }
 
     /// Ranks of the places `range` of the keys' order.
@@ -262,7 +274,7 @@ mod tests {
             places[*rank as usize] = place as u32;
         }
         let keys = || KeyColumn::Short((0..rows as u64).collect());
-        let second = SecondKey::new(keys(), places.into_iter(), is_reversed);
+        let second = SecondKey::new(keys(), places.into_iter(), is_reversed, &|| Ok(())).unwrap();
         RangeIndex { first: keys(), second: Some(second) }
     }
 
