@@ -31,7 +31,7 @@ fn query_of(random: &mut Random, tables: &[FuzzTable], portable: bool, rewrites:
         nested,
         rewrites,
     };
-    if rewrites && generator.random.chance(12) {
+    if rewrites && generator.random.chance(20) {
         return (generator.question(), false);
     }
     let width = 1 + generator.random.below(4);

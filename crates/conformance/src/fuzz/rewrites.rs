@@ -16,11 +16,15 @@ const VOLATILE: &str = "CAST(floor(random() * 100) AS INTEGER)";
 pub const SEQUENCE: &str = "fuzz_calls";
 
 /// Questions over the rows of any query, `{}`; `V` is a volatile number.
-const QUESTIONS: [&str; 36] = [
+const QUESTIONS: [&str; 39] = [
     // A group key that a filter picks.
     "(SELECT count(*) FILTER (WHERE k IS DISTINCT FROM 1) FROM (SELECT k, count(*) AS n FROM (SELECT V % 3 AS k FROM ({}) AS q) AS s GROUP BY k) AS g WHERE k = 1)",
     "(SELECT sum(n) FROM (SELECT k, count(*) AS n FROM (SELECT V AS k FROM ({}) AS q) AS s GROUP BY k HAVING count(*) > 0) AS g)",
     "(SELECT sum(n) FROM (SELECT k, count(*) AS n FROM (SELECT V % 4 AS k FROM ({}) AS q) AS s GROUP BY ROLLUP (k)) AS g)",
+    // What a filter lets through is what is seen above it.
+    "(SELECT count(*) FILTER (WHERE v >= 50) FROM (SELECT V AS v FROM ({}) AS q) AS s WHERE v < 50)",
+    "(SELECT count(*) FILTER (WHERE v >= 50) FROM (SELECT V AS v FROM ({}) AS q UNION ALL SELECT V FROM (VALUES (1), (2), (3)) AS w(i)) AS s WHERE v < 50)",
+    "(SELECT count(*) FILTER (WHERE v >= 50) FROM (SELECT V AS v FROM ({}) AS q) AS s CROSS JOIN (VALUES (1), (2)) AS w(i) WHERE v < 50)",
     // Common table expressions that are used twice.
     "(WITH c AS (SELECT V AS v FROM ({}) AS q) SELECT count(*) FROM (SELECT v FROM c EXCEPT ALL SELECT v FROM c) AS d)",
     "(WITH c AS NOT MATERIALIZED (SELECT V AS v FROM ({}) AS q) SELECT (SELECT count(*) FROM c WHERE v < 50) + (SELECT count(*) FROM c WHERE v >= 50))",
