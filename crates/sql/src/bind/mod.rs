@@ -28,6 +28,7 @@ pub(crate) mod grouping;
 mod heading;
 mod hypothetical;
 pub(crate) mod intervals;
+mod join;
 mod library;
 mod limit;
 mod listing;

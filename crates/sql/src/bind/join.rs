@@ -1,0 +1,356 @@
+//! Joins between two sources of FROM: conditions, USING, and what becomes of both sides' names.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use plan::{ColumnId, Expr, ExprKind, Function, JoinKind, LogicalPlan, SortKey, WindowCall};
+use sqlparser::ast::{Expr as Ast, Join, JoinConstraint, JoinOperator};
+use sqlparser::tokenizer::Span;
+use types::{Comparison, Error, Result, SqlState, Type};
+
+use super::coerce::{self, Bound};
+use super::decorrelate::{Found, joined, replace};
+use super::expression::{Clause, ExprBinder};
+use super::from::Source;
+use super::scope::{Entry, Scope};
+use super::subquery::PendingKind;
+use super::unnest::free_columns;
+use super::{Binder, operator, single_row};
+use crate::names::Name;
+
+impl<'a> Binder<'a> {
+    pub(super) fn bind_join(
+        &mut self,
+        mut left: LogicalPlan,
+        mut entries: Vec<Entry>,
+        right: Source,
+        join: &'a Join,
+        before: &Scope,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        use JoinOperator as O;
+        let (kind, constraint) = match &join.join_operator {
+            O::Join(c) | O::Inner(c) => (JoinKind::Inner, c),
+            O::CrossJoin(c) => (JoinKind::Inner, c),
+            O::Left(c) | O::LeftOuter(c) => (JoinKind::Left, c),
+            O::Right(c) | O::RightOuter(c) => (JoinKind::Right, c),
+            O::FullOuter(c) => (JoinKind::Full, c),
+            O::Semi(c) | O::LeftSemi(c) => (JoinKind::LeftSemi, c),
+            O::Anti(c) | O::LeftAnti(c) => (JoinKind::LeftAnti, c),
+            // What POSITIONAL became: see `borrowed_syntax`.
+            O::CrossApply => return self.positional_join(left, entries, right),
+            _ => return Err(Error::unsupported("this kind of join is not supported")),
+        };
+        // What ASOF became: see `parse`.
+        let asof = join.global;
+        let Source { plan: mut right_plan, entries: mut right_entries, lateral } = right;
+        // What only tests for partners has the left side's columns as they were, USING's among them.
+        let semi = matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti);
+        let left_entries = if semi { entries.clone() } else { vec![] };
+        let mut scope = before.clone();
+        let (conditions, merged) = match constraint {
+            JoinConstraint::On(condition) => {
+                scope.entries = entries.clone();
+                scope.entries.extend(right_entries.iter().cloned());
+                let scope = Rc::new(scope);
+                let before = self.before();
+                let conjuncts = self.conjuncts(condition, &scope, Clause::On, &mut None, &[])?;
+                let simple = conjuncts.pending.is_empty() && conjuncts.memberships.is_empty();
+                if !simple && kind == JoinKind::Inner && !asof {
+                    let both = self.attach_join(left, right_plan, vec![], JoinKind::Inner, None)?;
+                    let plan = self.apply_conjuncts(both, conjuncts)?;
+                    entries.extend(right_entries);
+                    return Ok((plan, entries));
+                }
+                let filters = match simple {
+                    true => conjuncts.filters,
+                    false => {
+                        self.go_back(before);
+                        self.computed_condition((&mut left, &mut right_plan), lateral, condition, &scope)?
+                    }
+                };
+                (filters, vec![])
+            }
+            JoinConstraint::Using(names) => {
+                let mut wanted = Vec::with_capacity(names.len());
+                for name in names {
+                    match name.0.as_slice() {
+                        [part] if part.as_ident().is_some() => {
+                            wanted.extend(part.as_ident().map(|i| (Name::of(i), i.span)))
+                        }
+                        _ => return Err(Error::new(SqlState::SyntaxError, "USING takes plain column names")),
+                    }
+                }
+                self.using(&mut entries, &mut right_entries, &wanted)?
+            }
+            JoinConstraint::Natural => {
+                let wanted: Vec<(Name, Span)> = entries
+                    .iter()
+                    .filter(|l| l.plain && right_entries.iter().any(|r| r.plain && r.name == l.name))
+                    .map(|l| (Name::exact(&l.name), Span::empty()))
+                    .collect();
+                self.using(&mut entries, &mut right_entries, &wanted)?
+            }
+            JoinConstraint::None if matches!(join.join_operator, O::CrossJoin(_)) => (vec![], vec![]),
+            JoinConstraint::None => {
+                return Err(Error::new(SqlState::SyntaxError, "a join needs a condition")
+                    .with_hint("write ON or USING, or CROSS JOIN for every pair of rows"));
+            }
+        };
+        if lateral
+            && matches!(kind, JoinKind::Right | JoinKind::Full)
+            && !free_columns(&right_plan).is_empty()
+        {
+            return Err(Error::new(
+                SqlState::InvalidColumnReference,
+                "LATERAL cannot refer to the left side of a RIGHT or FULL join",
+            ));
+        }
+        if asof {
+            if lateral && !free_columns(&right_plan).is_empty() {
+                return Err(Error::unsupported("LATERAL in an ASOF join is not supported"));
+            }
+            return self.bind_asof(left, right_plan, entries, right_entries, (conditions, merged), kind);
+        }
+        if matches!(kind, JoinKind::Left | JoinKind::Full) {
+            self.make_nullable(&right_entries);
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            self.make_nullable(&entries);
+        }
+        let mut plan = if lateral {
+            self.attach_lateral(left, right_plan, conditions, kind)?
+        } else {
+            joined(left, right_plan, conditions, kind)
+        };
+        if semi {
+            return Ok((plan, left_entries));
+        }
+        let mut all = self.merged_columns(&mut plan, kind, merged);
+        all.append(&mut entries);
+        all.append(&mut right_entries);
+        Ok((plan, all))
+    }
+
+    /// The condition of an outer, semi, anti or ASOF join with subqueries in it: each is computed beside the rows of the
+    /// side that it reads, before they are joined.
+    fn computed_condition(
+        &mut self,
+        (left, right): (&mut LogicalPlan, &mut LogicalPlan),
+        lateral: bool,
+        condition: &'a Ast,
+        scope: &Rc<Scope>,
+    ) -> Result<Vec<Expr>> {
+        let mut binder = ExprBinder::new(self, scope.clone(), Clause::On);
+        let condition = binder.condition(condition, "JOIN/ON")?;
+        let pending = std::mem::take(&mut binder.pending);
+        let (mut of_left, mut of_right): (BTreeSet<ColumnId>, BTreeSet<ColumnId>) =
+            (left.output().into_iter().collect(), right.output().into_iter().collect());
+        let (mut beside_left, mut beside_right) = (vec![], vec![]);
+        for subquery in pending {
+            let mut read = free_columns(&subquery.plan);
+            if let PendingKind::Mark { conditions, computed } = &subquery.kind {
+                let computed = computed.iter().map(|(_, expr)| expr);
+                conditions.iter().chain(computed).for_each(|expr| read.extend(expr.columns()));
+            }
+            let reads = |side: &BTreeSet<ColumnId>| read.iter().any(|id| side.contains(id));
+            match (reads(&of_left), reads(&of_right)) {
+                (true, true) => {
+                    return Err(Error::unsupported(
+                        "a subquery that reads both sides of an outer or ASOF join is not supported in its condition",
+                    )
+                    .with_hint("compute it in a subquery in FROM"));
+                }
+                (false, true) if lateral => {
+                    return Err(Error::unsupported(
+                        "a subquery in the condition of an outer join with LATERAL is not supported",
+                    )
+                    .with_hint("compute it in the LATERAL query"));
+                }
+                (false, true) => {
+                    of_right.insert(subquery.placeholder);
+                    beside_right.push(subquery);
+                }
+                _ => {
+                    of_left.insert(subquery.placeholder);
+                    beside_left.push(subquery);
+                }
+            }
+        }
+        let mut found = Found::new();
+        for (side, subqueries) in [(left, beside_left), (right, beside_right)] {
+            if !subqueries.is_empty() {
+                let plan = std::mem::replace(side, single_row());
+                let (plan, of_side) = self.attach(plan, subqueries)?;
+                *side = plan;
+                found.extend(of_side);
+            }
+        }
+        let mut conditions = Vec::new();
+        replace(condition, &found).split_conjuncts(&mut conditions);
+        Ok(conditions)
+    }
+
+    /// `a POSITIONAL JOIN b`: the first row with the first, the second with the second; NULLs where one side ends.
+    fn positional_join(
+        &mut self,
+        left: LogicalPlan,
+        mut entries: Vec<Entry>,
+        right: Source,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        if !free_columns(&right.plan).is_empty() {
+            return Err(Error::unsupported("LATERAL in a POSITIONAL join is not supported"));
+        }
+        let mut numbered = |plan: LogicalPlan| {
+            let id = self.columns.add("row_number", Type::BigInt, true);
+            let calls = vec![(id, WindowCall::row_number())];
+            let input = Box::new(plan);
+            (LogicalPlan::Window { input, partition: vec![], order: vec![], calls }, id)
+        };
+        let ((left, l), (right_plan, r)) = (numbered(left), numbered(right.plan));
+        let same = Expr::compare(Comparison::Equal, self.column(l), self.column(r));
+        self.make_nullable(&entries);
+        self.make_nullable(&right.entries);
+        let plan = joined(left, right_plan, vec![same], JoinKind::Full);
+        let place = ExprKind::Function {
+            function: Function::Coalesce,
+            arguments: vec![self.column(l), self.column(r)],
+        };
+        let key = SortKey { expr: Expr::new(place, Type::BigInt), descending: false, nulls_first: false };
+        let plan = LogicalPlan::Sort { input: Box::new(plan), keys: vec![key], limit: None };
+        entries.extend(right.entries);
+        Ok((plan, entries))
+    }
+
+    /// An ASOF join; of USING's columns the last is the one that is near.
+    #[allow(clippy::type_complexity)]
+    fn bind_asof(
+        &mut self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        mut entries: Vec<Entry>,
+        mut right_entries: Vec<Entry>,
+        (mut conditions, mut merged): (Vec<Expr>, Vec<(Rc<str>, ColumnId, ColumnId)>),
+        kind: JoinKind,
+    ) -> Result<(LogicalPlan, Vec<Entry>)> {
+        if !merged.is_empty()
+            && let Some(ExprKind::Compare { op, .. }) = conditions.last_mut().map(|c| &mut c.kind)
+        {
+            *op = Comparison::GreaterOrEqual;
+        }
+        let (mut plan, renamed) = self.asof_join(left, right, conditions, kind)?;
+        let now = |id: ColumnId| renamed.get(&id).copied().unwrap_or(id);
+        for entry in entries.iter_mut().chain(&mut right_entries) {
+            entry.id = now(entry.id);
+        }
+        for (_, l, r) in &mut merged {
+            (*l, *r) = (now(*l), now(*r));
+        }
+        if matches!(kind, JoinKind::LeftSemi | JoinKind::LeftAnti) {
+            // USING's columns are those of the left side.
+            for (name, l, _) in merged {
+                for entry in entries.iter_mut().filter(|e| e.id == l && e.name == name) {
+                    entry.plain = true;
+                }
+            }
+            return Ok((plan, entries));
+        }
+        let mut all = self.merged_columns(&mut plan, kind, merged);
+        all.append(&mut entries);
+        all.append(&mut right_entries);
+        Ok((plan, all))
+    }
+
+    pub(super) fn make_nullable(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            self.columns.get_mut(entry.id).nullable = true;
+            self.without_nulls.remove(&entry.id);
+        }
+    }
+
+    /// The equalities of USING, and the pairs of columns that become one.
+    #[allow(clippy::type_complexity)]
+    fn using(
+        &mut self,
+        left: &mut [Entry],
+        right: &mut [Entry],
+        names: &[(Name, Span)],
+    ) -> Result<(Vec<Expr>, Vec<(Rc<str>, ColumnId, ColumnId)>)> {
+        let (mut conditions, mut merged) = (Vec::new(), Vec::new());
+        for (name, span) in names {
+            let l = self.using_column(left, name, "left", *span)?;
+            let r = self.using_column(right, name, "right", *span)?;
+            let (a, b) = (Bound::typed(self.column(l), *span), Bound::typed(self.column(r), *span));
+            conditions.push(operator::comparison(Comparison::Equal, a, b, self.text)?);
+            let known = left.iter().find(|e| e.id == l).map(|e| e.name.clone());
+            merged.push((known.unwrap_or_else(|| name.text.as_str().into()), l, r));
+        }
+        Ok((conditions, merged))
+    }
+
+    fn using_column(&self, entries: &mut [Entry], name: &Name, side: &str, span: Span) -> Result<ColumnId> {
+        let exact = entries.iter().any(|e| e.plain && name.is(&e.name));
+        let fits = |known: &str| if exact { name.is(known) } else { name.resembles(known) };
+        let name = name.text.as_str();
+        let mut found: Option<usize> = None;
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.plain && fits(&entry.name) {
+                if found.is_some() {
+                    let error = Error::new(
+                        SqlState::AmbiguousColumn,
+                        format!("common column name \"{name}\" appears more than once in {side} table"),
+                    );
+                    return Err(self.error_at(error, span));
+                }
+                found = Some(at);
+            }
+        }
+        match found {
+            Some(at) => {
+                entries[at].plain = false;
+                Ok(entries[at].id)
+            }
+            None => {
+                let error = Error::new(
+                    SqlState::UndefinedColumn,
+                    format!("column \"{name}\" specified in USING clause does not exist in {side} table"),
+                );
+                Err(self.error_at(error, span))
+            }
+        }
+    }
+
+    /// The columns that stand for both sides of USING: the kept side's, or for FULL whichever is there.
+    fn merged_columns(
+        &mut self,
+        plan: &mut LogicalPlan,
+        kind: JoinKind,
+        merged: Vec<(Rc<str>, ColumnId, ColumnId)>,
+    ) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(merged.len());
+        let mut computed = Vec::new();
+        for (name, l, r) in merged {
+            let id = match kind {
+                JoinKind::Right => r,
+                JoinKind::Full => {
+                    let (a, b) = (self.column(l), self.column(r));
+                    let ty = coerce::common_type(a.ty, b.ty).unwrap_or(a.ty);
+                    let arguments = vec![coerce::cast(a, ty), coerce::cast(b, ty)];
+                    let kind = ExprKind::Function { function: Function::Coalesce, arguments };
+                    let id = self.columns.add(&*name, ty, true);
+                    computed.push((id, Expr::new(kind, ty)));
+                    id
+                }
+                _ => l,
+            };
+            entries.push(Entry { table: None, schema: None, name, id, plain: true, hidden: false });
+        }
+        if !computed.is_empty() {
+            let input = std::mem::replace(plan, LogicalPlan::placeholder());
+            let mut expressions: Vec<(ColumnId, Expr)> =
+                input.output().into_iter().map(|id| (id, self.column(id))).collect();
+            expressions.extend(computed);
+            *plan = LogicalPlan::Project { input: Box::new(input), expressions };
+        }
+        entries
+    }
+}
