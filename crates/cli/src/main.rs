@@ -26,6 +26,7 @@ static ALLOCATOR: memory::CountingAllocator<mimalloc::MiMalloc> =
     memory::CountingAllocator(mimalloc::MiMalloc);
 
 fn main() -> ExitCode {
+    memory::watch_resident();
     let arguments = Arguments::in_order();
     let outcome = match &arguments.command {
         Some(Command::Tpch(options)) => benchmark::run(benchmark::Suite::Tpch, options),

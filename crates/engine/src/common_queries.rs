@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plan::{ColumnTable, CommonQuery, ExprKind, JoinKind, LogicalPlan, LogicalQuery, ScanSource, Step};
+use types::stop::{self, Pace, Place};
 use types::{Field, Result, Schema, Value};
 use vector::Batch;
 
@@ -157,8 +158,9 @@ impl Session {
             base_run = Some(run_of_base);
             loop {
                 self.go_on()?;
+                stop::check(Place::Round)?;
                 if distinct {
-                    new = unseen(new, &mut seen);
+                    new = self.unseen(new, &mut seen)?;
                 }
                 if new.iter().all(Batch::is_empty) {
                     break;
@@ -193,7 +195,33 @@ impl Session {
         }
         Ok(())
     }
+
+    /// The rows that have not been seen, each once.
+    fn unseen(&self, batches: Vec<Batch>, seen: &mut HashSet<Vec<Value>>) -> Result<Vec<Batch>> {
+        let budget = &self.database.shared.budget;
+        let mut kept = Vec::with_capacity(batches.len());
+        let mut pace = Pace::new(Place::Round);
+        for batch in batches {
+            budget.check().map_err(operators::context::out_of_memory)?;
+            let mut new: Vec<u32> = Vec::new();
+            for row in 0..batch.rows {
+                pace.spend(ROW_UNITS * batch.columns.len())?;
+                if seen.insert(batch.columns.iter().map(|c| c.value(row)).collect()) {
+                    new.push(row as u32);
+                }
+            }
+            if new.len() == batch.rows {
+                kept.push(batch);
+            } else if !new.is_empty() {
+                kept.push(batch.gather(&new));
+            }
+        }
+        Ok(kept)
+    }
 }
+
+/// What a value of a row costs to be remembered, more or less.
+const ROW_UNITS: usize = 64;
 
 /// Where the rows of a recursive query have one reader, and that is a LIMIT over something that gives rows of its own for
 /// the rows of each round: what it reads, over the rows of one round, and how many rows it wants.
@@ -297,21 +325,4 @@ fn read_instead(plan: &mut LogicalPlan, from: usize, to: usize) {
         *source = Arc::new(other);
     }
     plan.children_mut().into_iter().for_each(|child| read_instead(child, from, to));
-}
-
-/// The rows that have not been seen, each once.
-fn unseen(batches: Vec<Batch>, seen: &mut HashSet<Vec<Value>>) -> Vec<Batch> {
-    let mut kept = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let new: Vec<u32> = (0..batch.rows)
-            .filter(|row| seen.insert(batch.columns.iter().map(|c| c.value(*row)).collect()))
-            .map(|row| row as u32)
-            .collect();
-        if new.len() == batch.rows {
-            kept.push(batch);
-        } else if !new.is_empty() {
-            kept.push(batch.gather(&new));
-        }
-    }
-    kept
 }

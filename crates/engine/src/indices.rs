@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use block::IndexSpecification;
+use block::{IndexKind, IndexSpecification};
 use catalog::{Block, StoredBlock, Table, TableIndex};
 use plan::statement::{AddedKey, AlterAction, ObjectName, UniqueKey};
 use types::{Error, Result, SqlState};
@@ -65,7 +65,7 @@ impl Session {
         let columns = new.columns;
         let fields = table.columns.fields();
         let names: Vec<&str> = columns.iter().map(|column| fields[*column].name.as_str()).collect();
-        self.change_at_once(|draft| {
+        let defined = self.change_at_once(|draft| {
             let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
             let name = new.name.clone().unwrap_or_else(|| free_name(&table.name, &names.join("_"), taken));
             let one = |column: &usize| TableIndex { name: name.clone(), kind, column: *column };
@@ -79,8 +79,23 @@ impl Session {
                 }
                 changed.indices.extend(added.iter().cloned());
                 Ok(())
-            })
+            })?;
+            Ok(added.clone())
         })?;
+        self.build_indices(id, &columns, kind).inspect_err(|_| {
+            // Blocks that have it already may keep it: nothing asks for it. Where this fails, too, the index stays.
+            let _ = self.change_at_once(|draft| {
+                draft.redefine(id, |changed| {
+                    changed.indices.retain(|index| !defined.contains(index));
+                    Ok(())
+                })
+            });
+        })?;
+        Ok(done)
+    }
+
+    /// Gives the blocks of a table the indices that it has been defined with.
+    fn build_indices(&self, id: catalog::TableId, columns: &[usize], kind: IndexKind) -> Result<()> {
         if self.database.shared.store.is_some() && !self.has_private_changes() {
             // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
             let snapshot = self.newest_seen();
@@ -91,7 +106,7 @@ impl Session {
                     self.go_on()?;
                 }
             }
-            return Ok(done);
+            return Ok(());
         }
         let wanted: Vec<IndexSpecification> =
             columns.iter().map(|column| IndexSpecification { kind, column: *column }).collect();
@@ -107,8 +122,7 @@ impl Session {
             let indexed = self.database.shared.pool.with_indices(block, &lacking)?;
             let built = lacking.iter().any(|wanted| has(&indexed, wanted));
             Ok(built.then(|| Arc::new(indexed)))
-        })?;
-        Ok(done)
+        })
     }
 
     pub(crate) fn drop_indices(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {

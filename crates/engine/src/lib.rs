@@ -50,6 +50,7 @@ mod alter;
 mod api;
 mod background;
 mod benchmark_data;
+mod calls;
 mod checks;
 mod common_queries;
 mod constraints;

@@ -27,9 +27,10 @@ use sql::StatementText;
 use types::{Result, Schema, Type, Value, zone};
 
 use crate::Session;
+use crate::calls::LONG_TEXT_BYTES;
 use crate::relations::SessionRelations;
 use crate::run::{Purpose, SharedRows, result_schema};
-use crate::session::LONG_TEXT_BYTES;
+
 use crate::settings::Settings;
 use crate::workload::Running;
 

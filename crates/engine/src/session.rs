@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use sync::CancelToken;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value, zone};
 use vector::{Batch, Vector};
 
+use crate::calls::caught;
 use crate::copy_streams::StandardStreams;
 use crate::database::Database;
 use crate::indices::NewIndex;
@@ -47,7 +48,9 @@ pub(crate) type Tick = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 pub struct Session {
     pub(crate) database: Database,
     settings: Mutex<Settings>,
-    cancel: CancelToken,
+    pub(crate) cancel: CancelToken,
+    /// Calls of the host that are under way: more than one where a host's function runs statements inside of one.
+    pub(crate) calls: AtomicUsize,
     tick: Mutex<Option<Tick>>,
     objects: Mutex<HashMap<String, Object>>,
     rejects: Arc<Mutex<RejectTables>>,
@@ -86,6 +89,7 @@ impl Session {
             settings: Mutex::new(Settings::default()),
             standard: Arc::new(StandardStreams::new(cancel.clone())),
             cancel,
+            calls: AtomicUsize::new(0),
             tick: Mutex::new(None),
             objects: Mutex::default(),
             rejects: Arc::default(),
@@ -206,15 +210,6 @@ impl Session {
         self.progress.clone()
     }
 
-    /// For work on the calling thread that no work order does: calls the tick, and fails once the statement has been
-    /// stopped.
-    pub(crate) fn go_on(&self) -> Result<()> {
-        if self.tick().is_some_and(|tick| tick().is_break()) {
-            self.cancel.cancel();
-        }
-        self.cancel.check_clock().map_or(Ok(()), |reason| Err(crate::run::cancelled(reason)))
-    }
-
     pub(crate) fn tick(&self) -> Option<Tick> {
         self.tick.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -240,16 +235,19 @@ impl Session {
 
     /// As `execute`, handing each result on as soon as it is there.
     pub fn execute_each(&self, text: &str, mut deliver: impl FnMut(ResultSet) -> Result<()>) -> Result<()> {
-        let statements = self.statements(text)?;
-        for statement in &statements {
-            deliver(self.execute_one(text, statement, statements.len() == 1, &[])?)?;
-        }
-        Ok(())
+        self.called(|| {
+            let statements = self.statements(text)?;
+            for statement in &statements {
+                deliver(self.execute_one(text, statement, statements.len() == 1, &[])?)?;
+            }
+            Ok(())
+        })
     }
 
     /// The statements of a text.
     pub(crate) fn statements(&self, text: &str) -> Result<Vec<sql::StatementText>> {
-        self.plans.statement(text).map_or_else(|| sql::split(text), |statement| Ok(vec![statement]))
+        let split = || self.called(|| sql::split(text));
+        self.plans.statement(text).map_or_else(split, |statement| Ok(vec![statement]))
     }
 
     /// Runs `text`, which must hold one statement, and returns its result.
@@ -260,16 +258,20 @@ impl Session {
     /// As `query`, with values for the parameters `$1`, `$2` and so on, or for as many `?`. Text takes the type that its
     /// place asks for, as a quoted literal does.
     pub fn query_with(&self, text: &str, parameters: &[(Value, Type)]) -> Result<ResultSet> {
-        match self.statements(text)?.as_slice() {
+        self.called(|| match self.statements(text)?.as_slice() {
             [] => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
             [statement] => self.execute_one(text, statement, true, parameters),
             _ => Err(more_than_one()),
-        }
+        })
     }
 
     /// The columns that a text's only statement would return if it ran; `None` when it is no query, or not the only
     /// statement. Faults that binding finds are found.
     pub fn describe(&self, text: &str) -> Result<Option<Schema>> {
+        self.called(|| self.described(text))
+    }
+
+    fn described(&self, text: &str) -> Result<Option<Schema>> {
         let statements = self.statements(text)?;
         let [statement] = statements.as_slice() else { return Ok(None) };
         let zone = self.settings().time_zone;
@@ -336,33 +338,6 @@ impl Session {
             });
             reading.ended(outcome)
         })
-    }
-
-    /// Runs a statement's work under the session's signal and deadline.
-    pub(crate) fn guarded<T: Send>(&self, text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        self.follow_role();
-        self.cancel.reset();
-        self.cancel.set_timeout(self.settings().statement_timeout);
-        let tick = self.tick_or_cancel();
-        let query = self.begin_query(text);
-        let trace = self.begin_trace(&query);
-        let inside = trace.clone();
-        let zone = self.settings().time_zone;
-        let work = || statement::inside(query, inside, || zone::within(zone, work));
-        // Planning and COPY TO may wait for other machines on this thread.
-        let outcome = caught(text, || formats::remote::stopped_by(move || tick().is_break(), work));
-        self.cancel.set_timeout(None);
-        let outcome = match outcome {
-            // Work that sees the signal in its midst knows only that it shall stop; the token knows why.
-            Err(error) if error.state() == SqlState::QueryCanceled => {
-                Err(self.cancel.reason().map_or(error, crate::run::cancelled))
-            }
-            outcome => outcome,
-        };
-        if let Err(error) = &outcome {
-            trace.note_failure(error);
-        }
-        outcome
     }
 
     pub(crate) fn run_statement(
@@ -633,15 +608,6 @@ impl Session {
             .with_standard_streams(self.standard.clone())
             .with_questions(self.tick_or_cancel(), self.asked)
     }
-
-    /// The tick of a question that planning asks: it ends with this session's statement.
-    fn tick_or_cancel(&self) -> Tick {
-        let (tick, cancel) = (self.tick(), self.cancel.clone());
-        Arc::new(move || match cancel.check_clock() {
-            Some(_) => ControlFlow::Break(()),
-            None => tick.as_ref().map_or(ControlFlow::Continue(()), |tick| tick()),
-        })
-    }
 }
 
 /// What a statement that changes the database is called where it may not; `None` for others.
@@ -726,38 +692,9 @@ pub(crate) fn text_result(headings: &[&str], rows: &[Vec<String>]) -> ResultSet 
     ResultSet::new(Schema::new(fields), vec![Batch::new(columns, rows.len())])
 }
 
-/// Texts beyond this may nest deeply enough to need a stack of their own.
-pub(crate) const LONG_TEXT_BYTES: usize = 8 << 10;
-/// Plans of deep expressions are walked by recursion. Pages of the stack that nobody touches cost nothing.
-const LARGE_STACK_BYTES: usize = 1 << 30;
-
-/// Runs `work` with a stack that is large enough for the text's depth. A broken invariant ends the statement, not the
-/// process.
-fn caught<T: Send>(text: &str, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-    let run = || std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    let outcome = if text.len() > LONG_TEXT_BYTES { with_large_stack(run)? } else { run() };
-    outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)))
-}
-
-/// What a statement says that met a broken invariant.
-pub(crate) fn internal_error(panic: &(dyn std::any::Any + Send)) -> Error {
-    Error::internal(format!("internal error: {}", panic_message(panic)))
-        .with_hint("this is a bug; please report it with the statement")
-}
-
 pub(crate) fn more_than_one() -> Error {
     Error::new(SqlState::SyntaxError, "more than one statement")
         .with_hint("run them one at a time, or with execute")
-}
-
-/// Runs `work` on a thread with a large stack, and waits for it.
-fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(LARGE_STACK_BYTES).spawn_scoped(scope, work);
-        let thread = thread
-            .map_err(|e| Error::new(SqlState::OutOfMemory, format!("no stack for a long statement: {e}")))?;
-        thread.join().map_err(|_| Error::internal("the statement's thread failed"))
-    })
 }
 
 /// How a name is shown in messages.
@@ -766,14 +703,6 @@ pub(crate) fn shown(name: &ObjectName) -> String {
         Some(schema) => format!("{schema}.{}", name.name),
         None => name.name.clone(),
     }
-}
-
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
-        .unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Whether `text` ends with a complete statement: its last semicolon is outside quotes and comments, and nothing but

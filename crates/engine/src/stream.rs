@@ -22,16 +22,18 @@ use operators::stream::{Popped, ResultQueue};
 use plan::{LogicalQuery, Statement};
 use scheduler::{Progress, QueryControl};
 use sync::CancelToken;
+use sync::stop::Place;
 use types::{Error, Result, Schema, Type, Value, Zone, zone};
 use vector::Batch;
 use vector::arrow::{arrow_schema_in, to_record_batch};
 
 use crate::Session;
+use crate::calls::unwound;
 use crate::plan_cache::{Planned, PlannedQuery};
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::run::{Form, RunAs, cancelled, failure, lacked_memory_of_others};
-use crate::session::{Tick, internal_error};
+use crate::session::Tick;
 use crate::workload;
 
 /// Bytes that a stream's queue holds, at most: enough that workers do not wait for a consumer that keeps pace.
@@ -117,7 +119,9 @@ impl ResultStream {
                     return Ok(None);
                 }
                 Ok(Popped::Nothing) => {
-                    if running.tick.as_ref().is_some_and(|tick| tick().is_break()) {
+                    // A statement that uses the rows itself may be stopped.
+                    let stopped = sync::stop::reason(Place::Batch).is_some();
+                    if stopped || running.tick.as_ref().is_some_and(|tick| tick().is_break()) {
                         running.control.cancel_token().cancel();
                     }
                 }
@@ -270,6 +274,16 @@ impl Session {
         run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
         + Sync,
     ) -> Result<ResultStream> {
+        self.called(|| self.run_last_called(text, parameters, run))
+    }
+
+    fn run_last_called(
+        &self,
+        text: &str,
+        parameters: &[(Value, Type)],
+        run: impl Fn(PlannedQuery, SessionRelations, &mut Option<workload::Running>) -> Result<ResultStream>
+        + Sync,
+    ) -> Result<ResultStream> {
         let statements = self.statements(text)?;
         let Some((last, before)) = statements.split_last() else {
             return Ok(ResultStream::ready(ResultSet::done("")));
@@ -348,6 +362,7 @@ impl Session {
         // A statement may begin on the session while the rows of this one are read, so it has a signal of its own.
         let cancel = CancelToken::new();
         cancel.set_timeout(self.cancel_token().time_left());
+        cancel.delay_as(&self.cancel_token());
         context.cancel = cancel.clone();
         let recorded = self.scanned_by(recorded);
         let context = Arc::new(context);
@@ -391,7 +406,7 @@ impl Session {
                     }
                 };
                 let outcome = catch_unwind(AssertUnwindSafe(run));
-                let outcome = outcome.unwrap_or_else(|panic| Err(internal_error(&*panic)));
+                let outcome = outcome.unwrap_or_else(|panic| Err(unwound(&*panic)));
                 if let (Ok(_), Some(recorded)) = (&outcome, recorded) {
                     database.shared.workload.note(recorded);
                 }

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use plan::Function;
+use types::stop::{self, Place};
 use types::{Result, Type, Value};
 use vector::{Batch, Data, Vector};
 
@@ -127,6 +128,7 @@ impl<'a> Frame<'a> {
     }
 
     fn compute(&mut self, id: NodeId) -> Result<Vector> {
+        stop::check(Place::Evaluate)?;
         let graph = self.graph;
         let node = graph.node(id);
         match &node.operation {

@@ -13,7 +13,7 @@
 //! | `{` that no number follows | a character |
 //! | `\b` | the border of a word, as elsewhere; PostgreSQL has a backspace there, as `\x08` has here |
 
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, stop};
 
 mod rewrite;
 
@@ -91,6 +91,9 @@ enum Engine {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
+/// What a search for the next match costs at most, mostly: it ends at a match.
+const FIND_UNITS_MAX: usize = 4096;
+
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
@@ -119,7 +122,16 @@ impl Pattern {
         Ok(Pattern { engine })
     }
 
+    /// A search through so many bytes comes now. One that goes back may take all its steps over few of them.
+    fn spend(&self, bytes: usize) {
+        stop::spend(match self.engine {
+            Engine::Linear(_) => 64 + bytes,
+            Engine::Backtracking(_) => usize::MAX,
+        });
+    }
+
     pub fn is_match(&self, text: &str) -> Result<bool> {
+        self.spend(text.len());
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(|e| too_many_steps(&e)),
@@ -129,6 +141,7 @@ impl Pattern {
     /// The first match that begins at a place or after it. What stands before the place is seen, so that `^` and look-
     /// behind mean what they mean in the whole text.
     pub fn find(&self, text: &str, from: usize) -> Result<Option<Groups>> {
+        self.spend((text.len() - from.min(text.len())).min(FIND_UNITS_MAX));
         match &self.engine {
             Engine::Linear(regex) if regex.captures_len() == 1 => {
                 Ok(regex.find_at(text, from).map(|m| vec![Some((m.start(), m.end()))]))

@@ -1,16 +1,19 @@
 //! What the formats that arrive as Arrow arrays have in common: guarding the foreign decoder and checking its values.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use arrow_array::Array;
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use types::stop::Unwound;
 use types::{Error, Field, Result, SqlState, Type, decimal};
 use vector::{Data, Vector, arrow};
 
 /// Runs `decode`; a panic in a foreign decoder is the file's fault, not the process's end.
 pub fn guarded<T>(path: &str, format: &str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(decode))
-        .unwrap_or_else(|_| Err(damaged(path, format, "the decoder failed")))
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| match panic.is::<Unwound>() {
+        true => resume_unwind(panic),
+        false => Err(damaged(path, format, "the decoder failed")),
+    })
 }
 
 pub fn damaged(path: &str, format: &str, what: impl std::fmt::Display) -> Error {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use plan::file::TextOptions;
 use plan::{FileFormat, FileSource};
+use types::stop::{self, Place};
 use types::{Error, Result, Schema, SqlState, Value};
 
 use crate::input::uncompressed_name;
@@ -105,6 +106,7 @@ fn describe_alike(
     options: &[(String, String)],
     table: Option<&Schema>,
 ) -> Result<FileSource> {
+    stop::check(Place::Sniff)?;
     let named = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format")).map(|(_, v)| v.as_str());
     let format = match named {
         Some(name) => by_name(name).ok_or_else(|| {
@@ -210,8 +212,13 @@ fn expand(pattern: &str) -> Result<Vec<String>> {
         let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(['.', '_']));
         path.is_file() && (!folder || (!hidden && EXTENSIONS.contains(&extension)))
     };
-    let mut paths: Vec<String> =
-        matches.flatten().filter(wanted).map(|p| p.to_string_lossy().into_owned()).collect();
+    let mut paths: Vec<String> = Vec::new();
+    for path in matches {
+        stop::check(Place::List)?;
+        if let Some(path) = path.ok().filter(&wanted) {
+            paths.push(path.to_string_lossy().into_owned());
+        }
+    }
     if paths.is_empty() {
         return Err(missing());
     }

@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
+use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
 use crate::remote::{Pieces, RemoteFile, from_io, is_remote, name_of};
@@ -46,6 +47,9 @@ pub fn uncompressed_name(path: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
+/// Bytes that are read before anybody asks whether to go on.
+const READ_BYTES_MAX: usize = 8 << 20;
+
 /// What tells two states of a file apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
@@ -57,6 +61,7 @@ pub struct Stamp {
 
 impl Input {
     pub fn open(path: &str) -> Result<Self> {
+        stop::check(Place::Open)?;
         if is_remote(path) {
             let (file, length, changed) = RemoteFile::open(path)?;
             let bytes = Contents::Remote(Arc::new(file), Pieces::default());
@@ -69,7 +74,8 @@ impl Input {
             };
             Error::new(state, format!("cannot open \"{path}\": {e}"))
         };
-        let file = File::open(path).map_err(fail)?;
+        // Or a pipe that nobody writes to would be waited for.
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(fail)?;
         let metadata = file.metadata().map_err(fail)?;
         if !metadata.is_file() {
             return Err(Error::new(SqlState::IoError, format!("\"{path}\" is not a regular file"))
@@ -173,7 +179,11 @@ impl Input {
     fn fill(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < out.len() {
-            match self.bytes.read_at(&mut out[done..], from + done as u64) {
+            let end = out.len().min(done + READ_BYTES_MAX);
+            if done > 0 {
+                stop::check(Place::Open).map_err(io::Error::other)?;
+            }
+            match self.bytes.read_at(&mut out[done..end], from + done as u64) {
                 Ok(0) => break,
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -207,6 +217,7 @@ pub struct Cursor {
 
 impl Read for Cursor {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        stop::check(Place::Open).map_err(io::Error::other)?;
         let read = self.input.bytes.read_at(out, self.at)?;
         self.at += read as u64;
         Ok(read)

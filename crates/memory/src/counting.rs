@@ -93,7 +93,7 @@ fn flush(bytes: i64) {
         let arenas = ARENA.load(Relaxed);
         ALLOCATED_PEAK.fetch_max(now, Relaxed);
         TOTAL_PEAK.fetch_max(now + arenas, Relaxed);
-        keeping::grown(now, arenas);
+        keeping::grown(bytes as u64, now, arenas);
     }
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn arena_grown(bytes: u64) {
     let now = ARENA.fetch_add(bytes, Relaxed) + bytes;
     let live = allocated_bytes();
     TOTAL_PEAK.fetch_max(now + live, Relaxed);
-    keeping::grown(live, now);
+    keeping::grown(bytes, live, now);
 }
 
 /// Takes from what arenas hold.

@@ -10,9 +10,11 @@
 //!  kept <= high - live          whatever was freed since may still be there
 //!  given back                   when high + arenas > limit
 //! ```
-//! So the process stays within the limit, but for what the allocator loses to its size classes.
+//! So the process would stay within the limit, but for what the allocator loses: pages of a size that nobody asks for now,
+//! and huge pages of which a part is used. Where the process is the engine's alone, as the command's is, its resident memory
+//! is therefore looked at, too, every so many bytes of growth, and what can be given back goes when it exceeds the limit.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// How long freed pages are kept, in milliseconds.
 const KEPT_MILLISECONDS: i64 = 30_000;
@@ -24,6 +26,21 @@ const PURGE_DELAY: i32 = 15;
 /// The lowest limit of a process-wide budget; `u64::MAX` as long as there is none.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static HIGH: AtomicU64 = AtomicU64::new(0);
+/// Resident memory is the engine's.
+static WATCHED: AtomicBool = AtomicBool::new(false);
+/// Growth until resident memory is looked at.
+static UNTIL_LOOK: AtomicI64 = AtomicI64::new(0);
+
+/// Growth between two looks at resident memory, which take some microseconds.
+const LOOK_BYTES: i64 = 4 << 20;
+/// Growth after memory was given back because of such a look: that takes milliseconds.
+const LOOK_BYTES_AFTER: i64 = 32 << 20;
+
+/// From now on resident memory is kept within the limit as far as giving back can. For processes that have no other large
+/// memory than the engine's: a host's own would have it given back all the time.
+pub fn watch_resident() {
+    WATCHED.store(true, Relaxed);
+}
 
 /// Keeps freed memory from now on, below a limit in bytes.
 pub(crate) fn keep_below(limit: u64) {
@@ -34,12 +51,26 @@ pub(crate) fn keep_below(limit: u64) {
     give_back();
 }
 
-/// The process has grown to `live` bytes beside `arenas`.
+/// The process has grown by `bytes` to `live` bytes beside `arenas`.
 #[inline]
-pub(crate) fn grown(live: u64, arenas: u64) {
+pub(crate) fn grown(bytes: u64, live: u64, arenas: u64) {
+    let bytes = bytes as i64;
+    if WATCHED.load(Relaxed) && UNTIL_LOOK.fetch_sub(bytes, Relaxed) <= bytes {
+        look();
+    }
     let high = HIGH.fetch_max(live, Relaxed).max(live);
     if high.saturating_add(arenas) > LIMIT.load(Relaxed) && high - live >= GIVEN_BACK_MIN {
         HIGH.store(live, Relaxed);
+        give_back();
+    }
+}
+
+#[cold]
+fn look() {
+    UNTIL_LOOK.store(LOOK_BYTES, Relaxed);
+    if crate::machine::own_resident_bytes().is_some_and(|resident| resident > LIMIT.load(Relaxed)) {
+        UNTIL_LOOK.store(LOOK_BYTES_AFTER, Relaxed);
+        HIGH.store(0, Relaxed);
         give_back();
     }
 }

@@ -28,6 +28,7 @@ pub use counting::{
     CountingAllocator, allocated_bytes, arena_bytes, peak_allocated_bytes, peak_bytes, reset_peaks,
     thread_bytes,
 };
+pub use keeping::watch_resident;
 pub use machine::{default_limit_bytes, machine_limit_bytes, peak_resident_bytes, resident_bytes};
 pub use slots::{FrozenSlots, SlotRange};
 pub use topology::{Node, Topology};

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use memory::Budget;
 use plan::{FilterId, NodeId, TableId};
 use sync::CancelToken;
+use types::stop::Place;
 use types::{Error, Result, SqlState};
 use workorder::WorkContext;
 
@@ -281,6 +282,7 @@ impl QueryContext {
 
     /// To be asked at every batch: has the query been stopped, is memory within its budget?
     pub fn check(&self, work: &WorkContext<'_>) -> Result<()> {
+        self.cancel.pass(Place::Batch);
         if work.should_stop() {
             return Err(canceled());
         }
@@ -295,9 +297,7 @@ impl QueryContext {
     }
 }
 
-pub(crate) fn canceled() -> Error {
-    Error::new(SqlState::QueryCanceled, "canceling statement")
-}
+pub(crate) use types::stop::stopped as canceled;
 
 pub fn out_of_memory(exceeded: memory::BudgetExceeded) -> Error {
     Error::new(SqlState::OutOfMemory, format!("out of memory: {exceeded}")).with_hint(

@@ -24,7 +24,6 @@ pub struct FileScan {
     node: NodeId,
     reader: Arc<dyn formats::Reader>,
     /// Whether reads wait for other machines.
-    remote: bool,
     /// The physical type of each fetched column.
     types: Vec<Physical>,
     filters: Vec<ScanFilter>,
@@ -57,7 +56,6 @@ impl FileScan {
         Ok(FileScan {
             node: plan.id,
             reader,
-            remote: file.paths.iter().any(|path| formats::remote::is_remote(path)),
             types: fetched.iter().map(|c| c.ty.physical()).collect(),
             filters: filters.iter().map(ScanFilter::new).collect::<Result<_>>()?,
             pruning: pruning.clone(),
@@ -73,15 +71,6 @@ impl FileScan {
             return Vec::new();
         }
         self.runtime_filters.iter().filter_map(|(id, column)| Some((query.filter(*id)?, *column))).collect()
-    }
-
-    /// Does what may wait for another machine, as long as the query is not stopped.
-    fn waiting<T>(&self, query: &QueryContext, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        if !self.remote {
-            return work();
-        }
-        let cancel = query.cancel.clone();
-        formats::remote::stopped_by(move || cancel.check_clock().is_some(), work)
     }
 
     fn prune(&self, query: &QueryContext) -> Result<()> {
@@ -225,10 +214,8 @@ impl Source for FileScan {
         if let Some(units) = self.units.get() {
             return Ok(*units);
         }
-        let units = self.waiting(query, || {
-            self.prune(query)?;
-            self.reader.units()
-        })?;
+        self.prune(query)?;
+        let units = self.reader.units()?;
         Ok(*self.units.get_or_init(|| units))
     }
     fn local(&self) -> Local {
@@ -243,7 +230,7 @@ impl Source for FileScan {
             Ok(flow.get() == Flow::More)
         };
         if !self.reader.is_live() {
-            self.waiting(work.query, || self.reader.scan(unit, &mut visit))?;
+            self.reader.scan(unit, &mut visit)?;
             return Ok(flow.get());
         }
         loop {

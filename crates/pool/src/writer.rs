@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use block::{EncodeOptions, encode, estimate_row_bytes, sort_parts};
+use types::stop::{self, Place};
 use types::{Result, Type};
 use vector::strings::view_length;
 use vector::{Batch, Data, Vector};
@@ -116,6 +117,7 @@ impl BlockWriter {
         lane.pending_rows += batch.rows;
         lane.pending.push_back(lightened(batch));
         loop {
+            stop::check(Place::Seal)?;
             let wanted = self.wanted_rows(at);
             if self.lanes[at].pending_rows < wanted {
                 return Ok(());

@@ -23,7 +23,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sync::{CancelToken, Gate, GateKey};
+use sync::{CancelToken, Gate, GateKey, stop};
 use workorder::{
     Claim, Completion, Dag, EdgeKind, Failure, Host, Near, OrderRecord, Outcome, QueryId, Segment, SegmentId,
     WorkContext, WorkOrder, WorkerId,
@@ -398,12 +398,12 @@ impl QueryRun {
             if state.life.is_open() {
                 // As a claim does: nobody finishes the segment meanwhile.
                 if state.life.enter() {
-                    self.guard(id, || state.segment.put_away(&context));
+                    self.guard_long(id, || state.segment.put_away(&context));
                 }
                 self.release(id);
             }
             if !state.life.is_finished() {
-                self.guard(id, || state.segment.put_away_inputs(&context));
+                self.guard_long(id, || state.segment.put_away_inputs(&context));
             }
         }
     }
@@ -423,7 +423,8 @@ impl QueryRun {
         counters.running.fetch_add(1, Relaxed);
         let held_before = self.foreman.thread_bytes();
         let started = self.now();
-        let outcome = self.guard(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
+        let outcome =
+            self.guard_long(order.segment.0, || execute(&*self.segments[order.segment.index()].segment));
         let ended = self.now();
         let (held, waited, told) = meanwhile();
         let nanoseconds = ended.saturating_sub(started).saturating_sub(held);
@@ -611,7 +612,7 @@ impl QueryRun {
     /// Starts a segment whose blocking producers are finished; returns how many orders it may have.
     fn open(&self, id: u32) -> usize {
         let state = &self.segments[id as usize];
-        if self.stopped() || self.guard(id, || state.segment.start()).is_none() {
+        if self.stopped() || self.guard_long(id, || state.segment.start()).is_none() {
             return 0;
         }
         let total = state.segment.total_orders();
@@ -644,7 +645,7 @@ impl QueryRun {
     /// Takes one claim or order off; whoever takes the last one off a drained segment finishes it.
     fn release(&self, id: u32) {
         let state = &self.segments[id as usize];
-        if !state.life.leave() || self.stopped() || self.guard(id, || state.segment.finish()).is_none() {
+        if !state.life.leave() || self.stopped() || self.guard_long(id, || state.segment.finish()).is_none() {
             return;
         }
         self.counters.segments[id as usize].finished_nanoseconds.store(self.now().max(1), Relaxed);
@@ -684,6 +685,11 @@ impl QueryRun {
         self.foreman.wake(hands - usize::from(caller));
     }
 
+    /// As `guard`, for what may take long: loops deep inside ask for the query's signal.
+    fn guard_long<T>(&self, id: u32, call: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
+        self.guard(id, || stop::within(&self.cancel, call))
+    }
+
     /// Calls into a segment; its failure or panic becomes the query's.
     fn guard<T>(&self, id: u32, call: impl FnOnce() -> Result<T, Failure>) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(call)) {
@@ -693,6 +699,10 @@ impl QueryRun {
                 None
             }
             Err(panic) => {
+                if let Some(stop::Unwound(reason)) = panic.downcast_ref() {
+                    self.fail(Box::new(Stopped { reason: *reason }));
+                    return None;
+                }
                 let segment = self.segments[id as usize].segment.name().to_owned();
                 self.fail(Box::new(Panicked { segment, message: message_of(&*panic) }));
                 None

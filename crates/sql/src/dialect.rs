@@ -21,6 +21,7 @@ use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+use types::stop::{self, Place};
 
 use crate::nested_syntax::LAMBDA;
 
@@ -290,6 +291,8 @@ impl Dialect for Grammar {
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        // The parser has no error that it would not take for a reason to try another reading.
+        stop::unwind_if_stopped(Place::Parse);
         let left = self.budget.get();
         self.budget.set(left.saturating_sub(1));
         if left == 0 {

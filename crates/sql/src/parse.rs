@@ -5,6 +5,7 @@ use sqlparser::ast::{Ident, Statement};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
 use crate::dialect::Grammar;
@@ -60,6 +61,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             None => error,
         }
     })?;
+    stop::check(Place::Scan)?;
     refuse_exponential(text, &tokens)?;
     nested_syntax::refuse_deep(text, &tokens)?;
     crate::secret_syntax::take(text, &mut tokens)?;
@@ -90,6 +92,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     replace_asof(text, &mut tokens)?;
     number_parameters(&mut tokens);
     let copy_options = take_copy_options(text, &mut tokens)?;
+    stop::check(Place::Scan)?;
     dialect.allow_for(tokens.len());
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens);

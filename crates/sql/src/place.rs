@@ -43,6 +43,21 @@ pub(crate) fn of_quoted(text: &str, literal: &str) -> Option<Position> {
     text.find(&quoted).map(|at| at_offset(text, at))
 }
 
+/// The place of an offset behind a place that is known.
+pub(crate) fn further(text: &str, known: Position, offset: usize) -> Position {
+    let between = &text[known.offset as usize..offset];
+    let lines = between.bytes().filter(|b| *b == b'\n').count() as u32;
+    let (column, rest) = match between.rfind('\n') {
+        None => (known.column, between),
+        Some(at) => (1, &between[at + 1..]),
+    };
+    Position {
+        line: known.line + lines,
+        column: column + rest.chars().count() as u32,
+        offset: u32::try_from(offset).unwrap_or(u32::MAX),
+    }
+}
+
 pub(crate) fn at_offset(text: &str, offset: usize) -> Position {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -3,6 +3,7 @@
 //! The scanner knows just enough of SQL's lexical rules not to be fooled by a semicolon: quoted strings and names,
 //! dollar quotes, line comments, nested block comments. It does not check anything else; that is the parser's work.
 
+use types::stop::{Pace, Place};
 use types::{Error, Position, Result, SqlState};
 
 use crate::place;
@@ -56,11 +57,19 @@ pub fn split(script: &str) -> Result<Vec<StatementText>> {
     if script.len() > u32::MAX as usize {
         return Err(Error::new(SqlState::StatementTooComplex, "a script may have at most 4 GiB"));
     }
-    let mut scanner =
-        Scanner { bytes: script.as_bytes(), at: 0, start: None, last: 0, nesting: Nesting::default() };
+    let mut scanner = Scanner {
+        bytes: script.as_bytes(),
+        at: 0,
+        start: None,
+        last: 0,
+        nesting: Nesting::default(),
+        place: place::START,
+    };
     let mut statements = Vec::new();
+    let (mut pace, mut before) = (Pace::new(Place::Scan), 0);
     while scanner.at < script.len() {
-        let before = scanner.at;
+        pace.spend(scanner.at - before)?;
+        before = scanner.at;
         match scanner.step() {
             Ok(true) => scanner.finish(script, before, &mut statements),
             Ok(false) => {}
@@ -87,12 +96,15 @@ struct Scanner<'t> {
     /// The end of its last token.
     last: usize,
     nesting: Nesting,
+    /// Where the last statement began: the next one's place is counted from there.
+    place: Position,
 }
 
 impl Scanner<'_> {
     fn finish(&mut self, script: &str, _semicolon: usize, statements: &mut Vec<StatementText>) {
         if let Some(start) = self.start.take() {
-            let place = place::at_offset(script, start);
+            self.place = place::further(script, self.place, start);
+            let place = self.place;
             statements.push(StatementText {
                 start,
                 end: self.last,
@@ -164,18 +176,17 @@ fn find(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
 
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, escapes: bool) -> Option<usize> {
     let mut at = start + 1;
-    while at < bytes.len() {
-        if escapes && bytes[at] == b'\\' {
-            at += 2;
-        } else if bytes[at] != quote {
-            at += 1;
-        } else if bytes.get(at + 1) == Some(&quote) {
-            at += 2;
-        } else {
-            return Some(at + 1);
+    loop {
+        let rest = bytes.get(at..)?;
+        at += match escapes {
+            true => memchr::memchr2(quote, b'\\', rest)?,
+            false => memchr::memchr(quote, rest)?,
+        };
+        match bytes[at] == quote {
+            true if bytes.get(at + 1) != Some(&quote) => return Some(at + 1),
+            _ => at += 2,
         }
     }
-    None
 }
 
 fn block_comment_end(bytes: &[u8], start: usize) -> Option<usize> {

@@ -4,7 +4,7 @@
 //! one on a thread whose stack is sized by the scanner's bound of the depth, and beyond `DEPTH_MAX` it is refused.
 //! Parser levels are the costliest: about 10 KiB of stack for a bracket in an optimised build.
 
-use types::{Error, Result, SqlState};
+use types::{Error, Result, SqlState, stop};
 
 /// Deepest syntax tree that is accepted: five thousand chained operators and then some.
 pub(crate) const DEPTH_MAX: usize = 20_000;
@@ -23,18 +23,8 @@ pub(crate) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> Result<T> 
     }
     // Reserved address space; only the pages that are touched cost memory.
     let bytes = STACK_BYTES_BASE + depth * STACK_BYTES_PER_LEVEL;
-    std::thread::scope(|scope| {
-        let thread =
-            std::thread::Builder::new().name("plan".into()).stack_size(bytes).spawn_scoped(scope, work);
-        match thread {
-            Ok(handle) => match handle.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-            Err(_) => {
-                Err(Error::new(SqlState::OutOfMemory, "no memory for the stack that a deep statement needs"))
-            }
-        }
+    stop::on_stack("plan", bytes, work).unwrap_or_else(|_| {
+        Err(Error::new(SqlState::OutOfMemory, "no memory for the stack that a deep statement needs"))
     })
 }
 

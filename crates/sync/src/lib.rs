@@ -8,6 +8,7 @@ mod cancel;
 mod checkout;
 mod counter;
 mod gate;
+pub mod stop;
 
 pub use cancel::{CancelToken, StopReason};
 pub use checkout::{Checkout, Pool};

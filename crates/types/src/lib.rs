@@ -26,6 +26,7 @@ pub mod predicate;
 pub mod referential;
 pub mod sample;
 pub mod statistics;
+pub mod stop;
 pub mod time_tz;
 pub mod value;
 pub mod zone;

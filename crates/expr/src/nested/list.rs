@@ -3,13 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use types::nested::encoding::{self, Slots, elements};
-use types::{Error, Result, SqlState, Type, Value};
+use types::nested::encoding::{self, elements};
+use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::nested::{PayloadBuilder, join, push_slot};
 use vector::{Vector, VectorBuilder};
 
 use super::{Kernel, booleans, bytes, integers, invalid, payload, whole};
 
+/// What an element costs, more or less.
+const ELEMENT_UNITS: usize = 16;
 /// Elements of a list that is made by a function, at most.
 const ELEMENTS_MAX: i64 = 1 << 24;
 /// Bytes that one call may make of a batch's rows where a number says how many: nothing else would end it.
@@ -58,12 +60,15 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
 type Slot<'a> = Option<&'a [u8]>;
 
 /// The elements of a row's list; `None` for NULL.
-fn slots(vector: &Vector, row: usize) -> Option<Slots<'_>> {
-    Some(elements(vector.ty(), bytes(vector, row)?))
+fn slots(vector: &Vector, row: usize) -> Option<impl Iterator<Item = Slot<'_>>> {
+    Some(elements(vector.ty(), bytes(vector, row)?).inspect(|_| stop::spend(ELEMENT_UNITS)))
 }
 
 fn push_all<'a>(slots: impl IntoIterator<Item = Slot<'a>>, out: &mut Vec<u8>) {
-    slots.into_iter().for_each(|slot| encoding::push_raw(slot, out));
+    slots.into_iter().for_each(|slot| {
+        stop::spend(ELEMENT_UNITS);
+        encoding::push_raw(slot, out);
+    });
 }
 
 /// A list of what `write` puts into it; NULL where it gives `None`.
@@ -203,12 +208,15 @@ fn unique(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
 fn order<'a>(inputs: &[Vector], row: usize) -> Option<impl Fn(&Slot<'a>, &Slot<'a>) -> Ordering> {
     let descending = inputs[1].value(row).as_bool()?;
     let nulls_first = inputs[2].value(row).as_bool()?;
-    Some(move |a: &Slot<'a>, b: &Slot<'a>| match (a, b) {
-        (Some(a), Some(b)) if descending => b.cmp(a),
-        (Some(a), Some(b)) => a.cmp(b),
-        // A value is greater than none in the order of options.
-        (a, b) if nulls_first => a.is_some().cmp(&b.is_some()),
-        (a, b) => b.is_some().cmp(&a.is_some()),
+    Some(move |a: &Slot<'a>, b: &Slot<'a>| {
+        stop::spend(ELEMENT_UNITS);
+        match (a, b) {
+            (Some(a), Some(b)) if descending => b.cmp(a),
+            (Some(a), Some(b)) => a.cmp(b),
+            // A value is greater than none in the order of options.
+            (a, b) if nulls_first => a.is_some().cmp(&b.is_some()),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        }
     })
 }
 
@@ -427,6 +435,7 @@ fn range(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
             return None;
         }
         for number in 0..count {
+            stop::spend(ELEMENT_UNITS);
             let value = i128::from(start) + number * i128::from(step);
             encoding::push_slot(&Value::I64(value as i64), Type::BigInt, out);
         }

@@ -21,7 +21,7 @@ pub(crate) use lambda::LambdaCall;
 pub(crate) use regular::replaced_by_pattern;
 
 use arrow_buffer::{BooleanBuffer, NullBufferBuilder};
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::{Data, Vector};
 
 /// Inputs are flat or constant; the result has `rows` rows of the type.
@@ -41,16 +41,22 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| growing::named(name))
 }
 
+/// What a function costs for a row of no bytes, more or less.
+const ROW_UNITS: usize = 64;
+
 /// The bytes of a row of a nested or text vector; `None` for NULL.
 fn bytes(vector: &Vector, row: usize) -> Option<&[u8]> {
     if vector.is_null(row) {
         return None;
     }
-    match vector.data() {
-        Data::Bytes(strings) => Some(strings.get(row)),
-        Data::Constant(Value::Bytes(bytes)) => Some(bytes),
-        _ => None,
-    }
+    let bytes = match vector.data() {
+        Data::Bytes(strings) => strings.get(row),
+        Data::Constant(Value::Bytes(bytes)) => bytes,
+        _ => return None,
+    };
+    // What is asked for is walked, each time.
+    stop::spend(ROW_UNITS + bytes.len());
+    Some(bytes)
 }
 
 fn text(vector: &Vector, row: usize) -> Option<&str> {

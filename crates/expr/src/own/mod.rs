@@ -27,10 +27,13 @@ use plan::functions::{
     TRY_LIST_OF_LENGTH,
 };
 use types::interval::Interval;
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, stop};
 use vector::{Vector, VectorBuilder};
 
 use crate::room::Room;
+
+/// What a function costs for a row of no bytes, more or less.
+const ROW_UNITS: usize = 256;
 
 /// The arguments of one row.
 pub(crate) struct Arguments<'a> {
@@ -188,6 +191,9 @@ impl OwnCall {
             if self.strict && values.iter().any(Value::is_null) {
                 out.push(&Value::Null);
             } else {
+                let width = values.iter().filter_map(Value::as_bytes).map(<[u8]>::len).sum::<usize>();
+                // A comparison of two long texts takes the product of their lengths.
+                stop::spend(ROW_UNITS + width.saturating_mul(width));
                 let value = (self.evaluate)(&Arguments { values: &values, types: &types, ty })?;
                 if let Value::Bytes(bytes) = &value {
                     // A width in a format makes more than any bound by its arguments tells.

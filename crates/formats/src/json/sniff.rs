@@ -5,6 +5,7 @@
 
 use plan::Rejects;
 use plan::file::TextOptions;
+use types::stop::{self, Place, UnwindingPace};
 use types::{Error, Field, Result, Schema, SqlState, Type, json};
 
 use super::reader::{Walk, next_value};
@@ -87,6 +88,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
         Layout::Values => {
             let mut walk = Walk::default();
             while seen < limit {
+                stop::check(Place::Sniff)?;
                 match next_value(&data, &mut walk, more) {
                     Ok(Some(range)) => {
                         if let Some(value) = value_of(&data[range]) {
@@ -140,7 +142,9 @@ fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Sh
     let begin = if from_start { 0 } else { memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1) };
     let end = if to_end { data.len() } else { memchr::memrchr(b'\n', data).map_or(data.len(), |at| at + 1) };
     let text = data.get(begin..end).unwrap_or_default();
+    let mut pace = UnwindingPace::new(Place::Sniff);
     for line in text.split(|b| *b == b'\n').take(usize::try_from(limit).unwrap_or(usize::MAX)) {
+        pace.unwind_if_stopped(64 + 4 * line.len());
         if let Some(value) = value_of(line) {
             shape.add(value);
         }

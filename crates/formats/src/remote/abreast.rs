@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use types::Result;
+use types::{Result, stop};
 
 use super::is_remote;
-use super::wait::{inherited, stopped_by};
 
 /// Files opened at a time: each waits for two or three short answers, and servers take some dozens of connections.
 const ABREAST: usize = 16;
@@ -23,7 +22,7 @@ pub(crate) fn each<'i, T: Sync, R: Send>(
     }
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(items.len()));
-    let stopped = inherited();
+    let current = stop::current();
     let run = || loop {
         let at = next.fetch_add(1, Ordering::Relaxed);
         // What comes behind an error is not looked at; what comes before it may be another, which counts then.
@@ -36,9 +35,9 @@ pub(crate) fn each<'i, T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 0..ABREAST.min(items.len()) {
-            let (run, stopped) = (&run, stopped.clone());
-            scope.spawn(move || match stopped {
-                Some(stopped) => stopped_by(move || stopped(), run),
+            let (run, current) = (&run, current.clone());
+            scope.spawn(move || match current {
+                Some(current) => current.within(run),
                 None => run(),
             });
         }

@@ -27,4 +27,3 @@ pub use secrets::{Conflict, ShownSecret, create_secret, drop_secret, secrets, wh
 pub use settings::{SETTINGS, set, setting};
 pub use store::{exists_below, list};
 pub use upload::Upload;
-pub use wait::stopped_by;

@@ -1,6 +1,7 @@
 //! Parts of a file that are looked at before it is read, cut into records.
 
 use types::Result;
+use types::stop::{Place, UnwindingPace};
 
 use super::dialect::Dialect;
 use super::reader::RECORD_BYTES_MAX;
@@ -95,7 +96,9 @@ impl Sample {
         let mut cut = Cut::default();
         let mut spans: Vec<Span> = Vec::new();
         let mut scratch = Vec::new();
+        let mut pace = UnwindingPace::new(Place::Sniff);
         while cut.rows.len() < limit {
+            pace.unwind_if_stopped(100 * (1 + spans.len()));
             spans.clear();
             match walk.next(true, &mut spans) {
                 Ok(None) => break,

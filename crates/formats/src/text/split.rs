@@ -3,6 +3,8 @@
 //! One vectorised pass finds the bytes that can matter (delimiters, line ends, quotes); the walk over these marks then
 //! costs a step a field. Fields are spans of the bytes: nothing is copied until a value is parsed.
 
+use types::stop::{Place, UnwindingPace};
+
 use super::dialect::Dialect;
 
 const QUOTED: u32 = 1 << 31;
@@ -74,7 +76,9 @@ impl Span {
 pub fn append_marks(data: &[u8], from: usize, dialect: Dialect, out: &mut Vec<u32>) {
     const PIECE: usize = 16 * 1024;
     let mut words = [0u64; PIECE / 64];
+    let mut pace = UnwindingPace::new(Place::Sniff);
     for (number, piece) in data[from..].chunks(PIECE).enumerate() {
+        pace.unwind_if_stopped(piece.len());
         let words = &mut words[..piece.len().div_ceil(64)];
         words.fill(u64::MAX);
         simd::and_range(piece, dialect.delimiter, dialect.delimiter, true, words);

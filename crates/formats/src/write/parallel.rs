@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use types::stop::{self, Place};
 use types::{Error, Result, Schema, SqlState};
 use vector::Batch;
 use vector::arrow::{arrow_schema, to_record_batch};
@@ -16,6 +17,7 @@ use vector::arrow::{arrow_schema, to_record_batch};
 use super::options::{Compression, WriteOptions};
 use super::{BatchWriter, WriteFormat, columnar, delimited, json};
 use crate::parquet::interval;
+use crate::remote::from_io;
 
 /// Rows of a piece of text.
 const PIECE_ROWS: usize = 1 << 16;
@@ -34,7 +36,7 @@ pub fn write_parallel(
     threads: usize,
     go_on: &GoOn<'_>,
 ) -> Result<()> {
-    let text = |e: io::Error| Error::new(SqlState::IoError, e.to_string());
+    let text = |e: io::Error| from_io(&e).unwrap_or_else(|| Error::new(SqlState::IoError, e.to_string()));
     match options.format {
         WriteFormat::Parquet => parquet_file(options, schema, rows, out, threads, go_on),
         WriteFormat::Arrow => {
@@ -142,19 +144,33 @@ fn piece_of_text(
         _ => Box::new(delimited::Delimited::with(schema, out, options, first && options.header)?),
     };
     for batch in batches {
+        stop::check(Place::Write).map_err(io::Error::other)?;
         writer.write(batch)?;
     }
     writer.finish()
+}
+
+/// Compressing a byte takes ten nanoseconds or more.
+fn write_in_parts(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    for part in bytes.chunks(1 << 20) {
+        stop::check(Place::Write).map_err(io::Error::other)?;
+        out.write_all(part)?;
+    }
+    Ok(())
 }
 
 fn compressed(bytes: Vec<u8>, compression: Compression) -> io::Result<Vec<u8>> {
     match compression {
         Compression::Gzip => {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-            encoder.write_all(&bytes)?;
+            write_in_parts(&bytes, &mut encoder)?;
             encoder.finish()
         }
-        Compression::Zstd => zstd::bulk::compress(&bytes, 3),
+        Compression::Zstd => {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3)?;
+            write_in_parts(&bytes, &mut encoder)?;
+            encoder.finish()
+        }
         Compression::None | Compression::Snappy | Compression::Lz4 => Ok(bytes),
     }
 }
@@ -191,6 +207,11 @@ fn in_order<T: Send>(
         };
         std::thread::scope(|scope| {
             for _ in 1..threads.min(waiting.len()) {
+                let (work, current) = (&work, stop::current());
+                let work = move || match current {
+                    Some(current) => current.within(work),
+                    None => work(),
+                };
                 // Without another thread this one does it all.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
@@ -239,6 +260,7 @@ fn row_group(
     let failed = |e: parquet::errors::ParquetError| Error::new(SqlState::IoError, e.to_string());
     let mut writers = factory.create_column_writers(number).map_err(failed)?;
     for batch in batches {
+        stop::check(Place::Write)?;
         let batch: RecordBatch = interval::written(to_record_batch(batch, schema)?, written)?;
         // A writer for each leaf: a struct has one a field, a map two.
         let mut leaves = writers.iter_mut();

@@ -1,11 +1,13 @@
 //! Files that appear whole or not at all: written beside their place under another name, then renamed.
 
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use types::{Error, Result, Schema, SqlState};
+use types::{Error, Result, Schema, SqlState, stop};
 
 use super::options::{Existing, WriteOptions};
 use super::parallel::{GoOn, NextBatch, write_parallel};
@@ -75,8 +77,8 @@ pub fn write_to(
         }
         if fs::metadata(place).is_ok_and(|m| !m.is_file()) {
             // A device or a pipe takes the bytes as they come.
-            let file = File::options().write(true).open(place).map_err(|e| failed("write", place, &e))?;
-            return write_file(file, place, schema, rows, options, threads, go_on);
+            let pipe = Pipe::open(place, go_on)?;
+            return write_file(pipe, place, schema, rows, options, threads, go_on);
         }
         let temporary = Temporary::beside(place);
         let file = File::create_new(&temporary.path).map_err(|e| failed("write", place, &e))?;
@@ -123,8 +125,47 @@ fn led_to(path: &Path) -> PathBuf {
     place
 }
 
+/// A device or a pipe: who reads it may come late, and take its time.
+struct Pipe(File);
+
+impl Pipe {
+    /// Between two looks for a reader, or for room.
+    const PATIENCE: Duration = Duration::from_millis(5);
+
+    fn open(place: &Path, go_on: &GoOn<'_>) -> Result<Pipe> {
+        loop {
+            match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(place) {
+                Ok(file) => return Ok(Pipe(file)),
+                Err(e) if e.raw_os_error() == Some(libc::ENXIO) => {
+                    go_on()?;
+                    std::thread::sleep(Self::PATIENCE);
+                }
+                Err(e) => return Err(failed("write", place, &e)),
+            }
+        }
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    stop::check(stop::Place::Write).map_err(io::Error::other)?;
+                    std::thread::sleep(Self::PATIENCE);
+                }
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 fn write_file(
-    file: File,
+    file: impl Write + Send,
     place: &Path,
     schema: &Schema,
     rows: &mut NextBatch<'_>,
@@ -139,7 +180,7 @@ fn write_file(
         }
         _ => e,
     })?;
-    out.into_inner().map_err(|e| failed("write", place, e.error()))?;
+    out.flush().map_err(|e| remote::from_io(&e).unwrap_or_else(|| failed("write", place, &e)))?;
     Ok(())
 }
 

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use types::stop::{Place, UnwindingPace};
+
 use super::graph::{Graph, Set, Tree, bit, bits};
 
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +19,9 @@ struct Plan {
     left: Set,
     right: Set,
 }
+
+/// What a pair costs, more or less; see `UnwindingPace`.
+const PAIR_UNITS: usize = 500;
 
 /// Relations up to which plans are kept in an array indexed by set.
 const ARRAY_RELATIONS_MAX: usize = 12;
@@ -45,6 +50,7 @@ struct Search<'g> {
     graph: &'g Graph,
     plans: Plans,
     pairs_left: usize,
+    pace: UnwindingPace,
 }
 
 /// The cheapest order of the relations of `component`, which is connected. `None` when there is none without cross
@@ -55,7 +61,8 @@ pub(crate) fn order(graph: &Graph, component: Set, pairs_max: usize) -> Option<T
     } else {
         Plans::Map(HashMap::new())
     };
-    let mut search = Search { graph, plans, pairs_left: pairs_max };
+    let pace = UnwindingPace::new(Place::JoinOrder);
+    let mut search = Search { graph, plans, pairs_left: pairs_max, pace };
     for relation in bits(component) {
         let rows = graph.rows(bit(relation));
         search.plans.insert(bit(relation), Plan { cost: 0.0, rows, left: 0, right: 0 });
@@ -95,6 +102,7 @@ impl Search<'_> {
     }
 
     fn complements(&mut self, set: Set) -> Option<()> {
+        self.pace.unwind_if_stopped(PAIR_UNITS);
         let lowest = set & set.wrapping_neg();
         let excluded = set | (lowest | (lowest - 1));
         let around = self.graph.neighbours(set) & !excluded;
@@ -122,6 +130,7 @@ impl Search<'_> {
     }
 
     fn pair(&mut self, one: Set, other: Set) -> Option<()> {
+        self.pace.unwind_if_stopped(PAIR_UNITS);
         self.pairs_left = self.pairs_left.checked_sub(1)?;
         let (Some(a), Some(b)) = (self.plans.get(one), self.plans.get(other)) else { return Some(()) };
         let both = one | other;

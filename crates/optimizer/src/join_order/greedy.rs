@@ -4,6 +4,8 @@
 //! Fegaras, "A New Heuristic for Optimizing Large Queries" (DEXA 1998). Parts without a condition between them are
 //! crossed only when nothing else is left, the smallest first.
 
+use types::stop::{self, Place};
+
 use super::graph::{Graph, Set, Tree, bit};
 
 struct Part {
@@ -26,6 +28,7 @@ pub(crate) fn combine(graph: &Graph, parts: Vec<(Set, Tree)>) -> Option<Tree> {
     while parts.len() > 1 {
         let mut best: Option<(bool, f64, f64, usize, usize)> = None;
         for i in 0..parts.len() {
+            stop::unwind_if_stopped(Place::JoinOrder);
             let around = graph.neighbours(parts[i].set);
             for j in i + 1..parts.len() {
                 let connected = around & parts[j].set != 0;

@@ -14,6 +14,7 @@ mod unnest;
 mod window;
 
 use plan::{ColumnId, Expr, LogicalPlan, OutputColumn, PhysicalNode, PhysicalPlan, SortKey};
+use types::stop::{self, Place};
 use types::{Result, Value};
 
 use crate::columns::ColumnSet;
@@ -26,6 +27,7 @@ pub(crate) use scan::rows_in_files;
 impl Planner<'_> {
     /// Lowers `plan`; the result delivers at least the columns of `needed` that the plan has.
     pub(crate) fn lower(&mut self, plan: LogicalPlan, needed: &ColumnSet) -> Result<Relation> {
+        stop::check(Place::Lower)?;
         if crate::join_order::dissolves(&plan) {
             return self.lower_join_tree(plan, needed);
         }

@@ -18,6 +18,7 @@ use plan::{
     PhysicalPlan, ScanSource, TableId,
 };
 use types::Result;
+use types::stop::{self, Place};
 
 use super::projections;
 use crate::columns::ColumnSet;
@@ -264,6 +265,7 @@ type Names = HashMap<ColumnId, ColumnId>;
 
 /// How the columns of `a` are called in `b`, if the two compute the same.
 fn renaming(a: &LogicalPlan, b: &LogicalPlan) -> Option<Names> {
+    stop::unwind_if_stopped(Place::Rewrite);
     let mut names = Names::new();
     same(a, b, &mut names).then_some(names)
 }

@@ -12,6 +12,7 @@
 //! * a volatile conjunct through projections and sorts only: elsewhere it would be evaluated for other rows.
 
 use plan::{ColumnId, ColumnTable, Expr, ExprKind, JoinKind, LogicalPlan, ScanSource};
+use types::stop::{self, Place};
 use types::{Comparison, Value};
 
 use super::derived_predicates::implied;
@@ -34,6 +35,7 @@ impl PushDown<'_> {
         mut predicates: Vec<Expr>,
         non_null: &ColumnSet,
     ) -> LogicalPlan {
+        stop::unwind_if_stopped(Place::Rewrite);
         let passes = matches!(
             plan,
             LogicalPlan::Filter { .. }

@@ -6,6 +6,7 @@
 //! settled by what is needed above, when the plan is lowered.
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan};
+use types::stop::{self, Place};
 
 use crate::columns::ColumnSet;
 
@@ -42,6 +43,7 @@ pub(crate) fn normalize(plan: LogicalPlan) -> (LogicalPlan, Renames) {
 }
 
 fn walk(mut plan: LogicalPlan, renames: &mut Renames) -> LogicalPlan {
+    stop::unwind_if_stopped(Place::Rewrite);
     for child in plan.children_mut() {
         let taken = std::mem::replace(child, LogicalPlan::placeholder());
         *child = walk(taken, renames);

@@ -13,10 +13,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use plan::{Arithmetic, Expr, ExprKind, Function, LogicalPlan, bounds};
+use types::stop::{self, Place, UnwindingPace};
 use types::{Comparison, Type, Value, cast, decimal};
 
 /// Simplifies every expression of a plan.
 pub(crate) fn simplify_plan(plan: &mut LogicalPlan) {
+    stop::unwind_if_stopped(Place::Rewrite);
     for child in plan.children_mut() {
         simplify_plan(child);
     }
@@ -35,8 +37,15 @@ fn has_constant_part(expr: &Expr) -> bool {
         || children.into_iter().any(has_constant_part)
 }
 
+/// What a node costs, more or less; see `UnwindingPace`.
+const NODE_UNITS: usize = 256;
+
 pub(crate) fn simplify(expr: Expr) -> Expr {
-    expr.transform(&mut step)
+    let mut pace = UnwindingPace::new(Place::Rewrite);
+    expr.transform(&mut |expr| {
+        pace.unwind_if_stopped(NODE_UNITS);
+        step(expr)
+    })
 }
 
 fn null() -> Expr {

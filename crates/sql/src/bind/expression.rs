@@ -7,6 +7,7 @@ use sqlparser::ast::{
     BinaryOperator, CastKind, Expr as Ast, Ident, SelectItem, UnaryOperator, Value as AstValue, ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
+use types::stop::{self, Place};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
@@ -130,6 +131,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     pub fn bind(&mut self, ast: &'a Ast) -> Result<Bound> {
+        stop::check(Place::Bind)?;
         self.depth += 1;
         // Far above what is let through in the end; the stack was sized for the text.
         if self.depth > stack::DEPTH_MAX {

@@ -84,6 +84,7 @@ use plan::logical::ColumnTable;
 use plan::{ColumnId, CommonQuery, Exclusion, Expr, ExprKind, Function, LogicalPlan, LogicalQuery};
 use sqlparser::ast::{Ident, Query};
 use sqlparser::tokenizer::{Location, Span};
+use types::stop::{self, Place};
 use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
@@ -266,6 +267,7 @@ impl<'a> Binder<'a> {
 
     /// Counts one more query bound; nested uses of common table expressions double quickly.
     fn count_instance(&mut self) -> Result<()> {
+        stop::check(Place::BindQuery)?;
         self.instances += 1;
         if self.instances > INSTANCES_MAX { Err(stack::too_deep()) } else { Ok(()) }
     }
