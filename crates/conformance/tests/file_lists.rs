@@ -108,6 +108,96 @@ fn csv_files_of_a_list_are_read_by_name() {
     assert_eq!(rows(&session, &hive), ["1|1|10", "2|2|20"]);
 }
 
+/// Folders may say different names, and a name that a file has as a column: each file's own values count, and of the files
+/// without the column the folders'.
+#[test]
+fn folders_name_columns_of_files_united_by_name() {
+    let (folder, session) = (Folder::new("united"), session());
+    let read = |more: &str, columns: &str| {
+        let sql = format!(
+            "SELECT {columns} FROM read_csv('{}', union_by_name => true{more}) ORDER BY a",
+            folder.path("**/*.csv")
+        );
+        rows(&session, &sql)
+    };
+    folder.write("y=2023/m=1/f.csv", "a,b\n1,10\n");
+    folder.write("y=2024/f.csv", "b,a\n20,2\n");
+    folder.write("n=x/y=2025/f.csv", "a\n3\n");
+    assert_eq!(read("", "a, b, y, m, n"), ["1|10|2023|1|NULL", "2|20|2024|NULL|NULL", "3|NULL|2025|NULL|x"]);
+    assert_eq!(read("", "y + 1"), ["2024", "2025", "2026"]);
+    assert_eq!(
+        read(", hive_types => {'y': 'TEXT', 'm': 'SMALLINT'}", "a, y || '!', m"),
+        ["1|2023!|1", "2|2024!|NULL", "3|2025!|NULL"]
+    );
+    assert_eq!(read(", hive_types_autocast => false", "y || '!'"), ["2023!", "2024!", "2025!"]);
+    // A file's own column.
+    folder.write("n=x/y=2025/f.csv", "a,y\n3,7\n");
+    assert_eq!(read("", "a, y"), ["1|2023", "2|2024", "3|7"]);
+    folder.write("n=x/y=2025/f.csv", "a,y\n3,1.5\n");
+    assert_eq!(read("", "a, y"), ["1|2023", "2|2024", "3|1.5"]);
+    folder.write("n=x/y=2025/f.csv", "a,y\n3,seven\n");
+    assert_eq!(read("", "a, y"), ["1|2023", "2|2024", "3|seven"]);
+    // Files in which no row passes are left out by what their folders say.
+    let counted = format!(
+        "SELECT count(*) FROM read_csv('{}', union_by_name => true) WHERE m = 1",
+        folder.path("**/*.csv")
+    );
+    assert_eq!(rows(&session, &counted), ["1"]);
+    let without = format!(
+        "SELECT m FROM read_csv('{}', union_by_name => true, hive_partitioning => false)",
+        folder.path("**/*.csv")
+    );
+    assert!(error(&session, &without).contains("\"m\""));
+    let apart =
+        format!("SELECT * FROM read_csv('{}', hive_partitioning => true)", folder.path("y=*/**/*.csv"));
+    let message = error(&session, &apart);
+    assert!(message.contains("union_by_name"), "{message}");
+    let wrong = format!(
+        "SELECT * FROM read_csv('{}', union_by_name => true, hive_types => {{'n': 'INTEGER'}})",
+        folder.path("**/*.csv")
+    );
+    let message = error(&session, &wrong);
+    assert!(message.contains("say n = x") && message.contains("hive_types"), "{message}");
+    // The same names in another order are the same.
+    let other = Folder::new("order");
+    other.write("p=1/q=2/f.csv", "a\n1\n");
+    other.write("q=4/p=3/f.csv", "a\n2\n");
+    let sql = format!("SELECT a, p, q FROM '{}' ORDER BY a", other.path("**/*.csv"));
+    assert_eq!(rows(&session, &sql), ["1|1|2", "2|3|4"]);
+}
+
+/// What is united by name has a type that holds the values of all files, digit for digit.
+#[test]
+fn files_of_other_types_are_united() {
+    let (folder, session) = (Folder::new("types"), session());
+    for (first, second, shown) in [
+        ("1.25::DECIMAL(5,2)", "1000.5::DECIMAL(8,1)", ["1.25", "1000.50"]),
+        ("7::INTEGER", "1.25::DECIMAL(5,2)", ["7.00", "1.25"]),
+        ("'x'::TEXT", "2.5::DOUBLE", ["x", "2.5"]),
+        ("TRUE", "2.5::DOUBLE", ["true", "2.5"]),
+        ("1.5::DECIMAL(30,10)", "2::DECIMAL(38,0)", ["1.5000000000", "2"]),
+        (
+            "DATE '2024-01-01'",
+            "TIMESTAMP '2024-01-01 01:00:00'",
+            ["2024-01-01 00:00:00", "2024-01-01 01:00:00"],
+        ),
+    ] {
+        for (name, value) in [("1", first), ("2", second)] {
+            let sql = format!("COPY (SELECT {value} AS v) TO '{}'", folder.path(&format!("{name}.parquet")));
+            rows_of(&session, &sql);
+        }
+        let sql = format!(
+            "SELECT v FROM read_parquet('{}', union_by_name => true, filename => true) ORDER BY filename",
+            folder.path("*.parquet")
+        );
+        assert_eq!(rows(&session, &sql), shown, "{first}, {second}");
+    }
+}
+
+fn rows_of(session: &Session, sql: &str) {
+    session.query(sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
+}
+
 /// Only some files are looked at before reading; the header of every other one is checked as it is read.
 #[test]
 fn no_file_of_many_loses_a_row_to_its_header() {

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use catalog::{Snapshot, Table};
+use plan::file::{MORE_FILES, PartColumn};
 use plan::{FileSource, RejectLog, Rejects, TableId};
 use types::{Error, Result, Schema, Type, Value};
 
-use crate::copy_streams::StandardStreams;
+use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::database::Database;
 use crate::run::result_schema;
 use crate::search_path;
@@ -97,6 +98,57 @@ impl SessionRelations {
         self.rejects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn temporary_folder(&self) -> std::path::PathBuf {
+        let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
+        folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
+    }
+
+    /// The file that holds what comes out of a pipe; `None` for what is no pipe.
+    fn held_pipe(&self, path: &str) -> Result<Option<String>> {
+        match is_pipe(path) {
+            true => self.standard.held_pipe(path, &self.temporary_folder()).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Describes files, with what comes out of pipes as files.
+    fn without_pipes(
+        &self,
+        path: &str,
+        options: &[(String, String)],
+        describe: impl FnOnce(&str, &[(String, String)]) -> Result<FileSource>,
+    ) -> Result<FileSource> {
+        let mut held: Vec<(String, String)> = Vec::new();
+        let mut read = |path: &str| {
+            Ok::<_, Error>(match self.held_pipe(path)? {
+                Some(file) => {
+                    held.push((file.clone(), path.to_owned()));
+                    file
+                }
+                None => path.to_owned(),
+            })
+        };
+        let first = read(path)?;
+        let mut options = options.to_vec();
+        for (_, more) in options.iter_mut().filter(|(name, _)| name == MORE_FILES) {
+            *more = read(more)?;
+        }
+        let mut source = describe(&first, &options)?;
+        if !held.is_empty() {
+            // What the column filename says is what the user has said.
+            let mut parts = source.parts.to_vec();
+            for column in parts.iter_mut().flat_map(|part| &mut part.columns) {
+                if let PartColumn::Constant(value) = column
+                    && let Some((_, pipe)) = held.iter().find(|(file, _)| value.as_text() == Some(file))
+                {
+                    *value = Value::text(pipe);
+                }
+            }
+            source.parts = parts.into();
+        }
+        Ok(source)
+    }
+
     /// Describes a file whose rejects go into a table, if the options say so.
     fn with_rejects(
         &self,
@@ -106,6 +158,7 @@ impl SessionRelations {
         let mut options = options.to_vec();
         let Some(table) = rejects::take_table(&mut options)? else { return describe(&options) };
         let mut source = describe(&options)?;
+        rejects::check_noted(&source)?;
         if self.asked > 0 {
             // The statement that asks reads the file too, and notes what it rejects.
             source.set_rejects(&Rejects::ignored());
@@ -299,18 +352,21 @@ impl sql::Relations for SessionRelations {
         Some(key.columns.clone())
     }
     fn file(&self, path: &str, options: &[(String, String)]) -> Result<FileSource> {
-        self.of_the_moment(self.with_rejects(options, |options| formats::describe(path, options)))
+        self.of_the_moment(self.without_pipes(path, options, |path, options| {
+            self.with_rejects(options, |options| formats::describe(path, options))
+        }))
     }
     fn file_as(&self, path: &str, options: &[(String, String)], table: &Schema) -> Result<FileSource> {
-        self.of_the_moment(self.with_rejects(options, |options| formats::describe_as(path, options, table)))
+        self.of_the_moment(self.without_pipes(path, options, |path, options| {
+            self.with_rejects(options, |options| formats::describe_as(path, options, table))
+        }))
     }
     fn standard_input(&self, format: &str) -> Result<String> {
-        let folder = self.database.as_ref().map(Database::temp_directory).filter(|folder| !folder.is_empty());
-        let folder = folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from);
-        self.of_the_moment(self.standard.held(format, &folder))
+        self.of_the_moment(self.standard.held(format, &self.temporary_folder()))
     }
     fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
-        let (columns, rows) = formats::report(path, options)?;
+        let pipe = self.held_pipe(path)?;
+        let (columns, rows) = formats::report(pipe.as_deref().unwrap_or(path), options)?;
         self.of_the_moment(Ok(sql::SystemRows { columns, rows }))
     }
     fn seed(&self) -> u64 {
@@ -351,6 +407,8 @@ impl sql::Relations for SessionRelations {
         let (tick, asked) = (self.tick.clone(), self.asked + 1);
         let mut session = Session::asked(database, &self.settings, &self.objects, &self.rejects, tick, asked);
         session.pinned = Some(self.snapshot.clone());
+        // What this statement has read of a pipe is there for the question.
+        session.standard = self.standard.clone();
         let result = session.query(query)?;
         let mut rows = Vec::with_capacity(result.rows());
         for batch in result.batches() {

@@ -277,7 +277,7 @@ impl Session {
         let zone = self.settings().time_zone;
         caught(text, || {
             zone::within(zone, || {
-                let _reading = self.standard.begin();
+                let _reading = self.standard.begin_description();
                 let relations = self.relations();
                 if let Some(schema) = self.plans.schema(text, &relations) {
                     return Ok(Some(schema));

@@ -4,18 +4,16 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use plan::file::TextOptions;
+use plan::file::{MORE_FILES, READER, TextOptions};
 use plan::{FileFormat, FileSource};
 use types::stop::{self, Place};
 use types::{Error, Result, Schema, SqlState, Value};
 
-use crate::input::uncompressed_name;
+use crate::input::{check_packing, uncompressed_name};
 use crate::layout::{self, Layout};
 use crate::text::Given;
 use crate::{arrow_ipc, json, parquet, remote, text};
 
-/// The option that names further files, or patterns of such.
-pub const MORE_FILES: &str = "files";
 /// What the files of a folder that is named as a whole are called.
 pub(crate) const EXTENSIONS: [&str; 14] = [
     "parquet", "pq", "csv", "tsv", "tbl", "json", "ndjson", "jsonl", "arrow", "arrows", "ipc", "feather",
@@ -34,19 +32,14 @@ pub fn describe_as(pattern: &str, options: &[(String, String)], schema: &Schema)
 }
 
 fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Schema>) -> Result<FileSource> {
-    let mut options = options.to_vec();
-    let layout = Layout::take(&mut options)?;
-    let mut paths = expand(pattern)?;
-    for (_, more) in options.iter().filter(|(name, _)| name == MORE_FILES) {
-        paths.extend(expand(more)?);
-    }
-    options.retain(|(name, _)| name != MORE_FILES);
-    let options = options.as_slice();
-    if table.is_some() || layout::is_plain(&paths, layout) {
+    let paths = all_paths(pattern, options)?;
+    // Options are checked before what they say is done: those of the layout with the others.
+    let layout = Layout::of(options)?;
+    if table.is_some() || layout::is_plain(&paths, &layout) {
         let alike = describe_alike(pattern, paths.clone(), options, table);
         return match alike {
             Err(error) if table.is_none() && paths.len() > 1 => {
-                in_any_order(&paths, options, layout).unwrap_or(Err(error))
+                in_any_order(&paths, options, &layout).unwrap_or(Err(error))
             }
             alike => alike,
         };
@@ -54,15 +47,15 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     if layout.union_by_name {
         let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
         let each = remote::abreast::each(&paths, |path| path, one)?;
-        return layout::combine(&paths, each, layout);
+        return layout::combine(&paths, each, &layout);
     }
     let whole = match describe_alike(pattern, paths.clone(), options, None) {
         Ok(whole) => whole,
-        Err(error) => return in_any_order(&paths, options, layout).unwrap_or(Err(error)),
+        Err(error) => return in_any_order(&paths, options, &layout).unwrap_or(Err(error)),
     };
     let alone = |path: &String| FileSource { paths: [path.clone()].into(), rows: None, ..whole.clone() };
     let each = paths.iter().map(alone).collect();
-    let combined = layout::combine(&paths, each, layout)?;
+    let combined = layout::combine(&paths, each, &layout)?;
     Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
 }
 
@@ -71,7 +64,7 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
 fn in_any_order(
     paths: &[String],
     options: &[(String, String)],
-    layout: Layout,
+    layout: &Layout,
 ) -> Option<Result<FileSource>> {
     let one = |path: &String| describe_alike(path, vec![path.clone()], options, None);
     let each = remote::abreast::each(paths, |path| path, one).ok()?;
@@ -90,13 +83,36 @@ fn in_any_order(
         header(source)
             && if text { own.iter().map(|c| &c.0).eq(first.iter().map(|c| &c.0)) } else { own == first }
     };
-    each.iter().all(alike).then(|| layout::combine(paths, each, Layout { union_by_name: true, ..layout }))
+    let mut by_name = layout.clone();
+    by_name.union_by_name = true;
+    each.iter().all(alike).then(|| layout::combine(paths, each, &by_name))
 }
 
 /// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.
 pub fn report(pattern: &str, options: &[(String, String)]) -> Result<(Schema, Vec<Vec<Value>>)> {
-    let paths = expand(pattern)?;
-    text::report(&paths, pattern, options)
+    const OF_READERS: [&str; 7] = [
+        "union_by_name",
+        "filename",
+        "hive_partitioning",
+        "hive_types",
+        "hive_types_autocast",
+        "store_rejects",
+        "rejects_table",
+    ];
+    if let Some((name, _)) = options.iter().find(|(name, _)| OF_READERS.contains(&name.as_str())) {
+        let message = format!("option \"{name}\" is for reading the files, not for looking at them");
+        return Err(Error::new(SqlState::InvalidParameterValue, message).with_hint("give it to read_csv"));
+    }
+    text::report(&all_paths(pattern, options)?, pattern, options)
+}
+
+/// The files that the pattern names, and those that the options do.
+fn all_paths(pattern: &str, options: &[(String, String)]) -> Result<Vec<String>> {
+    let mut paths = expand(pattern)?;
+    for (_, more) in options.iter().filter(|(name, _)| name == MORE_FILES) {
+        paths.extend(expand(more)?);
+    }
+    Ok(paths)
 }
 
 /// Files with the same columns.
@@ -107,7 +123,10 @@ fn describe_alike(
     table: Option<&Schema>,
 ) -> Result<FileSource> {
     stop::check(Place::Sniff)?;
-    let named = options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format")).map(|(_, v)| v.as_str());
+    // A function says what it reads; `format` is then what its reader makes of it.
+    let by_function = options.iter().find(|(name, _)| name == READER);
+    let said = || options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format"));
+    let named = by_function.or_else(said).map(|(_, format)| format.as_str());
     let format = match named {
         Some(name) => by_name(name).ok_or_else(|| {
             Error::new(SqlState::InvalidParameterValue, format!("format \"{name}\" is not known"))
@@ -125,7 +144,8 @@ fn describe_alike(
                     )
             })?,
     };
-    let given = Given::parse(options, format)?;
+    let given = Given::parse(options, format, table.is_some())?;
+    check_packing(&paths, given.packing)?;
     let mut statistics = Vec::new();
     let (schema, text, rows) = match format {
         FileFormat::Parquet => {

@@ -16,7 +16,8 @@ use bytes::Bytes;
 use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
-use crate::remote::{Pieces, RemoteFile, from_io, is_remote, name_of};
+use crate::remote::{Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
+use crate::text::Packing;
 
 /// An open file and its length when it was opened. Clones share the handle.
 #[derive(Clone, Debug)]
@@ -47,8 +48,32 @@ pub fn uncompressed_name(path: &str) -> &str {
     name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name)
 }
 
-/// Bytes that are read before anybody asks whether to go on.
-const READ_BYTES_MAX: usize = 8 << 20;
+const READ_BYTES: usize = 8 << 20;
+
+/// Bytes that are read before the statement's stop signal is looked at; fewer in some tests.
+#[cfg(not(test))]
+const fn read_bytes_max() -> usize {
+    READ_BYTES
+}
+
+#[cfg(test)]
+thread_local! {
+    static READ_BYTES_MAX: std::cell::Cell<usize> = const { std::cell::Cell::new(READ_BYTES) };
+}
+
+#[cfg(test)]
+fn read_bytes_max() -> usize {
+    READ_BYTES_MAX.get()
+}
+
+/// Does `work`, whose reads on this thread give at most so many bytes at a time.
+#[cfg(test)]
+pub fn short_reads<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let before = READ_BYTES_MAX.replace(bytes);
+    let done = work();
+    READ_BYTES_MAX.set(before);
+    done
+}
 
 /// What tells two states of a file apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,22 +115,19 @@ impl Input {
     /// As `open`; a text compressed by gzip or zstd, as its first bytes say, is unpacked into memory.
     pub fn open_text(path: &str) -> Result<Self> {
         let input = Input::open(path)?;
-        let mut magic = Vec::new();
-        input.append(0, 4, &mut magic)?;
+        let packing = input.packing()?;
         // A packed file is read from its beginning to its end.
         let packed = BufReader::with_capacity(
-            if input.is_remote() { 4 << 20 } else { 8 << 10 },
+            if input.is_remote() { 4 << 20 } else { read_bytes_max().min(8 << 10) },
             Cursor { input: input.clone(), at: 0 },
         );
         let mut bytes = Vec::new();
         let limit = UNPACKED_BYTES_MAX + 1;
-        let unpacked = match magic.as_slice() {
-            [0x1F, 0x8B, ..] => {
-                flate2::bufread::MultiGzDecoder::new(packed).take(limit).read_to_end(&mut bytes)
-            }
-            [0x28, 0xB5, 0x2F, 0xFD] => zstd::stream::read::Decoder::with_buffer(packed)
+        let unpacked = match packing {
+            Packing::Gzip => flate2::bufread::MultiGzDecoder::new(packed).take(limit).read_to_end(&mut bytes),
+            Packing::Zstd => zstd::stream::read::Decoder::with_buffer(packed)
                 .and_then(|d| d.take(limit).read_to_end(&mut bytes)),
-            _ => return Ok(input),
+            Packing::None => return Ok(input),
         };
         unpacked.map_err(|e| match from_io(&e) {
             Some(error) => error,
@@ -115,6 +137,17 @@ impl Input {
             return Err(Error::unsupported(format!("\"{path}\" unpacks to more than 4 GiB")));
         }
         Ok(Input { length: bytes.len() as u64, bytes: Contents::Memory(bytes.into()), ..input })
+    }
+
+    /// How the file is packed, as its first bytes say.
+    pub fn packing(&self) -> Result<Packing> {
+        let mut magic = Vec::new();
+        self.append(0, 4, &mut magic)?;
+        Ok(match magic.as_slice() {
+            [0x1F, 0x8B, ..] => Packing::Gzip,
+            [0x28, 0xB5, 0x2F, 0xFD] => Packing::Zstd,
+            _ => Packing::None,
+        })
     }
 
     /// The file with these bytes at hand, where getting them takes long. They are freed with what is returned.
@@ -179,7 +212,7 @@ impl Input {
     fn fill(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < out.len() {
-            let end = out.len().min(done + READ_BYTES_MAX);
+            let end = out.len().min(done.saturating_add(read_bytes_max()));
             if done > 0 {
                 stop::check(Place::Open).map_err(io::Error::other)?;
             }
@@ -191,6 +224,25 @@ impl Input {
             }
         }
         Ok(done)
+    }
+}
+
+/// An error where a file is packed otherwise than was said.
+pub fn check_packing(paths: &[String], said: Option<Packing>) -> Result<()> {
+    let Some(said) = said else { return Ok(()) };
+    let named = |packing| match packing {
+        Packing::None => "not packed",
+        Packing::Gzip => "packed by gzip",
+        Packing::Zstd => "packed by zstd",
+    };
+    let found = abreast::each(paths, |path| path, |path| Input::open(path)?.packing())?;
+    match paths.iter().zip(found).find(|(_, found)| *found != said) {
+        None => Ok(()),
+        Some((path, found)) => Err(Error::new(
+            SqlState::BadCopyFormat,
+            format!("\"{path}\" is {}, where it should be {}", named(found), named(said)),
+        )
+        .with_hint("compression => 'auto' finds out how a file is packed")),
     }
 }
 
@@ -218,7 +270,8 @@ pub struct Cursor {
 impl Read for Cursor {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         stop::check(Place::Open).map_err(io::Error::other)?;
-        let read = self.input.bytes.read_at(out, self.at)?;
+        let count = out.len().min(read_bytes_max());
+        let read = self.input.bytes.read_at(&mut out[..count], self.at)?;
         self.at += read as u64;
         Ok(read)
     }

@@ -5,46 +5,60 @@ use std::collections::HashMap;
 
 use plan::file::{FilePart, PartColumn};
 use plan::{FileFormat, FileSource};
+use types::logical::DECIMAL_PRECISION_MAX;
 use types::{Error, Field, Result, Schema, SqlState, Type, Value, cast};
 
+use crate::text::{boolean, invalid, typed};
 use crate::write::NULL_PARTITION;
 
 /// Options that say how files make up a relation, whatever their format.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Layout {
     pub union_by_name: bool,
     /// `None`: when all files lie in folders that say the same names.
     pub hive: Option<bool>,
+    /// Types of columns that folders name.
+    hive_types: Vec<(String, Type)>,
+    /// Columns that folders name are texts unless their types are said.
+    hive_texts: bool,
     pub filename: bool,
 }
 
 impl Layout {
-    /// Takes its options out of the list.
-    pub fn take(options: &mut Vec<(String, String)>) -> Result<Layout> {
+    /// Reads its options from the list.
+    pub fn of(options: &[(String, String)]) -> Result<Layout> {
         let mut layout = Layout::default();
-        let mut wrong = None;
-        options.retain(|(name, value)| {
-            let slot = match name.to_ascii_lowercase().as_str() {
-                "union_by_name" => &mut layout.union_by_name,
-                "filename" => &mut layout.filename,
-                "hive_partitioning" => layout.hive.get_or_insert(true),
-                _ => return true,
-            };
-            match value.to_ascii_lowercase().as_str() {
-                "" | "true" | "t" | "on" | "yes" | "1" => *slot = true,
-                "false" | "f" | "off" | "no" | "0" => *slot = false,
-                _ => wrong = Some((name.clone(), value.clone())),
+        for (name, value) in options {
+            match name.to_ascii_lowercase().as_str() {
+                "union_by_name" => layout.union_by_name = boolean(name, value)?,
+                "filename" => layout.filename = boolean(name, value)?,
+                "hive_partitioning" => layout.hive = Some(boolean(name, value)?),
+                "hive_types_autocast" => layout.hive_texts = !boolean(name, value)?,
+                "hive_types" => match typed(name, value)? {
+                    (column, _) if column.is_empty() => {
+                        return Err(invalid(
+                            name,
+                            value,
+                            "a list of names and types: {'year': 'INTEGER', ...}",
+                        ));
+                    }
+                    (_, ty) if ty.is_nested() => {
+                        return Err(invalid(name, &ty.sql_name(), "a type whose values folders can name"));
+                    }
+                    typed => layout.hive_types.push(typed),
+                },
+                _ => {}
             }
-            false
-        });
-        match wrong {
-            None => Ok(layout),
-            Some((name, value)) => Err(Error::new(
-                SqlState::InvalidParameterValue,
-                format!("invalid value for option \"{name}\": \"{value}\""),
-            )
-            .with_hint(format!("{name} is true or false"))),
         }
+        let said = !layout.hive_types.is_empty() || layout.hive_texts;
+        if said && layout.hive == Some(false) {
+            let message = "hive_types are those of columns that hive_partitioning => false leaves out";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        if !layout.hive_types.is_empty() {
+            layout.hive = Some(true);
+        }
+        Ok(layout)
     }
 }
 
@@ -94,42 +108,96 @@ fn type_of<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Type {
     [Type::BigInt, Type::Date].into_iter().find(|ty| fits(*ty)).unwrap_or(Type::Text)
 }
 
-/// The columns that folders' names give, with their values by path; empty when the paths do not agree on names.
-fn hive_columns(paths: &[String], layout: Layout) -> Result<Vec<(Field, Vec<Value>)>> {
+/// A column that folders' names give.
+struct FolderColumn {
+    name: String,
+    /// By path; `None` where no folder says the name, `Some(None)` where one says that it is NULL.
+    texts: Vec<Option<Option<String>>>,
+    /// The type that was said.
+    ty: Option<Type>,
+}
+
+impl FolderColumn {
+    fn said(&self) -> impl Iterator<Item = &str> + Clone {
+        self.texts.iter().flatten().flatten().map(String::as_str)
+    }
+
+    /// The value of a path, as one of the type; `None` where its folders do not say the name.
+    fn value(&self, paths: &[String], at: usize, ty: Type) -> Result<Option<Value>> {
+        let Some(text) = &self.texts[at] else { return Ok(None) };
+        let Some(text) = text else { return Ok(Some(Value::Null)) };
+        let wrong = |error: Error| {
+            let message = format!(
+                "the folders of \"{}\" say {} = {text}, which is no {}: {}",
+                paths[at],
+                self.name,
+                ty.sql_name(),
+                error.message()
+            );
+            Error::new(error.state(), message).with_hint(format!(
+                "read it as a wider type, as in hive_types => {{'{}': 'TEXT'}}",
+                self.name
+            ))
+        };
+        cast::parse_text(text, ty).map(Some).map_err(wrong)
+    }
+}
+
+/// The columns that folders' names give. Where files are united by name, folders may say different ones; else there are
+/// none unless all paths say the same names.
+fn folder_columns(paths: &[String], layout: &Layout) -> Result<Vec<FolderColumn>> {
     if layout.hive == Some(false) {
         return Ok(vec![]);
     }
     let found: Vec<Vec<(String, Option<String>)>> = paths.iter().map(|p| folder_values(p)).collect();
-    let names: Vec<&String> = found.first().into_iter().flatten().map(|(name, _)| name).collect();
-    let agree = found.iter().all(|values| values.iter().map(|(name, _)| name).eq(names.iter().copied()));
-    if !agree || names.is_empty() {
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in found.iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let says = |values: &[(String, Option<String>)], name: &String| values.iter().any(|(n, _)| n == name);
+    let agree = found.iter().all(|values| names.iter().all(|name| says(values, name)));
+    if names.is_empty() || !(agree || layout.union_by_name) {
         return match layout.hive {
             Some(true) => Err(Error::new(
                 SqlState::InvalidParameterValue,
                 "hive_partitioning needs files in folders that all name the same columns, such as year=2024",
-            )),
+            )
+            .with_hint("union_by_name => true reads files whose folders name different ones")),
             _ => Ok(vec![]),
         };
     }
-    let column = |at: usize| {
-        let texts = found.iter().map(|values| values[at].1.as_deref());
-        let ty = type_of(texts.clone().flatten());
-        let values = texts
-            .map(|text| text.map_or(Ok(Value::Null), |text| cast::parse_text(text, ty)))
-            .collect::<Result<Vec<_>>>()?;
-        Ok((Field::new(names[at], ty, values.iter().any(Value::is_null)), values))
+    if let Some((unknown, _)) = layout.hive_types.iter().find(|(name, _)| !names.contains(&name)) {
+        let message = format!("option \"hive_types\" names \"{unknown}\", which no folder does");
+        let names = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(
+            Error::new(SqlState::UndefinedColumn, message).with_detail(format!("The folders name {names}."))
+        );
+    }
+    let column = |name: &String| {
+        // Of a name that a path says twice, the nearest folder's value.
+        let text = |values: &Vec<(String, Option<String>)>| {
+            values.iter().rev().find(|(n, _)| n == name).map(|(_, text)| text.clone())
+        };
+        let said = layout.hive_types.iter().find(|(n, _)| n == name).map(|(_, ty)| *ty);
+        FolderColumn {
+            name: name.clone(),
+            texts: found.iter().map(text).collect(),
+            ty: said.or(layout.hive_texts.then_some(Type::Text)),
+        }
     };
-    (0..names.len()).map(column).collect()
+    Ok(names.into_iter().map(column).collect())
 }
 
 /// Whether the files need parts: folders with values, an option, or files that are to be united by name.
-pub fn is_plain(paths: &[String], layout: Layout) -> bool {
+pub fn is_plain(paths: &[String], layout: &Layout) -> bool {
     let folders = layout.hive != Some(false) && paths.iter().any(|p| !folder_values(p).is_empty());
     !(layout.union_by_name || layout.filename || layout.hive == Some(true) || folders)
 }
 
 /// One relation of files described one by one (`each`), or all alike (`whole`).
-pub fn combine(paths: &[String], each: Vec<FileSource>, layout: Layout) -> Result<FileSource> {
+pub fn combine(paths: &[String], each: Vec<FileSource>, layout: &Layout) -> Result<FileSource> {
     let Some(first) = each.first() else { return Err(Error::internal("a relation of no files")) };
     let mut fields: Vec<Field> = Vec::new();
     let mut positions: HashMap<String, usize> = HashMap::new();
@@ -152,15 +220,44 @@ pub fn combine(paths: &[String], each: Vec<FileSource>, layout: Layout) -> Resul
     for field in &mut fields {
         field.nullable |= each.iter().any(|s| s.schema.fields().iter().all(|f| f.name != field.name));
     }
+    // A column that a file has itself is the file's; of the files without it, it is the folders'.
+    let mut of_folders: HashMap<usize, (FolderColumn, Type)> = HashMap::new();
+    for column in folder_columns(paths, layout)? {
+        let at = match positions.get(&column.name).copied() {
+            Some(at) if each.iter().all(|s| s.schema.fields().iter().any(|f| f.name == column.name)) => {
+                if layout.hive_types.iter().any(|(name, _)| *name == column.name) {
+                    let message = format!(
+                        "option \"hive_types\" names \"{}\", which is a column of the files themselves",
+                        fields[at].name
+                    );
+                    return Err(Error::new(SqlState::InvalidParameterValue, message));
+                }
+                continue;
+            }
+            Some(at) => {
+                let known = &mut fields[at];
+                let held = column.said().all(|text| cast::parse_text(text, known.ty).is_ok());
+                if let Some(ty) = column.ty.or_else(|| (!held).then(|| type_of(column.said()))) {
+                    known.ty = wider(known.ty, ty);
+                }
+                at
+            }
+            None => {
+                let ty = column.ty.unwrap_or_else(|| type_of(column.said()));
+                fields.push(Field::new(&column.name, ty, false));
+                fields.len() - 1
+            }
+        };
+        let missing = |(text, source): (&Option<Option<String>>, &FileSource)| {
+            let own = source.schema.fields().iter().find(|f| f.name == column.name);
+            own.map_or(!matches!(text, Some(Some(_))), |field| field.nullable)
+        };
+        fields[at].nullable = column.texts.iter().zip(&each).any(missing);
+        let ty = fields[at].ty;
+        of_folders.insert(at, (column, ty));
+    }
     let own = fields.len();
     let mut constants: Vec<Vec<Value>> = Vec::new();
-    for (field, values) in hive_columns(paths, layout)? {
-        // A column that the files have themselves is theirs.
-        if !positions.contains_key(&field.name) {
-            fields.push(field);
-            constants.push(values);
-        }
-    }
     if layout.filename {
         fields.push(Field::new("filename", Type::Text, false));
         constants.push(paths.iter().map(|p| Value::text(p)).collect());
@@ -172,24 +269,24 @@ pub fn combine(paths: &[String], each: Vec<FileSource>, layout: Layout) -> Resul
         ([only], FileFormat::Parquet) => only.statistics.clone(),
         _ => vec![],
     };
-    let parts = each
-        .into_iter()
-        .enumerate()
-        .map(|(number, source)| {
-            let columns = fields
-                .iter()
-                .enumerate()
-                .map(|(at, field)| match at.checked_sub(own) {
-                    Some(constant) => PartColumn::Constant(constants[constant][number].clone()),
-                    None => match source.schema.fields().iter().position(|f| f.name == field.name) {
-                        Some(own) => PartColumn::File(own),
-                        None => PartColumn::Constant(Value::Null),
-                    },
-                })
-                .collect();
-            FilePart { source, columns }
-        })
-        .collect::<Vec<_>>();
+    let part = |(number, source): (usize, FileSource)| {
+        let column = |(at, field): (usize, &Field)| {
+            if let Some(constant) = at.checked_sub(own) {
+                return Ok(PartColumn::Constant(constants[constant][number].clone()));
+            }
+            if let Some(own) = source.schema.fields().iter().position(|f| f.name == field.name) {
+                return Ok(PartColumn::File(own));
+            }
+            let value = match of_folders.get(&at) {
+                Some((column, ty)) => column.value(paths, number, *ty)?,
+                None => None,
+            };
+            Ok(PartColumn::Constant(value.unwrap_or(Value::Null)))
+        };
+        let columns = fields.iter().enumerate().map(column).collect::<Result<_>>()?;
+        Ok(FilePart { source, columns })
+    };
+    let parts = each.into_iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
     Ok(FileSource {
         paths: paths.into(),
         format,
@@ -203,17 +300,27 @@ pub fn combine(paths: &[String], each: Vec<FileSource>, layout: Layout) -> Resul
 
 /// A type that holds the values of both.
 fn wider(a: Type, b: Type) -> Type {
-    let rank = |ty: Type| match ty {
-        ty if ty.is_integer() => Some(0),
-        Type::Real | Type::Double => Some(3),
-        _ => None,
+    let floats = |ty: Type| matches!(ty, Type::Real | Type::Double);
+    // Digits before and behind the point.
+    let digits = |ty: Type| match ty {
+        Type::Decimal { precision, scale } => Some((precision - scale, scale)),
+        ty => ty.integer_digits().map(|digits| (digits, 0)),
     };
-    match (rank(a), rank(b)) {
+    match (a, b) {
         _ if a == b => a,
-        (Some(3), _) | (_, Some(3)) => Type::Double,
-        (Some(_), Some(_)) => a.common_integer(b).unwrap_or(Type::HugeInt),
-        _ => match (a, b) {
-            (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
+        (Type::Null, other) | (other, Type::Null) => other,
+        _ if a.is_integer() && b.is_integer() => a.common_integer(b).unwrap_or(Type::HugeInt),
+        _ if a.is_numeric() && b.is_numeric() && (floats(a) || floats(b)) => Type::Double,
+        (Type::Date, Type::Timestamp) | (Type::Timestamp, Type::Date) => Type::Timestamp,
+        _ => match (digits(a), digits(b)) {
+            (Some((before, behind)), Some((other_before, other_behind))) => {
+                let (before, scale) = (before.max(other_before), behind.max(other_behind));
+                match before + scale <= DECIMAL_PRECISION_MAX {
+                    true => Type::Decimal { precision: before + scale, scale },
+                    // Digits may be lost of a number in either.
+                    false => Type::Text,
+                }
+            }
             _ => Type::Text,
         },
     }

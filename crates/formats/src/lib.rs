@@ -13,6 +13,7 @@ mod input;
 mod json;
 mod layout;
 mod live;
+mod options;
 mod parquet;
 mod parts;
 pub mod remote;
@@ -29,9 +30,10 @@ use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
 use vector::{Batch, Vector};
 
-pub use describe::{MORE_FILES, at_home, describe, describe_as, report};
+pub use describe::{at_home, describe, describe_as, report};
 pub use held::{Held, hold, hold_live};
 pub use live::Overflow;
+pub use options::{READER_OPTIONS, ReaderOption};
 
 /// Reads the chosen columns of a `FileSource`, unit by unit, from any thread.
 pub trait Reader: Send + Sync {

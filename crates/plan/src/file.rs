@@ -21,6 +21,25 @@ pub enum FileFormat {
     Memory,
 }
 
+/// Options of files by which table functions say what no user writes: further files beside the first, and the format that
+/// the function's name stands for.
+pub const MORE_FILES: &str = "\0files";
+pub const READER: &str = "\0reader";
+
+/// Bytes of a text file's record, at most, unless the user says otherwise: what is longer is an unclosed quote, and reading
+/// on would take all memory.
+pub const RECORD_BYTES_MAX: usize = 32 << 20;
+
+/// How the records of a JSON file follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonRecords {
+    /// As the file's beginning shows.
+    #[default]
+    Found,
+    Lines,
+    Array,
+}
+
 /// How text files are read; ignored for the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextOptions {
@@ -54,6 +73,13 @@ pub struct TextOptions {
     pub time_zone: types::Zone,
     /// Quotes where none should be are read as well as can be.
     pub lenient: bool,
+    /// Bytes of a record, at most.
+    pub record_bytes_max: usize,
+    /// One worker reads a file from its beginning to its end.
+    pub sequential: bool,
+    /// Bytes of a file that are read at a time; `None` for what suits its length.
+    pub piece_bytes: Option<u64>,
+    pub json_records: JsonRecords,
     /// Records that cannot be read are left out, and noted here.
     pub rejects: Option<Rejects>,
 }
@@ -77,6 +103,10 @@ impl Default for TextOptions {
             null_padding: false,
             time_zone: types::zone::current(),
             lenient: false,
+            record_bytes_max: RECORD_BYTES_MAX,
+            sequential: false,
+            piece_bytes: None,
+            json_records: JsonRecords::Found,
             rejects: None,
         }
     }

@@ -400,7 +400,7 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
         return Ok(vec![]);
     }
     let (mut options, mut depth) = (Vec::<(String, Vec<String>)>::new(), 0);
-    let mut fresh = true;
+    let (mut fresh, mut minus) = (true, false);
     for at in &solid[open + 1..solid.len() - 1] {
         let token = &tokens[*at];
         let value = match &token.token {
@@ -417,25 +417,46 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
                 continue;
             }
             Token::Comma | Token::Eq | Token::RArrow => continue,
+            Token::Minus => {
+                minus = true;
+                continue;
+            }
             Token::Word(word) if word.quote_style.is_none() && (fresh || depth > 0) => {
                 word.value.to_lowercase()
             }
             Token::Word(word) => word.value.clone(),
             Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+            Token::Number(number, _) if std::mem::take(&mut minus) => format!("-{number}"),
             Token::Number(number, _) => number.clone(),
             other => {
                 let message = format!("syntax error at or near \"{other}\"");
                 return Err(place::at(Error::new(SqlState::SyntaxError, message), text, token.span));
             }
         };
+        if std::mem::take(&mut minus) {
+            let message = format!("syntax error at or near \"{}\"", token.token);
+            return Err(place::at(Error::new(SqlState::SyntaxError, message), text, token.span));
+        }
         match options.last_mut() {
+            // A list is in brackets.
+            Some((name, values)) if !fresh && depth == 0 && !values.is_empty() => {
+                let message = format!(
+                    "option \"{name}\" has two values: a comma is missing, or brackets around a list"
+                );
+                return Err(place::at(Error::new(SqlState::SyntaxError, message), text, token.span));
+            }
             Some((_, values)) if !fresh => values.push(value),
             _ => options.push((value, vec![])),
         }
         fresh = false;
     }
     tokens.drain(solid[first]..=solid[solid.len() - 1]);
-    Ok(options.into_iter().map(|(name, values)| (name.to_lowercase(), values.join(","))).collect())
+    // A list is its option repeated, as in functions that read files.
+    let repeated = |(name, values): (String, Vec<String>)| {
+        let values = if values.is_empty() { vec![String::new()] } else { values };
+        values.into_iter().map(move |value| (name.to_lowercase(), value)).collect::<Vec<_>>()
+    };
+    Ok(options.into_iter().flat_map(repeated).collect())
 }
 
 /// Takes the bare names out of `CREATE TABLE t (a, b) AS`, where the parser expects types with them.

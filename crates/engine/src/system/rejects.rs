@@ -3,6 +3,7 @@
 //! `store_rejects => true` notes what cannot be read in the session's table `reject_errors`; `rejects_table => 'name'` in
 //! one of another name. The tables are views over the function; tables and views of the same name come first.
 
+use plan::{FileFormat, FileSource};
 use types::{Error, Field, Result, SqlState, Value};
 
 use super::{count, maybe, nullable, number, text};
@@ -12,28 +13,49 @@ const TABLE: &str = "reject_errors";
 
 /// Takes its options out of the list: the name of the table that rejects go into.
 pub(crate) fn take_table(options: &mut Vec<(String, String)>) -> Result<Option<String>> {
-    let mut table = None;
-    let mut wrong = None;
-    options.retain(|(name, value)| {
-        match name.to_ascii_lowercase().as_str() {
+    let (mut stored, mut table) = (None, None);
+    let invalid = |message: String| {
+        let error = Error::new(SqlState::InvalidParameterValue, message);
+        Err(error.with_hint(
+            "store_rejects is true or false; rejects_table names another table than reject_errors",
+        ))
+    };
+    for (name, value) in options.iter() {
+        let wrong = || invalid(format!("invalid value for option \"{name}\": \"{value}\""));
+        let twice = match name.to_ascii_lowercase().as_str() {
             "store_rejects" => match crate::settings::parse_switch(value) {
-                Some(true) => _ = table.get_or_insert_with(|| TABLE.to_owned()),
-                Some(false) => {}
-                None if value.is_empty() => _ = table.get_or_insert_with(|| TABLE.to_owned()),
-                None => wrong = Some((name.clone(), value.clone())),
+                None if !value.is_empty() => return wrong(),
+                said => stored.replace(said.unwrap_or(true)).is_some(),
             },
-            "rejects_table" | "reject_table" if !value.is_empty() => table = Some(value.to_lowercase()),
-            _ => return true,
+            "rejects_table" | "reject_table" => match value.is_empty() || value.contains('\0') {
+                true => return wrong(),
+                false => table.replace(value.to_lowercase()).is_some(),
+            },
+            _ => false,
+        };
+        if twice {
+            return invalid(format!("option \"{name}\" is given more than once"));
         }
-        false
-    });
-    match wrong {
-        None => Ok(table),
-        Some((name, value)) => Err(Error::new(
+    }
+    if stored == Some(false) && table.is_some() {
+        return invalid(
+            "rejects_table names where rejects are stored, which store_rejects forbids".to_owned(),
+        );
+    }
+    let named = |name: &str| matches!(name, "store_rejects" | "rejects_table" | "reject_table");
+    options.retain(|(name, _)| !named(&name.to_ascii_lowercase()));
+    Ok(table.or_else(|| (stored == Some(true)).then(|| TABLE.to_owned())))
+}
+
+/// An error for files in which nothing can be rejected: those whose values have types.
+pub(crate) fn check_noted(source: &FileSource) -> Result<()> {
+    match source.format {
+        FileFormat::Csv | FileFormat::Tbl | FileFormat::Json => Ok(()),
+        _ => Err(Error::new(
             SqlState::InvalidParameterValue,
-            format!("invalid value for option \"{name}\": \"{value}\""),
+            "option \"store_rejects\" is for text files: CSV and JSON",
         )
-        .with_hint("store_rejects is true or false; rejects_table names another table than reject_errors")),
+        .with_hint("leave it out: files of other formats are read as a whole or not at all")),
     }
 }
 

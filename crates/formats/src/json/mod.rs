@@ -12,11 +12,12 @@ mod sniff;
 pub use reader::JsonFiles;
 pub use sniff::describe;
 
-use types::Result;
+use plan::file::JsonRecords;
+use types::{Error, Result, SqlState};
 
 use self::record::Malformed;
 use crate::input::Input;
-use crate::text::text_begin;
+use crate::text::{shown, text_begin};
 
 /// How the records of a file follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +32,26 @@ pub enum Layout {
 pub const WHOLE: &str = "json";
 
 /// What is looked at to tell the layout: a longer first line is taken for a value over the whole file.
-const FIRST_LINE_BYTES: u64 = 1 << 20;
+pub const FIRST_LINE_BYTES: u64 = 1 << 20;
 
-/// The layout, and where the text begins.
-pub fn layout_of(input: &Input) -> Result<(Layout, u64)> {
+/// The layout, found out by a look at so much of the file or as it was said, and where the text begins.
+pub fn layout_of(input: &Input, said: JsonRecords, first_line: u64) -> Result<(Layout, u64)> {
     let begin = text_begin(input)?;
+    if said == JsonRecords::Lines {
+        return Ok((Layout::Lines, begin));
+    }
     let mut data = Vec::new();
-    input.append(begin, begin + FIRST_LINE_BYTES, &mut data)?;
+    input.append(begin, begin + first_line, &mut data)?;
     let blank = data.iter().take_while(|b| b.is_ascii_whitespace()).count();
     let text = &data[blank..];
     if text.first().is_none_or(|b| *b == b'[') {
         return Ok((Layout::Values, begin));
+    }
+    if said == JsonRecords::Array {
+        let text = shown(text.split(|b| *b == b'\n').next().unwrap_or_default());
+        let message = format!("\"{}\" is no array of records: it begins with {text}", input.path);
+        return Err(Error::new(SqlState::BadCopyFormat, message)
+            .with_hint("format => 'auto' finds out how the records follow each other"));
     }
     let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
     let goes_on = line.len() == text.len() && begin + (data.len() as u64) < input.length;
@@ -58,5 +68,6 @@ pub fn layout_of(input: &Input) -> Result<(Layout, u64)> {
             Err(_) => return Ok((Layout::Lines, begin)),
         }
     }
-    Ok((if found > 1 { Layout::Values } else { Layout::Lines }, begin))
+    // The look may end just where a value does.
+    Ok((if found > 1 || (goes_on && found > 0) { Layout::Values } else { Layout::Lines }, begin))
 }

@@ -8,15 +8,15 @@ use types::{Error, Field, Result, SqlState};
 use vector::Batch;
 
 use super::record::{Keys, Malformed};
-use super::{Layout, layout_of};
+use super::{FIRST_LINE_BYTES, Layout, layout_of};
 use crate::input::Input;
 use crate::text::{
-    BadValue, Dialect, Fields, Forms, Lines, Place, RECORD_BYTES_MAX, Span, bad_value, shown, value_cause,
+    BadValue, Dialect, Fields, Forms, Lines, Place, Span, bad_value, range_bytes, shown, value_cause,
 };
 use crate::{Decoded, Reader, Window};
 
-const RANGE_BYTES_MIN: u64 = 1 << 20;
-const RANGE_BYTES_MAX: u64 = 4 << 20;
+/// What is read more of a line that goes on behind its range.
+const EXTENSION_BYTES: u64 = 1 << 20;
 
 struct JsonFile {
     input: Input,
@@ -38,6 +38,7 @@ pub struct JsonFiles {
     keys: Keys,
     forms: Forms,
     rejects: Option<Rejects>,
+    record_bytes_max: usize,
     batch_rows: usize,
 }
 
@@ -57,9 +58,10 @@ impl JsonFiles {
         let mut units = 0;
         for path in source.paths.iter() {
             let input = Input::open_text(path)?;
-            let (layout, begin) = layout_of(&input)?;
+            let first_line = range.unwrap_or(FIRST_LINE_BYTES);
+            let (layout, begin) = layout_of(&input, source.text.json_records, first_line)?;
             let length = input.length - begin;
-            let range = range.unwrap_or((length / 64).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX));
+            let range = range.unwrap_or_else(|| range_bytes(&source.text, length));
             let own = match layout {
                 Layout::Lines => length.div_ceil(range),
                 Layout::Values => length.min(1),
@@ -91,6 +93,7 @@ impl JsonFiles {
             order,
             forms: Forms::of(&source.text)?,
             rejects: source.text.rejects.clone(),
+            record_bytes_max: source.text.record_bytes_max,
             batch_rows: batch_rows.max(1),
         })
     }
@@ -119,10 +122,10 @@ impl JsonFiles {
                 break searched + at + 1;
             }
             searched = data.len();
-            if read_to >= file.input.length || data.len() - start > own + RECORD_BYTES_MAX {
+            if read_to >= file.input.length || data.len() > own + self.record_bytes_max {
                 break data.len();
             }
-            let next_to = (read_to + RANGE_BYTES_MIN).min(file.input.length);
+            let next_to = (read_to + EXTENSION_BYTES.min(file.range)).min(file.input.length);
             file.input.append(read_to, next_to, &mut data)?;
             read_to = next_to;
         };
@@ -147,13 +150,13 @@ impl JsonFiles {
 
     fn read_whole(&self, file: &JsonFile, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
         let mut from = file.begin;
-        let mut bytes = RANGE_BYTES_MAX.min(file.range.max(1));
+        let mut bytes = file.range;
         let mut walk = Walk::default();
         let mut data = Vec::new();
         loop {
             data.clear();
             file.input.append(from, from + bytes, &mut data)?;
-            let more = from + (data.len() as u64) < file.input.length && data.len() < 2 * RECORD_BYTES_MAX;
+            let more = from + (data.len() as u64) < file.input.length && data.len() <= self.record_bytes_max;
             let place = Place::new(&file.input, &file.lines);
             walk.position = 0;
             let mut next = |data: &[u8]| match next_value(data, &mut walk, more) {
@@ -170,7 +173,7 @@ impl JsonFiles {
                 bytes *= 2;
             } else {
                 from += walk.position as u64;
-                bytes = RANGE_BYTES_MAX.min(file.range.max(1));
+                bytes = file.range;
             }
         }
     }
@@ -213,7 +216,11 @@ impl JsonFiles {
                 };
                 let first = spans.len();
                 let text = &data[range.clone()];
-                match self.keys.read(data, text, &mut side, &mut spans) {
+                let read = match text.len() > self.record_bytes_max {
+                    true => Err(self.too_long(text.len())),
+                    false => self.keys.read(data, text, &mut side, &mut spans),
+                };
+                match read {
                     Ok(()) => begins.push(range.start),
                     Err(wrong) => {
                         spans.truncate(first);
@@ -230,9 +237,9 @@ impl JsonFiles {
             }
             data.truncate(own);
             if let Some((at, wrong)) = pending {
-                let line = data[..at.min(own)].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-                let column = at - line + 1;
-                let text = shown(data[line..].split(|b| *b == b'\n').next().unwrap_or_default());
+                let (line, text) = place.line_of(base + at as u64);
+                let column = (base + at as u64).saturating_sub(line) + 1;
+                let text = shown(&text);
                 let cause = format!("character {column}: {}, in: {text}", wrong.cause);
                 return Err(place.error(SqlState::BadCopyFormat, base + at as u64, None, &cause).with_hint(
                     "ignore_errors => true leaves such records out, store_rejects => true notes them",
@@ -242,6 +249,12 @@ impl JsonFiles {
                 return Ok(true);
             }
         }
+    }
+
+    fn too_long(&self, bytes: usize) -> Malformed {
+        let cause =
+            format!("a record of {bytes} bytes, where maximum_object_size allows {}", self.record_bytes_max);
+        Malformed { at: 0, cause, cut: false }
     }
 
     /// Notes a record that cannot be read; false when it is an error.
@@ -273,7 +286,7 @@ impl JsonFiles {
                 width,
                 dialect: &dialect,
                 forms: &self.forms,
-                pattern: None,
+                pattern: self.forms.pattern(*column),
                 valid: true,
                 json: true,
                 found: self.forms.found(*column),

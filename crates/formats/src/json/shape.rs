@@ -1,9 +1,9 @@
 //! What values of a key have been seen, and the type that holds all of them.
 
 use types::json::{self, Parsed};
-use types::{Type, cast, digits};
+use types::{Result, Type, Zone, cast, digits};
 
-use crate::text::{Guess, Order};
+use crate::text::{Given, Guess, Order, Pattern};
 
 /// Keys of nested objects that are told apart; more are taken for a mapping of names.
 const KEYS_MAX: usize = 1000;
@@ -28,17 +28,34 @@ pub struct Shape {
     /// Numbers that no type holds, and texts with objects: only the text holds them.
     odd: bool,
     text: Option<Guess>,
+    /// A text is not of the form that was given of dates, of timestamps.
+    no_date: bool,
+    no_timestamp: bool,
     list: Option<Box<Shape>>,
     pub object: Option<Vec<(String, Shape)>>,
 }
 
+/// The forms of dates and timestamps that were given.
+#[derive(Default)]
+pub struct DateForms {
+    date: Option<Pattern>,
+    timestamp: Option<Pattern>,
+}
+
+impl DateForms {
+    pub fn of(given: &Given) -> Result<DateForms> {
+        let pattern = |form: &Option<String>| form.as_deref().map(Pattern::new).transpose();
+        Ok(DateForms { date: pattern(&given.date_format)?, timestamp: pattern(&given.timestamp_format)? })
+    }
+}
+
 impl Shape {
     /// Adds a value by its text, which is JSON.
-    pub fn add(&mut self, text: &str) {
-        self.add_at(text, 0);
+    pub fn add(&mut self, text: &str, forms: &DateForms) {
+        self.add_at(text, 0, forms);
     }
 
-    fn add_at(&mut self, text: &str, depth: usize) {
+    fn add_at(&mut self, text: &str, depth: usize, forms: &DateForms) {
         if depth == 1 && is_deep(text) {
             // Only its text holds it.
             self.object.get_or_insert_default();
@@ -48,10 +65,20 @@ impl Shape {
             Parsed::Null => self.null = true,
             Parsed::Bool(_) => self.boolean = true,
             Parsed::Number(number) => self.add_number(number),
-            Parsed::Text(text) => self.text.get_or_insert(Guess::NEW).add(&text),
+            Parsed::Text(text) => {
+                self.text.get_or_insert(Guess::NEW).add(&text);
+                // Of columns; what is nested is read as JSON.
+                if depth == 1 {
+                    self.no_date |= forms.date.as_ref().is_some_and(|form| form.date(&text).is_none());
+                    self.no_timestamp |= forms
+                        .timestamp
+                        .as_ref()
+                        .is_some_and(|form| form.timestamp(&text, Zone::Utc).is_none());
+                }
+            }
             Parsed::Array(elements) => {
                 let list = self.list.get_or_insert_default();
-                elements.iter().for_each(|element| list.add_at(element.get(), depth + 1));
+                elements.iter().for_each(|element| list.add_at(element.get(), depth + 1, forms));
             }
             Parsed::Object(entries) => {
                 let known = self.object.get_or_insert_default();
@@ -64,7 +91,7 @@ impl Shape {
                         known.push((key.clone(), Shape::default()));
                         known.len() - 1
                     });
-                    known[at].1.add_at(value.get(), depth + 1);
+                    known[at].1.add_at(value.get(), depth + 1, forms);
                     if known.len() > KEYS_MAX {
                         self.odd = true;
                         break;
@@ -125,6 +152,16 @@ impl Shape {
 
     fn is_number(&self) -> bool {
         self.integer || self.wide || self.fraction
+    }
+
+    /// The type of a column, whose texts may be dates and timestamps in the forms that were given.
+    pub fn column(&self, forms: &DateForms) -> Type {
+        let ty = self.ty();
+        match self.text.is_some() && ty == Type::Text && !self.odd && !self.boolean && !self.is_number() {
+            true if forms.date.is_some() && !self.no_date => Type::Date,
+            true if forms.timestamp.is_some() && !self.no_timestamp => Type::Timestamp,
+            _ => ty,
+        }
     }
 
     /// The type of a column. Scalars of several kinds are texts; whatever disagrees otherwise is JSON.

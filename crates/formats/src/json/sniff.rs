@@ -4,16 +4,16 @@
 //! comes up only elsewhere is no column; `sample_size => -1` looks at all records, `columns` names them.
 
 use plan::Rejects;
-use plan::file::TextOptions;
+use plan::file::{RECORD_BYTES_MAX, TextOptions};
 use types::stop::{self, Place, UnwindingPace};
 use types::{Error, Field, Result, Schema, SqlState, Type, json};
 
 use super::reader::{Walk, next_value};
 use super::record::Malformed;
-use super::shape::Shape;
-use super::{Layout, WHOLE, layout_of};
+use super::shape::{DateForms, Shape};
+use super::{FIRST_LINE_BYTES, Layout, WHOLE, layout_of};
 use crate::input::Input;
-use crate::text::{Given, RECORD_BYTES_MAX};
+use crate::text::{Given, given_formats};
 
 const FILES: usize = 16;
 const HEAD_BYTES: u64 = 4 << 20;
@@ -26,6 +26,9 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
         rejects: given.ignore_errors.then(Rejects::ignored),
         null_texts: vec![],
         formats: vec![],
+        record_bytes_max: given.record_bytes_max.unwrap_or(2 * RECORD_BYTES_MAX),
+        piece_bytes: given.piece_bytes,
+        json_records: given.json_records,
         ..TextOptions::default()
     };
     let nullable = |fields: &mut dyn Iterator<Item = (String, Type)>| {
@@ -39,13 +42,16 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     if let Some(schema) = described {
         let whole = matches!(schema.fields(), [only] if only.name == WHOLE);
         options.header = Some(!whole);
+        DateForms::of(given)?;
+        options.formats = given_formats(&schema, given);
         return Ok((schema, options));
     }
+    let forms = DateForms::of(given)?;
     let mut shape = Shape::default();
     let mut first = None;
-    for path in paths.iter().take(FILES) {
+    for path in paths.iter().take(given.files.unwrap_or(FILES)) {
         let input = Input::open_text(path)?;
-        if let Err(error) = look(&input, given, &mut shape) {
+        if let Err(error) = look(&input, given, &forms, &mut shape) {
             first.get_or_insert(error);
         }
     }
@@ -54,7 +60,7 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     }
     let fields = match &shape.object {
         Some(keys) if shape.is_object() && !keys.is_empty() => {
-            keys.iter().map(|(name, shape)| Field::new(name, shape.ty(), true)).collect()
+            keys.iter().map(|(name, shape)| Field::new(name, shape.column(&forms), true)).collect()
         }
         _ => {
             options.header = Some(false);
@@ -64,11 +70,13 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
         }
     };
     options.found = vec![true; fields.len()];
-    Ok((Schema::new(fields), options))
+    let schema = Schema::new(fields);
+    options.formats = given_formats(&schema, given);
+    Ok((schema, options))
 }
 
-fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
-    let (layout, begin) = layout_of(input)?;
+fn look(input: &Input, given: &Given, forms: &DateForms, shape: &mut Shape) -> Result<()> {
+    let (layout, begin) = layout_of(input, given.json_records, FIRST_LINE_BYTES)?;
     let head = match given.sample {
         Some(records) => records.saturating_mul(1024).clamp(HEAD_BYTES, ALL_BYTES_MAX),
         None => HEAD_BYTES,
@@ -80,7 +88,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
     let mut seen = 0;
     match layout {
         Layout::Lines => {
-            lines(&data, true, !more, limit, shape);
+            lines(&data, true, !more, limit, forms, shape);
             if let (true, false, Some(wrong)) = (shape.is_empty(), given.ignore_errors, first_fault(&data)) {
                 return Err(no_json(input, &data, &wrong));
             }
@@ -92,7 +100,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
                 match next_value(&data, &mut walk, more) {
                     Ok(Some(range)) => {
                         if let Some(value) = value_of(&data[range]) {
-                            shape.add(value);
+                            shape.add(value, forms);
                         }
                         seen += 1;
                     }
@@ -116,7 +124,7 @@ fn look(input: &Input, given: &Given, shape: &mut Shape) -> Result<()> {
             let from = begin + head + rest / PLACES * place;
             data.clear();
             input.append(from, from + PLACE_BYTES, &mut data)?;
-            lines(&data, false, false, u64::MAX, shape);
+            lines(&data, false, false, u64::MAX, forms, shape);
         }
     }
     Ok(())
@@ -138,7 +146,7 @@ fn no_json(input: &Input, data: &[u8], wrong: &Malformed) -> Error {
 }
 
 /// Adds the whole lines of a piece.
-fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Shape) {
+fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, forms: &DateForms, shape: &mut Shape) {
     let begin = if from_start { 0 } else { memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1) };
     let end = if to_end { data.len() } else { memchr::memrchr(b'\n', data).map_or(data.len(), |at| at + 1) };
     let text = data.get(begin..end).unwrap_or_default();
@@ -146,7 +154,7 @@ fn lines(data: &[u8], from_start: bool, to_end: bool, limit: u64, shape: &mut Sh
     for line in text.split(|b| *b == b'\n').take(usize::try_from(limit).unwrap_or(usize::MAX)) {
         pace.unwind_if_stopped(64 + 4 * line.len());
         if let Some(value) = value_of(line) {
-            shape.add(value);
+            shape.add(value, forms);
         }
     }
 }

@@ -17,13 +17,14 @@ use ::parquet::schema::types::{SchemaDescriptor, Type as Written};
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::IntervalMonthDayNanoType;
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, BinaryArray, PrimitiveArray, RecordBatch, make_array};
 use arrow_buffer::IntervalMonthDayNano;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef};
 use types::interval::Interval;
 use types::{Error, Result, SqlState};
 
 use super::footer::of_leaves;
+use super::uuid;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const BYTES: i32 = 12;
@@ -62,10 +63,10 @@ pub(crate) fn writing(
     properties: WriterProperties,
 ) -> ParquetResult<(SchemaRef, ArrowWriterOptions)> {
     let options = ArrowWriterOptions::new().with_properties(properties);
-    if !in_schema(schema) {
+    if !in_schema(schema) && !uuid::in_schema(schema) {
         return Ok((schema.clone(), options));
     }
-    let annotated = ArrowSchemaConverter::new().convert(schema)?;
+    let annotated = uuid::annotated(&ArrowSchemaConverter::new().convert(schema)?)?;
     Ok((plain(schema), options.with_parquet_schema(annotated)))
 }
 
@@ -143,7 +144,8 @@ fn unannotated(ty: &Written, whole: &mut dyn Iterator<Item = bool>) -> ParquetRe
     }
 }
 
-/// An array of the type, made of one that has plain bytes for intervals, or the other way round.
+/// An array of the type, made of one that has plain bytes for intervals, or the other way round, or bytes of one length for
+/// bytes of any.
 pub(super) fn turned(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let from = array.data_type();
     if from == to {
@@ -155,6 +157,9 @@ pub(super) fn turned(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let value = |row| if bytes.is_null(row) { None } else { interval_of(bytes.value(row)) };
             let values: PrimitiveArray<IntervalMonthDayNanoType> = (0..bytes.len()).map(value).collect();
             Ok(Arc::new(values))
+        }
+        (DataType::FixedSizeBinary(_), DataType::Binary) => {
+            Ok(Arc::new(array.as_fixed_size_binary().iter().collect::<BinaryArray>()))
         }
         (from, DataType::FixedSizeBinary(BYTES)) if *from == INTERVAL => {
             let values = array.as_primitive::<IntervalMonthDayNanoType>();

@@ -16,6 +16,7 @@ mod prune;
 mod runs;
 mod statistics;
 mod unit;
+mod uuid;
 mod values;
 mod variant;
 

@@ -19,7 +19,7 @@ use types::{Error, Result};
 use vector::{Batch, Vector, arrow};
 
 use super::column::{ColumnChunk, Form};
-use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged, interval, variant};
+use super::{FORMAT, OneFile, ParquetFiles, Unit, damaged, interval, uuid, variant};
 use crate::input::Input;
 use crate::{Window, decode};
 
@@ -223,9 +223,10 @@ impl UnitWindow<'_> {
                     .ok_or_else(|| fail(&format!("column \"{}\" has a damaged VARIANT", field.name)));
             }
             let arrow_type = file.metadata.schema().field(column).data_type();
-            let array = match interval::holds_intervals(arrow_type) {
-                true => interval::turned(&array, arrow_type)?,
-                false => array,
+            let array = match (uuid::seen(&file.metadata, column), interval::holds_intervals(arrow_type)) {
+                (Some(seen), _) => interval::turned(&array, &seen)?,
+                (None, true) => interval::turned(&array, arrow_type)?,
+                (None, false) => array,
             };
             decode::column(path, &field.name, array.as_ref(), field.ty)
         })

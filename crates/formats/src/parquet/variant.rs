@@ -15,6 +15,7 @@ use arrow_schema::DataType;
 use types::{Field, Type, Value, Zone, cast, json, zone};
 use vector::{Data, StringBuilder, Vector, arrow};
 
+use super::uuid;
 use crate::decode;
 
 /// Values in values, at most: deeper ones are taken for damage.
@@ -26,6 +27,9 @@ const TEXT_BYTES_MAX: usize = 256 << 20;
 pub fn fields(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     let mut fields = decode::fields(metadata.schema());
     for (at, field) in fields.iter_mut().enumerate() {
+        if let Some(ty) = uuid::seen(metadata, at) {
+            field.ty = arrow::type_from_arrow(&ty).unwrap_or(Type::Bytea);
+        }
         if is_variant(metadata, at) {
             field.ty = Type::Json;
             // A variant that says null is NULL here.

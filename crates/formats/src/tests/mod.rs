@@ -7,6 +7,7 @@ mod odd_parquet;
 mod parquet_files;
 mod pruning;
 mod text_files;
+mod tiny_buffers;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -117,6 +117,64 @@ fn a_file_that_says_it_has_no_rows_has_those_of_its_groups() {
     assert_eq!(shown, ["[a, b]", "[c]"]);
 }
 
+/// Sixteen bytes are a UUID only where the file says so, at the top and inside lists.
+#[test]
+fn sixteen_bytes_are_bytes_unless_they_are_said_to_be_a_uuid() {
+    let text = "message m {
+        required fixed_len_byte_array(16) plain;
+        required fixed_len_byte_array(16) id (UUID);
+        required fixed_len_byte_array(5) five;
+        required group listed (LIST) { repeated group list { optional fixed_len_byte_array(16) element; } }
+        required group ids (LIST) { repeated group list { optional fixed_len_byte_array(16) element (UUID); } }
+    }";
+    let schema = Arc::new(parse_message_type(text).unwrap());
+    let value = |byte: u8, length: usize| FixedLenByteArray::from(vec![byte; length]);
+    let bytes = file(schema, Compression::UNCOMPRESSED, |group| {
+        let (one, five) = ([value(0x41, 16)], [value(0x42, 5)]);
+        put::<FixedLenByteArrayType>(group, &one, None, None);
+        put::<FixedLenByteArrayType>(group, &one, None, None);
+        put::<FixedLenByteArrayType>(group, &five, None, None);
+        put::<FixedLenByteArrayType>(group, &one, Some(&[2]), Some(&[0]));
+        put::<FixedLenByteArrayType>(group, &one, Some(&[2]), Some(&[0]));
+    });
+    let file = Scratch::new("sixteen.parquet", &bytes);
+    let source = describe(file.path(), &[]).unwrap();
+    let types: Vec<Type> = source.schema.fields().iter().map(|f| f.ty).collect();
+    let list = |ty| Type::list(ty).unwrap();
+    assert_eq!(types, [Type::Bytea, Type::Uuid, Type::Bytea, list(Type::Bytea), list(Type::Uuid)]);
+    let row = read_all(file.path()).unwrap().remove(0);
+    let shown: Vec<String> = row.iter().zip(types).map(|(value, ty)| value.display(ty)).collect();
+    let (plain, uuid) = ("\\x41414141414141414141414141414141", "41414141-4141-4141-4141-414141414141");
+    assert_eq!(shown[..3], [plain, uuid, "\\x4242424242"]);
+    assert!(shown[3].contains(plain) && shown[4].contains(uuid), "{shown:?}");
+    // What is pruned by bounds of such columns is pruned rightly or not at all.
+    let reader = crate::open(&source, &[0, 1], 10).unwrap();
+    assert_eq!(super::rows(reader.as_ref()).unwrap().len(), 1);
+}
+
+/// What the engine writes says which of its bytes are UUIDs.
+#[test]
+fn uuids_come_back_as_uuids() {
+    let schema = types::Schema::new(vec![
+        types::Field::new("id", Type::Uuid, true),
+        types::Field::new("bytes", Type::Bytea, true),
+    ]);
+    let id = types::cast::parse_text("41414141-4141-4141-4141-414141414142", Type::Uuid).unwrap();
+    let columns = vec![
+        vector::Vector::from_values(Type::Uuid, &[id.clone(), Value::Null]),
+        vector::Vector::from_values(Type::Bytea, &[Value::Bytes([7; 16][..].into()), Value::Null]),
+    ];
+    let mut bytes = Vec::new();
+    let batches = [vector::Batch::new(columns, 2)];
+    crate::write::write_all(crate::write::WriteFormat::Parquet, &schema, &batches, &mut bytes).unwrap();
+    let file = Scratch::new("uuids.parquet", &bytes);
+    let source = describe(file.path(), &[]).unwrap();
+    assert_eq!(source.schema.fields().iter().map(|f| f.ty).collect::<Vec<_>>(), [Type::Uuid, Type::Bytea]);
+    assert_eq!(read_all(file.path()).unwrap()[0], [id, Value::Bytes([7; 16][..].into())]);
+    let metadata = ArrowReaderMetadata::load(&bytes::Bytes::from(bytes), ArrowReaderOptions::new()).unwrap();
+    assert!(matches!(metadata.parquet_schema().column(0).logical_type_ref(), Some(LogicalType::Uuid)));
+}
+
 #[test]
 fn variants_are_json_and_damaged_ones_are_told() {
     let leaf = |name: &str, repetition| {

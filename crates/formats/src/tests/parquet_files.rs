@@ -86,7 +86,9 @@ pub fn written(batch: &RecordBatch, group_rows: usize, page_rows: usize) -> Vec<
         .set_write_batch_size(page_rows)
         .build();
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    // Sixteen bytes are told to be UUIDs.
+    let (schema, options) = crate::parquet::interval::writing(&batch.schema(), properties).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(&mut bytes, schema, options).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
     bytes

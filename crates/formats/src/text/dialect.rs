@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::format::{Item, Parsed, StrftimeItems};
 use plan::FileFormat;
-use plan::file::TextOptions;
+use plan::file::{RECORD_BYTES_MAX, TextOptions};
 use types::{Error, Result, SqlState, Type, Value, Zone, cast, datetime, zone};
 
 /// How records are cut into fields.
@@ -19,6 +19,8 @@ pub struct Dialect {
     /// A delimiter may stand after the last value.
     pub trailing: bool,
     pub lenient: bool,
+    /// Bytes of a record, at most.
+    pub record_bytes_max: usize,
 }
 
 impl Dialect {
@@ -31,6 +33,7 @@ impl Dialect {
             comment: None,
             trailing: false,
             lenient: false,
+            record_bytes_max: RECORD_BYTES_MAX,
         }
     }
     /// Where a record ends can be told from the number of quotes before it.
@@ -50,6 +53,7 @@ pub fn dialect_of(format: FileFormat, options: &TextOptions) -> Dialect {
         comment: set(options.comment),
         trailing: format == FileFormat::Tbl,
         lenient: options.lenient,
+        record_bytes_max: options.record_bytes_max,
     }
 }
 

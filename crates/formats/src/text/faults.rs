@@ -9,6 +9,7 @@ use plan::{Reject, Rejects};
 use types::{Error, Field, SqlState, Type};
 
 use super::dialect::Dialect;
+use super::reader::text_begin;
 use super::split::Fault;
 use crate::input::Input;
 
@@ -86,11 +87,38 @@ impl<'a> Place<'a> {
         line
     }
 
-    /// An error at a byte.
+    /// Where the line of a byte begins, and its first bytes, however the file is read. A line is as long as the file where
+    /// it has no line ends.
+    pub fn line_of(&self, place: u64) -> (u64, Vec<u8>) {
+        let mut bytes = Vec::new();
+        let mut end = place.min(self.input.length);
+        let mut begin = text_begin(self.input).unwrap_or(0);
+        while end > begin {
+            let from = end.saturating_sub(STEP_BYTES).max(begin);
+            bytes.clear();
+            if self.input.append(from, end, &mut bytes).is_err() {
+                break;
+            }
+            if let Some(at) = memchr::memrchr(self.lines.newline, &bytes) {
+                begin = from + at as u64 + 1;
+                break;
+            }
+            end = from;
+        }
+        bytes.clear();
+        // What is shown is shorter. Whoever cannot read the file is told so by others.
+        let _ = self.input.append(begin, begin + REJECT_TEXT_CHARACTERS as u64, &mut bytes);
+        if let Some(at) = memchr::memchr(self.lines.newline, &bytes) {
+            bytes.truncate(at);
+        }
+        (begin, bytes)
+    }
+
     pub fn path(&self) -> &str {
         &self.input.path
     }
 
+    /// An error at a byte.
     pub fn error(&self, state: SqlState, place: u64, column: Option<&str>, cause: &str) -> Error {
         let column = column.map_or_else(String::new, |name| format!(", column \"{name}\""));
         Error::new(state, format!("\"{}\", line {}{column}: {cause}", self.input.path, self.line(place)))
@@ -173,9 +201,17 @@ pub fn fault_cause(
             name(field),
             match closed {
                 true => "the quoted value that begins here does not end".to_owned(),
-                false => "no end within 32 MiB of the record".to_owned(),
+                false => format!("no end within {} of the record", bytes_shown(dialect.record_bytes_max)),
             },
-            no_quotes.to_owned(),
+            format!("{no_quotes}; {LONGER}"),
+        ),
+        Fault::Long { bytes, .. } => (
+            None,
+            format!(
+                "a record of {bytes} bytes, where it may have {}: {text}",
+                bytes_shown(dialect.record_bytes_max)
+            ),
+            LONGER.to_owned(),
         ),
         Fault::Fields { found, .. } => {
             let delimiter = (dialect.delimiter as char).escape_default();
@@ -191,6 +227,15 @@ pub fn fault_cause(
                 ),
             )
         }
+    }
+}
+
+const LONGER: &str = "longer records are read with max_line_size => bytes, up to 268435456";
+
+fn bytes_shown(bytes: usize) -> String {
+    match bytes % (1 << 20) {
+        0 => format!("{} MiB", bytes >> 20),
+        _ => format!("{bytes} bytes"),
     }
 }
 

@@ -3,6 +3,7 @@
 //! A list arrives as its option repeated, an entry of a `{'name': 'value'}` as `name`, NUL, `value`.
 
 use plan::FileFormat;
+use plan::file::{JsonRecords, MORE_FILES, READER};
 use types::{Error, Result, SqlState, Type};
 
 /// What the user said; the rest is found out from the file.
@@ -16,6 +17,8 @@ pub struct Given {
     pub comment: Option<u8>,
     pub skip: Option<u64>,
     pub header: Option<bool>,
+    /// The header has to name the table's columns.
+    pub header_matches: bool,
     pub null_texts: Vec<String>,
     pub date_format: Option<String>,
     pub timestamp_format: Option<String>,
@@ -27,6 +30,17 @@ pub struct Given {
     pub null_padding: bool,
     pub lenient: bool,
     pub ignore_errors: bool,
+    /// Bytes of a record, at most.
+    pub record_bytes_max: Option<usize>,
+    /// Bytes of a file that are read at a time.
+    pub piece_bytes: Option<u64>,
+    /// One worker reads a file.
+    pub sequential: bool,
+    pub json_records: JsonRecords,
+    /// Files to look at.
+    pub files: Option<usize>,
+    /// How the files are packed; `None` for what their first bytes say.
+    pub packing: Option<Packing>,
     /// Records to look at; `None` for as many as the first bytes hold.
     pub sample: Option<u64>,
     /// All columns: name and type.
@@ -38,48 +52,22 @@ pub struct Given {
     pub said: Vec<(String, String)>,
 }
 
-/// Names of options, and whether they are for CSV alone.
-const OPTIONS: [(&str, bool); 38] = [
-    ("delimiter", true),
-    ("delim", true),
-    ("sep", true),
-    ("quote", true),
-    ("escape", true),
-    ("new_line", true),
-    ("comment", true),
-    ("skip", true),
-    ("header", true),
-    ("null", true),
-    ("nullstr", true),
-    ("encoding", false),
-    ("dateformat", false),
-    ("date_format", false),
-    ("timestampformat", false),
-    ("timestamp_format", false),
-    ("decimal_separator", true),
-    ("decimal", true),
-    ("thousands", true),
-    ("all_varchar", true),
-    ("auto_detect", true),
-    ("null_padding", true),
-    ("strict", true),
-    ("strict_mode", true),
-    ("ignore_errors", false),
-    ("sample_size", false),
-    ("columns", false),
-    ("types", true),
-    ("dtypes", true),
-    ("column_types", true),
-    ("names", true),
-    ("column_names", true),
-    ("compression", false),
-    // How much others read at a time and look at, which is no question here.
-    ("parallel", false),
-    ("buffer_size", false),
-    ("max_line_size", false),
-    ("maximum_line_size", false),
-    ("files_to_sniff", false),
-];
+/// How a text file may be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    None,
+    Gzip,
+    Zstd,
+}
+
+/// Larger records cannot be told apart from the whole file, and places in a buffer have 29 bits.
+const LIMIT_BYTES_MAX: u64 = 256 << 20;
+
+/// A number of bytes, from 1 to the largest.
+fn bytes(name: &str, value: &str) -> Result<u64> {
+    let wanted = || invalid(name, value, "a number of bytes, from 1 to 268435456");
+    value.parse().ok().filter(|n| (1..=LIMIT_BYTES_MAX).contains(n)).ok_or_else(wanted)
+}
 
 pub fn invalid(name: &str, value: &str, wanted: &str) -> Error {
     let message = format!("invalid value for option \"{name}\": \"{value}\"");
@@ -112,16 +100,16 @@ fn separator(name: &str, value: &str, none: bool) -> Result<u8> {
     }
 }
 
-fn boolean(name: &str, value: &str) -> Result<bool> {
+pub fn boolean(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
-        "" | "true" | "t" | "on" | "yes" | "1" | "match" => Ok(true),
+        "" | "true" | "t" | "on" | "yes" | "1" => Ok(true),
         "false" | "f" | "off" | "no" | "0" => Ok(false),
         _ => Err(invalid(name, value, "true or false")),
     }
 }
 
 /// A column's name, empty if there is none, and its type.
-fn typed(name: &str, value: &str) -> Result<(String, Type)> {
+pub fn typed(name: &str, value: &str) -> Result<(String, Type)> {
     let (column, text) = value.split_once('\0').unwrap_or(("", value));
     let ty = Type::from_sql_name(text).ok_or_else(|| {
         Error::new(SqlState::UndefinedObject, format!("option \"{name}\": type \"{text}\" does not exist"))
@@ -130,46 +118,17 @@ fn typed(name: &str, value: &str) -> Result<(String, Type)> {
     Ok((column.to_owned(), ty))
 }
 
-fn unknown(name: &str) -> Error {
-    let plain = |name: &str| name.to_ascii_lowercase().replace('_', "");
-    let name_plain = plain(name);
-    let names = || OPTIONS.iter().map(|(known, _)| *known);
-    let near = names().find(|known| plain(known) == name_plain).or_else(|| {
-        names().find(|known| {
-            let known = plain(known);
-            name_plain.starts_with(&known) || (name_plain.len() > 3 && known.starts_with(&name_plain))
-        })
-    });
-    let near = near.or_else(|| types::names::nearest(name, names()));
-    Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
-        .with_hint(match near {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => {
-            "the options are format, delimiter, header, quote, escape, null, skip, comment, columns, types, \
-                 dateformat, ignore_errors, store_rejects, null_padding and strict, among others"
-                .to_owned()
-        }
-    })
-}
-
 impl Given {
-    /// Options of COPY or of a table function; `format` itself is dealt with elsewhere.
-    pub fn parse(options: &[(String, String)], format: FileFormat) -> Result<Self> {
+    /// Options of COPY or of a table function, which `options::check` has seen. With `fills`, rows are for a table, which
+    /// says what they are.
+    pub fn parse(options: &[(String, String)], format: FileFormat, fills: bool) -> Result<Self> {
+        crate::options::check(options, format, fills)?;
         let mut given = Given::default();
-        let text = matches!(format, FileFormat::Csv | FileFormat::Tbl);
-        for (name, value) in options {
+        let by_function = options.iter().any(|(name, _)| name == READER);
+        for (name, value) in options.iter().filter(|(name, _)| name != READER && name != MORE_FILES) {
             let lower = name.to_ascii_lowercase();
-            if lower == "format" {
+            if lower == "format" && !by_function {
                 continue;
-            }
-            let Some((_, csv_only)) = OPTIONS.iter().find(|(known, _)| *known == lower) else {
-                return Err(unknown(name));
-            };
-            if !text && (*csv_only || format != FileFormat::Json) {
-                return Err(Error::new(
-                    SqlState::InvalidParameterValue,
-                    format!("option \"{name}\" is for text files"),
-                ));
             }
             given.said.push((lower.clone(), value.clone()));
             match lower.as_str() {
@@ -187,6 +146,9 @@ impl Given {
                 "skip" => {
                     let lines = value.parse().map_err(|_| invalid(name, value, "a number of lines"))?;
                     given.skip = Some(lines);
+                }
+                "header" if value.eq_ignore_ascii_case("match") => {
+                    (given.header, given.header_matches) = (Some(true), true);
                 }
                 "header" => given.header = Some(boolean(name, value)?),
                 "null" | "nullstr" => given.null_texts.push(value.clone()),
@@ -212,26 +174,73 @@ impl Given {
                 "columns" => given.columns.push(typed(name, value)?),
                 "types" | "dtypes" | "column_types" => given.types.push(typed(name, value)?),
                 "names" | "column_names" => given.names.push(value.clone()),
-                // Whether and how a file is packed, its first bytes say.
-                "compression" => match value.to_ascii_lowercase().as_str() {
-                    "auto" | "auto_detect" | "none" | "gzip" | "zstd" | "uncompressed" => {}
-                    _ => return Err(invalid(name, value, "auto, none, gzip or zstd")),
-                },
-                "parallel" | "buffer_size" | "max_line_size" | "maximum_line_size" | "files_to_sniff" => {}
-                _ if matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8") => {}
-                _ => {
+                "compression" => {
+                    given.packing = match value.to_ascii_lowercase().as_str() {
+                        "auto" | "auto_detect" => None,
+                        "none" | "uncompressed" => Some(Packing::None),
+                        "gzip" | "gz" => Some(Packing::Gzip),
+                        "zstd" | "zst" => Some(Packing::Zstd),
+                        _ => return Err(invalid(name, value, "auto, none, gzip or zstd")),
+                    };
+                }
+                "max_line_size" | "maximum_line_size" | "maximum_object_size" => {
+                    given.record_bytes_max = usize::try_from(bytes(name, value)?).ok();
+                }
+                "buffer_size" => given.piece_bytes = Some(bytes(name, value)?),
+                "parallel" => given.sequential = !boolean(name, value)?,
+                "files_to_sniff" | "maximum_sample_files" => {
+                    let files: i64 = value
+                        .parse()
+                        .ok()
+                        .filter(|n| *n == -1 || *n > 0)
+                        .ok_or_else(|| invalid(name, value, "a number of files, or -1 for all"))?;
+                    given.files = Some(usize::try_from(files).unwrap_or(usize::MAX));
+                }
+                "format" => {
+                    given.json_records = match value.to_ascii_lowercase().as_str() {
+                        "auto" => JsonRecords::Found,
+                        "newline_delimited" | "nd" => JsonRecords::Lines,
+                        "array" => JsonRecords::Array,
+                        _ => return Err(invalid(name, value, "auto, newline_delimited or array")),
+                    };
+                }
+                "encoding" if matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8") => {}
+                "encoding" => {
                     return Err(Error::unsupported(format!(
                         "encoding \"{value}\" is not supported; UTF8 is"
                     )));
                 }
+                // What files are together is asked by `Layout`, what becomes of rejects by whoever keeps them.
+                _ => {}
             }
         }
-        given.check()?;
+        given.check(format, fills)?;
         Ok(given)
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, format: FileFormat, fills: bool) -> Result<()> {
         let wrong = |what: &str| Err(Error::new(SqlState::InvalidParameterValue, what.to_owned()));
+        if self.quote == Some(0) && self.escape.is_some_and(|escape| escape != 0) {
+            return wrong("escape is for files with quotes: give a quote, or no escape");
+        }
+        let text = format != FileFormat::Json;
+        if text && self.no_sniffing && self.columns.is_empty() && !fills {
+            return wrong("auto_detect => false needs the columns: columns => {'name': 'type', ...}");
+        }
+        let more = self.all_text || !self.types.is_empty() || !self.names.is_empty();
+        if !self.columns.is_empty() && more {
+            return wrong(
+                "columns says names and types of all columns: give no names, types or all_varchar beside it",
+            );
+        }
+        if self.header_matches && !fills {
+            return wrong(
+                "header 'match' is for COPY FROM: here there is no table whose columns it could name",
+            );
+        }
+        if self.header_matches && self.no_sniffing {
+            return wrong("header 'match' looks at the file, which auto_detect => false forbids");
+        }
         if self.delimiter.is_some() && self.delimiter == self.quote {
             return wrong("delimiter and quote must be different characters");
         }
@@ -246,6 +255,14 @@ impl Given {
         }
         if let Some((column, _)) = self.columns.iter().find(|(column, _)| column.is_empty()) {
             return Err(invalid("columns", column, "a list of names and types: {'name': 'type', ...}"));
+        }
+        for (option, said) in [("columns", &self.columns), ("types", &self.types)] {
+            let mut names: Vec<&String> =
+                said.iter().map(|(name, _)| name).filter(|n| !n.is_empty()).collect();
+            names.sort();
+            if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return wrong(&format!("option \"{option}\" names the column \"{}\" twice", twice[0]));
+            }
         }
         Ok(())
     }

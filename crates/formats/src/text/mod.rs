@@ -18,11 +18,11 @@ mod sniff;
 mod split;
 
 pub use columns::{BadValue, Fields};
-pub use dialect::{Dialect, Forms};
+pub use dialect::{Dialect, Forms, Pattern};
 pub use faults::{Lines, Place, bad_value, shown, value_cause};
-pub use given::Given;
+pub use given::{Given, Packing, boolean, invalid, typed};
 pub use guess::{Guess, Order};
-pub use reader::{RECORD_BYTES_MAX, TextFiles, text_begin};
+pub use reader::{TextFiles, range_bytes, text_begin};
 pub use report::report;
-pub use sniff::describe;
+pub use sniff::{describe, given_formats};
 pub use split::Span;

@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use plan::file::RECORD_BYTES_MAX;
 use types::{Result, SqlState};
 use vector::Batch;
 
 use super::columns::{BadValue, Fields};
 use super::faults::{Place, bad_value, fault_cause, value_cause};
 use super::header::{other_names, same_names};
-use super::reader::{RECORD_BYTES_MAX, TextFiles};
+use super::reader::{LINE_END_BYTES, TextFiles};
 use super::split::{Fault, Records, Span};
 
 /// A stretch of a file in memory.
@@ -158,19 +159,20 @@ impl TextFiles {
             Ok(Some(_)) if self.is_open(stretch, walk.position()) => Fault::Unclosed { at: begin, field: 0 },
             Ok(Some(at)) => {
                 let found = out.len() - first;
-                if found == columns {
+                let long = self.too_long(stretch, at, walk.position());
+                if found == columns && long.is_none() {
                     return Ok(Outcome::Row);
                 }
                 let last_empty = out.last().is_some_and(|s| s.bytes(stretch.data).is_empty() && !s.quoted());
-                if self.dialect.trailing && found == columns + 1 && last_empty {
+                if self.dialect.trailing && found == columns + 1 && last_empty && long.is_none() {
                     out.pop();
                     return Ok(Outcome::Row);
                 }
-                if self.null_padding && found < columns {
+                if self.null_padding && found < columns && long.is_none() {
                     out.resize(first + columns, Span::NONE);
                     return Ok(Outcome::Row);
                 }
-                Fault::Fields { at, found }
+                long.unwrap_or(Fault::Fields { at, found })
             }
             Err(fault) if self.ends_in(stretch, begin, fault) => return Ok(Outcome::Cut),
             Err(fault) => fault,
@@ -181,15 +183,28 @@ impl TextFiles {
         let text = self.text_of(stretch, begin);
         let at = stretch.base + fault.place() as u64;
         stretch.place.reject(rejects, at, column.as_deref(), text, cause);
-        if !matches!(fault, Fault::Fields { .. }) {
+        if !matches!(fault, Fault::Fields { .. } | Fault::Long { .. }) {
             walk.resume(fault.place());
         }
         Ok(Outcome::Rejected)
     }
 
+    /// What is wrong with a record that has more bytes than it may have, its line end left out.
+    #[inline]
+    fn too_long(&self, stretch: &Stretch<'_>, at: usize, end: usize) -> Option<Fault> {
+        let limit = self.dialect.record_bytes_max;
+        if end - at <= limit {
+            return None;
+        }
+        let line = &stretch.data[at..end];
+        let line = line.strip_suffix(&[self.dialect.newline]).unwrap_or(line);
+        let bytes = line.strip_suffix(b"\r").unwrap_or(line).len();
+        (bytes > limit).then_some(Fault::Long { at, bytes })
+    }
+
     /// Whether a record from `begin` to `end` may go on behind the stretch.
     fn may_go_on(&self, stretch: &Stretch<'_>, begin: usize, end: usize) -> bool {
-        stretch.more && self.is_open(stretch, end) && stretch.records.end - begin < RECORD_BYTES_MAX
+        stretch.more && self.is_open(stretch, end) && self.may_grow(stretch, begin)
     }
 
     /// Whether the stretch ends at `end` and the line does not.
@@ -203,7 +218,13 @@ impl TextFiles {
         let rest = stretch.data.get(fault.place()..stretch.records.end).unwrap_or_default();
         let open =
             matches!(fault, Fault::Unclosed { .. }) || memchr::memchr(self.dialect.newline, rest).is_none();
-        stretch.more && open && stretch.records.end - begin < RECORD_BYTES_MAX
+        stretch.more && open && self.may_grow(stretch, begin)
+    }
+
+    /// Whether more may be read of a record that the stretch cuts. Records up to the usual length are read to their end, so
+    /// that one that is too long is told from the next one.
+    fn may_grow(&self, stretch: &Stretch<'_>, begin: usize) -> bool {
+        stretch.records.end - begin < self.dialect.record_bytes_max.max(RECORD_BYTES_MAX) + LINE_END_BYTES
     }
 
     /// The line that begins at `begin`.

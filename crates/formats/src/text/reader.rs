@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use plan::file::{RECORD_BYTES_MAX, TextOptions};
 use plan::{FileSource, Rejects};
 use types::{Error, Field, Result};
 use vector::Batch;
@@ -22,9 +23,11 @@ use crate::{Decoded, Reader, Window};
 
 const RANGE_BYTES_MIN: u64 = 1 << 20;
 const RANGE_BYTES_MAX: u64 = 4 << 20;
-/// A record may not be longer: whatever is, is an unclosed quote, and reading on would take all memory.
-pub const RECORD_BYTES_MAX: usize = 32 << 20;
+/// Ranges of a file, at most, however small the user wants them.
+const RANGES_MAX: u64 = 1 << 20;
 const EXTENSION_BYTES: u64 = 64 << 10;
+/// What may stand behind a record of the greatest length.
+pub const LINE_END_BYTES: usize = 2;
 
 /// Parities, as they are kept in atomics.
 const UNKNOWN: u8 = 0;
@@ -88,14 +91,20 @@ impl TextFiles {
     ) -> Result<Self> {
         let text = &source.text;
         let dialect = dialect_of(source.format, text);
-        let sequential = !dialect.counts_quotes() || (dialect.quote.is_some() && text.rejects.is_some());
+        let sequential = text.sequential
+            || !dialect.counts_quotes()
+            || (dialect.quote.is_some() && text.rejects.is_some());
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
             let input = Input::open_text(path)?;
-            let begin = records_begin(&input, text.newline, text.skip)?;
+            let mut begin = records_begin(&input, text.newline, text.skip)?;
+            if text.header == Some(true) {
+                // The range that the header begins in is the first one.
+                begin = record_begin(&input, &dialect, begin)?;
+            }
             let length = input.length - begin;
-            let range = range.unwrap_or((length / 64).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX));
+            let range = range.unwrap_or_else(|| range_bytes(text, length));
             let count = length.div_ceil(range);
             let unknown = |n: u64| (0..n).map(|_| AtomicU8::new(UNKNOWN)).collect();
             let own = if sequential { count.min(1) } else { count };
@@ -193,7 +202,7 @@ impl TextFiles {
         let Some(start) = start.filter(|s| *s < own) else { return Ok(()) };
         let mut closed = true;
         let mut read_to = own_end;
-        let mut extension = EXTENSION_BYTES;
+        let mut extension = EXTENSION_BYTES.min(file.range);
         let mut scanned = 0;
         let mut within = inside;
         let end = loop {
@@ -207,7 +216,7 @@ impl TextFiles {
             if read_to >= file.input.length {
                 break data.len();
             }
-            if data.len() - start > RECORD_BYTES_MAX {
+            if data.len() > own + self.dialect.record_bytes_max.max(RECORD_BYTES_MAX) + LINE_END_BYTES {
                 closed = false;
                 break data.len();
             }
@@ -235,7 +244,7 @@ impl TextFiles {
     /// All of a file, from its beginning.
     fn read_whole(&self, file: &TextFile, push: &mut dyn FnMut(Batch) -> Result<bool>) -> Result<()> {
         let mut position = file.begin;
-        let mut bytes = RANGE_BYTES_MAX.min(file.range.max(1));
+        let mut bytes = file.range;
         let mut header = self.header;
         let (mut data, mut marks) = (Vec::new(), Vec::new());
         while position < file.input.length {
@@ -261,8 +270,12 @@ impl TextFiles {
                 Some(0) => return Ok(()),
                 Some(consumed) => {
                     position += consumed as u64;
+                    if more && consumed == data.len() && data.last() != Some(&self.dialect.newline) {
+                        // A record that was given up, and goes on behind the stretch.
+                        position = lines_end(&file.input, self.dialect.newline, position, 1)?;
+                    }
                     header = false;
-                    bytes = RANGE_BYTES_MAX.min(file.range.max(1));
+                    bytes = file.range;
                 }
             }
         }
@@ -270,10 +283,42 @@ impl TextFiles {
     }
 }
 
+/// Bytes that are read at a time of a text file of that length.
+pub fn range_bytes(options: &TextOptions, length: u64) -> u64 {
+    match options.piece_bytes {
+        Some(bytes) => bytes.max(length / RANGES_MAX).max(1),
+        None => (length / 64).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX),
+    }
+}
+
 /// Where the records begin: behind a byte order mark and so many lines.
 pub fn records_begin(input: &Input, newline: u8, skip: u64) -> Result<u64> {
-    let mut at = text_begin(input)?;
-    let mut left = skip;
+    lines_end(input, newline, text_begin(input)?, skip)
+}
+
+/// The place behind blank lines and comments that stand before a record.
+fn record_begin(input: &Input, dialect: &Dialect, mut at: u64) -> Result<u64> {
+    const LOOKED_AT: u64 = 512;
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        input.append(at, at + LOOKED_AT, &mut bytes)?;
+        let blank = match bytes.as_slice() {
+            [first, ..] if *first == dialect.newline => 1,
+            [b'\r', second, ..] if *second == dialect.newline => 2,
+            [first, ..] if dialect.comment == Some(*first) => {
+                at = lines_end(input, dialect.newline, at, 1)?;
+                continue;
+            }
+            _ => return Ok(at),
+        };
+        at += blank;
+    }
+}
+
+/// The place behind so many lines, the first of which begins at `at`.
+fn lines_end(input: &Input, newline: u8, mut at: u64, lines: u64) -> Result<u64> {
+    let mut left = lines;
     let mut bytes = Vec::new();
     while left > 0 && at < input.length {
         bytes.clear();

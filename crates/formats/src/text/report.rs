@@ -5,6 +5,7 @@ use types::{Field, Result, Schema, Type, Value};
 
 use super::given::Given;
 use super::sniff::{Described, look};
+use crate::input::check_packing;
 
 /// The columns of the report, called as DuckDB calls those that it has.
 fn columns() -> Schema {
@@ -47,7 +48,8 @@ pub fn report(
     pattern: &str,
     options: &[(String, String)],
 ) -> Result<(Schema, Vec<Vec<Value>>)> {
-    let given = Given::parse(options, FileFormat::Csv)?;
+    let given = Given::parse(options, FileFormat::Csv, false)?;
+    check_packing(paths, given.packing)?;
     let Described { schema, options, records, uncertain } = look(paths, FileFormat::Csv, &given, None)?;
     let fields = schema.fields();
     let name = |ty: Type| if ty == Type::Text { "VARCHAR".to_owned() } else { ty.sql_name() };
@@ -96,6 +98,12 @@ pub fn report(
         "strict",
         "strict_mode",
         "ignore_errors",
+        "encoding",
+        "compression",
+        "max_line_size",
+        "maximum_line_size",
+        "buffer_size",
+        "parallel",
     ];
     let said = given.said.iter().filter(|(name, _)| kept.contains(&name.as_str()));
     call.extend(said.map(|(name, value)| {

@@ -1,10 +1,10 @@
 //! Parts of a file that are looked at before it is read, cut into records.
 
+use plan::file::RECORD_BYTES_MAX;
 use types::Result;
 use types::stop::{Place, UnwindingPace};
 
 use super::dialect::Dialect;
-use super::reader::RECORD_BYTES_MAX;
 use super::split::{Records, Span, append_marks, next_record};
 use crate::input::Input;
 

@@ -5,7 +5,7 @@
 //! an error with its place when it is read, never another value.
 
 use plan::FileFormat;
-use plan::file::TextOptions;
+use plan::file::{JsonRecords, RECORD_BYTES_MAX, TextOptions};
 use types::{Error, Field, Result, Schema, SqlState, Type};
 
 use super::dialect::{Dialect, Pattern, dialect_of};
@@ -18,7 +18,7 @@ use super::reader::records_begin;
 use super::sample::{Cell, Sample, places};
 use crate::input::Input;
 
-/// Files looked at; the others are expected to be alike.
+/// Files looked at unless the user says otherwise; the others are expected to be alike.
 const FILES: usize = 16;
 const DELIMITERS: [u8; 4] = [b',', b';', b'|', b'\t'];
 /// Records that decide about the dialect.
@@ -236,6 +236,10 @@ pub fn look(
         null_padding: given.null_padding,
         time_zone: types::zone::current(),
         lenient: given.lenient,
+        record_bytes_max: given.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
+        sequential: given.sequential,
+        piece_bytes: given.piece_bytes,
+        json_records: JsonRecords::Found,
         rejects: given.ignore_errors.then(plan::Rejects::ignored),
     };
     for format in [&given.date_format, &given.timestamp_format].into_iter().flatten() {
@@ -248,7 +252,7 @@ pub fn look(
         return Ok(Described { schema, options, records: 0, uncertain: vec![] });
     }
     let mut inputs = Vec::new();
-    for path in paths.iter().take(FILES) {
+    for path in paths.iter().take(given.files.unwrap_or(FILES)) {
         let input = Input::open_text(path)?;
         let begin = records_begin(&input, options.newline, options.skip)?;
         let sample = Sample::head(&input, begin, given.sample)?;
@@ -392,6 +396,23 @@ pub fn look(
         (None, None) => !tbl && is_header(first, rest, &guesses),
     };
     options.header = Some(header);
+    if let (true, Some(schema)) = (given.header_matches, schema) {
+        let said = header_names(first);
+        let columns: Vec<String> = schema.fields().iter().map(|f| f.name.clone()).collect();
+        if !same_names(&said, &columns) {
+            return Err(Error::new(
+                SqlState::BadCopyFormat,
+                format!(
+                    "the header of \"{path}\" is {}, where the columns are {}",
+                    said.join(", "),
+                    columns.join(", ")
+                ),
+            )
+            .with_hint(
+                "name the columns in the file's order: COPY t (a, b) FROM ...; HEADER true goes by position",
+            ));
+        }
+    }
     if header && given.names.is_empty() {
         let said = header_names(first);
         for (other, row) in &others {
@@ -426,6 +447,13 @@ pub fn look(
         return Ok(Described { schema: nullable(schema), options, records, uncertain: vec![] });
     }
     let mut names = names(header.then_some(first.as_slice()), width);
+    if given.names.len() > width {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("option \"names\" has {} names; the file has {width} columns", given.names.len()),
+        )
+        .with_detail(format!("The columns are {}.", names.join(", "))));
+    }
     for (name, given) in names.iter_mut().zip(&given.names) {
         name.clone_from(given);
     }
@@ -507,7 +535,7 @@ fn nullable(schema: &Schema) -> Schema {
 }
 
 /// By column, the form of dates that was given.
-fn given_formats(schema: &Schema, given: &Given) -> Vec<Option<String>> {
+pub fn given_formats(schema: &Schema, given: &Given) -> Vec<Option<String>> {
     let form = |field: &Field| match field.ty {
         Type::Date => given.date_format.clone(),
         Type::Timestamp | Type::TimestampTz => given.timestamp_format.clone(),

@@ -136,6 +136,8 @@ pub enum Fault {
     Unclosed { at: usize, field: usize },
     /// Another number of fields than the file has columns.
     Fields { at: usize, found: usize },
+    /// More bytes than a record may have.
+    Long { at: usize, bytes: usize },
 }
 
 impl Fault {
@@ -144,7 +146,8 @@ impl Fault {
             Fault::StrayQuote { at, .. }
             | Fault::AfterQuote { at, .. }
             | Fault::Unclosed { at, .. }
-            | Fault::Fields { at, .. } => at,
+            | Fault::Fields { at, .. }
+            | Fault::Long { at, .. } => at,
         }
     }
 }

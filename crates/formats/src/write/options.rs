@@ -58,20 +58,107 @@ const GROUP_ROWS: usize = 122_880;
 const PIECE_BYTES: usize = 64 << 20;
 const WAITING_BYTES: usize = 1 << 30;
 
-/// The option that a name is likely to be meant for.
-fn near(name: &str) -> Option<&'static str> {
-    const NAMES: [&str; 9] = [
-        "format",
-        "compression",
-        "partition_by",
-        "overwrite",
-        "overwrite_or_ignore",
-        "append",
-        "header",
-        "delimiter",
-        "row_group_size",
-    ];
-    types::names::nearest(name, NAMES)
+/// The options that are accepted, the name under which each is one with others, and of which formats: all, text with
+/// delimiters, text, Parquet. Held against the writers by `crates/conformance/tests/writer_options.rs`.
+pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 15] = [
+    ("format", "format", &ALL),
+    ("compression", "compression", &ALL),
+    ("codec", "compression", &ALL),
+    ("partition_by", "partition_by", &ALL),
+    ("overwrite", "overwrite", &ALL),
+    ("overwrite_or_ignore", "overwrite_or_ignore", &ALL),
+    ("append", "append", &ALL),
+    ("encoding", "encoding", &TEXT),
+    ("header", "header", &DELIMITED),
+    ("delimiter", "delimiter", &DELIMITED),
+    ("delim", "delimiter", &DELIMITED),
+    ("sep", "delimiter", &DELIMITED),
+    ("null", "null", &DELIMITED),
+    ("nullstr", "null", &DELIMITED),
+    ("row_group_size", "row_group_size", &[WriteFormat::Parquet]),
+];
+
+const DELIMITED: [WriteFormat; 2] = [WriteFormat::Csv, WriteFormat::Tsv];
+const TEXT: [WriteFormat; 4] = [WriteFormat::Csv, WriteFormat::Tsv, WriteFormat::Json, WriteFormat::Ndjson];
+const ALL: [WriteFormat; 6] = [
+    WriteFormat::Csv,
+    WriteFormat::Tsv,
+    WriteFormat::Json,
+    WriteFormat::Ndjson,
+    WriteFormat::Arrow,
+    WriteFormat::Parquet,
+];
+
+/// Options that writers elsewhere have, and what does it here.
+const ELSEWHERE: [(&str, &str); 20] = [
+    ("array", "FORMAT json writes an array, FORMAT ndjson an object a line"),
+    ("compression_level", "COMPRESSION alone says how a file is packed"),
+    ("dateformat", "strftime(day, '%d.%m.%Y') in the query"),
+    ("escape", "quotes in values are doubled"),
+    ("field_ids", "columns of Parquet go by their names"),
+    ("file_extension", "name the files by the path; those of partitions have the format's extension"),
+    ("file_size_bytes", "one file is written, or with PARTITION_BY a folder of files"),
+    ("filename_pattern", "files of partitions have names of their own"),
+    ("force_quote", "values are quoted where they need quotes"),
+    ("hive_file_pattern", "folders of partitions are named column=value"),
+    ("parquet_version", "the version is the one that all readers know"),
+    ("per_thread_output", "one file is written, or with PARTITION_BY a folder of files"),
+    ("preserve_order", "rows are written in the query's order"),
+    ("quote", "values are quoted by \"; FORMAT tsv has no quotes"),
+    ("row_group_size_bytes", "ROW_GROUP_SIZE is a number of rows"),
+    ("row_groups_per_file", "one file is written, or with PARTITION_BY a folder of files"),
+    ("timestampformat", "strftime(moment, '%d.%m.%Y %H:%M') in the query"),
+    ("use_tmp_file", "a file appears when it is whole, always"),
+    ("write_empty_file", "a query without rows writes a file without rows"),
+    (
+        "write_partition_columns",
+        "PARTITION_BY columns are in the folders' names; repeat one in the query: SELECT *, day AS day_",
+    ),
+];
+
+/// An error where an option is none of the format's, or is given twice.
+fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, _) in options {
+        let of_format = |name: &&(&str, &str, &[WriteFormat])| name.2.contains(&format);
+        let Some(known) = WRITER_OPTIONS.iter().find(|known| known.0 == name) else {
+            if let Some((known, instead)) = ELSEWHERE.iter().find(|(known, _)| known == name) {
+                return Err(
+                    Error::unsupported(format!("COPY TO has no option \"{known}\"")).with_hint(*instead)
+                );
+            }
+            let near =
+                types::names::nearest(name, WRITER_OPTIONS.iter().filter(of_format).map(|known| known.0));
+            return Err(Error::new(SqlState::InvalidParameterValue, format!("option \"{name}\" is not known"))
+                .with_hint(match near {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
+                             for text header, delimiter, null; for Parquet row_group_size"
+                        .to_owned(),
+                }));
+        };
+        if !of_format(&known) {
+            let whose: Vec<&str> = WriteFormat::NAMES
+                .iter()
+                .filter(|(_, f)| known.2.contains(f))
+                .map(|(name, _)| *name)
+                .collect();
+            return Err(Error::new(
+                SqlState::InvalidParameterValue,
+                format!("option \"{name}\" is not one of this format: it is for {}", whose.join(", ")),
+            )
+            .with_hint("leave it out"));
+        }
+        if known.1 != "partition_by" && seen.contains(&known.1) {
+            return Err(Error::new(
+                SqlState::SyntaxError,
+                format!("option \"{name}\" is given more than once"),
+            )
+            .with_hint("give it once, with one value"));
+        }
+        seen.push(known.1);
+    }
+    Ok(())
 }
 
 impl WriteOptions {
@@ -114,13 +201,13 @@ impl WriteOptions {
         if let (Some(compression), true) = (by_extension, text) {
             out.compression = compression;
         }
-        let delimited = matches!(format, WriteFormat::Csv | WriteFormat::Tsv);
+        check(options, format)?;
         for (name, value) in options {
             match name.as_str() {
                 "format" => {}
                 "compression" | "codec" => out.compression = compression(name, value, format)?,
-                "header" if delimited => out.header = boolean(name, value)?,
-                "delimiter" | "delim" | "sep" if delimited => {
+                "header" => out.header = boolean(name, value)?,
+                "delimiter" | "delim" | "sep" => {
                     let mut characters = value.chars();
                     out.delimiter = match (value.as_str(), characters.next(), characters.next()) {
                         ("\\t" | "tab", ..) => '\t',
@@ -128,17 +215,15 @@ impl WriteOptions {
                         _ => return Err(invalid(name, value, "one ASCII character, or '\\t' for a tab")),
                     };
                 }
-                "null" | "nullstr" if delimited => out.null_text.clone_from(value),
-                "row_group_size" if format == WriteFormat::Parquet => {
+                "null" | "nullstr" => out.null_text.clone_from(value),
+                "row_group_size" => {
                     out.group_rows = value
                         .parse()
                         .ok()
                         .filter(|rows| (1..=1 << 24).contains(rows))
                         .ok_or_else(|| invalid(name, value, "a number of rows from 1 to 16777216"))?;
                 }
-                "partition_by" => {
-                    out.partition_by = value.split(',').map(str::to_owned).collect();
-                }
+                "partition_by" => out.partition_by.push(value.clone()),
                 "overwrite" | "overwrite_or_ignore" | "append" => {
                     let wanted = match name.as_str() {
                         "overwrite" => Existing::ReplaceAll,
@@ -153,20 +238,13 @@ impl WriteOptions {
                         out.existing = wanted;
                     }
                 }
-                _ => {
-                    return Err(Error::new(
-                        SqlState::InvalidParameterValue,
-                        format!("option \"{name}\" is not known for this format"),
-                    )
-                    .with_hint(match near(name) {
-                        Some(near) => format!("did you mean \"{near}\"?"),
-                        None => {
-                            "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
-                                 for text header, delimiter, null; for Parquet row_group_size"
-                                .to_owned()
-                        }
-                    }));
+                "encoding" => {
+                    if !["utf8", "utf-8"].contains(&value.to_ascii_lowercase().as_str()) {
+                        return Err(invalid(name, value, "UTF8, in which all texts are written"));
+                    }
                 }
+                // `check` has seen to it that there are no others.
+                other => return Err(Error::internal(format!("COPY TO does not know its option {other}"))),
             }
         }
         if out.existing == Existing::Append && out.partition_by.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use plan::file::{MORE_FILES, READER};
 use sqlparser::ast::{Expr as Ast, FunctionArg, FunctionArgExpr, ObjectName};
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -127,7 +128,7 @@ impl<'a> Binder<'a> {
             "parquet_scan" => "parquet",
             _ => function.trim_start_matches("read_").trim_end_matches("_auto"),
         };
-        let mut options = vec![("format".to_owned(), format.to_owned())];
+        let mut options = vec![(READER.to_owned(), format.to_owned())];
         let mut path = None;
         for argument in arguments {
             match argument {
@@ -140,7 +141,7 @@ impl<'a> Binder<'a> {
                             None => path = Some(file),
                             Some(_) => {
                                 let name = file.as_text().unwrap_or_default().to_owned();
-                                options.push(("files".to_owned(), name));
+                                options.push((MORE_FILES.to_owned(), name));
                             }
                         }
                     }
@@ -185,25 +186,39 @@ impl<'a> Binder<'a> {
 
     /// An option of a file: a list is its entries one by one, `{'name': value}` is the name, NUL and the value.
     fn file_option(&mut self, name: &str, value: &'a Ast, options: &mut Vec<(String, String)>) -> Result<()> {
+        let known = options.len();
         match value {
             Ast::Array(list) => {
                 for entry in &list.elem {
-                    let (value, ty) = self.constant(entry)?;
-                    options.push((name.to_owned(), value.display(ty)));
+                    let value = self.option_value(name, entry)?;
+                    options.push((name.to_owned(), value));
                 }
             }
             Ast::Dictionary(entries) => {
                 for entry in entries {
-                    let (value, ty) = self.constant(&entry.value)?;
-                    options.push((name.to_owned(), format!("{}\0{}", entry.key.value, value.display(ty))));
+                    let value = self.option_value(name, &entry.value)?;
+                    options.push((name.to_owned(), format!("{}\0{value}", entry.key.value)));
                 }
             }
             _ => {
-                let (value, ty) = self.constant(value)?;
-                options.push((name.to_owned(), value.display(ty)));
+                let value = self.option_value(name, value)?;
+                options.push((name.to_owned(), value));
             }
         }
+        if options.len() == known {
+            let message = format!("option \"{name}\" has no value");
+            return Err(Error::new(SqlState::InvalidParameterValue, message).with_hint("leave it out"));
+        }
         Ok(())
+    }
+
+    fn option_value(&mut self, name: &str, ast: &'a Ast) -> Result<String> {
+        let (value, ty) = self.constant(ast)?;
+        if value.is_null() {
+            let message = format!("option \"{name}\" is NULL");
+            return Err(Error::new(SqlState::NullValueNotAllowed, message).with_hint("leave it out"));
+        }
+        Ok(value.display(ty))
     }
 
     /// A constant argument.

@@ -243,8 +243,7 @@ fn copy_options(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<V
             CopyOption::Null(text) => put("null", text.clone()),
             CopyOption::Header(header) => put("header", header.to_string()),
             CopyOption::Quote(c) => put("quote", c.to_string()),
-            CopyOption::Encoding(name)
-                if name.eq_ignore_ascii_case("utf8") || name.eq_ignore_ascii_case("utf-8") => {}
+            CopyOption::Encoding(name) => put("encoding", name.clone()),
             other => return Err(Error::unsupported(format!("COPY option {other} is not supported"))),
         }
     }

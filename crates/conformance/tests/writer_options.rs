@@ -1,0 +1,171 @@
+//! Options of COPY TO: each one that is accepted changes what is written, its illegal values are refused, and so is what is
+//! none of the format's. An option that is new in `formats::write::WRITER_OPTIONS` fails here until it has a case.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use engine::{Database, Options, Session};
+use formats::write::{WRITER_OPTIONS, WriteFormat};
+
+/// A folder of its own that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("quickstep-writer-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn session() -> Session {
+    Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
+}
+
+/// The files there are below a path, with their bytes.
+fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
+    if path.is_file() {
+        return vec![(String::new(), fs::read(path).expect("a file"))];
+    }
+    let mut all = Vec::new();
+    for entry in fs::read_dir(path).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        // Files that are added have names by chance.
+        let name = if path.is_file() { String::new() } else { name };
+        all.extend(written(&path).into_iter().map(|(below, bytes)| (format!("{name}/{below}"), bytes)));
+    }
+    all.sort();
+    all
+}
+
+/// Name under which it is one with others, options besides, a value that changes what is written, one that is refused, and
+/// whether a folder is there that COPY wrote.
+const CASES: [(&str, &str, &str, &str, bool); 8] = [
+    ("compression", "", "none", "rar", false),
+    ("partition_by", "", "(b)", "(nothing)", false),
+    ("overwrite", ", PARTITION_BY (b)", "true", "maybe", true),
+    ("overwrite_or_ignore", ", PARTITION_BY (b)", "true", "maybe", true),
+    ("append", ", PARTITION_BY (b)", "true", "maybe", true),
+    ("header", "", "false", "maybe", false),
+    ("delimiter", "", "';'", "'ab'", false),
+    ("null", "", "'-'", "('a', 'b')", false),
+];
+
+const QUERY: &str = "SELECT i AS a, i % 3 AS b, CASE WHEN i > 5 THEN 'x' END AS c FROM range(1000) AS t(i)";
+
+#[test]
+fn every_option_changes_what_is_written() {
+    let (session, folder) = (session(), Folder::new("changes"));
+    let mut seen = Vec::new();
+    let mut number = 0;
+    for (name, of, of_formats) in WRITER_OPTIONS {
+        for format in of_formats {
+            let (word, _) = WriteFormat::NAMES.iter().find(|(_, f)| f == format).expect("a name");
+            number += 1;
+            let mut copy = |options: &str, before: bool, number: &str| {
+                let path = folder.path(number);
+                let run = |query: &str, options: &str| {
+                    let sql = format!("COPY ({query}) TO '{path}' (FORMAT {word}{options})");
+                    session
+                        .query(&sql)
+                        .map_err(|error| format!("{error} {}", error.hint().unwrap_or_default()))
+                };
+                if before {
+                    run("SELECT 7 AS a, 9 AS b", ", PARTITION_BY (b)").expect("a folder");
+                }
+                run(QUERY, options)?;
+                Ok::<_, String>(written(Path::new(&path)))
+            };
+            if of == "format" {
+                let error = session.query(&format!("COPY (SELECT 1) TO '{}' (FORMAT rar)", folder.path("f")));
+                assert!(error.map(|_| ()).expect_err("no format").message().contains("format"));
+                seen.push(name);
+                continue;
+            }
+            if of == "encoding" {
+                let error = copy(", ENCODING 'latin1'", false, "e").expect_err("one encoding");
+                assert!(error.contains("UTF8"), "{error}");
+                copy(", ENCODING 'UTF8'", false, "e").expect("rows");
+                seen.push(name);
+                continue;
+            }
+            if of == "row_group_size" {
+                let plain = copy("", false, "g").expect("rows");
+                let groups = copy(&format!(", {name} 100"), false, "g").expect("rows");
+                assert_ne!(plain, groups);
+                assert!(copy(&format!(", {name} 0"), false, "g").expect_err("rows").contains(name));
+                seen.push(name);
+                continue;
+            }
+            let case = CASES.iter().find(|case| case.0 == of);
+            let (_, beside, value, illegal, before) = case.unwrap_or_else(|| panic!("no case for {name}"));
+            // Arrow files and texts are not packed unless somebody says so.
+            let value = match (of, format) {
+                ("compression", WriteFormat::Arrow) => {
+                    let error = copy(&format!(", {name} gzip"), false, "a").expect_err("not packed");
+                    assert!(error.contains("none"), "{error}");
+                    seen.push(name);
+                    continue;
+                }
+                ("compression", WriteFormat::Parquet) => value,
+                ("compression", _) => "gzip",
+                _ => value,
+            };
+            let plain = copy(beside, *before, &format!("{number}-plain"));
+            let with = copy(&format!("{beside}, {name} {value}"), *before, &format!("{number}-with"));
+            assert_ne!(plain, with, "{word}: {name} {value} changes nothing");
+            let with = with.unwrap_or_else(|e| panic!("{word}, {name}: {e}"));
+            assert!(!with.is_empty(), "{word}: {name}");
+            let refused = copy(&format!("{beside}, {name} {illegal}"), false, &format!("{number}-illegal"));
+            let refused = refused.expect_err(name);
+            assert!(refused.to_lowercase().contains(of) || refused.contains(name), "{refused}");
+            seen.push(name);
+        }
+    }
+    assert!(WRITER_OPTIONS.iter().all(|(name, ..)| seen.contains(name)), "an option has no case");
+}
+
+#[test]
+fn what_is_no_option_is_refused_by_name() {
+    let (session, folder) = (session(), Folder::new("refused"));
+    for (options, part) in [
+        ("FORMAT csv, HEADER, HEADER false", "more than once"),
+        ("FORMAT csv, DELIM ';', SEP ','", "more than once"),
+        ("FORMAT parquet, HEADER", "it is for csv, tsv"),
+        ("FORMAT csv, ROW_GROUP_SIZE 5", "it is for parquet"),
+        ("FORMAT csv, FORCE_QUOTE (a)", "quoted where they need quotes"),
+        ("FORMAT csv, QUOTE ''''", "FORMAT tsv has no quotes"),
+        ("FORMAT json, ARRAY true", "FORMAT ndjson"),
+        ("FORMAT csv, HEADR", "did you mean \"header\"?"),
+        ("FORMAT csv, NONSENSE 5", "is not known"),
+        ("FORMAT csv, PARTITION_BY a, OVERWRITE, APPEND", "exclude each other"),
+        ("FORMAT csv, APPEND", "needs PARTITION_BY"),
+    ] {
+        let sql = format!("COPY (SELECT 1 AS a, 2 AS b) TO '{}' ({options})", folder.path("f"));
+        let error = session.query(&sql).map(|_| ()).expect_err(options);
+        let error = format!("{error} {}", error.hint().unwrap_or_default());
+        assert!(error.contains(part), "{options}: {error}");
+        assert!(!Path::new(&folder.path("f")).exists(), "{options}");
+    }
+    // A column's name may hold a comma.
+    let copy = format!(
+        "COPY (SELECT 1 AS \"a,b\", 2 AS c) TO '{}' (FORMAT csv, PARTITION_BY (\"a,b\"))",
+        folder.path("p")
+    );
+    session.query(&copy).expect("a partition");
+    assert!(
+        Path::new(&folder.path("p")).join("a%2Cb=1").is_dir()
+            || Path::new(&folder.path("p")).join("a,b=1").is_dir()
+    );
+}
