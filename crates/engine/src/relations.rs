@@ -103,6 +103,19 @@ impl SessionRelations {
         folder.map_or_else(std::env::temp_dir, std::path::PathBuf::from)
     }
 
+    /// Does what makes texts as a whole, as far as there is memory.
+    fn asking<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.database.as_ref().map(|database| database.shared.budget.clone()) {
+            Some(budget) => formats::room::asking(Arc::new(move |bytes| asked(&budget, bytes)), work),
+            None => work(),
+        }
+    }
+
+    /// Asks for memory.
+    pub fn ask(&self, bytes: u64) -> Result<()> {
+        self.database.as_ref().map_or(Ok(()), |database| asked(&database.shared.budget, bytes))
+    }
+
     /// The file that holds what comes out of a pipe; `None` for what is no pipe.
     fn held_pipe(&self, path: &str) -> Result<Option<String>> {
         match is_pipe(path) {
@@ -133,7 +146,7 @@ impl SessionRelations {
         for (_, more) in options.iter_mut().filter(|(name, _)| name == MORE_FILES) {
             *more = read(more)?;
         }
-        let mut source = describe(&first, &options)?;
+        let mut source = self.asking(|| describe(&first, &options))?;
         if !held.is_empty() {
             // What the column filename says is what the user has said.
             let mut parts = source.parts.to_vec();
@@ -366,7 +379,8 @@ impl sql::Relations for SessionRelations {
     }
     fn sniffed(&self, path: &str, options: &[(String, String)]) -> Result<sql::SystemRows> {
         let pipe = self.held_pipe(path)?;
-        let (columns, rows) = formats::report(pipe.as_deref().unwrap_or(path), options)?;
+        let report = || formats::report(pipe.as_deref().unwrap_or(path), options);
+        let (columns, rows) = self.asking(report)?;
         self.of_the_moment(Ok(sql::SystemRows { columns, rows }))
     }
     fn seed(&self) -> u64 {
@@ -386,7 +400,7 @@ impl sql::Relations for SessionRelations {
         self.of_the_moment(system::rows(self, function))
     }
     fn system_of(&self, function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
-        self.of_the_moment(system::rows_of(function, arguments))
+        self.of_the_moment(system::rows_of(self, function, arguments))
     }
     fn current_schema(&self) -> String {
         search_path::current(&self.path()).to_owned()
@@ -446,6 +460,10 @@ impl sql::Relations for SessionRelations {
         names.extend(self.snapshot.schemas().values().flat_map(|s| s.views.keys().cloned()));
         names
     }
+}
+
+fn asked(budget: &memory::Budget, bytes: u64) -> Result<()> {
+    budget.reserve(bytes).map(drop).map_err(operators::context::out_of_memory)
 }
 
 fn view_info(view: &catalog::View) -> sql::ViewInfo {

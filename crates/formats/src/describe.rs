@@ -7,12 +7,12 @@ use std::sync::Arc;
 use plan::file::{MORE_FILES, READER, TextOptions};
 use plan::{FileFormat, FileSource};
 use types::stop::{self, Place};
-use types::{Error, Result, Schema, SqlState, Value};
+use types::{Error, Result, Schema, SqlState, Type, Value};
 
 use crate::input::{check_packing, uncompressed_name};
 use crate::layout::{self, Layout};
 use crate::text::Given;
-use crate::{arrow_ipc, json, parquet, remote, text};
+use crate::{arrow_ipc, contents, json, parquet, remote, text};
 
 /// What the files of a folder that is named as a whole are called.
 pub(crate) const EXTENSIONS: [&str; 14] = [
@@ -35,6 +35,9 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     let paths = all_paths(pattern, options)?;
     // Options are checked before what they say is done: those of the layout with the others.
     let layout = Layout::of(options)?;
+    if is_whole(options) {
+        return describe_alike(pattern, paths, options, table);
+    }
     if table.is_some() || layout::is_plain(&paths, &layout) {
         let alike = describe_alike(pattern, paths.clone(), options, table);
         return match alike {
@@ -57,6 +60,11 @@ fn describe_for(pattern: &str, options: &[(String, String)], table: Option<&Sche
     let each = paths.iter().map(alone).collect();
     let combined = layout::combine(&paths, each, &layout)?;
     Ok(FileSource { rows: whole.rows, statistics: whole.statistics, ..combined })
+}
+
+/// Whether a function reads files as they are.
+fn is_whole(options: &[(String, String)]) -> bool {
+    options.iter().any(|(name, reader)| name == READER && matches!(reader.as_str(), "text" | "blob"))
 }
 
 /// Files that are not alike only because their columns stand in another order, as one relation in the first one's
@@ -83,9 +91,7 @@ fn in_any_order(
         header(source)
             && if text { own.iter().map(|c| &c.0).eq(first.iter().map(|c| &c.0)) } else { own == first }
     };
-    let mut by_name = layout.clone();
-    by_name.union_by_name = true;
-    each.iter().all(alike).then(|| layout::combine(paths, each, &by_name))
+    each.iter().all(alike).then(|| layout::combine(paths, each, layout))
 }
 
 /// What the options that are not said turn out to be, for text files: columns and rows of `sniff_csv`.
@@ -128,6 +134,8 @@ fn describe_alike(
     let said = || options.iter().find(|(name, _)| name.eq_ignore_ascii_case("format"));
     let named = by_function.or_else(said).map(|(_, format)| format.as_str());
     let format = match named {
+        // Only functions read files as they are.
+        Some("text" | "blob") if by_function.is_some() => FileFormat::Whole,
         Some(name) => by_name(name).ok_or_else(|| {
             Error::new(SqlState::InvalidParameterValue, format!("format \"{name}\" is not known"))
                 .with_hint("the formats are parquet, csv, json, tbl and arrow")
@@ -160,6 +168,11 @@ fn describe_alike(
         FileFormat::Json => {
             let (schema, text) = json::describe(&paths, &given, table)?;
             (schema, text, None)
+        }
+        FileFormat::Whole => {
+            let content =
+                if by_function.is_some_and(|(_, name)| name == "text") { Type::Text } else { Type::Bytea };
+            (contents::columns(content), TextOptions::default(), Some(paths.len() as u64))
         }
         FileFormat::Memory => return Err(Error::internal("held rows are not described")),
         FileFormat::Csv | FileFormat::Tbl => {
@@ -199,6 +212,23 @@ fn near(path: &str) -> Option<String> {
     let names: Vec<String> = listed.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let near = types::names::nearest(name, names.iter().map(String::as_str))?;
     Some(folder.join(near).display().to_string())
+}
+
+/// The files that patterns name, each sorted, as a function gives them: none where nothing matches.
+pub fn glob(patterns: &[String]) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for pattern in patterns {
+        match expand(pattern) {
+            Err(error) if error.state() == SqlState::UndefinedFile => {}
+            found => paths.extend(found?),
+        }
+    }
+    Ok(paths)
+}
+
+/// The files that patterns name, all of which must be there.
+pub fn files_of(patterns: &[String]) -> Result<Vec<String>> {
+    patterns.iter().map(|pattern| expand(pattern)).collect::<Result<Vec<_>>>().map(|found| found.concat())
 }
 
 /// The files a pattern names, sorted; a plain path names itself.

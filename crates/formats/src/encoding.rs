@@ -145,7 +145,9 @@ impl<R: Read> Decoding<R> {
                     decoder.decode_to_utf8_without_replacement(&self.raw, &mut self.text, self.ended);
                 if let DecoderResult::Malformed(bytes, after) = result {
                     let end = self.place + read as u64;
-                    return Err(self.fault(end.saturating_sub(u64::from(bytes) + u64::from(after)), "it is damaged"));
+                    return Err(
+                        self.fault(end.saturating_sub(u64::from(bytes) + u64::from(after)), "it is damaged")
+                    );
                 }
                 (read, written)
             }
@@ -204,7 +206,8 @@ mod tests {
             assert_eq!(decoded(&utf16(text, false), Encoding::Utf16Le, piece).unwrap(), text);
             assert_eq!(decoded(&utf16(text, true), Encoding::Utf16Be, piece).unwrap(), text);
             for big in [false, true] {
-                let marked = [if big { &UTF_16BE_MARK } else { &UTF_16LE_MARK }, utf16(text, big).as_slice()].concat();
+                let marked =
+                    [if big { &UTF_16BE_MARK } else { &UTF_16LE_MARK }, utf16(text, big).as_slice()].concat();
                 assert_eq!(decoded(&marked, Encoding::Utf16, piece).unwrap(), text);
             }
             assert_eq!(decoded(b"\x80\x93", Encoding::Windows1252, piece).unwrap(), "€“");

@@ -13,10 +13,13 @@ use std::sync::Arc;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
+use plan::file::Encoding;
 use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
-use crate::remote::{Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
+use crate::encoding::Decoding;
+use crate::remote::{self, Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
+use crate::room;
 use crate::text::Packing;
 
 /// An open file and its length when it was opened. Clones share the handle.
@@ -27,6 +30,8 @@ pub struct Input {
     pub length: u64,
     inode: (u64, u64),
     changed: (i64, i64),
+    /// When its content was changed last, in microseconds since 1970.
+    modified: Option<i64>,
 }
 
 /// Where the bytes are.
@@ -90,7 +95,8 @@ impl Input {
         if is_remote(path) {
             let (file, length, changed) = RemoteFile::open(path)?;
             let bytes = Contents::Remote(Arc::new(file), Pieces::default());
-            return Ok(Input { path: path.into(), bytes, length, inode: (0, 0), changed });
+            let modified = Some(changed.0);
+            return Ok(Input { path: path.into(), bytes, length, inode: (0, 0), changed, modified });
         }
         let fail = |e: io::Error| {
             let state = match e.kind() {
@@ -108,12 +114,20 @@ impl Input {
         }
         let inode = (metadata.dev(), metadata.ino());
         let changed = (metadata.ctime(), metadata.ctime_nsec());
+        let seconds = metadata.mtime().checked_mul(1_000_000);
+        let modified = seconds.and_then(|micros| micros.checked_add(metadata.mtime_nsec() / 1000));
         let (bytes, length) = (Contents::File(Arc::new(file)), metadata.len());
-        Ok(Input { path: path.into(), bytes, length, inode, changed })
+        Ok(Input { path: path.into(), bytes, length, inode, changed, modified })
     }
 
-    /// As `open`; a text compressed by gzip or zstd, as its first bytes say, is unpacked into memory.
-    pub fn open_text(path: &str) -> Result<Self> {
+    /// When the content was changed last, in microseconds since 1970.
+    pub fn modified(&self) -> Option<i64> {
+        self.modified
+    }
+
+    /// As `open`; a text compressed by gzip or zstd, as its first bytes say, is unpacked into memory, and one in another
+    /// encoding becomes UTF-8 there. Memory is asked for as the text grows.
+    pub fn open_text(path: &str, encoding: Encoding) -> Result<Self> {
         let input = Input::open(path)?;
         let packing = input.packing()?;
         // A packed file is read from its beginning to its end.
@@ -121,21 +135,32 @@ impl Input {
             if input.is_remote() { 4 << 20 } else { read_bytes_max().min(8 << 10) },
             Cursor { input: input.clone(), at: 0 },
         );
-        let mut bytes = Vec::new();
-        let limit = UNPACKED_BYTES_MAX + 1;
-        let unpacked = match packing {
-            Packing::Gzip => flate2::bufread::MultiGzDecoder::new(packed).take(limit).read_to_end(&mut bytes),
-            Packing::Zstd => zstd::stream::read::Decoder::with_buffer(packed)
-                .and_then(|d| d.take(limit).read_to_end(&mut bytes)),
-            Packing::None => return Ok(input),
-        };
-        unpacked.map_err(|e| match from_io(&e) {
+        let failed = |e: io::Error| match from_io(&e) {
             Some(error) => error,
             None => Error::new(SqlState::DataCorrupted, format!("cannot unpack \"{path}\": {e}")),
-        })?;
-        if bytes.len() as u64 > UNPACKED_BYTES_MAX {
-            return Err(Error::unsupported(format!("\"{path}\" unpacks to more than 4 GiB")));
-        }
+        };
+        let unpacked: Box<dyn Read> = match packing {
+            Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            Packing::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?),
+            Packing::None if encoding == Encoding::Utf8 => return Ok(input),
+            Packing::None => Box::new(packed),
+        };
+        let bytes = match encoding {
+            Encoding::Utf8 => taken(path, unpacked, &failed)?,
+            other => {
+                let piece_bytes = Some(read_bytes_max()).filter(|bytes| *bytes < usize::MAX);
+                let wrong = |e: io::Error| match e.kind() {
+                    io::ErrorKind::InvalidData if from_io(&e).is_none() => {
+                        let message = format!("cannot read \"{path}\": {e}");
+                        Error::new(SqlState::BadCopyFormat, message).with_hint(
+                            "say how the file is written: encoding => 'latin-1', 'utf-16' and others",
+                        )
+                    }
+                    _ => failed(e),
+                };
+                taken(path, Box::new(Decoding::new(unpacked, other, piece_bytes)), &wrong)?
+            }
+        };
         Ok(Input { length: bytes.len() as u64, bytes: Contents::Memory(bytes.into()), ..input })
     }
 
@@ -224,6 +249,31 @@ impl Input {
             }
         }
         Ok(done)
+    }
+}
+
+/// All of a text that is made while it is read.
+fn taken(path: &str, mut source: Box<dyn Read + '_>, failed: &dyn Fn(io::Error) -> Error) -> Result<Vec<u8>> {
+    const PIECE_BYTES: usize = 1 << 20;
+    let mut bytes = Vec::new();
+    loop {
+        if bytes.capacity() - bytes.len() < PIECE_BYTES {
+            // What has been read is copied when there is no room behind it.
+            let more = bytes.capacity().max(PIECE_BYTES);
+            room::ask((bytes.capacity() + more) as u64)?;
+            bytes.reserve_exact(more);
+        }
+        stop::check(Place::Open)?;
+        let piece = source.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut bytes).map_err(failed)?;
+        if piece == 0 {
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 > UNPACKED_BYTES_MAX {
+            return Err(Error::unsupported(format!(
+                "\"{path}\" is more than 4 GiB of text when it is unpacked"
+            )));
+        }
     }
 }
 

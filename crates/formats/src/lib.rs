@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod arrow_ipc;
+mod contents;
 mod decode;
 mod describe;
+mod encoding;
 mod held;
 mod input;
 mod json;
@@ -17,6 +19,7 @@ mod options;
 mod parquet;
 mod parts;
 pub mod remote;
+pub mod room;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -30,7 +33,8 @@ use plan::{FileFormat, FileSource, Pruning};
 use types::Result;
 use vector::{Batch, Vector};
 
-pub use describe::{at_home, describe, describe_as, report};
+pub use self::parquet::listing;
+pub use describe::{at_home, describe, describe_as, files_of, glob, report};
 pub use held::{Held, hold, hold_live};
 pub use live::Overflow;
 pub use options::{READER_OPTIONS, ReaderOption};
@@ -120,6 +124,7 @@ pub fn open(file: &FileSource, columns: &[usize], batch_rows: usize) -> Result<A
         FileFormat::Parquet => Ok(Arc::new(parquet::ParquetFiles::open(file, columns, batch_rows)?)),
         FileFormat::Memory => Ok(Arc::new(held::HeldRows::open(file, columns, batch_rows)?)),
         FileFormat::Arrow => Ok(Arc::new(arrow_ipc::ArrowFiles::open(file, columns, batch_rows)?)),
+        FileFormat::Whole => Ok(Arc::new(contents::Contents::open(file, columns))),
         FileFormat::Json => Ok(Arc::new(json::JsonFiles::open(file, columns, batch_rows)?)),
         FileFormat::Csv | FileFormat::Tbl => Ok(Arc::new(text::TextFiles::open(file, columns, batch_rows)?)),
     }

@@ -23,6 +23,7 @@ impl Formats {
             FileFormat::Csv | FileFormat::Tbl => 1,
             FileFormat::Json => 2,
             FileFormat::Parquet | FileFormat::Arrow | FileFormat::Memory => 4,
+            FileFormat::Whole => 8,
         };
         self.0 & bit != 0
     }
@@ -168,6 +169,7 @@ fn unknown(name: &str, format: FileFormat) -> Error {
             "the options are format, columns, dateformat, ignore_errors, store_rejects and sample_size, among others"
                 .to_owned()
         }
+        None if format == FileFormat::Whole => "there are no options".to_owned(),
         None => "the options are union_by_name, hive_partitioning, hive_types and filename".to_owned(),
     })
 }
@@ -179,6 +181,7 @@ fn reader_of(format: FileFormat) -> &'static str {
         FileFormat::Json => "JSON files",
         FileFormat::Parquet => "Parquet files",
         FileFormat::Arrow => "Arrow files",
+        FileFormat::Whole => "files as they are",
         FileFormat::Memory => "the program's rows",
     }
 }

@@ -15,7 +15,7 @@ use plan::{FilterId, NodeId, PhysicalNode, PhysicalPlan, Pruning};
 use types::{Bound, ColumnPredicate, Error, Physical, Result, Value};
 use vector::{Batch, Vector};
 
-use crate::context::QueryContext;
+use crate::context::{QueryContext, out_of_memory};
 use crate::pipeline::{Flow, Local, Push, Source, Work, local_state};
 use crate::runtime_filter::KeyFilter;
 use crate::table_scan::ScanFilter;
@@ -23,7 +23,6 @@ use crate::table_scan::ScanFilter;
 pub struct FileScan {
     node: NodeId,
     reader: Arc<dyn formats::Reader>,
-    /// Whether reads wait for other machines.
     /// The physical type of each fetched column.
     types: Vec<Physical>,
     filters: Vec<ScanFilter>,
@@ -45,6 +44,13 @@ struct ScanLocal {
     dropped: Vec<u64>,
 }
 
+/// Does what may make a text as a whole, as far as the query has memory for it.
+fn asking<T>(query: &QueryContext, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let budget = query.budget.clone();
+    let ask = move |bytes| budget.reserve(bytes).map(drop).map_err(out_of_memory);
+    formats::room::asking(Arc::new(ask), work)
+}
+
 impl FileScan {
     pub fn new(plan: &PhysicalPlan, query: &QueryContext) -> Result<Self> {
         let PhysicalNode::FileScan { file, columns, fetched, filters, pruning, runtime_filters, projection } =
@@ -52,7 +58,7 @@ impl FileScan {
         else {
             return Err(Error::internal("not a file scan"));
         };
-        let reader = formats::open(file, columns, query.settings.batch_rows)?;
+        let reader = asking(query, || formats::open(file, columns, query.settings.batch_rows))?;
         Ok(FileScan {
             node: plan.id,
             reader,
@@ -214,8 +220,10 @@ impl Source for FileScan {
         if let Some(units) = self.units.get() {
             return Ok(*units);
         }
-        self.prune(query)?;
-        let units = self.reader.units()?;
+        let units = asking(query, || {
+            self.prune(query)?;
+            self.reader.units()
+        })?;
         Ok(*self.units.get_or_init(|| units))
     }
     fn local(&self) -> Local {
@@ -230,7 +238,7 @@ impl Source for FileScan {
             Ok(flow.get() == Flow::More)
         };
         if !self.reader.is_live() {
-            self.reader.scan(unit, &mut visit)?;
+            asking(work.query, || self.reader.scan(unit, &mut visit))?;
             return Ok(flow.get());
         }
         loop {

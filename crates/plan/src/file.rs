@@ -17,6 +17,8 @@ pub enum FileFormat {
     Json,
     /// Arrow IPC, file or stream.
     Arrow,
+    /// A row for each file, whatever is in it: name, content, size, time of change.
+    Whole,
     /// Rows that the host program holds; the path is their name.
     Memory,
 }
@@ -29,6 +31,19 @@ pub const READER: &str = "\0reader";
 /// Bytes of a text file's record, at most, unless the user says otherwise: what is longer is an unclosed quote, and reading
 /// on would take all memory.
 pub const RECORD_BYTES_MAX: usize = 32 << 20;
+
+/// How the characters of a text file are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    #[default]
+    Utf8,
+    Latin1,
+    Windows1252,
+    /// With a byte order mark.
+    Utf16,
+    Utf16Le,
+    Utf16Be,
+}
 
 /// How the records of a JSON file follow each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +95,7 @@ pub struct TextOptions {
     /// Bytes of a file that are read at a time; `None` for what suits its length.
     pub piece_bytes: Option<u64>,
     pub json_records: JsonRecords,
+    pub encoding: Encoding,
     /// Records that cannot be read are left out, and noted here.
     pub rejects: Option<Rejects>,
 }
@@ -107,6 +123,7 @@ impl Default for TextOptions {
             sequential: false,
             piece_bytes: None,
             json_records: JsonRecords::Found,
+            encoding: Encoding::Utf8,
             rejects: None,
         }
     }

@@ -14,7 +14,7 @@ pub(crate) mod rejects;
 mod types_of;
 
 use catalog::{Snapshot, Table};
-use types::{Field, Result, Schema, Type, Value, Zone};
+use types::{Error, Field, Result, Schema, SqlState, Type, Value, Zone};
 
 use crate::relations::SessionRelations;
 use crate::settings::Settings;
@@ -115,14 +115,49 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
 }
 
 /// The rows of a function with arguments; `None` when there is none of that name.
-pub(crate) fn rows_of(function: &str, arguments: &[Value]) -> Result<Option<sql::SystemRows>> {
+pub(crate) fn rows_of(
+    relations: &SessionRelations,
+    function: &str,
+    arguments: &[Value],
+) -> Result<Option<sql::SystemRows>> {
+    let made = |(columns, rows)| Ok(Some(sql::SystemRows { columns, rows }));
     match function {
+        "glob" => {
+            let rows = formats::glob(&patterns(function, arguments)?)?;
+            let bytes: usize = rows.iter().map(|path| path.len() + FILE_BYTES).sum();
+            relations.ask(bytes as u64)?;
+            let rows = rows.iter().map(|path| vec![Value::text(path)]).collect();
+            made((Schema::new(vec![text("file")]), rows))
+        }
+        _ if formats::listing::FUNCTIONS.contains(&function) => {
+            let paths = formats::files_of(&patterns(function, arguments)?)?;
+            made(formats::listing::rows(function, &paths, &|bytes| relations.ask(bytes))?)
+        }
         "which_secret" => {
             let (fields, rows) = crate::secrets::which(arguments)?;
             Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
         }
         _ => Ok(None),
     }
+}
+
+/// Of a row that is a file's name, what memory it takes besides.
+const FILE_BYTES: usize = 64;
+
+/// The patterns that a function of files is given.
+fn patterns(function: &str, arguments: &[Value]) -> Result<Vec<String>> {
+    let named = |value: &Value| match value {
+        Value::Bytes(_) => value.as_text().map(|path| formats::at_home(path).into_owned()),
+        _ => None,
+    };
+    arguments.iter().map(named).collect::<Option<Vec<_>>>().filter(|paths| !paths.is_empty()).ok_or_else(
+        || {
+            Error::new(
+                SqlState::UndefinedFunction,
+                format!("{function} takes a path in quotes, or a list of such"),
+            )
+        },
+    )
 }
 
 /// Every setting with its value and meaning: those of the database, then the session's.

@@ -57,7 +57,7 @@ impl JsonFiles {
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
-            let input = Input::open_text(path)?;
+            let input = Input::open_text(path, source.text.encoding)?;
             let first_line = range.unwrap_or(FIRST_LINE_BYTES);
             let (layout, begin) = layout_of(&input, source.text.json_records, first_line)?;
             let length = input.length - begin;

@@ -29,6 +29,7 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
         record_bytes_max: given.record_bytes_max.unwrap_or(2 * RECORD_BYTES_MAX),
         piece_bytes: given.piece_bytes,
         json_records: given.json_records,
+        encoding: given.encoding,
         ..TextOptions::default()
     };
     let nullable = |fields: &mut dyn Iterator<Item = (String, Type)>| {
@@ -50,7 +51,7 @@ pub fn describe(paths: &[String], given: &Given, table: Option<&Schema>) -> Resu
     let mut shape = Shape::default();
     let mut first = None;
     for path in paths.iter().take(given.files.unwrap_or(FILES)) {
-        let input = Input::open_text(path)?;
+        let input = Input::open_text(path, given.encoding)?;
         if let Err(error) = look(&input, given, &forms, &mut shape) {
             first.get_or_insert(error);
         }

@@ -52,6 +52,14 @@ fn recall(stamp: &Stamp) -> Option<ArrowReaderMetadata> {
     Some(metadata)
 }
 
+/// Bytes of a file's footer.
+pub fn footer_bytes(input: &Input) -> Result<u64> {
+    let begin = input.length.saturating_sub(TRAILER_BYTES);
+    let trailer = input.exact(begin, begin + 4).map_err(|e| damaged(&input.path, e))?;
+    let length = <[u8; 4]>::try_from(trailer.as_slice()).map_or(0, u32::from_le_bytes);
+    Ok(u64::from(length))
+}
+
 /// Reads a file's footer, which is checked before the decoder trusts it.
 fn read(input: &Input) -> Result<ArrowReaderMetadata> {
     let path: &str = &input.path;

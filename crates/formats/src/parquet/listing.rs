@@ -5,7 +5,7 @@ use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::schema::types::{ColumnDescriptor, Type as Written};
-use types::{Error, Field, Result, Schema, SqlState, Type, Value, cast};
+use types::{Error, Field, Result, Schema, Type, Value, cast};
 
 use super::footer::{footer_bytes, load};
 use crate::input::Input;
@@ -93,6 +93,7 @@ fn columns(function: &str) -> Result<Schema> {
             number("data_page_offset"),
             number("total_compressed_size"),
             number("total_uncompressed_size"),
+            Field::new("key_value_metadata", Type::map(Type::Bytea, Type::Bytea)?, true),
             number("bloom_filter_offset"),
             number("bloom_filter_length"),
             truth("min_is_exact"),
@@ -165,6 +166,8 @@ fn chunks(
                 count(chunk.data_page_offset()),
                 count(chunk.compressed_size()),
                 count(chunk.uncompressed_size()),
+                // The crate does not tell a column's own.
+                Value::Null,
                 maybe(chunk.bloom_filter_offset(), count),
                 maybe(chunk.bloom_filter_length(), count),
                 maybe(statistics.filter(|s| s.min_bytes_opt().is_some()), |s| Value::Bool(s.min_is_exact())),
@@ -192,7 +195,7 @@ fn shown(bytes: &[u8], column: &ColumnDescriptor) -> Option<String> {
     let (logical, converted) = (column.logical_type_ref(), column.converted_type());
     let decimal = match (logical, converted) {
         (Some(LogicalType::Decimal(_)), _) | (None, ConvertedType::DECIMAL) => {
-            Type::decimal(column.type_precision(), column.type_scale())
+            Type::decimal(column.type_precision().max(0) as u32, column.type_scale().max(0) as u32)
         }
         _ => None,
     };
@@ -334,7 +337,11 @@ fn logical(ty: &LogicalType) -> String {
             unit(&stamp.unit)
         ),
         LogicalType::Time(time) => {
-            format!("TimeType(isAdjustedToUTC={}, unit={})", u8::from(time.is_adjusted_to_u_t_c), unit(&time.unit))
+            format!(
+                "TimeType(isAdjustedToUTC={}, unit={})",
+                u8::from(time.is_adjusted_to_u_t_c),
+                unit(&time.unit)
+            )
         }
         LogicalType::Uuid => "UUIDType()".to_owned(),
         other => {
@@ -359,9 +366,4 @@ fn file(path: &str, input: &Input, metadata: &ArrowReaderMetadata) -> Result<Vec
         count(input.length),
         count(footer_bytes(input)?),
     ])
-}
-
-/// An error for a function that was given no file.
-pub fn no_files(function: &str) -> Error {
-    Error::new(SqlState::UndefinedFunction, format!("{function} takes a path in quotes, or a list of such"))
 }

@@ -11,6 +11,7 @@ mod describe;
 mod footer;
 pub(crate) mod interval;
 mod levels;
+pub mod listing;
 mod page_index;
 mod prune;
 mod runs;

@@ -447,7 +447,9 @@ fn float(text: &[u8]) -> Option<f64> {
 
 fn not_utf8() -> Error {
     Error::new(types::SqlState::InvalidTextRepresentation, "the text is not UTF-8")
-        .with_hint("convert the file to UTF-8 first, for instance with iconv")
+        .with_hint(
+            "say how the file is written, as in encoding => 'latin-1' in read_csv, or convert it by iconv -t UTF-8",
+        )
 }
 
 #[cfg(test)]

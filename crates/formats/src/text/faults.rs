@@ -203,7 +203,10 @@ pub fn fault_cause(
                 true => "the quoted value that begins here does not end".to_owned(),
                 false => format!("no end within {} of the record", bytes_shown(dialect.record_bytes_max)),
             },
-            format!("{no_quotes}; {LONGER}"),
+            match closed {
+                true => no_quotes.to_owned(),
+                false => format!("{no_quotes}; {LONGER}"),
+            },
         ),
         Fault::Long { bytes, .. } => (
             None,

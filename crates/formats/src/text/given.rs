@@ -3,8 +3,10 @@
 //! A list arrives as its option repeated, an entry of a `{'name': 'value'}` as `name`, NUL, `value`.
 
 use plan::FileFormat;
-use plan::file::{JsonRecords, MORE_FILES, READER};
+use plan::file::{Encoding, JsonRecords, MORE_FILES, READER};
 use types::{Error, Result, SqlState, Type};
+
+use crate::encoding;
 
 /// What the user said; the rest is found out from the file.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,7 @@ pub struct Given {
     /// One worker reads a file.
     pub sequential: bool,
     pub json_records: JsonRecords,
+    pub encoding: Encoding,
     /// Files to look at.
     pub files: Option<usize>,
     /// How the files are packed; `None` for what their first bytes say.
@@ -204,12 +207,7 @@ impl Given {
                         _ => return Err(invalid(name, value, "auto, newline_delimited or array")),
                     };
                 }
-                "encoding" if matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8") => {}
-                "encoding" => {
-                    return Err(Error::unsupported(format!(
-                        "encoding \"{value}\" is not supported; UTF8 is"
-                    )));
-                }
+                "encoding" => given.encoding = encoding::named(value)?,
                 // What files are together is asked by `Layout`, what becomes of rejects by whoever keeps them.
                 _ => {}
             }

@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use plan::file::{RECORD_BYTES_MAX, TextOptions};
 use plan::{FileSource, Rejects};
-use types::{Error, Field, Result};
+use types::{Field, Result};
 use vector::Batch;
 
 use super::dialect::{Dialect, Forms, dialect_of};
 use super::faults::{Lines, Place};
 use super::parse::Stretch;
 use super::split::{append_marks, next_record};
+use crate::encoding::{is_marked_utf16, unsaid_utf16};
 use crate::input::Input;
 use crate::{Decoded, Reader, Window};
 
@@ -97,7 +98,7 @@ impl TextFiles {
         let mut files = Vec::with_capacity(source.paths.len());
         let mut units = 0;
         for path in source.paths.iter() {
-            let input = Input::open_text(path)?;
+            let input = Input::open_text(path, text.encoding)?;
             let mut begin = records_begin(&input, text.newline, text.skip)?;
             if text.header == Some(true) {
                 // The range that the header begins in is the first one.
@@ -340,9 +341,8 @@ fn lines_end(input: &Input, newline: u8, mut at: u64, lines: u64) -> Result<u64>
 pub fn text_begin(input: &Input) -> Result<u64> {
     let mut mark = Vec::new();
     input.append(0, 3, &mut mark)?;
-    if mark.starts_with(&[0xFF, 0xFE]) || mark.starts_with(&[0xFE, 0xFF]) {
-        return Err(Error::unsupported(format!("\"{}\" is UTF-16 text, which is not supported", input.path))
-            .with_hint("convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8"));
+    if is_marked_utf16(&mark) {
+        return Err(unsaid_utf16(&input.path));
     }
     Ok(if mark == [0xEF, 0xBB, 0xBF] { 3 } else { 0 })
 }

@@ -240,6 +240,7 @@ pub fn look(
         sequential: given.sequential,
         piece_bytes: given.piece_bytes,
         json_records: JsonRecords::Found,
+        encoding: given.encoding,
         rejects: given.ignore_errors.then(plan::Rejects::ignored),
     };
     for format in [&given.date_format, &given.timestamp_format].into_iter().flatten() {
@@ -253,7 +254,7 @@ pub fn look(
     }
     let mut inputs = Vec::new();
     for path in paths.iter().take(given.files.unwrap_or(FILES)) {
-        let input = Input::open_text(path)?;
+        let input = Input::open_text(path, given.encoding)?;
         let begin = records_begin(&input, options.newline, options.skip)?;
         let sample = Sample::head(&input, begin, given.sample)?;
         if !sample.data.iter().all(u8::is_ascii_whitespace) {
@@ -283,7 +284,7 @@ pub fn look(
             SqlState::BadCopyFormat,
             format!("\"{}\" is no text: it is full of zero bytes", first_input.path),
         )
-        .with_hint("text must be UTF-8; UTF-16 is converted by iconv -f UTF-16 -t UTF-8"));
+        .with_hint("if it is UTF-16, say so: encoding => 'utf-16le' or 'utf-16be' in read_csv"));
     }
     let known = Known {
         dialect: dialect_of(format, &options),

@@ -92,7 +92,7 @@ const WINDOWS: [&str; 11] = [
 ];
 
 /// Functions that stand in FROM, beside macros and those that list the catalog.
-pub(super) const TABLE_FUNCTIONS: [&str; 28] = [
+pub(super) const TABLE_FUNCTIONS: [&str; 35] = [
     "json_to_record",
     "json_to_recordset",
     "jsonb_to_record",
@@ -121,6 +121,13 @@ pub(super) const TABLE_FUNCTIONS: [&str; 28] = [
     "read_tbl",
     "sniff_csv",
     "which_secret",
+    "glob",
+    "parquet_file_metadata",
+    "parquet_kv_metadata",
+    "parquet_metadata",
+    "parquet_schema",
+    "read_blob",
+    "read_text",
 ];
 
 /// Every function's name and kind that a call is bound by.

@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
             },
             "read_parquet" | "parquet_scan" | "read_csv" | "read_csv_auto" | "read_json"
             | "read_json_auto" | "read_ndjson" | "read_ndjson_auto" | "read_arrow" | "read_tbl"
-            | "sniff_csv" => self.file_function(&function, arguments, span),
+            | "read_text" | "read_blob" | "sniff_csv" => self.file_function(&function, arguments, span),
             _ => {
                 if let Some(called) = self.macro_form(&function, arguments).filter(|m| m.table) {
                     self.count_instance()?;
@@ -100,15 +100,28 @@ impl<'a> Binder<'a> {
         arguments: &'a [FunctionArg],
         span: Span,
     ) -> Result<Option<crate::SystemRows>> {
-        if function != "which_secret" {
+        const OF_FILES: [&str; 5] =
+            ["glob", "parquet_metadata", "parquet_schema", "parquet_file_metadata", "parquet_kv_metadata"];
+        let of_files = OF_FILES.contains(&function);
+        if function != "which_secret" && !of_files {
             return Ok(None);
         }
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => values.push(self.constant(value)?.0),
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(list)))
+                    if of_files && values.is_empty() =>
+                {
+                    for file in &list.elem {
+                        values.push(self.constant(file)?.0);
+                    }
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) if !of_files || values.is_empty() => {
+                    values.push(self.constant(value)?.0);
+                }
                 _ => {
-                    let message = format!("table function {function} takes an address");
+                    let takes = if of_files { "one path in quotes, or a list of such" } else { "an address" };
+                    let message = format!("table function {function} takes {takes}");
                     return Err(self.error_at(Error::new(SqlState::UndefinedFunction, message), span));
                 }
             }

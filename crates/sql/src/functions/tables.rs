@@ -105,10 +105,52 @@ pub(super) const SECTIONS: &[Section] = &[
         category: "files",
         entries: &[
             (
+                "glob",
+                "glob('pattern')",
+                "The files that a pattern with *, ? and ** names, or that of a list; none where nothing matches.",
+                "SELECT file FROM glob('data/*.csv')",
+                "",
+            ),
+            (
+                "parquet_file_metadata",
+                "parquet_file_metadata('file')",
+                "A row for each Parquet file: who wrote it, rows, row groups, version, sizes.",
+                "SELECT created_by, num_rows FROM parquet_file_metadata('data/*.parquet')",
+                "",
+            ),
+            (
+                "parquet_kv_metadata",
+                "parquet_kv_metadata('file')",
+                "What the writers of Parquet files noted by key, as bytes.",
+                "SELECT convert_from(key, 'UTF8') FROM parquet_kv_metadata('data/*.parquet')",
+                "",
+            ),
+            (
+                "parquet_metadata",
+                "parquet_metadata('file')",
+                "A row for each column of each row group of Parquet files: type, bounds, NULLs, compression, places and sizes.",
+                "SELECT path_in_schema, stats_min, stats_max FROM parquet_metadata('data/*.parquet')",
+                "",
+            ),
+            (
+                "parquet_schema",
+                "parquet_schema('file')",
+                "A row for each element of the schema of Parquet files, depth first.",
+                "SELECT name, type, logical_type FROM parquet_schema('data/*.parquet')",
+                "",
+            ),
+            (
                 "read_arrow",
                 "read_arrow('file' [, option => value, ...])",
                 "The rows of Arrow IPC files; the name may be a pattern with * and ?.",
                 "SELECT * FROM read_arrow('data/*.arrow')",
+                "",
+            ),
+            (
+                "read_blob",
+                "read_blob('file')",
+                "A row for each file that a path, a pattern or a list names: filename, content as bytes, size, last_modified.",
+                "SELECT filename, size FROM read_blob('data/*')",
                 "",
             ),
             (
@@ -144,6 +186,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "read_tbl('file' [, option => value, ...])",
                 "The rows of files as the TPC generators write them, with | behind every value.",
                 "SELECT * FROM read_tbl('lineitem.tbl')",
+                "",
+            ),
+            (
+                "read_text",
+                "read_text('file')",
+                "As read_blob, with the content as a text in UTF-8.",
+                "SELECT content FROM read_text('data/*.csv')",
                 "",
             ),
             (
