@@ -18,7 +18,7 @@ use types::stop::{self, Place};
 use types::{Error, Result, SqlState};
 
 use crate::encoding::Decoding;
-use crate::remote::{self, Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
+use crate::remote::{Pieces, RemoteFile, abreast, from_io, is_remote, name_of};
 use crate::room;
 use crate::text::Packing;
 
