@@ -37,7 +37,13 @@ fn soon() -> Duration {
         black_box(sum);
         (begun.elapsed().as_secs_f64() / 0.02).clamp(1.0, 8.0)
     });
-    SOON.mul_f64(*factor)
+    SOON.mul_f64(*factor) * slack()
+}
+
+/// The bar is `SOON`, which a run with QUICKSTEP_STRICT=1 holds statements to. Elsewhere a test shares its machine with
+/// others, and has to tell a phase that looks for the signal from one that does not.
+fn slack() -> u32 {
+    if std::env::var_os("QUICKSTEP_STRICT").is_some() { 1 } else { 8 }
 }
 /// What a statement may leave in memory: slots that are kept for the next one.
 const KEPT_BYTES_MAX: u64 = 32 << 20;

@@ -30,7 +30,7 @@ const PLACES: [&str; 8] = [
 ];
 
 /// Fields that may say something which changes nothing, and why.
-const WITHOUT_EFFECT: [(&str, &str); 31] = [
+const WITHOUT_EFFECT: [(&str, &str); 32] = [
     ("OnConflict.conflict_target", "the tables of this test have one key"),
     ("SingleAssignment.scope", "SESSION is what holds without a word; LOCAL and GLOBAL are refused"),
     ("StartTransaction.transaction", "TRANSACTION and WORK are optional"),

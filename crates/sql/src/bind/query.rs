@@ -183,6 +183,11 @@ impl<'a> Binder<'a> {
                             *expr = Expr::literal(self.reread(value, to, span)?, to);
                             true
                         }
+                        // What has no type is NULL, however it is written.
+                        None if expr.ty == Type::Null && !expr.has_effects() => {
+                            *expr = super::null_of(to);
+                            true
+                        }
                         None => false,
                     },
                     None => false,
