@@ -122,6 +122,11 @@ impl Connection {
         Ok(schema.map(|schema| schema.fields().iter().map(column).collect()))
     }
 
+    /// The columns that an INSERT without names fills, as a select list.
+    fn filled_columns(&self, py: Python<'_>, table: &str) -> PyResult<String> {
+        self.run(py, table, |session, table| engine::BulkInsert::filled_columns(session, table))
+    }
+
     /// Runs statements to their end; the result of the last one.
     fn sql(&self, py: Python<'_>, query: &str) -> PyResult<Rows> {
         let results = self.run(py, query, |session, text| session.execute(text));

@@ -54,7 +54,10 @@ impl BulkInsert {
     /// An INSERT of one row of parameters; `None` for other statements.
     pub fn of_statement(session: &Session, text: &str) -> Result<Option<BulkInsert>> {
         let Some(row) = row_of_insert(text) else { return Ok(None) };
-        let columns = if row.columns.is_empty() { "*".to_owned() } else { row.columns.join(", ") };
+        let columns = match row.columns.is_empty() {
+            true => Self::filled_columns(session, &row.table)?,
+            false => row.columns.join(", "),
+        };
         let Some(schema) = session.describe(&format!("SELECT {columns} FROM {}", row.table))? else {
             return Ok(None);
         };
@@ -76,10 +79,30 @@ impl BulkInsert {
         if shape.table != table.trim() || shape.columns.len() != columns.len() {
             return Err(named());
         }
-        let selected = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+        let selected = match columns.is_empty() {
+            true => Self::filled_columns(session, table)?,
+            false => columns.join(", "),
+        };
         let schema = session.describe(&format!("SELECT {selected} FROM {table}"))?.ok_or_else(named)?;
         let items = (1..=schema.len()).map(|number| Item::Parameter(Marked::Number(number))).collect();
         Ok(Self::new(RowOfInsert { items, ..shape }, schema.fields()))
+    }
+
+    /// The columns that an INSERT without names fills, as a select list: all but generated ones. The table's name is
+    /// written as in SQL; one that no table has is found when it is used.
+    pub fn filled_columns(session: &Session, table: &str) -> Result<String> {
+        const NAME: usize = 0;
+        const EXTRA: usize = 5;
+        let Ok(described) = session.query(&format!("DESCRIBE {table}")) else { return Ok("*".to_owned()) };
+        let filled = |row: &usize| described.value(*row, EXTRA).is_null();
+        if (0..described.rows()).all(|row| filled(&row)) {
+            return Ok("*".to_owned());
+        }
+        let names = (0..described.rows()).filter(filled).filter_map(|row| {
+            let name = described.value(row, NAME);
+            name.as_text().map(crate::export::quoted)
+        });
+        Ok(names.collect::<Vec<_>>().join(", "))
     }
 
     fn new(row: RowOfInsert, fields: &[Field]) -> BulkInsert {

@@ -21,8 +21,8 @@ class Appender:
 
     def __init__(self, connection: Connection, table: str, columns: Sequence[str] | None = None) -> None:
         named = f" ({', '.join(columns)})" if columns is not None else ""
-        listed = ", ".join(columns) if columns is not None else "*"
         with classified():
+            listed = ", ".join(columns) if columns is not None else connection._native.filled_columns(table)
             described = connection._native.describe(f"SELECT {listed} FROM {table}")
         if described is None:
             raise InterfaceError(f"{table!r} is no name of a table")

@@ -253,8 +253,13 @@ impl<'a> ExprBinder<'_, 'a> {
                     }
                     return Ok((RowAction::Insert, every));
                 }
-                let targets = self.insert_columns(&insert.columns, named)?;
+                let mut targets = self.insert_columns(&insert.columns, named)?;
                 let given = &row.content;
+                // A generated column has DEFAULT in its place, or nothing.
+                let computed = info.given_columns();
+                if insert.columns.is_empty() && given.len() <= computed.len() {
+                    targets = computed;
+                }
                 let fewer = insert.columns.is_empty() && given.len() < targets.len();
                 if given.len() != targets.len() && !fewer {
                     let more = if given.len() > targets.len() { "expressions" } else { "target columns" };
@@ -297,17 +302,21 @@ impl<'a> ExprBinder<'_, 'a> {
         let fields = info.columns.fields();
         let given: Vec<&Entry> = source.iter().filter(|e| e.plain && !e.hidden).collect();
         let mut values = vec![None; fields.len()];
-        if !by_name && given.len() != fields.len() {
-            let message = format!("the source has {} columns, the target {}", given.len(), fields.len());
+        let targets = info.given_columns();
+        if !by_name && given.len() != targets.len() {
+            let message = format!("the source has {} columns, the target {}", given.len(), targets.len());
             return Err(
                 Error::new(SqlState::SyntaxError, message).with_hint("write BY NAME, or name the columns")
             );
         }
         for (place, entry) in given.iter().enumerate() {
-            let at = if by_name { info.columns.position(&entry.name) } else { Some(place) };
+            let at = if by_name { info.columns.position(&entry.name) } else { Some(targets[place]) };
             let Some(at) = at else {
                 return Err(unknown_column(info, &entry.name));
             };
+            if info.is_generated(at) {
+                return Err(always_generated(info, at));
+            }
             let bound = Bound::typed(self.binder.column(entry.id), sqlparser::tokenizer::Span::empty());
             values[at] = Some(coerce::assign(bound, fields[at].ty, &fields[at].name, self.binder.text)?);
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use plan::ColumnId;
 use plan::statement::{
@@ -11,7 +12,7 @@ use sqlparser::ast::{
     ColumnDef, ColumnOption, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateTable,
     CreateTableOptions, DeferrableInitial, Expr as Ast, ForeignKeyConstraint, GeneratedAs, Ident,
     IndexColumn, KeyOrIndexDisplay, NullsDistinctOption, PrimaryKeyConstraint, Spanned, SqlOption,
-    TableConstraint, UniqueConstraint,
+    TableConstraint, UniqueConstraint, visit_expressions_mut,
 };
 use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
@@ -124,7 +125,7 @@ impl Context<'_> {
             }
         }
         self.check_keys(&mut columns, &options)?;
-        self.check_generated(&name.name, create, &mut columns, &options)?;
+        self.check_generated(&name.name, create, &mut columns, &mut options)?;
         options.partitioning = self.partitioning(&columns)?;
         let table = name.name.as_str();
         for column in &create.columns {
@@ -254,8 +255,9 @@ impl Context<'_> {
                 }
                 // All columns have to be there first.
                 ColumnOption::Check(_) => {}
-                ColumnOption::Generated { generation_expr: Some(expression), .. } => {
-                    options.generated.push((name.clone(), expression.to_string()));
+                // Its text is known when all columns are there.
+                ColumnOption::Generated { generation_expr: Some(_), .. } => {
+                    options.generated.push((name.clone(), String::new()));
                 }
                 ColumnOption::Identity(_) => return refuse("an identity column of this form"),
                 ColumnOption::Collation(name)
@@ -387,12 +389,15 @@ impl Context<'_> {
             (_, _, Some(key)) => AddedKey::Foreign(key),
             _ => return Err(Error::unsupported("this table constraint is not supported")),
         };
+        if let AddedKey::Foreign(key) = &key {
+            self.check_added_key(info, key)?;
+        }
         Ok((name.map(folded), key))
     }
 
     /// CHECK (condition) over the columns of a table.
     fn check(&self, table: &str, columns: &[Field], name: Option<&Ident>, condition: &Ast) -> Result<Check> {
-        let text = condition.to_string();
+        let text = without_table(table, columns, condition);
         let bound = self.binder().check_condition(table, columns, &text, condition.span())?;
         let used = (0..columns.len()).filter(|at| bound.columns().contains(&ColumnId(*at as u32)));
         let columns = used.map(|at| columns[at].name.clone()).collect();
@@ -429,6 +434,25 @@ impl Context<'_> {
         }
         Ok(())
     }
+}
+
+/// The text of an expression over a table's columns, which do not name the table: it may get another name.
+pub(super) fn without_table(table: &str, columns: &[Field], expression: &Ast) -> String {
+    let mut expression = expression.clone();
+    let _ = visit_expressions_mut(&mut expression, |part: &mut Ast| {
+        if let Ast::CompoundIdentifier(names) = part
+            && let Some(at) = names.iter().position(|name| folded(name) == table)
+            && at < 2
+            && names.get(at + 1).is_some_and(|name| columns.iter().any(|field| field.name == folded(name)))
+        {
+            names.drain(..=at);
+            if let [only] = names.as_slice() {
+                *part = Ast::Identifier(only.clone());
+            }
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    expression.to_string()
 }
 
 /// A generated column that was written without a type.

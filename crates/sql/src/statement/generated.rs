@@ -1,8 +1,8 @@
 //! What CREATE TABLE and ALTER TABLE check about generated columns.
 
 use plan::ColumnId;
-use plan::statement::TableOptions;
-use sqlparser::ast::{ColumnOption, CreateTable};
+use plan::statement::{ForeignKey, TableOptions};
+use sqlparser::ast::{ColumnOption, CreateTable, Spanned};
 use sqlparser::tokenizer::Span;
 use types::{Error, Field, ReferentialAction, Result, SqlState, Type};
 
@@ -21,7 +21,7 @@ impl Context<'_> {
         table: &str,
         create: &CreateTable,
         columns: &mut [Field],
-        options: &TableOptions,
+        options: &mut TableOptions,
     ) -> Result<()> {
         let place =
             |column: &str| create.columns.iter().find(|c| folded(&c.name) == column).map(|c| c.name.span);
@@ -30,30 +30,28 @@ impl Context<'_> {
             return Err(Error::new(SqlState::InvalidTableDefinition, message).at(crate::place::START));
         }
         let place = |column: &str| place(column).unwrap_or_else(Span::empty);
-        for (name, text) in &options.generated {
+        for number in 0..options.generated.len() {
+            let name = options.generated[number].0.clone();
+            let name = &name;
             let Some(at) = columns.iter().position(|field| field.name == *name) else { continue };
             let refuse = |error: Error| Err(self.at(error, place(name)));
-            let others = [&options.defaults, &options.generated];
-            let given = others
-                .iter()
-                .map(|list| list.iter().filter(|(column, _)| column == name).count())
-                .sum::<usize>();
+            let others = [&options.defaults, &options.generated].into_iter().flatten();
+            let given = others.filter(|(column, _)| column == name).count();
             if given > 1 || options.identities.iter().any(|identity| identity.column == *name) {
                 let message = format!(
                     "both default and generation expression specified for column \"{name}\" of table \"{table}\""
                 );
                 return refuse(Error::new(SqlState::SyntaxError, message));
             }
-            let span = create.columns.iter().find(|c| folded(&c.name) == *name).and_then(|column| {
-                column.options.iter().find_map(|option| match &option.option {
-                    ColumnOption::Generated { generation_expr: Some(expression), .. } => {
-                        Some(sqlparser::ast::Spanned::span(expression))
-                    }
+            let written = create.columns.iter().filter(|column| folded(&column.name) == *name);
+            let mut expressions =
+                written.flat_map(|column| &column.options).filter_map(|option| match &option.option {
+                    ColumnOption::Generated { generation_expr: Some(expression), .. } => Some(expression),
                     _ => None,
-                })
-            });
-            let expr =
-                self.binder().check_generated(table, columns, at, text, span.unwrap_or_else(Span::empty))?;
+                });
+            let Some(expression) = expressions.next() else { continue };
+            let text = super::create::without_table(table, columns, expression);
+            let expr = self.binder().check_generated(table, columns, at, &text, expression.span())?;
             let read: Vec<usize> =
                 (0..columns.len()).filter(|at| expr.columns().contains(&ColumnId(*at as u32))).collect();
             let later = |read: &usize| {
@@ -69,22 +67,29 @@ impl Context<'_> {
                     "A generated column reads the columns before it, and those that are not generated.",
                 ));
             }
-            let acts = |action: ReferentialAction| {
-                !matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict)
-            };
             for key in &options.foreign_keys {
                 let involved = |at: &usize| key.columns.contains(&columns[*at].name);
-                if (acts(key.on_delete) || acts(key.on_update)) && read.iter().chain([&at]).any(involved) {
-                    let message = format!(
-                        "generated column \"{name}\" has to do with a foreign key whose action changes rows"
-                    );
-                    return refuse(
-                        Error::unsupported(message).with_hint("leave ON DELETE and ON UPDATE out"),
-                    );
+                if changes_rows(key) && read.iter().chain([&at]).any(involved) {
+                    return refuse(changed_by_key(name));
                 }
             }
+            options.generated[number].1 = text;
             if columns[at].ty == Type::Null {
                 columns[at].ty = expr.ty;
+            }
+        }
+        Ok(())
+    }
+
+    /// A foreign key that is added to a table must not change what generated columns read, or are.
+    pub(super) fn check_added_key(&self, info: &RelationInfo, key: &ForeignKey) -> Result<()> {
+        if !changes_rows(key) {
+            return Ok(());
+        }
+        for column in &key.columns {
+            let own = info.columns.position(column).filter(|at| info.is_generated(*at));
+            if let Some(at) = own.or(self.generated_from(info, column)?.first().copied()) {
+                return Err(changed_by_key(&info.columns.fields()[at].name));
             }
         }
         Ok(())
@@ -104,4 +109,17 @@ impl Context<'_> {
         }
         Ok(users)
     }
+}
+
+/// Whether rows that refer to others change with them.
+fn changes_rows(key: &ForeignKey) -> bool {
+    let kept = |action| matches!(action, ReferentialAction::NoAction | ReferentialAction::Restrict);
+    // A row that goes as a whole takes its generated columns along.
+    !(kept(key.on_update) && (kept(key.on_delete) || key.on_delete == ReferentialAction::Cascade))
+}
+
+fn changed_by_key(generated: &str) -> Error {
+    let message =
+        format!("generated column \"{generated}\" has to do with a foreign key whose action changes rows");
+    Error::unsupported(message).with_hint("leave ON DELETE and ON UPDATE out")
 }

@@ -181,7 +181,7 @@ impl Context<'_> {
         let target = Some(ConflictTarget::Columns(key.iter().map(|at| names[*at].clone()).collect()));
         let excluded = |name: &Ident| Ast::CompoundIdentifier(vec![Ident::new("excluded"), name.clone()]);
         let assignments: Vec<Assignment> = (0..names.len())
-            .filter(|at| !key.contains(at))
+            .filter(|at| !key.contains(at) && !info.is_generated(*at))
             .map(|at| Assignment {
                 target: AssignmentTarget::ColumnName(vec![names[at].clone()].into()),
                 value: excluded(&names[at]),
