@@ -51,6 +51,34 @@ pub enum PhysicalJoinKind {
     ProbeMark,
 }
 
+impl PhysicalJoinKind {
+    /// Whether pairs of rows come out.
+    pub fn emits_pairs(self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self, K::Inner | K::ProbeOuter | K::BuildOuter | K::FullOuter)
+    }
+    /// Whether rows come out while the probe side is read; otherwise it only marks build rows.
+    pub fn probe_emits(self) -> bool {
+        use PhysicalJoinKind as K;
+        !matches!(self, K::BuildSemi | K::BuildAnti)
+    }
+    /// Whether build rows come out after all probing, for which those with a partner are marked.
+    pub fn marks_build_rows(self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
+    }
+    /// Whether build rows without a partner come out.
+    pub fn keeps_build_rows(self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self, K::BuildOuter | K::FullOuter | K::BuildAnti)
+    }
+    /// Whether probe rows without a partner come out, or say that they have none.
+    pub fn keeps_probe_rows(self) -> bool {
+        use PhysicalJoinKind as K;
+        matches!(self, K::ProbeOuter | K::FullOuter | K::ProbeAnti | K::ProbeMark)
+    }
+}
+
 /// Where an output column of a join comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinOutput {

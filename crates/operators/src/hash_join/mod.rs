@@ -214,7 +214,7 @@ impl HashJoin {
     }
     /// False when the probe only marks build rows.
     pub fn probe_emits(&self) -> bool {
-        !matches!(self.kind, PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti)
+        self.kind.probe_emits()
     }
     /// What both sides' files give, once all probe rows are in theirs; nothing where all fitted memory.
     pub fn spilled_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
@@ -227,8 +227,7 @@ impl HashJoin {
 
     /// Probing notes which build rows matched.
     fn marks_build_rows(&self) -> bool {
-        use PhysicalJoinKind as K;
-        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
+        self.kind.marks_build_rows()
     }
     /// Only whether a probe row has a match is asked.
     fn asks_existence(&self) -> bool {
@@ -241,10 +240,7 @@ impl HashJoin {
     }
     /// Build rows with a NULL key are kept: they come out, or they are compared.
     fn keeps_null_keys(&self) -> bool {
-        use PhysicalJoinKind as K;
-        self.null_equals_null
-            || self.looks_at_unknown_pairs()
-            || matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
+        self.null_equals_null || self.looks_at_unknown_pairs() || self.kind.keeps_build_rows()
     }
     fn built(&self) -> Result<Arc<Built>> {
         let built = self.built.read().unwrap_or_else(PoisonError::into_inner);

@@ -189,7 +189,7 @@ impl HashJoin {
 
     /// Probe rows come out even where there is no build row.
     fn emits_without_build(&self) -> bool {
-        matches!(self.kind, Kind::ProbeOuter | Kind::FullOuter | Kind::ProbeAnti | Kind::ProbeMark)
+        self.kind.keeps_probe_rows()
     }
 
     /// The build side in as few parts as fit `most` bytes each, the probe side once for each.

@@ -90,7 +90,7 @@ impl NestedLoopJoin {
     }
     /// False when the probe only marks build rows.
     pub fn probe_emits(&self) -> bool {
-        !matches!(self.kind, PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti)
+        self.kind.probe_emits()
     }
     /// Build rows that come out after all probing.
     pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
@@ -98,8 +98,7 @@ impl NestedLoopJoin {
     }
 
     fn marks_build_rows(&self) -> bool {
-        use PhysicalJoinKind as K;
-        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
+        self.kind.marks_build_rows()
     }
     fn built(&self) -> Result<&Built> {
         self.built.get().ok_or_else(|| Error::internal("a join was probed before it was built"))

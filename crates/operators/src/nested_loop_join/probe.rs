@@ -48,8 +48,7 @@ impl Transform for Probe {
     ) -> Result<Flow> {
         let join = &*self.0;
         let built = join.built()?;
-        let nothing =
-            !matches!(join.kind, Kind::ProbeOuter | Kind::FullOuter | Kind::ProbeAnti | Kind::ProbeMark);
+        let nothing = !join.kind.keeps_probe_rows();
         if built.rows == 0 && nothing {
             return Ok(Flow::Enough);
         }
@@ -98,7 +97,7 @@ impl Looping<'_> {
                     marks.set(row as u32);
                 }
             }
-            if !self.emits_pairs() {
+            if !self.join.kind.emits_pairs() {
                 continue;
             }
             let flow = if outcome.matching.len() >= OWN_BATCH_ROWS.min(self.limit) {
@@ -141,7 +140,7 @@ impl Looping<'_> {
                     let found = outcome.matching.iter().chain(&outcome.unknown);
                     found.for_each(|build| marks.set(first as u32 + build));
                 }
-                if self.emits_pairs() {
+                if self.join.kind.emits_pairs() {
                     let pairs = outcome.matching.iter().map(|build| (row as u32, first as u32 + build));
                     if self.add(pairs, outcome.matching.len(), buffers, push)? == Flow::Enough {
                         return Ok(Flow::Enough);
@@ -152,9 +151,6 @@ impl Looping<'_> {
         Ok(Flow::More)
     }
 
-    fn emits_pairs(&self) -> bool {
-        matches!(self.join.kind, Kind::Inner | Kind::ProbeOuter | Kind::BuildOuter | Kind::FullOuter)
-    }
     /// Only probe rows are judged, so a decided one needs no further pair.
     fn is_judged_alone(&self) -> bool {
         matches!(self.join.kind, Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark)

@@ -121,7 +121,7 @@ impl RangeJoin {
     }
     /// False when the probe only marks build rows.
     pub fn probe_emits(&self) -> bool {
-        !matches!(self.kind, PhysicalJoinKind::BuildSemi | PhysicalJoinKind::BuildAnti)
+        self.kind.probe_emits()
     }
     /// Build rows that come out after all probing.
     pub fn build_rows(self: &Arc<Self>) -> Option<Arc<dyn Source>> {
@@ -129,13 +129,11 @@ impl RangeJoin {
     }
 
     fn marks_build_rows(&self) -> bool {
-        use PhysicalJoinKind as K;
-        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti)
+        self.kind.marks_build_rows()
     }
     /// Build rows that nothing can match come out all the same.
     fn keeps_lost_rows(&self) -> bool {
-        use PhysicalJoinKind as K;
-        matches!(self.kind, K::BuildOuter | K::FullOuter | K::BuildAnti)
+        self.kind.keeps_build_rows()
     }
     fn built(&self) -> Result<&Built> {
         self.built.get().ok_or_else(|| Error::internal("a join was probed before it was built"))

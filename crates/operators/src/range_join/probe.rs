@@ -63,8 +63,7 @@ impl Transform for Probe {
     ) -> Result<Flow> {
         let join = &*self.0;
         let built = join.built()?;
-        let nothing =
-            !matches!(join.kind, Kind::ProbeOuter | Kind::FullOuter | Kind::ProbeAnti | Kind::ProbeMark);
+        let nothing = !join.kind.keeps_probe_rows();
         if built.indexed == 0 && nothing {
             return Ok(Flow::Enough);
         }
@@ -129,7 +128,7 @@ impl Probing<'_> {
                 continue;
             }
             let flow = match second {
-                None if is_decided && !self.emits_pairs() => {
+                None if is_decided && !self.join.kind.emits_pairs() => {
                     buffers.runs.push((wanted.from, wanted.to));
                     Flow::More
                 }
@@ -243,9 +242,6 @@ impl Probing<'_> {
         Ok(())
     }
 
-    fn emits_pairs(&self) -> bool {
-        matches!(self.join.kind, Kind::Inner | Kind::ProbeOuter | Kind::BuildOuter | Kind::FullOuter)
-    }
     /// Only probe rows are judged, so a decided one needs no further pair.
     fn is_judged_alone(&self) -> bool {
         matches!(self.join.kind, Kind::ProbeSemi | Kind::ProbeAnti | Kind::ProbeMark)
@@ -282,7 +278,7 @@ impl Probing<'_> {
         if let Some(marks) = &self.built.matched {
             pairs.build.iter().for_each(|place| marks.set(*place));
         }
-        let flow = match self.emits_pairs() {
+        let flow = match self.join.kind.emits_pairs() {
             true => push(self.join.columns.batch(
                 pairs.len(),
                 |column| self.batch.columns[column].gather(&pairs.probe),
