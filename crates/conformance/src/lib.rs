@@ -7,6 +7,7 @@
 pub mod answers;
 pub mod configuration;
 pub mod corpus;
+pub mod folder;
 pub mod fuzz;
 pub mod study;
 

@@ -1,32 +1,11 @@
 //! Databases on disk, by statements: where their temporary files lie, what commits of several sessions cost.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use files::SimulatedFiles;
-
-/// A folder of this test alone, gone with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-    fn database(&self) -> String {
-        self.0.join("db").to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn text(session: &Session, sql: &str) -> String {
     let result = session.query(sql).unwrap();
@@ -36,7 +15,7 @@ fn text(session: &Session, sql: &str) -> String {
 #[test]
 fn what_does_not_fit_memory_lies_with_the_database() {
     let folder = Folder::new("temporary");
-    let path = folder.database();
+    let path = folder.path("db");
     let own = folder.0.join("db/temporary");
     let (database, _) = Database::on_disk(&path, Options::default()).unwrap();
     let session = database.session();

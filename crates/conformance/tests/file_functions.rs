@@ -1,36 +1,8 @@
 //! Functions that give files, or what files say of themselves; and texts in other encodings than UTF-8.
 
-use std::path::PathBuf;
-
+use conformance::folder::Folder;
 use engine::{Database, Options, Session, Value};
 use types::SqlState;
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-functions-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(&path, bytes).expect("a file");
-        path.to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()

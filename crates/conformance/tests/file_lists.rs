@@ -2,52 +2,9 @@
 //! does not name is lost.
 
 use std::fs;
-use std::path::PathBuf;
 
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-lists-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn write(&self, name: &str, text: &str) {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-    /// Files below the folder, by their paths in it.
-    fn files(&self) -> Vec<String> {
-        let mut open = vec![self.0.clone()];
-        let mut files = Vec::new();
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(folder).expect("a folder") {
-                let path = entry.expect("an entry").path();
-                let shown = path.strip_prefix(&self.0).expect("below").to_string_lossy().into_owned();
-                match fs::symlink_metadata(&path).expect("there").is_dir() {
-                    true => open.push(path),
-                    false => files.push(shown),
-                }
-            }
-        }
-        files.sort();
-        files
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()

@@ -1,37 +1,8 @@
 //! Files through the public API: what COPY TO writes is read back, folders give columns, and scans skip what they can.
 
-use std::path::PathBuf;
-
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use types::{SqlState, Value};
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-files-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-    fn entries(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("a folder");
-        let mut names: Vec<String> =
-            entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })
@@ -95,7 +66,7 @@ fn what_is_written_is_read_back() {
     session.query(&format!("COPY (SELECT id FROM t WHERE id < 0) TO '{path}'")).expect("no rows");
     assert_eq!(std::fs::read_to_string(&path).expect("the file"), "[\n]\n");
     // Only the files asked for are there.
-    assert_eq!(folder.entries().len(), 8);
+    assert_eq!(folder.names().len(), 8);
 }
 
 #[test]
@@ -120,7 +91,7 @@ fn a_failed_copy_leaves_what_was_there() {
         state(&session, "COPY (SELECT 1 AS a) TO '/nonexistent/folder/x.csv'"),
         SqlState::UndefinedFile
     );
-    assert_eq!(folder.entries(), ["x.csv"]);
+    assert_eq!(folder.names(), ["x.csv"]);
 }
 
 #[test]
@@ -132,7 +103,7 @@ fn partitions_are_written_read_and_pruned() {
     session
         .query(&format!("COPY ({query}) TO '{path}' (FORMAT parquet, PARTITION_BY (k, s))"))
         .expect("parts");
-    assert_eq!(folder.entries(), ["parts"]);
+    assert_eq!(folder.names(), ["parts"]);
     assert_eq!(
         state(&session, &format!("COPY ({query}) TO '{path}' (FORMAT parquet, PARTITION_BY (k))")),
         SqlState::IoError
@@ -175,7 +146,7 @@ fn partitions_are_written_read_and_pruned() {
         .query(&format!("COPY ({query}) TO '{path}' (FORMAT csv, PARTITION_BY k, OVERWRITE)"))
         .expect("again");
     assert_eq!(rows(&session, &format!("SELECT count(*) FROM '{path}'")), [[Value::I64(1200)]]);
-    assert_eq!(folder.entries(), ["parts"]);
+    assert_eq!(folder.names(), ["parts"]);
 }
 
 #[test]

@@ -7,10 +7,10 @@
 //! A busy machine delays a thread now and then, so that the median of several tries is held against the bound, and each
 //! against one that a phase without any look at the signal would exceed.
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use conformance::folder::Folder;
 use engine::{Database, Options, Session, SqlState, Value};
 use types::stop::Place;
 
@@ -47,34 +47,6 @@ fn slack() -> u32 {
 }
 /// What a statement may leave in memory: slots that are kept for the next one.
 const KEPT_BYTES_MAX: u64 = 32 << 20;
-
-/// A folder of the test's own, gone when it ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-interrupts-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("makes a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-    fn names(&self) -> Vec<String> {
-        let listed = std::fs::read_dir(&self.0).expect("lists");
-        let mut names: Vec<String> =
-            listed.map(|entry| entry.expect("lists").file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     let options = Options { workers: Some(2), memory_bytes: Some(2 << 30), ..Default::default() };

@@ -1,30 +1,8 @@
 //! INTERVAL through files and databases: what is written is read again, and what a format does not hold is an error.
 
-use std::path::PathBuf;
-
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use types::SqlState;
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-intervals-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn options() -> Options {
     Options { workers: Some(2), memory_bytes: None, ..Default::default() }

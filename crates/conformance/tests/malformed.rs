@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use conformance::folder::Folder;
 use conformance::fuzz::random::Random;
 use engine::{Database, Options, Session};
 use parquet::arrow::ArrowWriter;
@@ -326,28 +327,6 @@ fn sql_that_is_deep_long_or_large() {
         }
     }
     target.finish("deep, long and large SQL", 40);
-}
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn write(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path.to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn damage(bytes: &mut Vec<u8>, random: &mut Random, inserts: &[&[u8]]) {

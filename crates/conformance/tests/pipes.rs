@@ -3,42 +3,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use conformance::folder::Folder;
 use engine::{CopyStreams, Database, Options, Session, Value};
 use types::SqlState;
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-pipes-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-    fn write(&self, name: &str, bytes: &[u8]) -> String {
-        std::fs::write(self.0.join(name), bytes).expect("a file");
-        self.path(name)
-    }
-    fn pipe(&self, name: &str) -> String {
-        let path = self.path(name);
-        assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo runs").success());
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()

@@ -2,36 +2,9 @@
 //! option of a reader is refused by its name. An option that is new in `formats::READER_OPTIONS` fails here until it has a
 //! case.
 
-use std::path::PathBuf;
-
+use conformance::folder::Folder;
 use engine::{Database, Options, Session, Value};
 use plan::FileFormat;
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-options-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        std::fs::write(&path, bytes).expect("a file");
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
@@ -185,7 +158,7 @@ fn every_option_changes_what_is_read() {
     let mut seen = Vec::new();
     for (number, case) in cases().iter().enumerate() {
         let folder = Folder::new(&format!("case-{number}"));
-        case.files.iter().for_each(|(name, text)| folder.write(name, text));
+        case.files.iter().for_each(|(name, text)| drop(folder.write(name, text)));
         let path = match case.files {
             [(only, _)] => format!("'{}'", folder.path(only)),
             files => {

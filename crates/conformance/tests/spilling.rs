@@ -4,11 +4,11 @@
 //! The allocator is counted, as it is in the product, so that the budget sees all that a statement allocates.
 
 use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use conformance::folder::Folder;
 use engine::{Database, Options, Session, SqlState};
 use files::{FileEntry, FileLock, FileManager, FileReader, FileSync, FileWriter, LocalFiles, Owner};
 
@@ -18,26 +18,6 @@ static ALLOCATOR: memory::CountingAllocator<std::alloc::System> =
 
 /// The allocator's count is the process's: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// Folders that statements put files into.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-spilling-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("makes a folder");
-        Folder(path)
-    }
-    fn files(&self) -> usize {
-        std::fs::read_dir(&self.0).expect("is there").count()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn database(workers: usize, folder: &Folder) -> Session {
     let database = Database::in_memory(Options {
@@ -248,7 +228,7 @@ fn answers_are_the_same_however_little_an_operator_may_keep() {
             let plan = analyzed(&session, statement);
             assert!(plan.contains("spilled "), "{what} wrote nothing:\n{plan}");
         }
-        assert_eq!(folder.files(), 0);
+        assert_eq!(folder.names().len(), 0);
     }
 }
 
@@ -273,7 +253,7 @@ fn more_data_than_memory_gives_the_same_answers() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(folder.files(), 0);
+    assert_eq!(folder.names().len(), 0);
 }
 
 #[test]
@@ -297,7 +277,7 @@ fn a_statement_that_is_cancelled_leaves_no_file() {
                     assert_eq!(error.state(), SqlState::QueryCanceled, "{what}: {error}");
                 }
             });
-            assert_eq!(folder.files(), 0, "{what}");
+            assert_eq!(folder.names().len(), 0, "{what}");
         }
     }
     session.query("SELECT count(*) FROM facts").expect("the session goes on");
@@ -399,7 +379,7 @@ fn a_full_disk_ends_the_statement_alone() {
             left.store(bytes, Ordering::Relaxed);
             let Err(error) = session.query(statement).map(|_| ()) else { panic!("{what} needs no file") };
             assert_eq!(error.state(), SqlState::DiskFull, "{what}: {error}");
-            assert_eq!(folder.files(), 0, "{what}");
+            assert_eq!(folder.names().len(), 0, "{what}");
         }
         left.store(i64::MAX, Ordering::Relaxed);
         assert_eq!(rows(&session, statement).expect("there is space again").len(), expected.len(), "{what}");

@@ -1,32 +1,8 @@
 //! CSV and JSON through the public API: what is found out about a file, what is read, and what becomes of the rest.
 
-use std::path::PathBuf;
-
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use types::{SqlState, Value};
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-text-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path.to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), memory_bytes: None, ..Default::default() })

@@ -2,31 +2,11 @@
 //! none of the format's. An option that is new in `formats::write::WRITER_OPTIONS` fails here until it has a case.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use conformance::folder::Folder;
 use engine::{Database, Options, Session};
 use formats::write::{WRITER_OPTIONS, WriteFormat};
-
-/// A folder of its own that goes away with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("quickstep-writer-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("a folder");
-        Folder(path)
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn session() -> Session {
     Database::in_memory(Options { workers: Some(2), ..Default::default() }).expect("a database").session()
@@ -73,7 +53,7 @@ fn every_option_changes_what_is_written() {
         for format in of_formats {
             let (word, _) = WriteFormat::NAMES.iter().find(|(_, f)| f == format).expect("a name");
             number += 1;
-            let mut copy = |options: &str, before: bool, number: &str| {
+            let copy = |options: &str, before: bool, number: &str| {
                 let path = folder.path(number);
                 let run = |query: &str, options: &str| {
                     let sql = format!("COPY ({query}) TO '{path}' (FORMAT {word}{options})");
