@@ -27,10 +27,11 @@ use sqlparser::ast::{Expr as Ast, Function as Call, FunctionArg, FunctionArgExpr
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
-use super::aggregate::{Aggregates, Grouping};
+use super::aggregate::Aggregates;
 use super::coerce::{Bound, cast};
 use super::decorrelate::joined;
 use super::expression::ExprBinder;
+use super::grouped::Grouping;
 use super::unnest::or_zero;
 use super::{Binder, fold};
 use crate::place;

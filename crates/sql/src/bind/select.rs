@@ -10,11 +10,12 @@ use sqlparser::ast::{
 use sqlparser::tokenizer::Span;
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
-use super::aggregate::{Aggregates, Grouping};
+use super::aggregate::Aggregates;
 use super::coerce::Bound;
 use super::columns::Chosen;
 use super::decorrelate::{Found, replace};
 use super::expression::{Clause, ExprBinder, operands, strip};
+use super::grouped::Grouping;
 use super::grouping::Groups;
 use super::heading::heading;
 use super::query::Ordering;

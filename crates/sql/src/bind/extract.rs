@@ -1,0 +1,199 @@
+//! EXTRACT and `date_part`: one field of a moment, a time or an interval.
+
+use plan::{Arithmetic, Expr, ExprKind, Function};
+use sqlparser::ast::{DateTimeField, Expr as Ast};
+use sqlparser::tokenizer::Span;
+use types::{Error, Result, SqlState, Type, Value};
+
+use super::coerce::{Bound, cast};
+use super::expression::ExprBinder;
+use super::function::own as own_call;
+use super::{fold, library, literal, operator, own, zones};
+use crate::place;
+
+const INTERVAL_FIELDS: [&str; 11] = [
+    "millennium",
+    "century",
+    "decade",
+    "year",
+    "quarter",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "microsecond",
+    "epoch",
+];
+
+impl<'a> ExprBinder<'_, 'a> {
+    pub(super) fn extract(&mut self, field: &DateTimeField, value: &'a Ast) -> Result<Bound> {
+        let value = self.bind(value)?;
+        let span = value.span;
+        let field = field.to_string().to_lowercase();
+        let expr = self.extract_field(field.trim_matches('\''), value, span)?;
+        Ok(Bound::typed(expr, span))
+    }
+
+    /// What the session's zone is east of Greenwich at an instant: in seconds, or the hours or minutes of it.
+    fn offset_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let zone = zones::session().unwrap_or_else(|| zones::constant(types::Zone::Utc));
+        let arguments = vec![zone, value.expr];
+        let name = plan::functions::OFFSET_IN_ZONE;
+        let seconds = Expr::new(ExprKind::Library { name: name.into(), arguments }, Type::BigInt);
+        self.parts_of_offset(field, seconds, span)
+    }
+
+    fn parts_of_offset(&self, field: &str, seconds: Expr, span: Span) -> Result<Expr> {
+        let by = |op: Arithmetic, value: Expr, count: i64| {
+            let count = Bound::typed(literal::integer(count), span);
+            operator::arithmetic(op, Bound::typed(value, span), count, self.binder.text)
+        };
+        match field {
+            "timezone_hour" => by(Arithmetic::Divide, seconds, 3600),
+            "timezone_minute" => by(Arithmetic::Modulo, by(Arithmetic::Divide, seconds, 60)?, 60),
+            _ => Ok(seconds),
+        }
+    }
+
+    /// A field of a time with a zone: its zone's offset, the seconds since midnight in Greenwich, or one of the clock.
+    fn time_tz_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        use plan::functions::{TIME_TZ_EAST, TIME_TZ_UTC};
+        let text = self.binder.text;
+        let of_time = |name: &str, value: Bound| {
+            let kind = ExprKind::Library { name: name.into(), arguments: vec![value.expr] };
+            Expr::new(kind, Type::BigInt)
+        };
+        match field.strip_suffix('s').unwrap_or(field) {
+            whole @ ("timezone" | "timezone_hour" | "timezone_minute") => {
+                self.parts_of_offset(whole, of_time(TIME_TZ_EAST, value), span)
+            }
+            "epoch" => {
+                let micros = cast(of_time(TIME_TZ_UTC, value), Type::Double);
+                let million = Bound::typed(Expr::literal(Value::F64(1e6), Type::Double), span);
+                operator::arithmetic(Arithmetic::Divide, Bound::typed(micros, span), million, text)
+            }
+            _ => {
+                let clock = Bound::typed(cast(value.expr, Type::Time), value.span);
+                self.extract_field(field, clock, span)
+            }
+        }
+    }
+
+    pub(super) fn extract_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let value = Bound { expr: super::intervals::bare(value.expr), ..value };
+        let ty = value.ty();
+        let is_day = matches!(ty, Type::Date | Type::Timestamp | Type::TimestampTz);
+        if value.untyped
+            || !(is_day || matches!(ty, Type::Time | Type::TimeTz) || ty.is_interval() || ty == Type::Null)
+        {
+            return Err(self.no_function("extract", &[value], span));
+        }
+        if ty == Type::Null {
+            return Ok(super::null_of(Type::BigInt));
+        }
+        if ty == Type::TimeTz {
+            return self.time_tz_field(field, value, span);
+        }
+        let field = match field {
+            "centuries" => "century",
+            "millennia" => "millennium",
+            other => other.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(other),
+        };
+        if let (true, "timezone" | "timezone_hour" | "timezone_minute") = (ty == Type::TimestampTz, field) {
+            return self.offset_field(field, value, span);
+        }
+        // Seconds since 1970 are the same in every zone.
+        let value = match field {
+            "epoch" => value,
+            _ => Bound { expr: zones::on_the_clock(value.expr), ..value },
+        };
+        let own_field = match field {
+            "year" => Some(Function::ExtractYear),
+            "month" => Some(Function::ExtractMonth),
+            "day" => Some(Function::ExtractDay),
+            _ => None,
+        };
+        if let (Some(function), true) = (own_field, is_day) {
+            return Ok(fold::fold(own_call(function, vec![value.expr], Type::BigInt)));
+        }
+        if ty.is_interval() {
+            return self.interval_field(field, value, span);
+        }
+        if matches!(field, "decade" | "century" | "millennium" | "era" | "yearweek") && is_day {
+            let field = Bound { expr: Expr::literal(Value::text(field), Type::Text), untyped: true, span };
+            return match own::call("date_field", &[field, value], text)? {
+                Some(expr) => Ok(expr),
+                None => Err(Error::internal("a field of a moment")),
+            };
+        }
+        if field == "julian" && is_day {
+            return library::call("julian", vec![value], text, span);
+        }
+        let known: &[&str] = &[
+            "year",
+            "month",
+            "day",
+            "hour",
+            "minute",
+            "second",
+            "millisecond",
+            "microsecond",
+            "week",
+            "quarter",
+            "dow",
+            "doy",
+            "isodow",
+            "epoch",
+            "isoyear",
+        ];
+        if !known.contains(&field) {
+            let error = Error::new(
+                SqlState::InvalidParameterValue,
+                format!("unit \"{field}\" not recognized for type {ty}"),
+            );
+            let error = match types::names::nearest(field, known.iter().copied()) {
+                Some(near) => error.with_hint(format!("did you mean {near}?")),
+                None => error,
+            };
+            return Err(place::at(error, text, span));
+        }
+        // Seconds have a fraction: they are counted in microseconds and scaled down, which is exact.
+        let (asked, scale) = match field {
+            "second" => ("microsecond", 6),
+            "millisecond" => ("microsecond", 3),
+            other => (other, 0),
+        };
+        let argument = Bound { expr: Expr::literal(Value::text(asked), Type::Text), untyped: true, span };
+        let part = library::call("date_part", vec![argument, value], text, span)?;
+        if scale > 0 {
+            let unit = Bound::typed(literal::decimal_literal(1, scale), span);
+            return operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text);
+        }
+        Ok(if part.ty.is_integer() { cast(part, Type::BigInt) } else { part })
+    }
+
+    /// A field of an interval; seconds have a fraction, as those of moments do.
+    fn interval_field(&self, field: &str, value: Bound, span: Span) -> Result<Expr> {
+        let text = self.binder.text;
+        let (asked, scale) = match field {
+            "second" => ("microsecond", 6),
+            "millisecond" => ("microsecond", 3),
+            "epoch" => ("epoch", 6),
+            other => (other, 0),
+        };
+        if !INTERVAL_FIELDS.contains(&asked) {
+            let message = format!("unit \"{field}\" not recognized for type {}", value.ty());
+            return Err(place::at(Error::new(SqlState::InvalidParameterValue, message), text, span));
+        }
+        let field = Bound { expr: Expr::literal(Value::text(asked), Type::Text), untyped: true, span };
+        let Some(part) = own::call("interval_field", &[field, value], text)? else {
+            return Err(Error::internal("a field of an interval"));
+        };
+        if scale == 0 {
+            return Ok(part);
+        }
+        let unit = Bound::typed(literal::decimal_literal(1, scale), span);
+        operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text)
+    }
+}
