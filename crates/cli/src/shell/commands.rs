@@ -413,7 +413,7 @@ mod tests {
     fn commands_of_other_shells_are_obeyed() {
         assert_eq!(parse(".tables").unwrap(), Command::ListTables);
         assert_eq!(parse(".timer on").unwrap(), Command::Timing(Some(true)));
-        assert_eq!(parse(".mode duckbox").unwrap(), Command::Format(Some("table".into())));
+        assert_eq!(parse(".mode duckbox").unwrap(), Command::Format(Some("box".into())));
         assert_eq!(parse(".mode csv").unwrap(), Command::Format(Some("csv".into())));
         assert_eq!(parse(".mode line").unwrap(), Command::Expanded(Some(true)));
         assert_eq!(parse("\\df date*").unwrap(), Command::Sql("SHOW FUNCTIONS LIKE 'date%';".into()));
@@ -430,7 +430,7 @@ mod tests {
         let error = parse("\\timin").unwrap_err();
         assert!(error.render("").contains("did you mean \\timing"), "{}", error.render(""));
         assert!(parse("\\progress maybe").unwrap_err().message().contains("bar, tree or off"));
-        assert!(parse("\\watch x").is_err() && parse("\\pset border 2").is_err() && parse("\\!").is_err());
+        assert!(parse("\\watch x").is_err() && parse("\\pset border 3").is_err() && parse("\\!").is_err());
         assert!(parse("\\timing maybe").unwrap_err().message().contains("on or off"));
         assert!(parse(".import x").unwrap_err().render("").contains("\\copy"));
         assert_eq!(parse("\\dt+").unwrap(), Command::ListTables);
