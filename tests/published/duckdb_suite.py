@@ -115,7 +115,7 @@ def shown(value: Any, inside: bool = False) -> str:
         case datetime.date():
             return f"{value.year:04d}-{value.month:02d}-{value.day:02d}"
         case datetime.time():
-            text = value.strftime("%H:%M:%S") + fraction(value.microsecond)
+            text = value.strftime("%H:%M:%S") + fraction(value.microsecond) + offset(value.utcoffset())
             return f"'{text}'" if inside else text
         case datetime.timedelta():
             whole = value // datetime.timedelta(microseconds=1)
@@ -198,7 +198,7 @@ class SuiteFile:
         if "" not in self.connections:
             self.connections[""] = quickstep.connect(*([self.database] if self.database else []))
         if name not in self.connections:
-            self.connections[name] = self.connections[""].cursor()
+            self.connections[name] = self.connections[""].session()
         return self.connections[name]
 
     def filled(self, text: str) -> str:

@@ -12,7 +12,7 @@ use crate::wide::same_shape;
 use crate::{
     AlteredTable, BlockId, Check, ColumnAttributes, DEFAULT_SCHEMA, Encoding, ForeignKey, Key, Macro,
     Merging, Partitioning, SealedBlock, Sequence, StoredBlock, TEMPORARY_SCHEMA, Table, TableData, TableId,
-    TableIndex, TableOptions, View, WideTable,
+    TableIndex, TableOptions, View, WHOLE_TABLE, WideTable,
 };
 
 /// What to do when the table to be created exists.
@@ -261,6 +261,7 @@ impl Draft {
         if_exists: bool,
         cascade: bool,
     ) -> Result<bool> {
+        self.snapshot.refuse_other_kind(schema, name, "table")?;
         let table = match self.snapshot.table(schema, name) {
             Ok(table) => table.clone(),
             Err(_) if if_exists => return Ok(false),
@@ -341,12 +342,32 @@ impl Draft {
             }
             self.replace(child, Effect::Same)?;
         }
+        if moved {
+            self.move_owned_sequences(before.id, &places);
+        }
         let effect = match Arc::ptr_eq(&before.data, &table.data) {
             true => Effect::Same,
             false => Effect::Other,
         };
         self.replace(table, effect)?;
         Ok(true)
+    }
+
+    /// Columns of a table have other places or are gone: so are the sequences that belong to them.
+    fn move_owned_sequences(&mut self, table: TableId, places: &[Option<usize>]) {
+        for entry in self.snapshot.schemas.values_mut() {
+            let owned = |s: &Sequence| s.owner.filter(|(of, column)| *of == table && *column != WHOLE_TABLE);
+            let gone = |column: usize| places.get(column).copied().flatten().is_none();
+            entry.sequences.retain(|_, s| !owned(s).is_some_and(|(_, column)| gone(column)));
+            for sequence in entry.sequences.values_mut() {
+                if let Some((_, column)) = owned(sequence)
+                    && places[column] != Some(column)
+                {
+                    let owner = places[column].map(|place| (table, place));
+                    *sequence = Arc::new(Sequence { owner, next: sequence.next.clone(), ..**sequence });
+                }
+            }
+        }
     }
 
     /// Creates a schema; false when it exists and `if_not_exists`.
@@ -389,6 +410,14 @@ impl Draft {
                 format!("cannot drop schema {name} because it holds views"),
             )
             .with_detail(format!("view \"{first}\" is in it"))
+            .with_hint("use DROP SCHEMA ... CASCADE"));
+        }
+        if let (Some(first), false) = (self.snapshot.schema(name)?.sequences.keys().next(), cascade) {
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!("cannot drop schema {name} because it holds sequences"),
+            )
+            .with_detail(format!("sequence \"{first}\" is in it"))
             .with_hint("use DROP SCHEMA ... CASCADE"));
         }
         for table in tables {

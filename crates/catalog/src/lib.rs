@@ -34,7 +34,7 @@ pub use change::{Change, difference, permanent_difference};
 pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use identity::{BlockId, PartId};
-pub use objects::{Macro, Sequence, View};
+pub use objects::{Macro, Sequence, View, WHOLE_TABLE};
 pub use partitioning::Partitioning;
 pub use pool::SealedBlock;
 pub use pool::{PARTITIONS_MAX, PartitionScheme};

@@ -32,9 +32,13 @@ pub struct Sequence {
     pub reserved: i64,
     /// The next number; shared by all versions of the sequence.
     pub next: std::sync::Arc<AtomicI64>,
-    /// Table and column that it numbers, and with which it is dropped.
+    /// Table and column with which it is dropped: those that it numbers, or what OWNED BY says. The column is
+    /// [`WHOLE_TABLE`] where it goes with the table only.
     pub owner: Option<(crate::TableId, usize)>,
 }
+
+/// In the place of a column: no column in particular.
+pub const WHOLE_TABLE: usize = u32::MAX as usize;
 
 impl PartialEq for Sequence {
     fn eq(&self, other: &Self) -> bool {

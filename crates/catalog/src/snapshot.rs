@@ -105,6 +105,30 @@ impl Snapshot {
     pub fn sequence(&self, schema: Option<&str>, name: &str) -> Option<&Arc<Sequence>> {
         self.entry(schema)?.sequences.get(name)
     }
+    /// Fails where the name is that of a relation of another kind than `wanted`, which is to be dropped: a table, a view
+    /// or a sequence.
+    pub fn refuse_other_kind(&self, schema: Option<&str>, name: &str, wanted: &str) -> Result<()> {
+        let within = match schema {
+            Some(schema) => vec![Self::canonical_schema(schema)],
+            None => vec![TEMPORARY_SCHEMA, DEFAULT_SCHEMA],
+        };
+        let kinds = within.iter().filter_map(|schema| self.schemas.get(*schema)).find_map(|held| {
+            let kinds = [
+                ("table", held.tables.contains_key(name)),
+                ("view", held.views.contains_key(name)),
+                ("sequence", held.sequences.contains_key(name)),
+            ];
+            kinds.into_iter().find(|(_, there)| *there)
+        });
+        match kinds {
+            Some((kind, _)) if kind != wanted => {
+                let message = format!("\"{name}\" is not a {wanted}");
+                let hint = format!("it is a {kind}: use DROP {}", kind.to_uppercase());
+                Err(Error::new(SqlState::WrongObjectType, message).with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
     /// Tables that could not be read when the database was opened.
     pub fn damaged(&self) -> &[DamagedTable] {
         &self.damaged

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use plan::{ColumnTable, CommonQuery, ExprKind, JoinKind, LogicalPlan, LogicalQuery, ScanSource, Step};
 use types::stop::{self, Pace, Place};
-use types::{Field, Result, Schema, Value};
+use types::{Error, Field, Result, Schema, SqlState, Value};
 use vector::Batch;
 
 use crate::Session;
@@ -123,6 +123,11 @@ impl Session {
             if before.purpose != Purpose::Explain {
                 let (run, batches) = run(&base, &before.shared, &title)?;
                 (base_run, rows) = (Some(run), batches);
+                if let Some(change) = common.change {
+                    let really = before.purpose == Purpose::Run;
+                    let changed = self.change(*change, rows, before.relations, really);
+                    rows = changed.map_err(changed_already)?.1;
+                }
             }
             before.keep(common.result, Arc::new(rows));
             if before.purpose != Purpose::Run {
@@ -218,6 +223,16 @@ impl Session {
         }
         Ok(kept)
     }
+}
+
+/// A row that is gone when one of several changes comes to it: the statement's own other changes have done that, by the
+/// actions of foreign keys, and it would fail alike if it were run again.
+fn changed_already(error: Error) -> Error {
+    if error.state() != SqlState::SerializationFailure {
+        return error;
+    }
+    let message = "a row is changed twice by one statement, through the action of a foreign key";
+    Error::unsupported(message).with_hint("make the changes one after the other, in a transaction")
 }
 
 /// What a value of a row costs to be remembered, more or less.

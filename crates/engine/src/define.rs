@@ -241,6 +241,7 @@ impl Session {
     pub(crate) fn drop_schema(&self, name: &str, if_exists: bool, cascade: bool) -> Result<ResultSet> {
         refuse_system(Some(name))?;
         self.commit(|draft| draft.drop_schema(name, if_exists, cascade))?;
+        self.drop_orphaned_sequences()?;
         Ok(ResultSet::done("DROP SCHEMA"))
     }
 }

@@ -135,6 +135,7 @@ impl Session {
                     None if temporary => Some(catalog::TEMPORARY_SCHEMA),
                     schema => schema,
                 };
+                draft.snapshot().refuse_other_kind(schema, &name.name, "view")?;
                 match draft.snapshot().view(schema, &name.name).is_some() {
                     true => draft.set_view(schema, &name.name, None)?,
                     false if if_exists => {}

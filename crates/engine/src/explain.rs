@@ -111,6 +111,7 @@ pub(crate) fn query_of(statement: Statement) -> Option<LogicalQuery> {
         | Statement::Insert { query, .. }
         | Statement::CopyFrom { query, .. }
         | Statement::CopyTo { query, .. } => Some(query),
+        Statement::ChangingQuery(query) => Some(*query),
         Statement::Modify(modification) => Some(modification.query),
         _ => None,
     }

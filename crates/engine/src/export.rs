@@ -206,6 +206,17 @@ fn afterwards(snapshot: &Snapshot) -> Result<String> {
     let mut text = String::new();
     let mut tables: Vec<&Table> = snapshot.tables().filter(|t| !t.is_temporary()).map(|t| &**t).collect();
     tables.sort_by_key(|t| t.id);
+    for (schema, entry) in snapshot.schemas().iter().filter(|(name, _)| *name != catalog::TEMPORARY_SCHEMA) {
+        for (name, sequence) in &entry.sequences {
+            let Some((owner, column)) = sequence.owner else { continue };
+            let Some(table) = snapshot.table_by_id(owner) else { continue };
+            let mut owner = qualified(&table.schema, &table.name);
+            if let Some(column) = table.columns.fields().get(column) {
+                owner = format!("{owner}.{}", quoted(&column.name));
+            }
+            let _ = writeln!(text, "ALTER SEQUENCE {} OWNED BY {owner};", qualified(schema, name));
+        }
+    }
     for table in &tables {
         for key in &table.foreign_keys {
             let find = |id: TableId| snapshot.table_by_id(id);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use block::Bitmap;
 use catalog::{BlockId, Table, TableData};
 use plan::statement::ObjectName;
-use plan::{Conflict, Modification, ModificationKind, RowAction, TableId, referenced_row};
+use plan::{Conflict, Modification, ModificationKind, RowAction, RowChange, TableId, referenced_row};
 use pool::{BlockWriter, SealedBlock};
 use types::{Error, Result, Schema, SqlState, Value};
 use vector::Batch;
@@ -32,43 +32,15 @@ impl Session {
         modification: Modification,
         relations: &SessionRelations,
     ) -> Result<ResultSet> {
-        let Modification { kind, table, query, returning, conflict, assigned, .. } = modification;
-        let known = relations.table_by_id(table)?;
-        crate::wide::refuse_wide(&known, "change the rows of")?;
+        let Modification { query, change, .. } = modification;
+        crate::wide::refuse_wide(&*relations.table_by_id(change.table)?, "change the rows of")?;
         let schema = result_schema(&query);
         let prepared = self.prepare(query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);
         let run = self.run_plan(&plan, relations, &prepared.shared, RunAs::default())?;
         let batches = conform(run.result.batches, &schema)?;
-        let returned = schema.len() - returning.unwrap_or(0);
-        let deletes = kind == ModificationKind::Merge;
-        let track = kind != ModificationKind::Delete
-            && wants_renewed(&self.snapshot(), known.id, assigned.as_deref(), deletes);
-        let mut changes = Changes::new(kind, &known, conflict, track);
-        let mut rows = Vec::new();
-        for batch in batches {
-            self.go_on()?;
-            let kept = changes.take(&batch)?;
-            if returning.is_some() {
-                rows.push(rows_of(&batch, returned..schema.len(), &kept));
-            }
-        }
-        let Changes { doomed, fresh, renewed, count, .. } = changes;
-        let batches = if renewed.is_empty() { vec![] } else { fresh.clone() };
-        let added = self.encoded(&known, fresh)?;
-        let stored = known.data.stored();
-        let deleted: Vec<(BlockId, Arc<Bitmap>)> =
-            doomed.into_iter().map(|(ordinal, rows)| (stored[ordinal as usize].id, Arc::new(rows))).collect();
-        if count > 0 {
-            let fate = match kind {
-                ModificationKind::Delete => Fate::Deleted,
-                ModificationKind::Update | ModificationKind::Insert => Fate::Updated,
-                ModificationKind::Merge => Fate::AsRenewed,
-            };
-            let place = |((ordinal, row), new)| ((stored[ordinal as usize].id, row), new);
-            let renewed = Renewed { places: renewed.into_iter().map(place).collect(), batches };
-            self.change_rows(RowChanges { table: known.id, deleted, added, assigned, fate, renewed })?;
-        }
+        let (kind, returning) = (change.kind, change.returning);
+        let (count, rows) = self.change(change, batches, relations, true)?;
         let tag = match kind {
             ModificationKind::Insert => format!("INSERT 0 {count}"),
             ModificationKind::Update => format!("UPDATE {count}"),
@@ -77,11 +49,56 @@ impl Session {
         };
         match returning {
             None => Ok(ResultSet::done(tag)),
-            Some(_) => {
-                let schema = Schema::new(schema.fields()[returned..].to_vec());
+            Some(columns) => {
+                let schema = Schema::new(schema.fields()[schema.len() - columns..].to_vec());
                 Ok(ResultSet::returning(schema, rows, tag))
             }
         }
+    }
+
+    /// Does to a table what the rows of a modification's query say: how many rows have changed, and those of RETURNING.
+    /// Without `really` nothing is changed, and the rows of RETURNING are those that would be there.
+    pub(crate) fn change(
+        &self,
+        change: RowChange,
+        batches: Vec<Batch>,
+        relations: &SessionRelations,
+        really: bool,
+    ) -> Result<(usize, Vec<Batch>)> {
+        let RowChange { kind, table, returning, conflict, assigned } = change;
+        let known = relations.table_by_id(table)?;
+        crate::wide::refuse_wide(&known, "change the rows of")?;
+        let deletes = kind == ModificationKind::Merge;
+        let track = kind != ModificationKind::Delete
+            && wants_renewed(&self.snapshot(), known.id, assigned.as_deref(), deletes);
+        let mut changes = Changes::new(kind, &known, conflict, track);
+        let mut rows = Vec::new();
+        for batch in batches {
+            self.go_on()?;
+            let kept = changes.take(&batch)?;
+            if let Some(columns) = returning {
+                let width = batch.columns.len();
+                rows.push(rows_of(&batch, width - columns..width, &kept));
+            }
+        }
+        let Changes { doomed, fresh, renewed, count, .. } = changes;
+        if !really || count == 0 {
+            return Ok((count, rows));
+        }
+        let batches = if renewed.is_empty() { vec![] } else { fresh.clone() };
+        let added = self.encoded(&known, fresh)?;
+        let stored = known.data.stored();
+        let deleted: Vec<(BlockId, Arc<Bitmap>)> =
+            doomed.into_iter().map(|(ordinal, rows)| (stored[ordinal as usize].id, Arc::new(rows))).collect();
+        let fate = match kind {
+            ModificationKind::Delete => Fate::Deleted,
+            ModificationKind::Update | ModificationKind::Insert => Fate::Updated,
+            ModificationKind::Merge => Fate::AsRenewed,
+        };
+        let place = |((ordinal, row), new)| ((stored[ordinal as usize].id, row), new);
+        let renewed = Renewed { places: renewed.into_iter().map(place).collect(), batches };
+        self.change_rows(RowChanges { table: known.id, deleted, added, assigned, fate, renewed })?;
+        Ok((count, rows))
     }
 
     /// New rows as blocks of the table, in their order; many rows are encoded by as many threads as there are workers.
@@ -212,7 +229,7 @@ impl<'a> Changes<'a> {
         self.count += kept.len();
         if !fresh.is_empty() {
             let width = self.table.columns.len();
-            let rows = rows_of(batch, Modification::LEADING..Modification::LEADING + width, &fresh);
+            let rows = rows_of(batch, RowChange::LEADING..RowChange::LEADING + width, &fresh);
             self.fresh.push(conforming(self.table, rows)?);
         }
         Ok(kept)
@@ -222,7 +239,7 @@ impl<'a> Changes<'a> {
     fn is_new(&mut self, batch: &Batch, row: usize) -> Result<bool> {
         let Some(conflict) = &self.conflict else { return Ok(true) };
         let key = |columns: &Vec<usize>| -> Option<Vec<Value>> {
-            let value = |c: &usize| batch.columns[Modification::LEADING + c].value(row);
+            let value = |c: &usize| batch.columns[RowChange::LEADING + c].value(row);
             let values: Vec<Value> = columns.iter().map(value).collect();
             // NULLs are never equal.
             (!values.iter().any(Value::is_null)).then_some(values)

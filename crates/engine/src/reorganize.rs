@@ -67,7 +67,7 @@ impl Session {
 
     /// The blocks that hold the rows of a DELETE.
     fn blocks_with(&self, rows: Modification, relations: &SessionRelations) -> Result<HashSet<BlockId>> {
-        let known = relations.table_by_id(rows.table)?;
+        let known = relations.table_by_id(rows.change.table)?;
         let schema = result_schema(&rows.query);
         let prepared = self.prepare(rows.query, relations, Purpose::Run, &mut vec![])?;
         let plan = Arc::new(prepared.plan);

@@ -398,9 +398,9 @@ fn with_options(options: &SequenceOptions, before: Option<&Sequence>) -> Result<
 impl Session {
     pub(crate) fn create_sequence(&self, create: &CreateSequence) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE SEQUENCE");
-        let CreateSequence { name, options, temporary, if_not_exists } = create;
+        let CreateSequence { name, options, owner, temporary, if_not_exists } = create;
         crate::definitions::refuse_system(name.schema.as_deref())?;
-        let sequence = with_options(options, None)?;
+        let mut sequence = with_options(options, None)?;
         let schema = self.schema_for(name, *temporary)?;
         let snapshot = self.snapshot();
         if self.name_is_taken(&snapshot, &schema, &name.name) {
@@ -409,8 +409,55 @@ impl Session {
             }
             return Err(crate::define::already_exists(&name.name));
         }
+        if let Some(owner) = owner {
+            sequence.owner = self.owner_named(&snapshot, owner, &schema)?;
+        }
         self.commit(|draft| draft.set_sequence(Some(&schema), &name.name, Some(sequence)))?;
         Ok(done)
+    }
+
+    /// What OWNED BY names, for a sequence of that schema: a column, or else a table.
+    fn owner_named(
+        &self,
+        snapshot: &Snapshot,
+        names: &[String],
+        schema: &str,
+    ) -> Result<Option<(catalog::TableId, usize)>> {
+        let path = self.settings().search_path.clone();
+        let table = |names: &[String]| {
+            let (name, schema) = names.split_last()?;
+            let schema = match schema {
+                [] => crate::search_path::find(snapshot, &path, name),
+                [schema] => Some(schema.as_str()),
+                _ => return None,
+            };
+            snapshot.find(schema, name)
+        };
+        let Some((column, before)) = names.split_last() else { return Ok(None) };
+        let (table, place) = match table(before) {
+            Some(table) => match table.columns.position(column) {
+                Some(place) => (table, place),
+                None => {
+                    let message =
+                        format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+                    return Err(Error::new(SqlState::UndefinedColumn, message));
+                }
+            },
+            None => match table(names) {
+                Some(table) => (table, catalog::WHOLE_TABLE),
+                None => {
+                    let shown = if before.is_empty() { names } else { before }.join(".");
+                    let message = format!("relation \"{shown}\" does not exist");
+                    return Err(Error::new(SqlState::UndefinedTable, message)
+                        .with_hint("OWNED BY takes table.column, a table, or NONE"));
+                }
+            },
+        };
+        if table.is_temporary() != (schema == catalog::TEMPORARY_SCHEMA) {
+            let message = "a sequence and the table that owns it are both temporary, or neither is";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
+        Ok(Some((table.id, place)))
     }
 
     fn schema_for(&self, name: &ObjectName, temporary: bool) -> Result<String> {
@@ -451,7 +498,10 @@ impl Session {
             })?;
             return Ok(done);
         }
-        let sequence = with_options(&alter.options, Some(&before))?;
+        let mut sequence = with_options(&alter.options, Some(&before))?;
+        if let Some(owner) = &alter.owner {
+            sequence.owner = self.owner_named(&snapshot, owner, &schema)?;
+        }
         self.commit(|draft| draft.set_sequence(Some(&schema), &name, Some(sequence)))?;
         Ok(done)
     }
@@ -464,7 +514,8 @@ impl Session {
     ) -> Result<ResultSet> {
         for name in names {
             let snapshot = self.snapshot();
-            let Some(sequence) = find(&snapshot, name) else {
+            snapshot.refuse_other_kind(name.schema.as_deref(), &name.name, "sequence")?;
+            let Some(_) = find(&snapshot, name) else {
                 if if_exists {
                     continue;
                 }
@@ -472,7 +523,7 @@ impl Session {
                 return Err(Error::new(SqlState::UndefinedTable, message));
             };
             let (schema, own) = place(&snapshot, name);
-            let users = users(&snapshot, sequence.owner, &schema, &own);
+            let users = users(&snapshot, &schema, &own);
             if let (Some((table, columns)), false) = (users.first(), cascade) {
                 let column = columns.first().map_or("", |at| &table.columns.fields()[*at].name);
                 let message =
@@ -573,12 +624,7 @@ fn owned(
 }
 
 /// Tables whose columns draw their defaults from a sequence, and the positions of those columns.
-fn users(
-    snapshot: &Snapshot,
-    owner: Option<(catalog::TableId, usize)>,
-    schema: &str,
-    sequence: &str,
-) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
+fn users(snapshot: &Snapshot, schema: &str, sequence: &str) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
     let draws = |text: &str| {
         drawn_from(text).iter().any(|name| {
             let (own_schema, own) = place(snapshot, name);
@@ -587,10 +633,8 @@ fn users(
     };
     let mut users = Vec::new();
     for table in snapshot.tables() {
-        let owned = |at: usize| owner == Some((table.id, at));
         let columns = table.attributes.iter().enumerate();
-        let columns =
-            columns.filter(|(at, column)| owned(*at) || column.default.as_deref().is_some_and(draws));
+        let columns = columns.filter(|(_, column)| column.default.as_deref().is_some_and(draws));
         let columns: Vec<usize> = columns.map(|(at, _)| at).collect();
         if !columns.is_empty() {
             users.push((table.clone(), columns));

@@ -288,7 +288,8 @@ impl Session {
                         self.plans.keep_bound(text, statement, &schema, Some(query), &relations);
                         Some(schema)
                     }
-                    Statement::Modify(modification) => modification.returning.map(|columns| {
+                    Statement::ChangingQuery(query) => Some(crate::run::result_schema(&query)),
+                    Statement::Modify(modification) => modification.change.returning.map(|columns| {
                         let schema = crate::run::result_schema(&modification.query);
                         Schema::new(schema.fields()[schema.len() - columns..].to_vec())
                     }),
@@ -353,6 +354,7 @@ impl Session {
         }
         match self.with_schemas(statement) {
             Statement::Query(query) => self.run_query(query, relations),
+            Statement::ChangingQuery(query) => self.run_query(*query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
             Statement::CreateTableAs { name, query, options } => {
                 self.create_table_as(&name, query, &options, relations)
@@ -615,7 +617,9 @@ fn changing(statement: &Statement) -> Option<&'static str> {
     use plan::ModificationKind as K;
     Some(match statement {
         Statement::Insert { .. } => "INSERT",
-        Statement::Modify(modification) => match modification.kind {
+        // As PostgreSQL calls it.
+        Statement::ChangingQuery(_) => "SELECT",
+        Statement::Modify(modification) => match modification.change.kind {
             K::Insert => "INSERT",
             K::Update => "UPDATE",
             K::Delete => "DELETE",

@@ -133,6 +133,7 @@ impl Session {
     ) -> Option<Running> {
         match planned {
             Statement::Query(_)
+            | Statement::ChangingQuery(_)
             | Statement::Modify(_)
             | Statement::Insert { .. }
             | Statement::CreateTableAs { .. }

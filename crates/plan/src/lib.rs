@@ -34,7 +34,7 @@ pub use logical::{
     ColumnInfo, ColumnTable, CommonQuery, JoinKind, LogicalPlan, LogicalQuery, MaterializedSource,
     ScanSource, Step, TableId,
 };
-pub use modification::{Conflict, Modification, ModificationKind, RowAction};
+pub use modification::{Conflict, Modification, ModificationKind, RowAction, RowChange};
 pub use physical::{
     FetchOutput, FilterId, JoinOutput, NodeId, OutputColumn, PhysicalJoinKind, PhysicalNode, PhysicalPlan,
     ROW_REFERENCE, RowReference, RuntimeFilter, referenced_row, row_reference,

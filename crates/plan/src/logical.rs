@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use types::{Sample, Type, Value};
 
-use crate::{AggregateCall, ColumnId, Expr, FileSource, OutputColumn, Series, SortKey, WindowCall};
+use crate::{
+    AggregateCall, ColumnId, Expr, FileSource, OutputColumn, RowChange, Series, SortKey, WindowCall,
+};
 
 /// A table of the catalog, by its never reused number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -300,6 +302,9 @@ pub struct CommonQuery {
     pub step: Option<Step>,
     /// The materialized rows of the whole.
     pub result: usize,
+    /// `base` says what is to be done to a table's rows, and what is materialized is what RETURNING gives: an INSERT,
+    /// UPDATE, DELETE or MERGE in a WITH. It runs whether its rows are read or not.
+    pub change: Option<Box<RowChange>>,
     /// How many of the query's scalar subqueries run before it, and may be used in it.
     pub subqueries: usize,
 }

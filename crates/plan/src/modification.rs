@@ -56,10 +56,16 @@ pub struct Conflict {
 /// type, and absent for DELETE; and the columns of RETURNING.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modification {
-    pub kind: ModificationKind,
-    pub table: TableId,
     pub name: ObjectName,
     pub query: LogicalQuery,
+    pub change: RowChange,
+}
+
+/// What becomes of the rows that say so: the table they are about, and how they are read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowChange {
+    pub kind: ModificationKind,
+    pub table: TableId,
     /// How many columns RETURNING gives; `None` without it.
     pub returning: Option<usize>,
     pub conflict: Option<Conflict>,
@@ -67,7 +73,7 @@ pub struct Modification {
     pub assigned: Option<Vec<usize>>,
 }
 
-impl Modification {
+impl RowChange {
     /// Columns before the table's own: the action and the row.
     pub const LEADING: usize = 2;
 }
@@ -134,6 +140,8 @@ pub struct SequenceOptions {
 pub struct CreateSequence {
     pub name: ObjectName,
     pub options: SequenceOptions,
+    /// OWNED BY, as in [`AlterSequence`].
+    pub owner: Option<Vec<String>>,
     pub temporary: bool,
     pub if_not_exists: bool,
 }
@@ -142,6 +150,8 @@ pub struct CreateSequence {
 pub struct AlterSequence {
     pub name: ObjectName,
     pub options: SequenceOptions,
+    /// OWNED BY: the names of a column, its table before it, or of a table; none for NONE.
+    pub owner: Option<Vec<String>>,
     pub rename: Option<String>,
     pub if_exists: bool,
 }

@@ -187,6 +187,8 @@ pub struct MacroForm {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     Query(LogicalQuery),
+    /// A query with changes in its WITH (`CommonQuery::change`).
+    ChangingQuery(Box<LogicalQuery>),
     CreateTable {
         name: ObjectName,
         columns: Vec<Field>,

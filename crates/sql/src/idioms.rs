@@ -43,6 +43,7 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> InsertBy {
             tokens[window[0]].token = Token::Whitespace(Whitespace::Space);
         }
     }
+    drop_last_commas(tokens, &solid);
     for window in solid.windows(3) {
         let counts = is_word(&tokens[window[0]], "count")
             && tokens[window[1]].token == Token::LParen
@@ -159,9 +160,72 @@ fn generated_columns(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// Blanks in the place of a comma behind the last element of a list or a struct, the last value of a row of VALUES, and
+/// the last row.
+fn drop_last_commas(tokens: &mut [TokenWithSpan], solid: &[usize]) {
+    let blank = Token::Whitespace(Whitespace::Space);
+    for window in solid.windows(3) {
+        let closes = matches!(tokens[window[2]].token, Token::RBracket | Token::RBrace);
+        let element = !matches!(tokens[window[0]].token, Token::LBracket | Token::LBrace | Token::Comma);
+        if closes && element && tokens[window[1]].token == Token::Comma {
+            tokens[window[1]].token = blank.clone();
+        }
+    }
+    let mut place = 0;
+    while place < solid.len() {
+        if !is_word(&tokens[solid[place]], "values") {
+            place += 1;
+            continue;
+        }
+        // Rows one after the other: `place` is at the word VALUES, or at the comma before a row.
+        loop {
+            place += 1;
+            if solid.get(place).is_some_and(|at| is_word(&tokens[*at], "row")) {
+                place += 1;
+            }
+            if solid.get(place).is_none_or(|at| tokens[*at].token != Token::LParen) {
+                break;
+            }
+            let mut depth = 0_usize;
+            while let Some(at) = solid.get(place) {
+                match tokens[*at].token {
+                    Token::LParen => depth += 1,
+                    Token::RParen => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    break;
+                }
+                place += 1;
+            }
+            if place >= solid.len() {
+                break;
+            }
+            let (last, before) = (solid[place - 1], solid[place - 2]);
+            if tokens[last].token == Token::Comma
+                && !matches!(tokens[before].token, Token::LParen | Token::Comma)
+            {
+                tokens[last].token = blank.clone();
+            }
+            place += 1;
+            let Some(comma) = solid.get(place).filter(|at| tokens[**at].token == Token::Comma) else { break };
+            let follows = |token: &TokenWithSpan| token.token == Token::LParen || is_word(token, "row");
+            if !solid.get(place + 1).is_some_and(|at| follows(&tokens[*at])) {
+                tokens[*comma].token = blank.clone();
+                break;
+            }
+        }
+    }
+}
+
 /// `INSERT INTO name BY NAME` and `BY POSITION`: behind the table's name and before the query.
 fn insert_by(tokens: &mut [TokenWithSpan], solid: &[usize]) -> InsertBy {
-    let Some(insert) = solid.iter().position(|at| is_word(&tokens[*at], "insert")) else {
+    // The INSERT of a MERGE, which is followed by neither, says it elsewhere.
+    let inserts = |place: usize| {
+        let follows = |word: &str| solid.get(place + 1).is_some_and(|at| is_word(&tokens[*at], word));
+        is_word(&tokens[solid[place]], "insert") && (follows("into") || follows("or"))
+    };
+    let Some(insert) = (0..solid.len()).find(|place| inserts(*place)) else {
         return InsertBy::Position;
     };
     let ends = |token: &TokenWithSpan| {

@@ -4,35 +4,54 @@
 
 use std::cell::OnceCell;
 
+use sqlparser::ast::OnConflict;
 use types::Result;
 
 use crate::parse::{self, Parsed};
 
-/// A list that only grows: what is in it stays where it is.
+/// What a statement's binding makes and refers to as it does to the statement's own text.
 #[derive(Default)]
 pub(crate) struct Texts {
-    first: OnceCell<Box<Node>>,
+    texts: List<(String, Parsed)>,
+    conflicts: List<OnConflict>,
 }
 
-struct Node {
-    text: String,
-    parsed: OnceCell<Parsed>,
-    next: OnceCell<Box<Node>>,
+/// A list that only grows: what is in it stays where it is.
+struct List<T> {
+    first: OnceCell<Box<Node<T>>>,
+}
+
+struct Node<T> {
+    value: T,
+    next: OnceCell<Box<Node<T>>>,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List { first: OnceCell::new() }
+    }
+}
+
+impl<T> List<T> {
+    fn push(&self, value: T) -> &T {
+        let mut place = &self.first;
+        while let Some(taken) = place.get() {
+            place = &taken.next;
+        }
+        &place.get_or_init(|| Box::new(Node { value, next: OnceCell::new() })).value
+    }
 }
 
 impl Texts {
     /// Parses a text that holds one statement, and keeps both.
     pub fn add(&self, text: String) -> Result<(&str, &Parsed)> {
         let parsed = parse::statement(&text)?;
-        let node = Box::new(Node { text, parsed: OnceCell::from(parsed), next: OnceCell::new() });
-        let mut place = &self.first;
-        while let Some(taken) = place.get() {
-            place = &taken.next;
-        }
-        let node = place.get_or_init(|| node);
-        match node.parsed.get() {
-            Some(parsed) => Ok((&node.text, parsed)),
-            None => Err(types::Error::internal("a text without its tree")),
-        }
+        let (text, parsed) = self.texts.push((text, parsed));
+        Ok((text, parsed))
+    }
+
+    /// Keeps an ON CONFLICT that the text does not have in so many words.
+    pub fn keep_conflict(&self, conflict: OnConflict) -> &OnConflict {
+        self.conflicts.push(conflict)
     }
 }

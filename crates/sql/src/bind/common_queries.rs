@@ -9,11 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plan::{
-    ColumnId, CommonQuery, Expr, ExprKind, LogicalPlan, MaterializedSource, OutputColumn, ScanSource,
+    ColumnId, CommonQuery, Expr, ExprKind, LogicalPlan, MaterializedSource, OutputColumn, RowChange,
+    ScanSource,
 };
 use sqlparser::ast::{Cte as Syntax, CteAsMaterialized, Visit, With, visit_relations};
 use types::{Error, Result, SqlState, Type};
 
+use super::query::changes_rows;
 use super::scope::Scope;
 use super::unnest::{free_columns, with_new_columns};
 use super::{Binder, Cte, Relation, folded};
@@ -70,6 +72,7 @@ impl<'a> Binder<'a> {
                 references,
                 copies,
                 once: None,
+                changed: false,
                 recursive: with.recursive,
                 recursion: None,
             });
@@ -83,6 +86,16 @@ impl<'a> Binder<'a> {
         cte.used = true;
         if let Some(named) = cte.once.clone() {
             return Ok(self.read_rows(&named));
+        }
+        if changes_rows(cte.query) {
+            let name = cte.name.clone();
+            let error = match cte.changed {
+                true => format!("WITH query \"{name}\" does not have a RETURNING clause"),
+                false => {
+                    "WITH clause containing a data-modifying statement must be at the top level".to_owned()
+                }
+            };
+            return Err(Error::unsupported(error));
         }
         if cte.recursive
             && let Some(relation) = self.bind_recursive(at)?
@@ -139,8 +152,29 @@ impl<'a> Binder<'a> {
             base: relation.plan,
             step: None,
             result: named.index,
+            change: None,
             subqueries: self.subqueries.len(),
         });
+        named
+    }
+
+    /// Has a change of rows made before the query; what is read of it are the columns of `returned`.
+    pub(super) fn keep_changed(
+        &mut self,
+        name: String,
+        base: LogicalPlan,
+        base_columns: Vec<ColumnId>,
+        change: RowChange,
+        returned: &Relation,
+    ) -> Named {
+        let columns = returned.columns.iter().map(|(name, id)| {
+            let info = self.columns.get(*id);
+            (name.clone(), info.ty, info.nullable)
+        });
+        let named = Named { columns: columns.collect(), index: self.next_rows() };
+        let (result, subqueries) = (named.index, self.subqueries.len());
+        let change = Some(Box::new(change));
+        self.common.push(CommonQuery { name, base, base_columns, step: None, result, change, subqueries });
         named
     }
 

@@ -11,14 +11,16 @@
 
 use std::rc::Rc;
 
-use plan::{ColumnId, Conflict, Expr, JoinKind, LogicalPlan, Modification, ModificationKind, RowAction};
+use plan::{ColumnId, Conflict, Expr, JoinKind, LogicalPlan, ModificationKind, RowAction};
 use sqlparser::ast::{ConflictTarget, DoUpdate, OnConflict, OnConflictAction, Query, SelectItem};
 use types::{Comparison, Error, Result, SqlState, Type};
 
 use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::fold;
-use super::modify::{Changed, Named, action, case, column_position, entries, is_null, name_span, something};
+use super::modify::{
+    Changed, Changing, Named, action, case, column_position, entries, is_null, name_span, something,
+};
 use super::scope::Scope;
 use super::{Binder, Relation, folded};
 use crate::RelationInfo;
@@ -34,7 +36,7 @@ pub(crate) struct InsertParts<'a> {
 }
 
 impl<'a> Binder<'a> {
-    pub(crate) fn insert(mut self, named: Named<'_>, parts: InsertParts<'a>) -> Result<Modification> {
+    pub(crate) fn insert(&mut self, named: Named<'_>, parts: InsertParts<'a>) -> Result<Changing> {
         let info = named.info;
         let relation = match parts.source {
             Some(query) => self.bind_assigned(query, info, &parts.targets)?,
@@ -81,16 +83,16 @@ impl<'a> Binder<'a> {
     }
 
     fn inserted(
-        mut self,
+        &mut self,
         named: Named<'_>,
         changed: Changed,
         returning: Option<&'a [SelectItem]>,
         conflict: Option<Conflict>,
-    ) -> Result<Modification> {
+    ) -> Result<Changing> {
         let mut scope = Scope::new(None);
         scope.entries = entries(&named.shown(), named.info, &changed.values, true);
         self.versions(&mut scope, named.info, None, Some(&changed.values));
-        self.modification(ModificationKind::Insert, named, changed, scope, returning, conflict)
+        self.changing(ModificationKind::Insert, named, changed, scope, returning, conflict)
     }
 
     /// The keys that a conflict may be about.
@@ -153,13 +155,13 @@ impl<'a> Binder<'a> {
     }
 
     fn or_nothing(
-        mut self,
+        &mut self,
         named: Named<'_>,
         relation: Relation,
         ids: Vec<ColumnId>,
         keys: Vec<Vec<usize>>,
         returning: Option<&'a [SelectItem]>,
-    ) -> Result<Modification> {
+    ) -> Result<Changing> {
         let mut plan = relation.plan;
         let mut free = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -179,14 +181,14 @@ impl<'a> Binder<'a> {
     }
 
     fn or_update(
-        mut self,
+        &mut self,
         named: Named<'_>,
         relation: Relation,
         ids: Vec<ColumnId>,
         key: Vec<usize>,
         update: &'a DoUpdate,
         returning: Option<&'a [SelectItem]>,
-    ) -> Result<Modification> {
+    ) -> Result<Changing> {
         let info = named.info;
         let (mut plan, row, old) = self.with_holder(relation.plan, &named, &ids, &key);
         let mut scope = Scope::new(None);
@@ -196,7 +198,7 @@ impl<'a> Binder<'a> {
             scope.entries.extend(entries("excluded", info, &ids, true));
         }
         let scope = Rc::new(scope);
-        let mut binder = ExprBinder::new(&mut self, scope, Clause::Update);
+        let mut binder = ExprBinder::new(self, scope, Clause::Update);
         let assigned = binder.assignments(&update.assignments, info)?;
         let condition = match &update.selection {
             Some(condition) => Some(binder.condition(condition, "WHERE")?),

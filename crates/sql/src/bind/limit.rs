@@ -19,6 +19,8 @@ use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound, cast};
 use super::expression::{Clause, ExprBinder, strip};
+use super::modify::case;
+use super::nested::call;
 use super::scope::Scope;
 use super::select::filtered;
 use super::{Binder, Relation, operator};
@@ -207,10 +209,26 @@ impl<'a> Binder<'a> {
                 Some(rows) => Ok(Rows::Known(rows)),
                 None => Err(self.error_at(negative(), span)),
             },
-            None if percent => Ok(Rows::Percent(converted)),
-            None => Ok(Rows::Computed(converted)),
+            None if percent => {
+                let message = "a percentage of rows lies between 0 and 100";
+                Ok(Rows::Percent(refused_outside(converted, 100.0, message)))
+            }
+            None => Ok(Rows::Computed(refused_outside(converted, f64::INFINITY, negative().message()))),
         }
     }
+}
+
+/// The number of rows that the query computes, or an error where it is negative or above `most`.
+fn refused_outside(rows: Expr, most: f64, message: &str) -> Expr {
+    let ty = rows.ty;
+    let zero = cast(Expr::literal(Value::I64(0), Type::BigInt), ty);
+    let mut outside = vec![Expr::compare(Comparison::Less, rows.clone(), zero)];
+    if most.is_finite() {
+        let most = Expr::literal(Value::F64(most), Type::Double);
+        outside.push(Expr::compare(Comparison::Greater, rows.clone(), most));
+    }
+    let refusal = call("error", vec![Expr::literal(Value::text(message), Type::Text)], Type::Text);
+    case(vec![(super::fold::or(outside), cast(refusal, ty))], rows)
 }
 
 /// What stands before the sign of `LIMIT 10%`.

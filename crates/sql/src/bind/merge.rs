@@ -11,7 +11,7 @@
 
 use std::rc::Rc;
 
-use plan::{ColumnId, Expr, JoinKind, Modification, ModificationKind, RowAction};
+use plan::{ColumnId, Expr, JoinKind, ModificationKind, RowAction};
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr as Ast, Ident, MergeAction, MergeClause, MergeClauseKind,
     MergeInsertKind, ObjectName, SelectItem, TableFactor,
@@ -24,8 +24,8 @@ use super::decorrelate::{joined, replace};
 use super::expression::{Clause, ExprBinder};
 use super::from::{duplicate_alias, shared_alias};
 use super::modify::{
-    Changed, Named, action, always_generated, case, column_position, entries, is_null, name_span, something,
-    unknown_column,
+    Changed, Changing, Named, action, always_generated, case, column_position, entries, is_null, name_span,
+    something, unknown_column,
 };
 use super::scope::{Entry, Scope};
 use super::values::is_default;
@@ -57,7 +57,7 @@ struct When {
 }
 
 impl<'a> Binder<'a> {
-    pub(crate) fn merge(mut self, named: Named<'_>, parts: MergeParts<'a>) -> Result<Modification> {
+    pub(crate) fn merge(&mut self, named: Named<'_>, parts: MergeParts<'a>) -> Result<Changing> {
         use MergeClauseKind as K;
         let info = named.info;
         let unreachable = |kinds: &dyn Fn(K) -> bool| {
@@ -134,7 +134,7 @@ impl<'a> Binder<'a> {
                     conditions.push(is_null(self.column(marker), false));
                 }
             }
-            let mut binder = ExprBinder::new(&mut self, Rc::new(scope), Clause::Merge);
+            let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Merge);
             if let Some(predicate) = &clause.predicate {
                 conditions.push(binder.condition(predicate, "MERGE WHEN")?);
             }
@@ -159,7 +159,7 @@ impl<'a> Binder<'a> {
             Expr::compare(Comparison::Equal, binder.column(clause), number(at + 1))
         };
         let done = self.action_column();
-        let actions = whens.iter().enumerate().map(|(at, w)| (is(&self, at), action(w.action)));
+        let actions = whens.iter().enumerate().map(|(at, w)| (is(self, at), action(w.action)));
         let chosen = case(actions.collect(), action(RowAction::Nothing));
         let plan = self.beside(plan, vec![(done, chosen)]);
         let plan = something(plan, self.column(done));
@@ -169,7 +169,7 @@ impl<'a> Binder<'a> {
             let mut branches = Vec::new();
             for (place, when) in whens.iter().enumerate() {
                 if let Some(Some(expr)) = when.values.get(at) {
-                    branches.push((is(&self, place), replace(expr.clone(), &found)));
+                    branches.push((is(self, place), replace(expr.clone(), &found)));
                 }
             }
             let expr = case(branches, self.column(*old));
@@ -193,7 +193,7 @@ impl<'a> Binder<'a> {
         let (table, name) = (Some(MERGE_ACTION.into()), MERGE_ACTION.into());
         scope.entries.push(Entry { table, schema: None, name, id: told, plain: false, hidden: false });
         let changed = Changed { plan, action: done, row: target.row, values };
-        self.modification(ModificationKind::Merge, named, changed, scope, parts.returning, None)
+        self.changing(ModificationKind::Merge, named, changed, scope, parts.returning, None)
     }
 }
 

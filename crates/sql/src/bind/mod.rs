@@ -48,7 +48,7 @@ mod pivot_statement;
 mod postgres_calls;
 mod pragma;
 mod predicate;
-mod query;
+pub(crate) mod query;
 mod recursion;
 mod regex;
 mod reserved;
@@ -125,6 +125,8 @@ struct Cte<'a> {
     copies: usize,
     /// Its rows, once it is settled that they are computed once.
     once: Option<common_queries::Named>,
+    /// It is a change of rows, which has been bound.
+    changed: bool,
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
     recursion: Option<recursion::Recursive>,

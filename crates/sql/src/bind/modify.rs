@@ -15,7 +15,7 @@ use std::rc::Rc;
 use plan::statement::ObjectName;
 use plan::{
     ColumnId, Conflict, Expr, ExprKind, JoinKind, LogicalPlan, LogicalQuery, Modification, ModificationKind,
-    ROW_REFERENCE, RowAction,
+    ROW_REFERENCE, RowAction, RowChange,
 };
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
@@ -69,6 +69,13 @@ pub(crate) struct DeleteParts<'a> {
     pub using: &'a [TableWithJoins],
     pub selection: Option<&'a Ast>,
     pub returning: Option<&'a [SelectItem]>,
+}
+
+/// A change of a table's rows that has been bound: the statement itself, or one in its WITH.
+pub(crate) struct Changing {
+    name: ObjectName,
+    relation: Relation,
+    change: RowChange,
 }
 
 /// What a modification's query delivers before RETURNING.
@@ -158,7 +165,7 @@ impl<'a> Binder<'a> {
         Ok((joined(scan, plan, vec![], JoinKind::Inner), scope))
     }
 
-    pub(crate) fn update(mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Modification> {
+    pub(crate) fn update(&mut self, named: Named<'_>, parts: UpdateParts<'a>) -> Result<Changing> {
         let (target, scan) = self.target(&named);
         let (mut plan, scope) = self.target_and(&target, scan, parts.from)?;
         let scope = Rc::new(scope);
@@ -166,7 +173,7 @@ impl<'a> Binder<'a> {
             let conjuncts = self.conjuncts(condition, &scope, Clause::Where, &mut None, &[])?;
             plan = self.apply_conjuncts(plan, conjuncts)?;
         }
-        let mut binder = ExprBinder::new(&mut self, scope.clone(), Clause::Update);
+        let mut binder = ExprBinder::new(self, scope.clone(), Clause::Update);
         let assigned = binder.assignments(parts.assignments, target.info)?;
         let pending = std::mem::take(&mut binder.pending);
         let (plan, found) = self.attach(plan, pending)?;
@@ -189,12 +196,13 @@ impl<'a> Binder<'a> {
         names.entries.extend(scope.entries[own..].iter().cloned());
         self.versions(&mut names, target.info, Some(&target.columns), Some(&values));
         let changed = Changed { plan, action, row: target.row, values };
-        let modification =
-            self.modification(ModificationKind::Update, named, changed, names, parts.returning, None)?;
-        Ok(Modification { assigned: Some(places), ..modification })
+        let mut changing =
+            self.changing(ModificationKind::Update, named, changed, names, parts.returning, None)?;
+        changing.change.assigned = Some(places);
+        Ok(changing)
     }
 
-    pub(crate) fn delete(mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Modification> {
+    pub(crate) fn delete(&mut self, named: Named<'_>, parts: DeleteParts<'a>) -> Result<Changing> {
         let (target, scan) = self.target(&named);
         let (mut plan, mut scope) = self.target_and(&target, scan, parts.using)?;
         if let Some(condition) = parts.selection {
@@ -207,7 +215,7 @@ impl<'a> Binder<'a> {
         let plan = self.beside(plan, vec![(action, done)]);
         self.versions(&mut scope, target.info, Some(&target.columns), None);
         let changed = Changed { plan, action, row: target.row, values: vec![] };
-        self.modification(ModificationKind::Delete, named, changed, scope, parts.returning, None)
+        self.changing(ModificationKind::Delete, named, changed, scope, parts.returning, None)
     }
 
     /// A column for a value that the table's column `at` gets.
@@ -233,15 +241,15 @@ impl<'a> Binder<'a> {
     }
 
     /// Puts RETURNING on top and names what the engine is to look at.
-    pub(super) fn modification(
-        mut self,
+    pub(super) fn changing(
+        &mut self,
         kind: ModificationKind,
         named: Named<'_>,
         changed: Changed,
         scope: Scope,
         returning: Option<&'a [SelectItem]>,
         conflict: Option<Conflict>,
-    ) -> Result<Modification> {
+    ) -> Result<Changing> {
         let Changed { mut plan, action, row, values } = changed;
         let mut columns: Vec<(Rc<str>, ColumnId)> = vec![("action".into(), action), ("row".into(), row)];
         columns.extend(values.iter().map(|id| (self.columns.get(*id).name.as_str().into(), *id)));
@@ -251,7 +259,28 @@ impl<'a> Binder<'a> {
             plan = self.returning(plan, scope, items, &mut columns)?;
             returned = Some(columns.len() - before);
         }
-        // One that is never used is checked all the same.
+        let (table, name) = (named.info.id, named.name);
+        let change = RowChange { kind, table, returning: returned, conflict, assigned: None };
+        Ok(Changing { name, relation: Relation { plan, columns }, change })
+    }
+
+    /// The change as a statement.
+    pub(crate) fn modification(mut self, changing: Changing) -> Result<Modification> {
+        self.check_unused_ctes()?;
+        self.refuse_second_change(&changing.change, &changing.name)?;
+        let Changing { name, relation, change } = changing;
+        Ok(Modification { name, query: self.finish(relation)?, change })
+    }
+
+    /// A query, after the changes in its WITH.
+    pub(crate) fn query_of_changes(mut self, query: &'a Query) -> Result<LogicalQuery> {
+        let relation = self.bind_query(query, None)?;
+        self.check_unused_ctes()?;
+        self.finish(relation)
+    }
+
+    /// A common table expression that is never used is checked all the same.
+    fn check_unused_ctes(&mut self) -> Result<()> {
         for at in 0..self.ctes.len() {
             if !self.ctes[at].used {
                 let before = self.before();
@@ -259,9 +288,46 @@ impl<'a> Binder<'a> {
                 self.go_back(before);
             }
         }
-        let (table, name) = (named.info.id, named.name);
-        let query: LogicalQuery = self.finish(Relation { plan, columns })?;
-        Ok(Modification { kind, table, name, query, returning: returned, conflict, assigned: None })
+        Ok(())
+    }
+
+    /// Binds the change that the common table expression number `at` is: it sees those before it, and its rows are those
+    /// of RETURNING.
+    pub(crate) fn change_in_with(
+        &mut self,
+        at: usize,
+        bind: impl FnOnce(&mut Self) -> Result<Changing>,
+    ) -> Result<()> {
+        let later = self.ctes.split_off(at);
+        let bound = bind(self);
+        self.ctes.extend(later);
+        let Changing { name, relation, change } = bound?;
+        self.refuse_second_change(&change, &name)?;
+        let first = relation.columns.len() - change.returning.unwrap_or(0);
+        let ids: Vec<ColumnId> = relation.columns.iter().map(|(_, id)| *id).collect();
+        let mut returned = Relation { plan: LogicalPlan::placeholder(), columns: relation.columns };
+        returned.columns.drain(..first);
+        let names = self.ctes[at].columns.clone();
+        let returns = change.returning.is_some();
+        if returns {
+            self.rename_columns(&mut returned, &names)?;
+        }
+        let rows = self.keep_changed(self.ctes[at].name.clone(), relation.plan, ids, change, &returned);
+        let cte = &mut self.ctes[at];
+        (cte.used, cte.changed, cte.once) = (true, true, returns.then_some(rows));
+        Ok(())
+    }
+
+    /// All changes of a statement are made to the rows as they were before it, so that none can be made to rows that
+    /// another one of them has put in the place of those.
+    fn refuse_second_change(&self, change: &RowChange, name: &ObjectName) -> Result<()> {
+        let adds = change.kind == ModificationKind::Insert && change.conflict.is_none();
+        let mut before = self.common.iter().filter_map(|query| query.change.as_deref());
+        if adds || !before.any(|other| other.table == change.table) {
+            return Ok(());
+        }
+        let message = format!("the rows of \"{}\" are changed twice by one statement", name.name);
+        Err(Error::unsupported(message).with_hint("make the changes one after the other, in a transaction"))
     }
 
     fn returning(

@@ -368,6 +368,14 @@ impl Binder<'_> {
     }
 }
 
+/// Whether what a common table expression is made of changes rows.
+pub(crate) fn changes_rows(query: &Query) -> bool {
+    matches!(
+        query.body.as_ref(),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_)
+    )
+}
+
 /// A query without its WITH, to be searched for names.
 struct QueryWithout<'q>(&'q Query);
 

@@ -111,6 +111,7 @@ impl<'a> Binder<'a> {
             base: base.plan,
             step: Some(Step { columns: ids(&step), plan: step.plan, distinct, working: own }),
             result: named.result,
+            change: None,
             subqueries: self.subqueries.len(),
         });
         let rows = Named { index: named.result, ..named.working.clone() };

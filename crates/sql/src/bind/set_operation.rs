@@ -88,7 +88,9 @@ impl<'a> Binder<'a> {
                 Err(Error::unsupported(format!("TABLE {name} is not supported"))
                     .with_hint("write SELECT * FROM"))
             }
-            _ => Err(Error::unsupported("data-modifying statements inside a query are not supported")),
+            _ => Err(Error::unsupported(
+                "statements that change rows stand in the WITH of a statement, or alone",
+            )),
         }
     }
 

@@ -1,6 +1,6 @@
 //! INSERT and COPY FROM: queries whose rows become a table's.
 
-use plan::statement::Statement;
+use plan::statement::{ObjectName, Statement};
 use sqlparser::ast::{
     CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Insert, ObjectName as NameSyntax, Query,
     SqliteOnConflict, TableObject, With,
@@ -15,6 +15,24 @@ use crate::{RelationInfo, place};
 
 impl Context<'_> {
     pub(super) fn insert_with(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
+        let plain =
+            with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
+        let Some(query) = insert.source.as_ref().filter(|_| plain) else {
+            return self.insert_and_more(insert, with);
+        };
+        let (name, info, targets) = self.insert_target(insert, None)?;
+        let mut binder = self.binder();
+        binder.fewer = insert.columns.is_empty() && self.parsed.insert_by == InsertBy::Position;
+        let query = binder.query_into(query, &info, &targets)?;
+        Ok(Statement::Insert { table: info.id, name, query })
+    }
+
+    /// The table of an INSERT, and the columns that its rows fill.
+    pub(super) fn insert_target(
+        &self,
+        insert: &Insert,
+        with: Option<&With>,
+    ) -> Result<(ObjectName, RelationInfo, Vec<usize>)> {
         let known = matches!(insert.or, None | Some(SqliteOnConflict::Ignore | SqliteOnConflict::Replace));
         let odd = !known
             || (insert.or.is_some() && insert.on.is_some())
@@ -65,17 +83,7 @@ impl Context<'_> {
             }
         }
         let targets = self.given(insert, &info, targets)?;
-        let plain =
-            with.is_none() && insert.on.is_none() && insert.or.is_none() && insert.returning.is_none();
-        match &insert.source {
-            Some(query) if plain => {
-                let mut binder = self.binder();
-                binder.fewer = idents.is_empty() && self.parsed.insert_by == InsertBy::Position;
-                let query = binder.query_into(query, &info, &targets)?;
-                Ok(Statement::Insert { table: info.id, name, query })
-            }
-            _ => self.insert_and_more(insert, with, (name, info), targets),
-        }
+        Ok((name, info, targets))
     }
 
     /// The columns that a query's columns are called after.
@@ -90,7 +98,7 @@ impl Context<'_> {
             let error = Error::new(SqlState::SyntaxError, "INSERT BY NAME takes no list of columns");
             return Err(error.at(place::START));
         }
-        let named = self.binder().with_queries(with)?.query(query)?;
+        let named = self.binder_with(with)?.query(query)?;
         let mut targets = Vec::with_capacity(named.output.len());
         for (_, name) in &named.output {
             let Some(at) = info.columns.position(name) else {

@@ -90,7 +90,10 @@ impl Context<'_> {
         match syntax {
             Syntax::Query(query) => match self.modifying_query(query) {
                 Some(statement) => statement,
-                None => Ok(Statement::Query(self.binder().query(query)?)),
+                None => match self.changing_query(query) {
+                    Some(statement) => statement,
+                    None => Ok(Statement::Query(self.binder().query(query)?)),
+                },
             },
             Syntax::CreateTable(create) => self.create_table(create),
             Syntax::CreateSchema { schema_name, if_not_exists, .. } => {
@@ -277,6 +280,7 @@ impl Context<'_> {
         let planned = self.plan(statement)?;
         match planned {
             Statement::Query(_)
+            | Statement::ChangingQuery(_)
             | Statement::Insert { .. }
             | Statement::Modify(_)
             | Statement::CopyFrom { .. }

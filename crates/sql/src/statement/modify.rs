@@ -11,11 +11,13 @@ use sqlparser::ast::{
 use types::{Error, Result, SqlState};
 
 use super::Context;
+use crate::bind::Binder;
 use crate::bind::conflict::InsertParts;
 use crate::bind::folded;
 use crate::bind::is_default;
 use crate::bind::merge::MergeParts;
-use crate::bind::modify::{DeleteParts, Named, UpdateParts, always_generated};
+use crate::bind::modify::{Changing, DeleteParts, Named, UpdateParts, always_generated};
+use crate::bind::query::changes_rows;
 use crate::idioms::InsertBy;
 use crate::overriding::Overriding;
 use crate::{RelationInfo, place};
@@ -63,7 +65,57 @@ impl Context<'_> {
         }
     }
 
+    /// A binder that knows the expressions of a statement's WITH, with the changes of rows among them bound.
+    pub(super) fn binder_with<'s>(&'s self, with: Option<&'s With>) -> Result<Binder<'s>> {
+        let mut binder = self.binder().with_queries(with)?;
+        for (at, cte) in with.iter().flat_map(|with| with.cte_tables.iter().enumerate()) {
+            let query = &*cte.query;
+            if !changes_rows(query) {
+                continue;
+            }
+            if query.with.is_some() {
+                return Err(Error::unsupported(
+                    "WITH in a change of rows that stands in a WITH is not supported",
+                )
+                .with_hint("write its expressions into the outer WITH, before it"));
+            }
+            binder.change_in_with(at, |binder| match query.body.as_ref() {
+                SetExpr::Insert(Syntax::Insert(insert)) => self.inserting(insert, None, binder),
+                SetExpr::Update(Syntax::Update(update)) => self.updating(update, binder),
+                SetExpr::Delete(Syntax::Delete(delete)) => self.deleting(delete, binder),
+                SetExpr::Merge(Syntax::Merge(merge)) => self.merging(merge, binder),
+                _ => Err(odd_form("WITH")),
+            })?;
+        }
+        Ok(binder)
+    }
+
+    fn modified<'s>(
+        &'s self,
+        with: Option<&'s With>,
+        bind: impl FnOnce(&mut Binder<'s>) -> Result<Changing>,
+    ) -> Result<Statement> {
+        let mut binder = self.binder_with(with)?;
+        let changing = bind(&mut binder)?;
+        Ok(Statement::Modify(Box::new(binder.modification(changing)?)))
+    }
+
+    /// A query with changes of rows in its WITH; `None` for others.
+    pub(super) fn changing_query(&self, query: &Query) -> Option<Result<Statement>> {
+        let with = query.with.as_ref()?;
+        if !with.cte_tables.iter().any(|cte| changes_rows(&cte.query)) {
+            return None;
+        }
+        let bare = Query { with: None, ..query.clone() };
+        let planned = self.binder_with(Some(with)).and_then(|binder| binder.query_of_changes(&bare));
+        Some(planned.map(|query| Statement::ChangingQuery(Box::new(query))))
+    }
+
     pub(super) fn update(&self, update: &Update, with: Option<&With>) -> Result<Statement> {
+        self.modified(with, |binder| self.updating(update, binder))
+    }
+
+    fn updating<'s>(&'s self, update: &'s Update, binder: &mut Binder<'s>) -> Result<Changing> {
         let odd = update.or.is_some()
             || update.output.is_some()
             || !update.order_by.is_empty()
@@ -84,11 +136,14 @@ impl Context<'_> {
             returning: update.returning.as_deref(),
         };
         let named = Named { name, info: &info, alias };
-        let modification = self.binder().with_queries(with)?.update(named, parts)?;
-        Ok(Statement::Modify(Box::new(modification)))
+        binder.update(named, parts)
     }
 
     pub(super) fn delete(&self, delete: &Delete, with: Option<&With>) -> Result<Statement> {
+        self.modified(with, |binder| self.deleting(delete, binder))
+    }
+
+    fn deleting<'s>(&'s self, delete: &'s Delete, binder: &mut Binder<'s>) -> Result<Changing> {
         let odd = !delete.tables.is_empty()
             || delete.output.is_some()
             || !delete.order_by.is_empty()
@@ -105,11 +160,14 @@ impl Context<'_> {
             returning: delete.returning.as_deref(),
         };
         let named = Named { name, info: &info, alias };
-        let modification = self.binder().with_queries(with)?.delete(named, parts)?;
-        Ok(Statement::Modify(Box::new(modification)))
+        binder.delete(named, parts)
     }
 
     pub(super) fn merge(&self, merge: &Merge, with: Option<&With>) -> Result<Statement> {
+        self.modified(with, |binder| self.merging(merge, binder))
+    }
+
+    fn merging<'s>(&'s self, merge: &'s Merge, binder: &mut Binder<'s>) -> Result<Changing> {
         let returning: Option<&[SelectItem]> = match &merge.output {
             None => None,
             Some(OutputClause::Returning { select_items, .. }) => Some(select_items),
@@ -128,21 +186,24 @@ impl Context<'_> {
             overriding: self.parsed.overriding != Overriding::Nothing,
         };
         let named = Named { name, info: &info, alias };
-        let modification = self.binder().with_queries(with)?.merge(named, parts)?;
-        Ok(Statement::Modify(Box::new(modification)))
+        binder.merge(named, parts)
     }
 
     /// INSERT with RETURNING, ON CONFLICT or WITH in front.
-    pub(super) fn insert_and_more(
-        &self,
-        insert: &Insert,
+    pub(super) fn insert_and_more(&self, insert: &Insert, with: Option<&With>) -> Result<Statement> {
+        self.modified(with, |binder| self.inserting(insert, with, binder))
+    }
+
+    fn inserting<'s>(
+        &'s self,
+        insert: &'s Insert,
         with: Option<&With>,
-        (name, info): (ObjectName, RelationInfo),
-        targets: Vec<usize>,
-    ) -> Result<Statement> {
-        let shorthand = self.on_conflict(insert, &info)?;
+        binder: &mut Binder<'s>,
+    ) -> Result<Changing> {
+        let (name, info, targets) = self.insert_target(insert, with)?;
+        let shorthand = self.on_conflict(insert, &info)?.map(|conflict| self.texts.keep_conflict(conflict));
         let conflict = match &insert.on {
-            None => shorthand.as_ref(),
+            None => shorthand,
             Some(OnInsert::OnConflict(conflict)) => Some(conflict),
             Some(_) => {
                 return Err(odd_form("INSERT").with_hint("write ON CONFLICT (column) DO UPDATE SET ..."));
@@ -156,10 +217,10 @@ impl Context<'_> {
         };
         let alias = insert.table_alias.as_ref().map(|alias| folded(&alias.alias));
         let named = Named { name, info: &info, alias };
-        let mut binder = self.binder().with_queries(with)?;
         binder.fewer = insert.columns.is_empty() && self.parsed.insert_by == InsertBy::Position;
-        let modification = binder.insert(named, parts)?;
-        Ok(Statement::Modify(Box::new(modification)))
+        let changing = binder.insert(named, parts);
+        binder.fewer = false;
+        changing
     }
 
     /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them.

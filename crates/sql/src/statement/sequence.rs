@@ -95,9 +95,9 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
         }
         let if_not_exists = words.take("if not exists");
         let name = words.object_name()?;
-        let mut options = SequenceOptions::default();
+        let (mut options, mut owner) = (SequenceOptions::default(), None);
         while !words.ended() {
-            option(&mut words, &mut options)?;
+            option(&mut words, &mut options, &mut owner)?;
         }
         if options.restart.is_some() {
             return Err(Error::new(SqlState::SyntaxError, "a new sequence cannot be restarted"));
@@ -105,6 +105,7 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
         return Ok(Some(Statement::CreateSequence(CreateSequence {
             name,
             options,
+            owner,
             temporary,
             if_not_exists,
         })));
@@ -112,7 +113,7 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
     if words.take("alter sequence") {
         let if_exists = words.take("if exists");
         let name = words.object_name()?;
-        let mut options = SequenceOptions::default();
+        let (mut options, mut owner) = (SequenceOptions::default(), None);
         let mut rename = None;
         if words.take("rename to") {
             rename = Some(words.name()?);
@@ -123,9 +124,10 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
             if rename.is_some() {
                 return Err(words.unexpected());
             }
-            option(&mut words, &mut options)?;
+            option(&mut words, &mut options, &mut owner)?;
         }
-        return Ok(Some(Statement::AlterSequence(AlterSequence { name, options, rename, if_exists })));
+        let alter = AlterSequence { name, options, owner, rename, if_exists };
+        return Ok(Some(Statement::AlterSequence(alter)));
     }
     if words.take("drop sequence") {
         let if_exists = words.take("if exists");
@@ -145,7 +147,7 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
     Ok(None)
 }
 
-fn option(words: &mut Words, options: &mut SequenceOptions) -> Result<()> {
+fn option(words: &mut Words, options: &mut SequenceOptions, owner: &mut Option<Vec<String>>) -> Result<()> {
     if words.take("as") {
         options.range = Some(range(words)?);
     } else if words.take("increment") {
@@ -177,12 +179,14 @@ fn option(words: &mut Words, options: &mut SequenceOptions) -> Result<()> {
             return Err(Error::new(SqlState::InvalidParameterValue, "CACHE must be greater than zero"));
         }
     } else if words.take("owned by") {
+        let mut names = Vec::new();
         if !words.take("none") {
-            words.object_name()?;
-            if words.sign(&Token::Period) {
-                words.name()?;
+            names.push(words.name()?);
+            while words.sign(&Token::Period) {
+                names.push(words.name()?);
             }
         }
+        once(owner, names)?;
     } else {
         return Err(words.unexpected());
     }
@@ -235,9 +239,13 @@ pub(super) fn identity(
     let text: String = given.unwrap_or_default().iter().map(ToString::to_string).collect();
     let tokens = parse::tokens(&text).unwrap_or_default();
     let mut words = Words { tokens, at: 0 };
-    let mut options = SequenceOptions::default();
+    let (mut options, mut owner) = (SequenceOptions::default(), None);
     while !words.ended() {
-        option(&mut words, &mut options)?;
+        option(&mut words, &mut options, &mut owner)?;
+    }
+    if owner.is_some() {
+        let message = "OWNED BY is not said of a column's own sequence: the column owns it";
+        return Err(Error::new(SqlState::SyntaxError, message));
     }
     options.range = Some(match ty {
         Type::SmallInt => (i64::from(i16::MIN), i64::from(i16::MAX)),
