@@ -14,7 +14,7 @@ use super::expression::{Clause, ExprBinder};
 use super::from::Source;
 use super::scope::{Entry, Scope};
 use super::subquery::PendingKind;
-use super::unnest::free_columns;
+use super::unnest::{free_columns, with_new_columns};
 use super::{Binder, operator, single_row};
 use crate::names::Name;
 
@@ -65,7 +65,28 @@ impl<'a> Binder<'a> {
                     true => conjuncts.filters,
                     false => {
                         self.go_back(before);
-                        self.computed_condition((&mut left, &mut right_plan), lateral, condition, &scope)?
+                        let sides = (&mut left, &mut right_plan);
+                        match self.computed_condition(sides, lateral, condition, &scope)? {
+                            Some(filters) => filters,
+                            None if asof || (lateral && !free_columns(&right_plan).is_empty()) => {
+                                return Err(Error::unsupported(
+                                    "a subquery that reads both sides of an ASOF join, or of an outer join with LATERAL, is not supported in its condition",
+                                )
+                                .with_hint("compute it in a subquery in FROM"));
+                            }
+                            None => {
+                                self.go_back(before);
+                                let plan = self.join_by_pairs(left, right_plan, kind, condition, &scope)?;
+                                if matches!(kind, JoinKind::Left | JoinKind::Full) {
+                                    self.make_nullable(&right_entries);
+                                }
+                                if matches!(kind, JoinKind::Right | JoinKind::Full) {
+                                    self.make_nullable(&entries);
+                                }
+                                entries.extend(if semi { vec![] } else { right_entries });
+                                return Ok((plan, entries));
+                            }
+                        }
                     }
                 };
                 (filters, vec![])
@@ -132,14 +153,14 @@ impl<'a> Binder<'a> {
     }
 
     /// The condition of an outer, semi, anti or ASOF join with subqueries in it: each is computed beside the rows of the
-    /// side that it reads, before they are joined.
+    /// side that it reads, before they are joined. `None`, and the sides are as they were, where one reads both.
     fn computed_condition(
         &mut self,
         (left, right): (&mut LogicalPlan, &mut LogicalPlan),
         lateral: bool,
         condition: &'a Ast,
         scope: &Rc<Scope>,
-    ) -> Result<Vec<Expr>> {
+    ) -> Result<Option<Vec<Expr>>> {
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::On);
         let condition = binder.condition(condition, "JOIN/ON")?;
         let pending = std::mem::take(&mut binder.pending);
@@ -154,12 +175,7 @@ impl<'a> Binder<'a> {
             }
             let reads = |side: &BTreeSet<ColumnId>| read.iter().any(|id| side.contains(id));
             match (reads(&of_left), reads(&of_right)) {
-                (true, true) => {
-                    return Err(Error::unsupported(
-                        "a subquery that reads both sides of an outer or ASOF join is not supported in its condition",
-                    )
-                    .with_hint("compute it in a subquery in FROM"));
-                }
+                (true, true) => return Ok(None),
                 (false, true) if lateral => {
                     return Err(Error::unsupported(
                         "a subquery in the condition of an outer join with LATERAL is not supported",
@@ -187,7 +203,62 @@ impl<'a> Binder<'a> {
         }
         let mut conditions = Vec::new();
         replace(condition, &found).split_conjuncts(&mut conditions);
-        Ok(conditions)
+        Ok(Some(conditions))
+    }
+
+    /// An outer, semi or anti join whose condition has a subquery that reads both sides: the pairs that fulfil it are found
+    /// by an inner join of numbered rows, and each side is joined with those by its number.
+    ///
+    /// ```text
+    ///  l LEFT JOIN r ON c        Join left, m = r's number
+    ///                              Join left, l's number = n
+    ///                                rows of l
+    ///                                Project n, m
+    ///                                  Filter c            with the subquery beside it
+    ///                                    Join
+    ///                                      rows of l   rows of r
+    ///                              rows of r
+    /// ```
+    /// Both sides are computed once, so that their rows keep their numbers.
+    fn join_by_pairs(
+        &mut self,
+        left: LogicalPlan,
+        right: LogicalPlan,
+        kind: JoinKind,
+        condition: &'a Ast,
+        scope: &Rc<Scope>,
+    ) -> Result<LogicalPlan> {
+        let mut numbered = |plan: LogicalPlan| -> Result<(LogicalPlan, LogicalPlan, ColumnId)> {
+            let id = self.columns.add("row_number", Type::BigInt, false);
+            let calls = vec![(id, WindowCall::row_number())];
+            let input = Box::new(plan);
+            let plan = LogicalPlan::Window { input, partition: vec![], order: vec![], calls };
+            let rows = self.rows_of_one_run(plan)?;
+            Ok((rows.clone(), rows, id))
+        };
+        let (left, left_again, l) = numbered(left)?;
+        let (right, right_again, r) = numbered(right)?;
+        let conjuncts = self.conjuncts(condition, scope, Clause::On, &mut None, &[])?;
+        let both = joined(left_again, right_again, vec![], JoinKind::Inner);
+        let input = Box::new(self.apply_conjuncts(both, conjuncts)?);
+        let expressions = [l, r].map(|id| (id, self.column(id))).to_vec();
+        let pairs = LogicalPlan::Project { input, expressions };
+        let (pairs, renamed) = with_new_columns(&pairs, &mut self.columns);
+        let own = |id: ColumnId| renamed.get(&id).copied().unwrap_or(id);
+        let same = |binder: &Self, id: ColumnId| {
+            Expr::compare(Comparison::Equal, binder.column(id), binder.column(own(id)))
+        };
+        let (of_left, of_right) = match kind {
+            JoinKind::LeftSemi | JoinKind::LeftAnti => (kind, None),
+            JoinKind::Right => (JoinKind::Inner, Some(kind)),
+            _ => (JoinKind::Left, Some(kind)),
+        };
+        let plan = joined(left, pairs, vec![same(self, l)], of_left);
+        let Some(of_right) = of_right else { return Ok(plan) };
+        if of_left == JoinKind::Left {
+            self.columns.get_mut(own(r)).nullable = true;
+        }
+        Ok(joined(plan, right, vec![same(self, r)], of_right))
     }
 
     /// `a POSITIONAL JOIN b`: the first row with the first, the second with the second; NULLs where one side ends.
