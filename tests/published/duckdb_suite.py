@@ -69,14 +69,20 @@ class Skipped(Exception):
 # Values as DuckDB prints them.
 
 
+def offset(east: datetime.timedelta | None) -> str:
+    if east is None:
+        return ""
+    seconds = int(east.total_seconds())
+    sign, seconds = ("-" if seconds < 0 else "+"), abs(seconds)
+    text = f"{sign}{seconds // 3600:02d}"
+    if seconds % 3600:
+        text += f":{seconds // 60 % 60:02d}"
+    return text + (f":{seconds % 60:02d}" if seconds % 60 else "")
+
+
 def moment(value: datetime.datetime) -> str:
     text = f"{value.year:04d}-{value.month:02d}-{value.day:02d} {value.hour:02d}:{value.minute:02d}:{value.second:02d}"
-    text += fraction(value.microsecond)
-    if value.tzinfo is None:
-        return text
-    minutes = int((value.utcoffset() or datetime.timedelta()).total_seconds() // 60)
-    sign, minutes = ("-" if minutes < 0 else "+"), abs(minutes)
-    return f"{text}{sign}{minutes // 60:02d}" + (f":{minutes % 60:02d}" if minutes % 60 else "")
+    return text + fraction(value.microsecond) + offset(value.utcoffset())
 
 
 def fraction(microseconds: int) -> str:
@@ -150,6 +156,12 @@ def as_numbers(left: str, right: str) -> bool:
     return broken and abs(x - y) <= abs(y) * 0.01 + 1e-5
 
 
+def bare(nested: str) -> str:
+    """A nested value without what Python's values do not tell: quotes, and whether it is a map, a struct or a row."""
+    nested = re.sub(r"[\s'\"\\]", "", nested).replace("=", ":")
+    return re.sub(r",?\)", "]", nested.replace("(", "["))
+
+
 def same(value: str, expected: str) -> bool:
     if value == expected or as_numbers(value, expected):
         return True
@@ -161,8 +173,7 @@ def same(value: str, expected: str) -> bool:
     if truth.get(value, value).lower() == truth.get(expected, expected).lower():
         return True
     if value[:1] in ("[", "{") and expected[:1] in ("[", "{"):
-        bare = re.compile(r"[\s'\"]")
-        return bare.sub("", value) == bare.sub("", expected)
+        return bare(value) == bare(expected)
     return value == "(empty)" and expected == ""
 
 
@@ -304,7 +315,7 @@ class SuiteFile:
             others = [word for word in words[2:] if re.fullmatch(r"con\w*", word)]
             name = words[2] if words[0] == "statement" and len(words) > 2 else (others or [""])[0]
             cursor = self.connection(name).execute(sql)
-            rows = [] if cursor.description is None else cursor.fetchall()
+            rows = [] if cursor.description is None else self.rows(cursor)
         except Exception as error:
             return passed if words[1] in ("error", "maybe") else ("error", str(error))
         if words[0] == "statement":
@@ -316,6 +327,15 @@ class SuiteFile:
         if values and len(values[0]) != width:
             return "columns", f"{len(values[0])} columns for {width}"
         return self.compared(words[2:], width, values, expected) or passed
+
+    @staticmethod
+    def rows(cursor: Any) -> list[Any]:
+        """The rows of a result; INTERVAL columns with their months, which a timedelta has not."""
+        if all(column[1] != "INTERVAL" for column in cursor.description):
+            return cursor.fetchall()  # type: ignore[no-any-return]
+        table = cursor.arrow()
+        columns = [table.column(at).to_pylist() for at in range(table.num_columns)]
+        return list(zip(*columns))
 
     def compared(
         self, options: list[str], width: int, rows: list[list[str]], expected: list[str]
@@ -417,6 +437,8 @@ def run(root: Path, files: list[Path], jobs: int, log: Path | None) -> None:
                 counts[folder][0] += passed
                 counts[folder][1] += len(failures)
                 ends[end.split(" ")[0]] += 1
+                if end.startswith("ended"):
+                    print(f"ended, or took more than {SECONDS_A_FILE} s: {file.relative_to(root)}", flush=True)
                 for failure in failures:
                     if out:
                         out.write(json.dumps(failure) + "\n")
