@@ -50,7 +50,7 @@ MEASURED_TOO = re.compile(
     re.M,
 )
 # Depends on the processor's instructions.
-CHOSEN = re.compile(r"groups by (?!build rows|\d).*")
+CHOSEN = re.compile(r"groups by (?!build rows).*")
 
 
 def pages() -> list[Path]:
@@ -157,9 +157,11 @@ class Shell:
             self.terminal.send(text + "\r")
             self.terminal.expect(pexpect.EOF)
             return ""
-        self.terminal.send(text.replace("\t", "    ").replace("\n", "\r") + "\r")
-        self.terminal.expect(TAKEN)
-        self.terminal.expect(WAITS)
+        # Each line has its prompt; what is printed behind the last one is the answer.
+        for line in text.replace("\t", "    ").splitlines():
+            self.terminal.send(line + "\r")
+            self.terminal.expect(TAKEN)
+            self.terminal.expect(WAITS)
         return screen(self.terminal.before)
 
 

@@ -296,7 +296,7 @@ fn a_folder_that_cannot_be_written_ends_the_statement_alone() {
     std::fs::write(&folder.0, "a file where the folder was").expect("writes");
     let error = session.query(statement).expect_err("there is nowhere to write");
     assert_eq!(error.state(), SqlState::IoError, "{error}");
-    assert!(error.to_string().contains("quickstep-spilling-gone"), "{error}");
+    assert!(error.to_string().contains("quickstep-gone"), "{error}");
     session.query("RESET operator_memory").expect("is a setting");
     session.query(statement).expect("fits memory");
     let _ = std::fs::remove_file(&folder.0);

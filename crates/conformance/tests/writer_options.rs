@@ -31,7 +31,7 @@ fn written(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Name under which it is one with others, options besides, a value that changes what is written, one that is refused, and
 /// whether a folder is there that COPY wrote.
-const CASES: [(&str, &str, &str, &str, bool); 8] = [
+const CASES: [(&str, &str, &str, &str, bool); 11] = [
     ("compression", "", "none", "rar", false),
     ("partition_by", "", "(b)", "(nothing)", false),
     ("overwrite", ", PARTITION_BY (b)", "true", "maybe", true),
@@ -40,6 +40,9 @@ const CASES: [(&str, &str, &str, &str, bool); 8] = [
     ("header", "", "false", "maybe", false),
     ("delimiter", "", "';'", "'ab'", false),
     ("null", "", "'-'", "('a', 'b')", false),
+    ("quote", ", DELIMITER 'x'", "'|'", "'ab'", false),
+    ("escape", ", DELIMITER 'x', QUOTE '1'", "'2'", "'ab'", false),
+    ("force_quote", "", "(c)", "(nothing)", false),
 ];
 
 const QUERY: &str = "SELECT i AS a, i % 3 AS b, CASE WHEN i > 5 THEN 'x' END AS c FROM range(1000) AS t(i)";
@@ -124,8 +127,13 @@ fn what_is_no_option_is_refused_by_name() {
         ("FORMAT csv, DELIM ';', SEP ','", "more than once"),
         ("FORMAT parquet, HEADER", "it is for csv, tsv"),
         ("FORMAT csv, ROW_GROUP_SIZE 5", "it is for parquet"),
-        ("FORMAT csv, FORCE_QUOTE (a)", "quoted where they need quotes"),
-        ("FORMAT csv, QUOTE ''''", "FORMAT tsv has no quotes"),
+        ("FORMAT csv, DATEFORMAT '%d'", "strftime"),
+        ("FORMAT csv, FORCE_QUOTE (nowhere)", "nowhere"),
+        ("FORMAT csv, FORCE_QUOTE", "a list of columns"),
+        ("FORMAT csv, QUOTE '', FORCE_QUOTE *", "needs a QUOTE"),
+        ("FORMAT csv, QUOTE ','", "DELIMITER"),
+        ("FORMAT csv, NULL '\"'", "no quotes"),
+        ("FORMAT json, QUOTE '|'", "it is for csv"),
         ("FORMAT json, ARRAY true", "FORMAT ndjson"),
         ("FORMAT csv, HEADR", "did you mean \"header\"?"),
         ("FORMAT csv, NONSENSE 5", "is not known"),
@@ -148,4 +156,41 @@ fn what_is_no_option_is_refused_by_name() {
         Path::new(&folder.path("p")).join("a%2Cb=1").is_dir()
             || Path::new(&folder.path("p")).join("a,b=1").is_dir()
     );
+}
+
+/// What is written between other quotes is read back as it was, whatever the values hold.
+#[test]
+fn values_between_any_quotes_are_read_back() {
+    let (session, folder) = (session(), Folder::new("quotes"));
+    let rows = r#"SELECT * FROM (VALUES (1, 'a"b|c\', ''), (2, 'x,y' || chr(10) || 'z', NULL), (3, '|', '""'), (4, '\|"', 'plain'))
+        AS t(id, first, second)"#;
+    let shown = |sql: &str| {
+        let result = session.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let mut rows = Vec::new();
+        for batch in result.batches() {
+            for row in 0..batch.rows {
+                rows.push(batch.columns.iter().map(|c| c.value(row)).collect::<Vec<_>>());
+            }
+        }
+        rows
+    };
+    let wanted = shown(&format!("SELECT * FROM ({rows}) ORDER BY id"));
+    for (number, (write, read)) in [
+        ("QUOTE '|'", "quote = '|'"),
+        ("QUOTE '|', ESCAPE '\\'", "quote = '|', escape = '\\'"),
+        ("ESCAPE '\\'", "escape = '\\'"),
+        ("QUOTE '''', FORCE_QUOTE *", "quote = ''''"),
+        ("FORCE_QUOTE (first, second)", "delim = ','"),
+        ("DELIMITER '|', QUOTE '~', ESCAPE '!'", "delim = '|', quote = '~', escape = '!'"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = folder.path(&format!("{number}.csv"));
+        let written = session.query(&format!("COPY ({rows}) TO '{path}' ({write})"));
+        written.unwrap_or_else(|error| panic!("{write}: {error}"));
+        let types = "columns = {'id': 'INTEGER', 'first': 'VARCHAR', 'second': 'VARCHAR'}, header = true";
+        let sql = format!("SELECT * FROM read_csv('{path}', {types}, {read}) ORDER BY id");
+        assert_eq!(shown(&sql), wanted, "{write}");
+    }
 }

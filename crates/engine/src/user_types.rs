@@ -10,15 +10,34 @@ fn already_exists(name: &str) -> Error {
     Error::new(SqlState::DuplicateObject, format!("type \"{name}\" already exists"))
 }
 
-/// Fails when a column, or another type, is made of the type that is known by `name`. Types that are other names of
-/// types of the engine may go: nothing asks for them again.
+/// What is bound anew from a text that names the type: a default, a generated column or a check.
+fn text_with(snapshot: &catalog::Snapshot, name: &str) -> Option<String> {
+    snapshot.tables().find_map(|table| {
+        let named = |text: &Option<String>| text.as_deref().is_some_and(|text| sql::names_type(text, name));
+        let column = |(attributes, field): (&catalog::ColumnAttributes, &types::Field)| {
+            let what = match (named(&attributes.default), named(&attributes.generated)) {
+                (true, _) => "the default of column",
+                (_, true) => "generated column",
+                _ => return None,
+            };
+            Some(format!("{what} {} of table {}", field.name, table.name))
+        };
+        let check = table.checks.iter().find(|check| sql::names_type(&check.text, name));
+        let check = check.map(|check| format!("constraint {} of table {}", check.name, table.name));
+        check.or_else(|| table.attributes.iter().zip(table.columns.fields()).find_map(column))
+    })
+}
+
+/// Fails when a column, another type or a text that is kept is made of the type that is known by `name`. Columns of a type
+/// that is another name of a type of the engine are of that one.
 fn refuse_used(snapshot: &catalog::Snapshot, name: &str, ty: Type, verb: &str) -> Result<()> {
-    if ty.given_name() != Some(name) {
-        return Ok(());
-    }
-    let user = match snapshot.column_of(ty) {
-        Some((table, column)) => Some(format!("column {column} of table {}", table.name)),
-        None => {
+    let own = ty.given_name() == Some(name);
+    let column = own.then(|| snapshot.column_of(ty)).flatten();
+    let user = match (column, text_with(snapshot, name)) {
+        (Some((table, column)), _) => Some(format!("column {column} of table {}", table.name)),
+        (None, Some(text)) => Some(text),
+        (None, None) if !own => None,
+        (None, None) => {
             let other = |(known, other): &(&String, &std::sync::Arc<Type>)| {
                 known.as_str() != name && other.holds(&|inner| inner == ty)
             };
@@ -29,7 +48,7 @@ fn refuse_used(snapshot: &catalog::Snapshot, name: &str, ty: Type, verb: &str) -
     let message = format!("cannot {verb} type {name} because other objects depend on it");
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
         .with_detail(format!("{user} depends on type {name}"))
-        .with_hint("drop the column, or give it another type by ALTER TABLE, first"))
+        .with_hint("drop what depends on it, or give the column another type by ALTER TABLE, first"))
 }
 
 impl Session {

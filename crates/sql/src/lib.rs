@@ -105,6 +105,26 @@ pub fn plan_with(
     .map_err(|error| statement.in_script(error))
 }
 
+/// Whether an expression's text names a type: behind `::` or AS, or before a quoted literal.
+pub fn names_type(text: &str, name: &str) -> bool {
+    use sqlparser::tokenizer::Token;
+    let Some(tokens) = parse::tokens(text) else { return false };
+    let names = |at: usize| match &tokens[at] {
+        Token::Word(word) if word.quote_style.is_some() => word.value == name,
+        Token::Word(word) => word.value.to_lowercase() == name,
+        _ => false,
+    };
+    let casts = |token: &Token| match token {
+        Token::DoubleColon => true,
+        Token::Word(word) => word.value.eq_ignore_ascii_case("as"),
+        _ => false,
+    };
+    (0..tokens.len()).filter(|at| names(*at)).any(|at| {
+        at.checked_sub(1).is_some_and(|before| casts(&tokens[before]))
+            || matches!(tokens.get(at + 1), Some(Token::SingleQuotedString(_)))
+    })
+}
+
 /// Plans a text that holds exactly one statement.
 pub fn plan_one(text: &str, relations: &dyn Relations) -> Result<Statement> {
     let statements = split(text)?;

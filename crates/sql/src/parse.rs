@@ -426,6 +426,8 @@ fn take_copy_options(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<
             }
             Token::Word(word) => word.value.clone(),
             Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+            // FORCE_QUOTE *
+            Token::Mul if !fresh => "*".to_owned(),
             Token::Number(number, _) if std::mem::take(&mut minus) => format!("-{number}"),
             Token::Number(number, _) => number.clone(),
             other => {

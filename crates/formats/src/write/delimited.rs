@@ -14,6 +14,10 @@ pub(super) struct Delimited<W> {
     null_text: String,
     /// Odd characters are escaped by a backslash instead of being quoted.
     escapes: bool,
+    /// What quotes are, and what stands before one in a value; without them nothing is quoted.
+    quotes: Option<(char, char)>,
+    /// Columns whose values are quoted in any case.
+    forced: Vec<bool>,
     line: String,
 }
 
@@ -33,11 +37,16 @@ impl<W: Write> Delimited<W> {
             separator: options.delimiter,
             null_text: options.null_text.clone(),
             escapes: options.format == WriteFormat::Tsv,
+            quotes: options.quote.map(|quote| (quote, options.escape)),
+            forced: vec![false; schema.len()],
             line: String::new(),
         };
+        // The names of the columns are quoted where they need it only.
+        let forced = options.forced(schema).map_err(|error| super::as_io(&error))?;
         if header {
             this.row(schema.fields().iter().map(|f| Some(f.name.clone())))?;
         }
+        this.forced = forced;
         Ok(this)
     }
     fn row(&mut self, cells: impl Iterator<Item = Option<String>>) -> io::Result<()> {
@@ -49,7 +58,18 @@ impl<W: Write> Delimited<W> {
             match cell.as_deref() {
                 None => self.line.push_str(&self.null_text),
                 Some(text) if self.escapes => escaped_cell(text, self.separator, &mut self.line),
-                Some(text) => quoted_cell(text, self.separator, &self.null_text, &mut self.line),
+                Some(text) => match self.quotes {
+                    None => self.line.push_str(text),
+                    Some(quotes) if self.forced[at] => quoted(text, quotes, &mut self.line),
+                    Some(quotes) => {
+                        // Alone on its line, `\.` would end the rows of COPY FROM STDIN.
+                        let signs = [self.separator, quotes.0, '\n', '\r'];
+                        match text == self.null_text || text == "\\." || text.contains(signs) {
+                            true => quoted(text, quotes, &mut self.line),
+                            false => self.line.push_str(text),
+                        }
+                    }
+                },
             }
         }
         self.line.push('\n');
@@ -78,15 +98,15 @@ impl<W: Write> BatchWriter for Delimited<W> {
     }
 }
 
-fn quoted_cell(text: &str, separator: char, null_text: &str, line: &mut String) {
-    // Alone on its line, `\.` would end the rows of COPY FROM STDIN.
-    if text == null_text || text == "\\." || text.contains([separator, '"', '\n', '\r']) {
-        line.push('"');
-        line.push_str(&text.replace('"', "\"\""));
-        line.push('"');
-    } else {
-        line.push_str(text);
+fn quoted(text: &str, (quote, escape): (char, char), line: &mut String) {
+    line.push(quote);
+    for c in text.chars() {
+        if c == quote || c == escape {
+            line.push(escape);
+        }
+        line.push(c);
     }
+    line.push(quote);
 }
 
 fn escaped_cell(text: &str, separator: char, line: &mut String) {

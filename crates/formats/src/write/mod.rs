@@ -90,7 +90,7 @@ pub fn write_all(
 }
 
 pub use json::quoted as json_text;
-pub use options::{Compression, Existing, WRITER_OPTIONS, WriteOptions};
+pub use options::{Compression, Existing, ForceQuote, WRITER_OPTIONS, WriteOptions};
 pub use parallel::{GoOn, NextBatch, write_parallel};
 pub use partitions::NULL_PARTITION;
 pub use target::write_to;

@@ -28,6 +28,13 @@ pub enum Existing {
     ReplaceAll,
 }
 
+/// FORCE_QUOTE: the columns whose values, but for NULLs, are quoted in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForceQuote {
+    Columns(Vec<String>),
+    All,
+}
+
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
     pub format: WriteFormat,
@@ -37,6 +44,12 @@ pub struct WriteOptions {
     pub delimiter: char,
     /// What stands for NULL in text with delimiters.
     pub null_text: String,
+    /// What values of CSV are put between, where they need it; without one nothing is quoted.
+    pub quote: Option<char>,
+    /// What stands before a quote, and before itself, in a quoted value: the quote itself unless the user says otherwise.
+    pub escape: char,
+    /// Values of CSV that are quoted whether they need it or not.
+    pub force_quote: ForceQuote,
     /// Rows of a Parquet file's row group, at most.
     pub group_rows: usize,
     /// Columns whose values name the folders that rows are written to; they are not in the files.
@@ -60,7 +73,7 @@ const WAITING_BYTES: usize = 1 << 30;
 
 /// The options that are accepted, the name under which each is one with others, and of which formats: all, text with
 /// delimiters, text, Parquet. Held against the writers by `crates/conformance/tests/writer_options.rs`.
-pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 15] = [
+pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 18] = [
     ("format", "format", &ALL),
     ("compression", "compression", &ALL),
     ("codec", "compression", &ALL),
@@ -75,6 +88,9 @@ pub const WRITER_OPTIONS: [(&str, &str, &[WriteFormat]); 15] = [
     ("sep", "delimiter", &DELIMITED),
     ("null", "null", &DELIMITED),
     ("nullstr", "null", &DELIMITED),
+    ("quote", "quote", &[WriteFormat::Csv]),
+    ("escape", "escape", &[WriteFormat::Csv]),
+    ("force_quote", "force_quote", &[WriteFormat::Csv]),
     ("row_group_size", "row_group_size", &[WriteFormat::Parquet]),
 ];
 
@@ -89,22 +105,22 @@ const ALL: [WriteFormat; 6] = [
     WriteFormat::Parquet,
 ];
 
+/// Options that take several values.
+const LISTS: [&str; 2] = ["partition_by", "force_quote"];
+
 /// Options that writers elsewhere have, and what does it here.
-const ELSEWHERE: [(&str, &str); 20] = [
+const ELSEWHERE: [(&str, &str); 17] = [
     ("array", "FORMAT json writes an array, FORMAT ndjson an object a line"),
     ("compression_level", "COMPRESSION alone says how a file is packed"),
     ("dateformat", "strftime(day, '%d.%m.%Y') in the query"),
-    ("escape", "quotes in values are doubled"),
     ("field_ids", "columns of Parquet go by their names"),
     ("file_extension", "name the files by the path; those of partitions have the format's extension"),
     ("file_size_bytes", "one file is written, or with PARTITION_BY a folder of files"),
     ("filename_pattern", "files of partitions have names of their own"),
-    ("force_quote", "values are quoted where they need quotes"),
     ("hive_file_pattern", "folders of partitions are named column=value"),
     ("parquet_version", "the version is the one that all readers know"),
     ("per_thread_output", "one file is written, or with PARTITION_BY a folder of files"),
     ("preserve_order", "rows are written in the query's order"),
-    ("quote", "values are quoted by \"; FORMAT tsv has no quotes"),
     ("row_group_size_bytes", "ROW_GROUP_SIZE is a number of rows"),
     ("row_groups_per_file", "one file is written, or with PARTITION_BY a folder of files"),
     ("timestampformat", "strftime(moment, '%d.%m.%Y %H:%M') in the query"),
@@ -133,7 +149,7 @@ fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
                 .with_hint(match near {
                     Some(near) => format!("did you mean \"{near}\"?"),
                     None => "the options are format, compression, partition_by, overwrite, overwrite_or_ignore, append; \
-                             for text header, delimiter, null; for Parquet row_group_size"
+                             for text header, delimiter, null; for CSV quote, escape, force_quote; for Parquet row_group_size"
                         .to_owned(),
                 }));
         };
@@ -149,7 +165,7 @@ fn check(options: &[(String, String)], format: WriteFormat) -> Result<()> {
             )
             .with_hint("leave it out"));
         }
-        if known.1 != "partition_by" && seen.contains(&known.1) {
+        if !LISTS.contains(&known.1) && seen.contains(&known.1) {
             return Err(Error::new(
                 SqlState::SyntaxError,
                 format!("option \"{name}\" is given more than once"),
@@ -170,6 +186,9 @@ impl WriteOptions {
             header: true,
             delimiter: if format == WriteFormat::Tsv { '\t' } else { ',' },
             null_text: if format == WriteFormat::Tsv { "\\N".into() } else { String::new() },
+            quote: Some('"'),
+            escape: '"',
+            force_quote: ForceQuote::Columns(vec![]),
             group_rows: GROUP_ROWS,
             partition_by: vec![],
             existing: Existing::Refuse,
@@ -202,9 +221,18 @@ impl WriteOptions {
             out.compression = compression;
         }
         check(options, format)?;
+        let mut escape = None;
         for (name, value) in options {
             match name.as_str() {
                 "format" => {}
+                "quote" => out.quote = sign(name, value)?,
+                "escape" => escape = Some(sign(name, value)?),
+                "force_quote" => match (value.as_str(), &mut out.force_quote) {
+                    ("", _) => return Err(invalid(name, value, "a list of columns, or *")),
+                    ("*", all) => *all = ForceQuote::All,
+                    (column, ForceQuote::Columns(columns)) => columns.push(column.to_owned()),
+                    (_, ForceQuote::All) => return Err(invalid(name, value, "a list of columns, or *")),
+                },
                 "compression" | "codec" => out.compression = compression(name, value, format)?,
                 "header" => out.header = boolean(name, value)?,
                 "delimiter" | "delim" | "sep" => {
@@ -247,12 +275,48 @@ impl WriteOptions {
                 other => return Err(Error::internal(format!("COPY TO does not know its option {other}"))),
             }
         }
+        out.check_quotes(escape)?;
         if out.existing == Existing::Append && out.partition_by.is_empty() {
             let message = "APPEND needs PARTITION_BY: rows are added as files of a folder";
             return Err(Error::new(SqlState::InvalidParameterValue, message)
                 .with_hint("name the columns: PARTITION_BY (day); or write a new file beside the old one"));
         }
         Ok(out)
+    }
+
+    /// Settles what stands before quotes, and refuses signs that could not be told apart.
+    fn check_quotes(&mut self, escape: Option<Option<char>>) -> Result<()> {
+        let refuse = |message: &str| Err(Error::new(SqlState::InvalidParameterValue, message));
+        let Some(quote) = self.quote else {
+            return match (escape, &self.force_quote) {
+                (Some(Some(_)), _) => refuse("ESCAPE needs a QUOTE"),
+                (_, ForceQuote::Columns(columns)) if columns.is_empty() => Ok(()),
+                _ => refuse("FORCE_QUOTE needs a QUOTE"),
+            };
+        };
+        self.escape = escape.flatten().unwrap_or(quote);
+        if quote == self.delimiter || self.escape == self.delimiter {
+            return refuse("QUOTE and ESCAPE are other characters than the DELIMITER");
+        }
+        if !self.null_text.is_empty() && self.null_text.contains(quote) {
+            return refuse("the text for NULL has no quotes in it");
+        }
+        Ok(())
+    }
+
+    /// The columns of CSV that are quoted in any case, one a column.
+    pub(super) fn forced(&self, schema: &Schema) -> Result<Vec<bool>> {
+        let fields = schema.fields();
+        let ForceQuote::Columns(columns) = &self.force_quote else { return Ok(vec![true; fields.len()]) };
+        let mut forced = vec![false; fields.len()];
+        for name in columns {
+            let Some(at) = fields.iter().position(|f| f.name.eq_ignore_ascii_case(name)) else {
+                let message = format!("column \"{name}\" of FORCE_QUOTE does not exist");
+                return Err(Error::new(SqlState::UndefinedColumn, message));
+            };
+            forced[at] = true;
+        }
+        Ok(forced)
     }
 
     /// Keeps to a share of so much memory.
@@ -289,6 +353,16 @@ impl WriteOptions {
 fn invalid(name: &str, value: &str, wanted: &str) -> Error {
     let message = format!("invalid value for option \"{name}\": \"{value}\"");
     Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("{name} is {wanted}"))
+}
+
+/// One ASCII character, or none.
+fn sign(name: &str, value: &str) -> Result<Option<char>> {
+    let mut characters = value.chars();
+    match (characters.next(), characters.next()) {
+        (None, _) => Ok(None),
+        (Some(c), None) if c.is_ascii() && !matches!(c, '\n' | '\r' | '\0') => Ok(Some(c)),
+        _ => Err(invalid(name, value, "one ASCII character, or empty")),
+    }
 }
 
 fn boolean(name: &str, value: &str) -> Result<bool> {

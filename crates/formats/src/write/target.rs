@@ -66,6 +66,7 @@ pub fn write_to(
     threads: usize,
     go_on: &GoOn<'_>,
 ) -> Result<()> {
+    options.forced(schema)?;
     if remote::is_remote(path) {
         return write_remote(path, schema, rows, options, threads, go_on);
     }
