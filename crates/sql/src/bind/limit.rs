@@ -83,6 +83,11 @@ impl<'a> Binder<'a> {
             (count, offset, ties) => return self.computed_limit(relation, count, offset, ties),
         };
         let mut plan = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
+        if count == Some(0) {
+            // As WHERE false, of which nothing is computed: tools ask for a query's columns by LIMIT 0.
+            relation.plan = filtered(plan, vec![Expr::literal(Value::Bool(false), Type::Boolean)]);
+            return Ok(());
+        }
         let mut bounded = false;
         if let (LogicalPlan::Sort { limit, .. }, Some(count)) = (&mut plan, count) {
             *limit = Some(count.saturating_add(offset));
