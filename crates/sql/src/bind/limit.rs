@@ -83,7 +83,8 @@ impl<'a> Binder<'a> {
             (count, offset, ties) => return self.computed_limit(relation, count, offset, ties),
         };
         let mut plan = std::mem::replace(&mut relation.plan, LogicalPlan::placeholder());
-        if count == Some(0) {
+        // What a recursive query needs to end is the LIMIT.
+        if count == Some(0) && self.common.is_empty() {
             // As WHERE false, of which nothing is computed: tools ask for a query's columns by LIMIT 0.
             relation.plan = filtered(plan, vec![Expr::literal(Value::Bool(false), Type::Boolean)]);
             return Ok(());
