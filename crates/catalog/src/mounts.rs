@@ -120,7 +120,12 @@ fn renamed_sequence(sequence: &Sequence, name: impl Fn(TableId) -> TableId) -> S
 impl Snapshot {
     /// The main database's state with those of the attached ones. `before` is an earlier composition: copies of tables
     /// that have not changed since are taken from it.
-    pub fn composed(main: &Arc<Snapshot>, mounts: &[Mounted], before: Option<&Snapshot>, version: u64) -> Self {
+    pub fn composed(
+        main: &Arc<Snapshot>,
+        mounts: &[Mounted],
+        before: Option<&Snapshot>,
+        version: u64,
+    ) -> Self {
         let mut composed = Snapshot { version, ..(**main).clone() };
         let mut damaged: Vec<DamagedTable> = main.damaged.to_vec();
         let earlier = before.and_then(|before| before.composition.as_ref());
@@ -247,7 +252,10 @@ impl Snapshot {
                 let temporary = before.schemas.get_key_value(TEMPORARY_SCHEMA);
                 Snapshot {
                     version: before.version,
-                    schemas: temporary.map(|(name, entry)| (name.clone(), entry.clone())).into_iter().collect(),
+                    schemas: temporary
+                        .map(|(name, entry)| (name.clone(), entry.clone()))
+                        .into_iter()
+                        .collect(),
                     ..main.clone()
                 }
             })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use types::{Error, Result, SqlState, Type};
 
-use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use crate::mounts::Composition;
+use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use types::names::did_you_mean;
 
 /// What a schema holds, by name. Tables, views and sequences share their names.

@@ -472,9 +472,7 @@ impl sql::Relations for SessionRelations {
         let default = self.places(&path).default_schema();
         let searched = |name: &str| match schema {
             Some(schema) => name == schema,
-            None => {
-                path.iter().any(|s| s == name) || name == default || name == catalog::TEMPORARY_SCHEMA
-            }
+            None => path.iter().any(|s| s == name) || name == default || name == catalog::TEMPORARY_SCHEMA,
         };
         let schemas = self.snapshot.schemas().iter().filter(|(name, _)| searched(name));
         let mut names: Vec<String> = schemas

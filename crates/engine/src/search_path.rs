@@ -130,7 +130,9 @@ impl Session {
         for parts in value.map(listed).unwrap_or_default() {
             let key = match parts.as_slice() {
                 [one] => places.key(None, one)?,
-                [database, schema] if places.database(database).is_some() => places.key(Some(database), schema)?,
+                [database, schema] if places.database(database).is_some() => {
+                    places.key(Some(database), schema)?
+                }
                 parts => parts.join("."),
             };
             if let ([one], Err(error)) = (parts.as_slice(), snapshot.schema(&key)) {

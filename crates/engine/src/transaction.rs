@@ -99,7 +99,8 @@ impl Own {
             let outcome = change(draft)?;
             // Said where it happens, and not when all is to be committed.
             if let [first, second, ..] = base.databases_changed(draft.snapshot()).as_slice() {
-                let name = |name: &Option<String>| name.clone().unwrap_or_else(|| crate::mounts::MAIN.to_owned());
+                let name =
+                    |name: &Option<String>| name.clone().unwrap_or_else(|| crate::mounts::MAIN.to_owned());
                 return Err(crate::mounts::several(&name(first), &name(second)));
             }
             Ok(outcome)

@@ -62,10 +62,9 @@ fn recognized(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpa
     {
         let name = match word.quote_style {
             Some(_) => quoted(name),
-            None => TokenWithSpan {
-                token: Token::SingleQuotedString(word.value.to_lowercase()),
-                span: name.span,
-            },
+            None => {
+                TokenWithSpan { token: Token::SingleQuotedString(word.value.to_lowercase()), span: name.span }
+            }
         };
         return Some(("checkpoint", vec![name]));
     }

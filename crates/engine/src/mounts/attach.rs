@@ -63,7 +63,8 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<bool> {
     for (name, value) in options {
         let invalid = |value: &str, expected: &str| {
             let message = format!("invalid value for ATTACH option \"{name}\": \"{value}\"");
-            Err(Error::new(SqlState::InvalidParameterValue, message).with_hint(format!("expected {expected}")))
+            Err(Error::new(SqlState::InvalidParameterValue, message)
+                .with_hint(format!("expected {expected}")))
         };
         match name.as_str() {
             "read_only" | "read_write" => {
@@ -132,7 +133,8 @@ fn refuse_file(path: &str) -> Result<()> {
 fn check_name(name: &str, places: &Places<'_>) -> Result<()> {
     let invalid = |why: &str| {
         let message = format!("a database cannot be called \"{name}\": {why}");
-        Err(Error::new(SqlState::InvalidName, message).with_hint("give it another name: ATTACH 'path' AS name"))
+        Err(Error::new(SqlState::InvalidName, message)
+            .with_hint("give it another name: ATTACH 'path' AS name"))
     };
     if name.is_empty() {
         return invalid("a name has letters");
@@ -195,12 +197,10 @@ impl Session {
                 return Err(Error::new(SqlState::SyntaxError, "a database in memory needs a name")
                     .with_hint("write ATTACH ':memory:' AS name"));
             }
-            (None, Place::Directory(path) | Place::Remote(path)) => {
-                name_of_path(path).ok_or_else(|| {
-                    Error::new(SqlState::InvalidName, format!("\"{path}\" gives the database no name"))
-                        .with_hint("write ATTACH 'path' AS name")
-                })?
-            }
+            (None, Place::Directory(path) | Place::Remote(path)) => name_of_path(path).ok_or_else(|| {
+                Error::new(SqlState::InvalidName, format!("\"{path}\" gives the database no name"))
+                    .with_hint("write ATTACH 'path' AS name")
+            })?,
         };
         let snapshot = shared.snapshot();
         let places = Places { snapshot: &snapshot, path: &[], main: &shared.name };

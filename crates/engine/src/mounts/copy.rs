@@ -37,7 +37,8 @@ impl Session {
         let snapshot = self.snapshot();
         let places = Places { snapshot: &snapshot, path: &[], main: &shared.name };
         let found = |name: &str| {
-            let database = places.database(name).ok_or_else(|| unknown_database(name, &places.databases()))?;
+            let database =
+                places.database(name).ok_or_else(|| unknown_database(name, &places.databases()))?;
             Ok::<_, Error>(database.map(|mounted| mounted.name.clone()))
         };
         let (from, to) = (found(from)?, found(to)?);

@@ -10,7 +10,10 @@ use crate::sequences::{SequenceName, name_parts};
 
 /// Hands the parts of each name that the text calls nextval on, in quotes, to `other`, and puts what it returns in the
 /// name's place.
-fn replace(text: &mut String, mut other: impl FnMut(Vec<String>) -> Result<Option<ObjectName>>) -> Result<()> {
+fn replace(
+    text: &mut String,
+    mut other: impl FnMut(Vec<String>) -> Result<Option<ObjectName>>,
+) -> Result<()> {
     let mut from = 0;
     while let Some(found) = text[from..].to_ascii_lowercase().find("nextval") {
         let called = from + found + "nextval".len();
@@ -45,8 +48,11 @@ pub(crate) fn kept(text: &mut String, table: Option<&str>, places: &Places<'_>) 
         let Some(schema) = &name.schema else { return Ok(None) };
         let (mounted, own) = snapshot.database_of(schema);
         if mounted.map(|mounted| mounted.number) != home {
-            let message = format!("a default cannot draw from sequence \"{}\" of another database", name.name);
-            return Err(Error::unsupported(message).with_hint("create a sequence in the table's own database"));
+            let message =
+                format!("a default cannot draw from sequence \"{}\" of another database", name.name);
+            return Err(
+                Error::unsupported(message).with_hint("create a sequence in the table's own database")
+            );
         }
         if said == 2 && home.is_none() && places.home().is_none() {
             // As it was written.

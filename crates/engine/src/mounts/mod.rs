@@ -136,8 +136,11 @@ impl Shared {
                 return composed.snapshot.clone();
             }
         }
-        let states: Vec<Mounted> =
-            mounts.iter().zip(&parts).map(|(mount, (_, snapshot))| mounted(mount, snapshot.clone())).collect();
+        let states: Vec<Mounted> = mounts
+            .iter()
+            .zip(&parts)
+            .map(|(mount, (_, snapshot))| mounted(mount, snapshot.clone()))
+            .collect();
         let before = newest.as_ref().map(|composed| &*composed.snapshot);
         let snapshot = Arc::new(Snapshot::composed(&main, &states, before, next_version()));
         let earlier = newest.replace(Composed { main, parts, snapshot: snapshot.clone() });
@@ -192,12 +195,12 @@ impl Shared {
         };
         let commit_mount = |(mount, transaction): (Arc<Mount>, Transaction)| {
             let number = Some(mount.number);
-            mount.catalog.commit_transaction(transaction, &self.pool, |v| verify(v, number)).map_err(|error| {
-                match error.state() {
+            mount.catalog.commit_transaction(transaction, &self.pool, |v| verify(v, number)).map_err(
+                |error| match error.state() {
                     SqlState::ReadOnly => read_only(&mount.name, error),
                     _ => error,
-                }
-            })
+                },
+            )
         };
         match (of_main, of_mount) {
             (None, None) => Ok(()),
@@ -206,12 +209,10 @@ impl Shared {
                 self.catalog.commit_transaction(main.transaction, &self.pool, |v| verify(v, None))
             }
             // The main database's part is temporary: when it is found to fit, all that can fail is the other part.
-            (Some(main), Some(mount)) => {
-                self.catalog.commit_transaction(main.transaction, &self.pool, |v| {
-                    verify(v, None)?;
-                    commit_mount(mount)
-                })
-            }
+            (Some(main), Some(mount)) => self.catalog.commit_transaction(main.transaction, &self.pool, |v| {
+                verify(v, None)?;
+                commit_mount(mount)
+            }),
         }
     }
 

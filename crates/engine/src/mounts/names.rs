@@ -34,7 +34,8 @@ impl Places<'_> {
 
     /// The schema in which names are looked for last.
     pub fn default_schema(&self) -> String {
-        self.home().map_or_else(|| DEFAULT_SCHEMA.to_owned(), |home| format!("{}.{DEFAULT_SCHEMA}", home.name))
+        self.home()
+            .map_or_else(|| DEFAULT_SCHEMA.to_owned(), |home| format!("{}.{DEFAULT_SCHEMA}", home.name))
     }
 
     pub fn is_main(&self, name: &str) -> bool {
@@ -112,7 +113,8 @@ impl Places<'_> {
             Some(database) => self.database(database).ok_or_else(|| self.unknown_database(database))?,
         };
         if let (Some(mounted), _) = self.snapshot.database_of(name) {
-            let message = format!("schema \"{name}\" would be taken for one of database \"{}\"", mounted.name);
+            let message =
+                format!("schema \"{name}\" would be taken for one of database \"{}\"", mounted.name);
             return Err(Error::new(SqlState::InvalidName, message)
                 .with_hint("write database.schema without quotes around both, or choose another name"));
         }

@@ -6,7 +6,13 @@ use super::{maybe, nullable, text, truth};
 use crate::relations::SessionRelations;
 
 pub(super) fn fields() -> Vec<Field> {
-    vec![text("database_name"), nullable(text("path")), truth("is_main"), truth("read_only"), truth("is_current")]
+    vec![
+        text("database_name"),
+        nullable(text("path")),
+        truth("is_main"),
+        truth("read_only"),
+        truth("is_current"),
+    ]
 }
 
 /// A row a database: the main one first, then those attached, in the order of attaching.

@@ -372,7 +372,8 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             [name] => (None, &name.text),
             [.., table, name] if names.len() <= 4 => (Some(table), &name.text),
             _ => {
-                let error = Error::unsupported("a column is named by at most database, schema, table and column");
+                let error =
+                    Error::unsupported("a column is named by at most database, schema, table and column");
                 return place::at(error, self.text(), span);
             }
         };

@@ -101,8 +101,7 @@ impl Binder<'_> {
         let idents: Vec<&Ident> = parent.iter().flat_map(|of| &of.0).filter_map(|p| p.as_ident()).collect();
         let within = match idents.as_slice() {
             [] => {
-                let (database, schema) =
-                    self.relations.database_and_schema(&self.relations.current_schema());
+                let (database, schema) = self.relations.database_and_schema(&self.relations.current_schema());
                 format!(
                     "(database_name = {} AND schema_name IN ('main', {}) OR schema_name = 'temp')",
                     quoted(&database),

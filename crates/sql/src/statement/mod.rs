@@ -31,10 +31,10 @@ use crate::parse::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
+pub(crate) use attach::databases;
 /// Plans one parsed statement.
 pub use create::COLUMNS_MAX;
 pub(crate) use define::drop_macro;
-pub(crate) use attach::databases;
 pub(crate) use function::create_function;
 pub(crate) use sequence::sequence;
 pub(crate) use user_type::create_type;
