@@ -119,7 +119,7 @@ fn two_files_with_the_same_names_inside_are_two_databases() {
 #[test]
 fn a_directory_is_written_by_one() {
     let folder = Folder::new("attach");
-    let (path, main) = (folder.path("sales"), folder.path("main"));
+    let (path, main) = (folder.path("sales"), folder.path("own"));
     let (database, _) = Database::on_disk(&main, options()).expect("opens");
     let session = database.session();
     attach(&session, &path, "sales");
@@ -128,7 +128,7 @@ fn a_directory_is_written_by_one() {
     assert!(told.contains("as database \"sales\""), "{told}");
     let (state, told) = refused(&session, &format!("ATTACH '{main}' AS twice"));
     assert_eq!(state, SqlState::ObjectInUse);
-    assert!(told.contains("as database \"main\""), "{told}");
+    assert!(told.contains("as database \"own\""), "{told}");
     // Another database of this process, which knows nothing of this one.
     let (_other, elsewhere) = in_memory();
     assert_eq!(refused(&elsewhere, &format!("ATTACH '{path}'")).0, SqlState::LockNotAvailable);
@@ -335,7 +335,7 @@ fn statements_about_a_database_are_about_the_one_in_use() {
     run(&session, "CREATE TABLE sales.t AS SELECT i AS a FROM generate_series(1, 5000) AS g(i)");
     run(&session, "CREATE INDEX by_a ON sales.t (a)");
     run(&session, "ALTER TABLE sales.t SET (layout = 'row')");
-    let in_row = "SELECT count(*) FROM quickstep_tables() WHERE database_name = 'sales' AND layout = 'row'";
+    let in_row = "SELECT count(*) FROM quickstep_tables() WHERE database_name = 'sales' AND layout = 'split_row'";
     assert_eq!(number(&session, in_row), 1);
     // The main database is in memory.
     assert_eq!(refused(&session, "CHECK DATABASE").0, SqlState::FeatureNotSupported);

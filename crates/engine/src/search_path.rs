@@ -194,13 +194,24 @@ impl Names<'_> {
         }
     }
 
+    /// The table that a foreign key refers to: beside a table of an attached database it is one of that database.
+    fn parent(&self, child: &ObjectName, parent: &mut ObjectName) {
+        let snapshot = self.places.snapshot;
+        let database = child.schema.as_deref().and_then(|key| snapshot.database_of(key).0);
+        if let (None, Some(database)) = (&parent.schema, database) {
+            let beside = child.schema.clone().filter(|key| snapshot.find(Some(key), &parent.name).is_some());
+            parent.schema = beside.or_else(|| Some(format!("{}.{DEFAULT_SCHEMA}", database.name)));
+        }
+        self.known(parent);
+    }
+
     fn options(&self, name: &ObjectName, options: &mut TableOptions) -> Result<()> {
         for key in &mut options.foreign_keys {
             // A table may refer to itself before it is there.
             if key.parent.schema.is_none() && key.parent.name == name.name {
                 key.parent.schema.clone_from(&name.schema);
             }
-            self.known(&mut key.parent);
+            self.parent(name, &mut key.parent);
         }
         let schema = if options.temporary { None } else { name.schema.as_deref() };
         options.defaults.iter_mut().try_for_each(|(_, text)| draws::kept(text, schema, &self.places))
@@ -220,7 +231,7 @@ impl Names<'_> {
                 for action in actions {
                     match action {
                         AlterAction::AddConstraint { key: AddedKey::Foreign(key), .. } => {
-                            self.known(&mut key.parent);
+                            self.parent(name, &mut key.parent);
                         }
                         AlterAction::AddColumn { default: Some(text), .. }
                         | AlterAction::SetDefault { default: Some(text), .. } => {

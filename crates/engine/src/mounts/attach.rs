@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use catalog::{Access, Catalog, MOUNTS_MAX, Store, TEMPORARY_SCHEMA};
+use catalog::{Access, Catalog, DEFAULT_SCHEMA, MOUNTS_MAX, Store, TEMPORARY_SCHEMA};
 use plan::statement::{Attach, IfExists};
 use types::{Error, Result, SqlState};
 
@@ -22,7 +22,8 @@ use crate::system::INFORMATION_SCHEMA;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Names that mean something else.
-const RESERVED: [&str; 4] = [TEMPORARY_SCHEMA, INFORMATION_SCHEMA, "system", "pg_catalog"];
+const RESERVED: [&str; 6] =
+    [DEFAULT_SCHEMA, "public", TEMPORARY_SCHEMA, INFORMATION_SCHEMA, "system", "pg_catalog"];
 
 /// What kind of a database a path names.
 enum Place {
@@ -49,16 +50,18 @@ fn canonical(path: &str) -> String {
 /// A directory's name up to its first point.
 fn name_of_path(path: &str) -> Option<String> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
-    last.split('.').find(|part| !part.is_empty()).map(str::to_owned)
+    let name = last.split('.').find(|part| !part.is_empty())?;
+    // A name that nobody has chosen shall not be in the way.
+    Some(if RESERVED.contains(&name) { format!("{name}_db") } else { name.to_owned() })
 }
 
 /// What the main database is called, by where it is; `None` where that gives no name.
 pub(crate) fn name_of_main(path: &str) -> Option<String> {
-    name_of_path(path).filter(|name| !RESERVED.contains(&name.as_str()))
+    name_of_path(path)
 }
 
 /// What the options say: whether the database is only read.
-fn read_only(options: &[(String, Option<String>)]) -> Result<bool> {
+fn read_only(options: &[(String, Option<String>)]) -> Result<Option<bool>> {
     let mut said = None;
     for (name, value) in options {
         let invalid = |value: &str, expected: &str| {
@@ -67,13 +70,13 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<bool> {
                 .with_hint(format!("expected {expected}")))
         };
         match name.as_str() {
-            "read_only" | "read_write" => {
+            "read_only" | "readonly" | "read_write" => {
                 let on = match value.as_deref().map(str::to_lowercase).as_deref() {
                     None | Some("true" | "on" | "yes" | "1") => true,
                     Some("false" | "off" | "no" | "0") => false,
                     Some(other) => return invalid(other, "true or false"),
                 };
-                let read_only = on == (name == "read_only");
+                let read_only = on == (name != "read_write");
                 if said.is_some_and(|said| said != read_only) {
                     let message = "READ_ONLY and READ_WRITE contradict each other";
                     return Err(Error::new(SqlState::SyntaxError, message));
@@ -102,7 +105,7 @@ fn read_only(options: &[(String, Option<String>)]) -> Result<bool> {
             }
         }
     }
-    Ok(said.unwrap_or(false))
+    Ok(said)
 }
 
 /// Refuses a file of another system, and says what to do with it.
@@ -188,7 +191,8 @@ impl Session {
     /// ATTACH.
     pub(crate) fn attach(&self, attach: Attach) -> Result<ResultSet> {
         self.refuse_in_block("ATTACH")?;
-        let read_only = read_only(&attach.options)?;
+        let said = read_only(&attach.options)?;
+        let read_only = said.unwrap_or(false);
         let shared = &self.database.shared;
         let place = place(&attach.path);
         let name = match (&attach.name, &place) {
@@ -218,6 +222,12 @@ impl Session {
         if let Some(there) = &there {
             let same = there.path() == path && path.is_some();
             match attach.if_exists {
+                IfExists::Keep if said.is_some_and(|said| said != there.read_only) => {
+                    let how = if there.read_only { "for reading only" } else { "for reading and writing" };
+                    let message = format!("database \"{name}\" is attached already, {how}");
+                    return Err(Error::new(SqlState::DuplicateDatabase, message)
+                        .with_hint("DETACH it first, or use ATTACH OR REPLACE"));
+                }
                 IfExists::Keep if same || path.is_none() => return Ok(done),
                 IfExists::Keep => {
                     return Ok(done.with_warning("a database of another path is attached under that name"));

@@ -8,15 +8,21 @@ use types::{Error, Result};
 use super::Places;
 use crate::sequences::{SequenceName, name_parts};
 
-/// Hands the parts of each name that the text calls nextval on, in quotes, to `other`, and puts what it returns in the
+/// What takes a sequence's name.
+const CALLS: [&str; 3] = ["nextval", "currval", "setval"];
+
+/// Hands the parts of each name that the text calls one of these on, in quotes, to `other`, and puts what it returns in the
 /// name's place.
 fn replace(
     text: &mut String,
     mut other: impl FnMut(Vec<String>) -> Result<Option<ObjectName>>,
 ) -> Result<()> {
     let mut from = 0;
-    while let Some(found) = text[from..].to_ascii_lowercase().find("nextval") {
-        let called = from + found + "nextval".len();
+    while let Some(found) = {
+        let rest = text[from..].to_ascii_lowercase();
+        CALLS.iter().filter_map(|call| rest.find(call).map(|at| at + call.len())).min()
+    } {
+        let called = from + found;
         from = called;
         let rest = text[called..].trim_start();
         let Some(rest) = rest.strip_prefix('(').map(str::trim_start) else { continue };

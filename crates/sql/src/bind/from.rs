@@ -571,7 +571,10 @@ pub(super) fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
             continue;
         }
         last = Some(table);
-        if known.iter().any(|k| k.table.as_ref() == Some(table)) {
+        // Tables of two schemas that stand there with these may have one name, as in PostgreSQL.
+        let elsewhere =
+            |known: &Entry| known.schema.is_some() && entry.schema.is_some() && known.schema != entry.schema;
+        if known.iter().any(|k| k.table.as_ref() == Some(table) && !elsewhere(k)) {
             return Some(table.to_string());
         }
     }
