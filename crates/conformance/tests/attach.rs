@@ -335,7 +335,8 @@ fn statements_about_a_database_are_about_the_one_in_use() {
     run(&session, "CREATE TABLE sales.t AS SELECT i AS a FROM generate_series(1, 5000) AS g(i)");
     run(&session, "CREATE INDEX by_a ON sales.t (a)");
     run(&session, "ALTER TABLE sales.t SET (layout = 'row')");
-    let in_row = "SELECT count(*) FROM quickstep_tables() WHERE database_name = 'sales' AND layout = 'split_row'";
+    let in_row =
+        "SELECT count(*) FROM quickstep_tables() WHERE database_name = 'sales' AND layout = 'split_row'";
     assert_eq!(number(&session, in_row), 1);
     // The main database is in memory.
     assert_eq!(refused(&session, "CHECK DATABASE").0, SqlState::FeatureNotSupported);
