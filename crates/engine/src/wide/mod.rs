@@ -113,10 +113,10 @@ impl Session {
         if let Some(schema) = &mut wanted.schema {
             *schema = places.key(None, schema)?;
         }
-        let home = places.home().map(|_| places.default_schema());
         match &mut wanted.name.schema {
             Some(schema) => *schema = places.key(None, schema)?,
-            None => wanted.name.schema = home,
+            None if path.is_empty() => {}
+            None => wanted.name.schema = Some(crate::search_path::current(&path).to_owned()),
         }
         for name in &mut wanted.tables {
             match &mut name.schema {
