@@ -221,6 +221,12 @@ impl Transaction {
     pub fn has_changes(&self) -> bool {
         self.draft.is_changed()
     }
+    pub(crate) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+    pub(crate) fn of(base: Arc<Snapshot>, draft: Draft) -> Transaction {
+        Transaction { base, draft }
+    }
 }
 
 /// The state that a log's changes lead to, for recovery: each commit's changes in turn.

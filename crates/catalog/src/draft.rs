@@ -132,6 +132,15 @@ impl Draft {
     pub(crate) fn is_changed(&self) -> bool {
         self.changed
     }
+    /// The same work on another state.
+    pub(crate) fn with_snapshot(&self, snapshot: Snapshot) -> Self {
+        Draft { snapshot, ..self.clone() }
+    }
+    /// Puts a state in the place of this one, which it was made of.
+    pub fn put(&mut self, snapshot: Snapshot) {
+        self.snapshot = Snapshot { version: self.snapshot.version, ..snapshot };
+        self.changed = true;
+    }
     pub(crate) fn into_changed(mut self) -> Option<Snapshot> {
         self.snapshot.version += 1;
         self.changed.then_some(self.snapshot)

@@ -15,6 +15,7 @@ mod change;
 mod data;
 mod draft;
 mod identity;
+mod mounts;
 mod objects;
 mod partitioning;
 mod sketches;
@@ -34,6 +35,9 @@ pub use change::{Change, difference, permanent_difference};
 pub use data::{Deleted, Encoding, Merging, StoredBlock, TableData};
 pub use draft::{Append, Draft, Existing, NewTable};
 pub use identity::{BlockId, PartId};
+pub use mounts::{
+    ChangedDatabase, DatabaseChanges, Held, MOUNTS_MAX, Mounted, change_composed, mount_of, name_in_database,
+};
 pub use objects::{Macro, Sequence, View, WHOLE_TABLE};
 pub use partitioning::Partitioning;
 pub use pool::SealedBlock;

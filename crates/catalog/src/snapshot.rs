@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use types::{Error, Result, SqlState, Type};
 
+use crate::mounts::Composition;
 use crate::{DEFAULT_SCHEMA, Macro, Sequence, TEMPORARY_SCHEMA, Table, TableId, View};
 use types::names::did_you_mean;
 
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub(crate) types: BTreeMap<String, Arc<Type>>,
     /// Tables that could not be read when the database was opened.
     pub(crate) damaged: Arc<[DamagedTable]>,
+    /// Of a state of several databases (`mounts`).
+    pub(crate) composition: Option<Arc<Composition>>,
 }
 
 /// A table whose bytes are damaged: all that is left of it is why.
@@ -40,7 +43,7 @@ impl Snapshot {
     pub(crate) fn new() -> Self {
         let schemas = [DEFAULT_SCHEMA, TEMPORARY_SCHEMA].map(|s| (s.to_owned(), SchemaEntry::default()));
         let (macros, types) = (BTreeMap::new(), BTreeMap::new());
-        Snapshot { version: 0, schemas: schemas.into(), macros, types, damaged: [].into() }
+        Snapshot { version: 0, schemas: schemas.into(), macros, types, damaged: [].into(), composition: None }
     }
     /// Rises with every commit.
     pub fn version(&self) -> u64 {
@@ -140,9 +143,9 @@ impl Snapshot {
     pub fn types(&self) -> &BTreeMap<String, Arc<Type>> {
         &self.types
     }
-    /// The first column that holds values of a type which CREATE TYPE has made.
-    pub fn column_of(&self, ty: Type) -> Option<(&Arc<Table>, &str)> {
-        self.tables().find_map(|table| {
+    /// The first column, of the tables that are `wanted`, that holds values of a type which CREATE TYPE has made.
+    pub fn column_of(&self, ty: Type, wanted: impl Fn(&Table) -> bool) -> Option<(&Arc<Table>, &str)> {
+        self.tables().filter(|table| wanted(table)).find_map(|table| {
             let field = table.columns.fields().iter().find(|f| f.ty.holds(&|inner| inner == ty))?;
             Some((table, field.name.as_str()))
         })

@@ -75,7 +75,8 @@ impl Session {
         let source = Source::new(suite, scale).map_err(|e| checked(&e))?;
         // Said at once, not after the minutes that the tables before it take.
         let snapshot = self.snapshot();
-        let there = &snapshot.schema(catalog::DEFAULT_SCHEMA)?.tables;
+        let home = self.home().map(|home| format!("{}.{}", home.name, catalog::DEFAULT_SCHEMA));
+        let there = &snapshot.schema(home.as_deref().unwrap_or(catalog::DEFAULT_SCHEMA))?.tables;
         if let Some(table) = suite.tables().iter().find(|t| there.contains_key(**t)) {
             return Err(crate::define::already_exists(table)
                 .with_hint("drop it, or make the suite's tables in a database of their own"));
@@ -107,7 +108,8 @@ impl Session {
         let checked = |e: &generators::GeneratorError| operators::generate::generator_error(e);
         let mut rows = 0;
         for table in suite.tables() {
-            let name = ObjectName { schema: None, name: (*table).to_owned() };
+            let home = self.home().map(|home| format!("{}.{}", home.name, catalog::DEFAULT_SCHEMA));
+            let name = ObjectName { schema: home, name: (*table).to_owned() };
             let schema = suite.schema(table).map_err(|e| checked(&e))?;
             let mut fields = Vec::new();
             for field in schema.fields() {

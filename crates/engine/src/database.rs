@@ -41,6 +41,10 @@ pub struct Database {
 }
 
 pub(crate) struct Shared {
+    /// What the main database is called.
+    pub name: String,
+    /// Databases that were attached to it.
+    pub mounts: crate::mounts::Mounts,
     pub definitions: crate::definitions::Definitions,
     pub workload: crate::workload::Workload,
     pub roles: crate::roles::Roles,
@@ -123,8 +127,11 @@ impl Database {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let budget = pool.budget().clone();
+        let name = store.as_ref().and_then(|store| crate::mounts::name_of_main(&store.describe()));
         pool.set_temporary_folder(Some(&temporary));
         let shared = Shared {
+            name: name.unwrap_or_else(|| crate::mounts::MAIN.to_owned()),
+            mounts: Default::default(),
             definitions: Default::default(),
             workload: Default::default(),
             roles: Default::default(),
@@ -280,7 +287,7 @@ impl Database {
         self.shared.background.is_busy("reorganize")
     }
 
-    /// Where names are looked up and tables live.
+    /// Where names are looked up and tables live, those of attached databases aside.
     pub fn catalog(&self) -> &Catalog {
         &self.shared.catalog
     }

@@ -164,6 +164,17 @@ impl Session {
             (catalog::TableId(0), columns.to_vec(), primary)
         } else {
             let parent = snapshot.table(key.parent.schema.as_deref(), &key.parent.name)?;
+            let database = |key: Option<&str>| {
+                key.and_then(|key| snapshot.database_of(key).0).map(|mounted| mounted.number)
+            };
+            if database(Some(&parent.schema)) != database(name.schema.as_deref()) {
+                let message = format!(
+                    "a foreign key cannot refer to table \"{}\" of another database",
+                    key.parent.name
+                );
+                return Err(Error::new(SqlState::InvalidForeignKey, message)
+                    .with_hint("keep tables that belong together in one database"));
+            }
             let primary = parent.keys.iter().find(|k| k.primary).map(|k| k.columns.clone());
             (parent.id, parent.columns.fields().to_vec(), primary)
         };

@@ -181,6 +181,7 @@ impl Session {
         temporary: bool,
     ) -> Result<ResultSet> {
         let done = ResultSet::done("CREATE MACRO");
+        let name = if temporary { name } else { self.key_at_home(&name) };
         let known = match temporary {
             true => self.settings().macros.contains_key(&name),
             false => self.snapshot().macros().contains_key(&name),
@@ -189,7 +190,7 @@ impl Session {
             return Ok(done);
         }
         if known && !replace {
-            let message = format!("macro \"{name}\" already exists");
+            let message = format!("macro \"{}\" already exists", self.snapshot().database_of(&name).1);
             return Err(
                 Error::new(SqlState::DuplicateFunction, message).with_hint("use CREATE OR REPLACE MACRO")
             );
@@ -220,11 +221,12 @@ impl Session {
             return Ok(true);
         }
         drop(settings);
-        if !self.snapshot().macros().contains_key(name) {
+        let name = self.key_at_home(name);
+        if !self.snapshot().macros().contains_key(&name) {
             return Ok(false);
         }
         self.commit(|draft| {
-            forget(draft, name);
+            forget(draft, &name);
             Ok(true)
         })
     }

@@ -202,7 +202,7 @@ pub(crate) fn definitions(snapshot: &Snapshot) -> Result<String> {
 }
 
 /// What comes when the rows are there: keys to other tables, and indices.
-fn afterwards(snapshot: &Snapshot) -> Result<String> {
+pub(crate) fn afterwards(snapshot: &Snapshot) -> Result<String> {
     let mut text = String::new();
     let mut tables: Vec<&Table> = snapshot.tables().filter(|t| !t.is_temporary()).map(|t| &**t).collect();
     tables.sort_by_key(|t| t.id);
@@ -271,7 +271,15 @@ impl Session {
             return Err(Error::new(SqlState::DuplicateObject, message).with_hint("name a new directory"));
         }
         std::fs::create_dir_all(folder).map_err(|e| failed("make the directory", folder, &e))?;
-        let snapshot = self.snapshot();
+        // The database in use, by its own names.
+        let snapshot = self.snapshot_of_home()?;
+        let home = self.home();
+        let seen = self.snapshot();
+        let whole_name = |table: &Table| {
+            let schema = home.as_ref().map(|home| format!("{}.{}", home.name, table.schema));
+            let schema = crate::mounts::absolute(&seen, schema.as_deref().unwrap_or(&table.schema));
+            format!("{schema}.{}", quoted(&table.name))
+        };
         let mut load = String::new();
         let wanted = |t: &&std::sync::Arc<Table>| !t.is_temporary() && t.wide.is_none();
         let mut tables: Vec<_> = snapshot.tables().filter(wanted).cloned().collect();
@@ -282,7 +290,7 @@ impl Session {
             let whole = folder.join(&file);
             let name = qualified(&table.schema, &table.name);
             let target = literal(&whole.to_string_lossy());
-            self.run_text(&format!("COPY {name} TO {target} (FORMAT {format})"))?;
+            self.run_text(&format!("COPY {} TO {target} (FORMAT {format})", whole_name(table)))?;
             // The folder may be moved: names in it are relative to it.
             let _ = writeln!(load, "COPY {name} FROM {} (FORMAT {format});", literal(&file));
         }
@@ -326,7 +334,7 @@ impl Session {
     }
 
     /// Runs one statement as a part of the one that runs.
-    fn run_text(&self, text: &str) -> Result<ResultSet> {
+    pub(crate) fn run_text(&self, text: &str) -> Result<ResultSet> {
         let relations = self.relations();
         let planned = sql::plan_one(text, &relations)?;
         self.run_statement(planned, &relations)

@@ -44,7 +44,7 @@ impl IdleWatch {
 fn look(database: &Arc<Shared>) -> Next {
     let mut watched = database.idle.0.lock().unwrap_or_else(PoisonError::into_inner);
     watched.transactions.retain(|transactions| {
-        let newest = || database.catalog.snapshot();
+        let newest = || database.snapshot();
         transactions.upgrade().is_some_and(|transactions| transactions.give_up_if_idle(newest))
     });
     watched.looking = !watched.transactions.is_empty();

@@ -30,10 +30,17 @@ pub(crate) struct NewIndex {
     pub if_not_exists: bool,
 }
 
-/// The table that has an index of a name, in a schema or in any.
-fn holder<'s>(snapshot: &'s catalog::Snapshot, schema: Option<&str>, name: &str) -> Option<&'s Arc<Table>> {
+/// The table that has an index of a name, in a schema or in any of the database `home`.
+fn holder<'s>(
+    snapshot: &'s catalog::Snapshot,
+    schema: Option<&str>,
+    name: &str,
+    home: Option<&str>,
+) -> Option<&'s Arc<Table>> {
     let schema = schema.map(catalog::Snapshot::canonical_schema);
-    let mut tables = snapshot.tables().filter(|t| schema.is_none_or(|schema| t.schema == schema));
+    let at_home = |t: &Table| snapshot.database_of(&t.schema).0.map(|mounted| mounted.name.as_str()) == home;
+    let mut tables =
+        snapshot.tables().filter(|t| schema.map_or_else(|| at_home(t), |schema| t.schema == schema));
     tables.find(|t| t.indices.iter().any(|i| i.name == name))
 }
 
@@ -45,7 +52,7 @@ impl Session {
         let snapshot = self.newest_seen();
         let table = snapshot.table(new.table.schema.as_deref(), &new.table.name)?.clone();
         if let Some(name) = &new.name {
-            if holder(&snapshot, Some(&table.schema), name).is_some() {
+            if holder(&snapshot, Some(&table.schema), name, None).is_some() {
                 if new.if_not_exists {
                     return Ok(done);
                 }
@@ -66,7 +73,7 @@ impl Session {
         let fields = table.columns.fields();
         let names: Vec<&str> = columns.iter().map(|column| fields[*column].name.as_str()).collect();
         let defined = self.change_at_once(|draft| {
-            let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name).is_some();
+            let taken = |name: &str| holder(draft.snapshot(), Some(&table.schema), name, None).is_some();
             let name = new.name.clone().unwrap_or_else(|| free_name(&table.name, &names.join("_"), taken));
             let one = |column: &usize| TableIndex { name: name.clone(), kind, column: *column };
             let added: Vec<TableIndex> = columns.iter().map(one).collect();
@@ -96,7 +103,7 @@ impl Session {
 
     /// Gives the blocks of a table the indices that it has been defined with.
     fn build_indices(&self, id: catalog::TableId, columns: &[usize], kind: IndexKind) -> Result<()> {
-        if self.database.shared.store.is_some() && !self.has_private_changes() {
+        if self.database.shared.store_of(id).is_some() && !self.has_private_changes() {
             // Bytes beside a block's own are not kept on disk: the blocks are made anew with the index in them.
             let snapshot = self.newest_seen();
             if let Some(table) = snapshot.table_by_id(id) {
@@ -126,9 +133,11 @@ impl Session {
     }
 
     pub(crate) fn drop_indices(&self, names: &[ObjectName], if_exists: bool) -> Result<ResultSet> {
+        let home = self.home();
+        let home = home.as_ref().map(|mount| mount.name.as_str());
         for name in names {
             let snapshot = self.newest_seen();
-            let Some(table) = holder(&snapshot, name.schema.as_deref(), &name.name) else {
+            let Some(table) = holder(&snapshot, name.schema.as_deref(), &name.name, home) else {
                 if if_exists {
                     continue;
                 }

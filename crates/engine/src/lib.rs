@@ -66,6 +66,7 @@ mod idle;
 mod indices;
 mod insert;
 mod modify;
+mod mounts;
 mod placement;
 mod plan_cache;
 mod prepared;

@@ -11,6 +11,7 @@ use types::{Error, Result, Schema, Type, Value};
 
 use crate::copy_streams::{StandardStreams, is_pipe};
 use crate::database::Database;
+use crate::mounts::{MAIN, Places, draws};
 use crate::run::result_schema;
 use crate::search_path;
 use crate::sequences::SequenceValues;
@@ -282,8 +283,18 @@ impl SessionRelations {
     fn schema_of(&self, schema: Option<&str>, name: &str) -> Option<String> {
         match schema {
             Some(schema) => Some(schema.to_owned()),
-            None => search_path::find(&self.snapshot, &self.path(), name).map(str::to_owned),
+            None => search_path::find(&self.places(&self.path()), name),
         }
+    }
+    /// Where names are looked for.
+    pub fn places<'a>(&'a self, path: &'a [String]) -> Places<'a> {
+        let main = self.database.as_ref().map_or(MAIN, |database| database.shared.name.as_str());
+        Places { snapshot: &self.snapshot, path, main }
+    }
+    /// The database in use has its own macros and types beside the main one's.
+    fn key_at_home(&self, name: &str) -> Option<String> {
+        let path = self.path();
+        self.places(&path).home().map(|home| format!("{}.{name}", home.name))
     }
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -303,13 +314,16 @@ impl sql::Relations for SessionRelations {
         }
         let found = self.schema_of(schema, name);
         let Some(table) = self.snapshot.find(found.as_deref(), name) else { return Ok(None) };
+        let default = |attributes: &catalog::ColumnAttributes| {
+            attributes.default.as_ref().map(|text| draws::read(text, &table.schema, &self.snapshot))
+        };
         Ok(Some(sql::RelationInfo {
             id: TableId(table.id.0),
             name: table.name.clone(),
             columns: table.columns.clone(),
             primary_key: table.keys.iter().find(|k| k.primary).map(|k| k.columns.clone()),
             has_nulls: table.data.all_statistics().iter().map(|s| s.null_count > 0).collect(),
-            defaults: table.attributes.iter().map(|a| a.default.clone()).collect(),
+            defaults: table.attributes.iter().map(default).collect(),
             generated: table.attributes.iter().map(|a| a.generated.clone()).collect(),
             unique: table.keys.iter().filter(|k| !k.primary).map(|k| k.columns.clone()).collect(),
         }))
@@ -340,14 +354,17 @@ impl sql::Relations for SessionRelations {
         if let Some(own) = self.settings.macros.get(name) {
             return Some(own.clone());
         }
-        let catalog::Macro { parameters, text, table } = (**self.snapshot.macros().get(name)?).clone();
+        let at_home = self.key_at_home(name).and_then(|key| self.snapshot.macros().get(&key));
+        let called = at_home.or_else(|| self.snapshot.macros().get(name))?;
+        let catalog::Macro { parameters, text, table } = (**called).clone();
         Some(sql::MacroInfo { parameters, text, table })
     }
     fn type_named(&self, name: &str) -> Option<Type> {
-        self.snapshot.types().get(name).map(|ty| **ty)
+        let at_home = self.key_at_home(name).and_then(|key| self.snapshot.types().get(&key));
+        at_home.or_else(|| self.snapshot.types().get(name)).map(|ty| **ty)
     }
     fn type_names(&self) -> Vec<String> {
-        self.snapshot.types().keys().cloned().collect()
+        self.snapshot.types().keys().map(|key| self.snapshot.database_of(key).1.to_owned()).collect()
     }
     fn variable(&self, name: &str) -> Option<(Value, Type)> {
         self.of_the_moment(self.settings.variables.get(name).cloned())
@@ -405,6 +422,23 @@ impl sql::Relations for SessionRelations {
     fn current_schema(&self) -> String {
         search_path::current(&self.path()).to_owned()
     }
+    fn schema_key(&self, database: Option<&str>, schema: &str) -> Result<String> {
+        self.places(&self.path()).key(database, schema)
+    }
+    fn schema_to_change(&self, database: Option<&str>, schema: &str) -> Result<String> {
+        self.places(&self.path()).schema_to_change(database, schema)
+    }
+    fn database_and_schema(&self, key: &str) -> (String, String) {
+        let path = self.path();
+        let places = self.places(&path);
+        let (database, schema) = places.shown(key);
+        (database.to_owned(), schema.to_owned())
+    }
+    fn database_named(&self, name: &str) -> Option<String> {
+        let path = self.path();
+        let places = self.places(&path);
+        Some(places.database(name)?.map_or_else(|| places.main.to_owned(), |mounted| mounted.name.clone()))
+    }
     fn current_user(&self) -> String {
         self.settings.role.as_deref().unwrap_or(crate::roles::DEFAULT_ROLE).to_owned()
     }
@@ -435,13 +469,10 @@ impl sql::Relations for SessionRelations {
     }
     fn names_in(&self, schema: Option<&str>) -> Vec<String> {
         let path = self.path();
+        let default = self.places(&path).default_schema();
         let searched = |name: &str| match schema {
             Some(schema) => name == schema,
-            None => {
-                path.iter().any(|s| s == name)
-                    || name == catalog::DEFAULT_SCHEMA
-                    || name == catalog::TEMPORARY_SCHEMA
-            }
+            None => path.iter().any(|s| s == name) || name == default || name == catalog::TEMPORARY_SCHEMA,
         };
         let schemas = self.snapshot.schemas().iter().filter(|(name, _)| searched(name));
         let mut names: Vec<String> = schemas

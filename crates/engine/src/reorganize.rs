@@ -118,7 +118,7 @@ impl Job {
 
     /// Makes one block anew; false when none is left.
     pub fn step(&mut self, database: &Shared) -> bool {
-        let snapshot = database.catalog.snapshot();
+        let snapshot = database.snapshot();
         let Some(table) = snapshot.table_by_id(self.table) else { return false };
         if table.columns.len() != self.columns {
             // Positions of columns are no longer what they were.
@@ -139,7 +139,7 @@ impl Job {
         let (id, remade) = (self.table, StoredBlock::new(remade));
         // An index that cannot be built on its data is not tried again.
         self.done.insert(remade.id);
-        let committed = database.catalog.commit(|draft| {
+        let committed = database.commit(|draft| {
             // An index that was created meanwhile has passed this block by.
             let now = draft.snapshot().table_by_id(id).map(|now| self.form(now, &stored));
             Ok(now == Some(form) && draft.remake_block(id, &stored, remade, places)?)

@@ -14,17 +14,20 @@ use plan::statement::{AddedKey, AlterAction, CommentTarget, ObjectName, TableOpt
 use types::Result;
 
 use crate::Session;
+use crate::mounts::{Places, draws};
 
-/// The names in a list such as `depot, "My schema"`: those in quotes as they are, others in lower case.
-pub(crate) fn parsed(text: &str) -> Vec<String> {
-    let (mut names, mut name, mut quoted, mut was_quoted) = (Vec::new(), String::new(), false, false);
+/// The names in a list such as `depot, "My schema", sales.depot`, each in its parts: those in quotes as they are, others in
+/// lower case.
+fn listed(text: &str) -> Vec<Vec<String>> {
+    let mut names: Vec<Vec<String>> = Vec::new();
+    let (mut parts, mut name, mut quoted, mut was_quoted) = (Vec::new(), String::new(), false, false);
     let mut letters = text.trim().chars().peekable();
-    let mut finish = |name: &mut String, was_quoted: &mut bool| {
+    let finish = |name: &mut String, was_quoted: &mut bool, parts: &mut Vec<String>| {
         let whole = std::mem::take(name);
         let found = if *was_quoted { whole } else { whole.trim().to_lowercase() };
         *was_quoted = false;
         if !found.is_empty() {
-            names.push(Snapshot::canonical_schema(&found).to_owned());
+            parts.push(found);
         }
     };
     while let Some(c) = letters.next() {
@@ -39,14 +42,31 @@ pub(crate) fn parsed(text: &str) -> Vec<String> {
                 }
                 (quoted, was_quoted) = (!quoted, true);
             }
-            ',' if !quoted => finish(&mut name, &mut was_quoted),
+            ',' | '.' if !quoted => {
+                finish(&mut name, &mut was_quoted, &mut parts);
+                if c == ',' {
+                    names.push(std::mem::take(&mut parts));
+                }
+            }
             // Blanks behind a name in quotes.
             c if !quoted && was_quoted && c.is_whitespace() => {}
             c => name.push(c),
         }
     }
-    finish(&mut name, &mut was_quoted);
-    // The default schema alone is what an empty path means.
+    finish(&mut name, &mut was_quoted, &mut parts);
+    names.push(parts);
+    names.retain(|parts| !parts.is_empty());
+    names
+}
+
+/// The schemas that a list names, as keys.
+pub(crate) fn parsed(text: &str) -> Vec<String> {
+    let key = |parts: Vec<String>| Snapshot::canonical_schema(&parts.join(".")).to_owned();
+    plain(listed(text).into_iter().map(key).collect())
+}
+
+/// The default schema alone is what an empty path means.
+fn plain(names: Vec<String>) -> Vec<String> {
     if names == [DEFAULT_SCHEMA] { vec![] } else { names }
 }
 
@@ -55,30 +75,43 @@ pub(crate) fn shown(path: &[String]) -> String {
     let plain = |name: &str| {
         name.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
             && !name.starts_with(|c: char| c.is_ascii_digit())
+            && !name.is_empty()
     };
-    let part = |name: &String| match plain(name) {
-        true => name.clone(),
+    let part = |name: &str| match plain(name) {
+        true => name.to_owned(),
         false => format!("\"{}\"", name.replace('"', "\"\"")),
+    };
+    let key = |key: &String| match key.split_once('.') {
+        Some((database, schema)) => format!("{}.{}", part(database), part(schema)),
+        None => part(key),
     };
     match path {
         [] => DEFAULT_SCHEMA.to_owned(),
-        path => path.iter().map(part).collect::<Vec<_>>().join(", "),
+        path => path.iter().map(key).collect::<Vec<_>>().join(", "),
     }
 }
 
-/// The schema of the path in which a name without one is found; `None` when it is found without the path, or nowhere.
-pub(crate) fn find<'a>(snapshot: &Snapshot, path: &'a [String], name: &str) -> Option<&'a str> {
+/// The schema in which a name without one is found by the path, or the last one that is looked into; `None` when it is
+/// found without the path, or in the main database if anywhere.
+pub(crate) fn find(places: &Places<'_>, name: &str) -> Option<String> {
     let holds = |schema: &str| {
-        snapshot.schemas().get(schema).is_some_and(|held| {
+        places.snapshot.schemas().get(schema).is_some_and(|held| {
             held.tables.contains_key(name)
                 || held.views.contains_key(name)
                 || held.sequences.contains_key(name)
         })
     };
-    if path.is_empty() || holds(TEMPORARY_SCHEMA) {
+    if places.path.is_empty() || holds(TEMPORARY_SCHEMA) {
         return None;
     }
-    path.iter().map(String::as_str).find(|schema| holds(schema))
+    let found = places.path.iter().find(|schema| holds(schema)).cloned();
+    // What the database in use does not have is not looked for in another one.
+    let last = || match places.path.first().filter(|first| gone(first, places).is_some()) {
+        // Nor is it where that database has been detached.
+        Some(first) => Some(first.clone()),
+        None => places.home().map(|_| places.default_schema()),
+    };
+    found.or_else(last)
 }
 
 /// The schema in which things are made.
@@ -87,82 +120,108 @@ pub(crate) fn current(path: &[String]) -> &str {
 }
 
 impl Session {
-    /// Sets the path; schemas that are not there are refused.
+    /// Sets the path; schemas that are not there are refused. The name of a database means its default schema.
     pub(crate) fn set_search_path(&self, value: Option<&str>) -> Result<()> {
-        let path = value.map(parsed).unwrap_or_default();
         let snapshot = self.snapshot();
-        path.iter().try_for_each(|schema| snapshot.schema(schema).map(drop))?;
-        self.settings().search_path = path;
+        let before = self.settings().search_path.clone();
+        let main = &self.database.shared.name;
+        let places = Places { snapshot: &snapshot, path: &before, main };
+        let mut path = Vec::new();
+        for parts in value.map(listed).unwrap_or_default() {
+            let key = match parts.as_slice() {
+                [one] => places.key(None, one)?,
+                [database, schema] if places.database(database).is_some() => {
+                    places.key(Some(database), schema)?
+                }
+                parts => parts.join("."),
+            };
+            if let ([one], Err(error)) = (parts.as_slice(), snapshot.schema(&key)) {
+                // It is neither.
+                let databases = places.databases();
+                let near = places.snapshot.mounts().map(|mounted| mounted.name.as_str());
+                return Err(match (error.hint(), catalog::did_you_mean(one, near)) {
+                    (None, Some(hint)) => error.with_hint(hint),
+                    (None, None) if databases.len() > 1 => {
+                        error.with_hint(format!("and no database either; there are {}", databases.join(", ")))
+                    }
+                    _ => error,
+                });
+            }
+            snapshot.schema(&key)?;
+            path.push(Snapshot::canonical_schema(&key).to_owned());
+        }
+        self.settings().search_path = plain(path);
         Ok(())
     }
 
     /// The statement with the schemas of its names, as far as the path says more than the default does.
-    pub(crate) fn with_schemas(&self, mut statement: Statement) -> Statement {
+    pub(crate) fn with_schemas(&self, mut statement: Statement) -> Result<Statement> {
         let path = self.settings().search_path.clone();
-        if !path.is_empty() {
-            Names { snapshot: &self.snapshot(), path: &path }.fill(&mut statement);
+        let snapshot = self.snapshot();
+        if !path.is_empty() || snapshot.mounts().next().is_some() {
+            let main = &self.database.shared.name;
+            let places = Places { snapshot: &snapshot, path: &path, main };
+            if let Some(mounted) = path.first().and_then(|first| gone(first, &places)) {
+                return Err(places.unknown_database(mounted).with_detail("it is the database in use"));
+            }
+            Names { places }.fill(&mut statement)?;
         }
-        statement
+        Ok(statement)
     }
 }
 
+/// The database that the first schema of the path is of, if it has been detached.
+fn gone<'p>(first: &'p str, places: &Places<'_>) -> Option<&'p str> {
+    let (database, _) = first.split_once('.')?;
+    let known = places.snapshot.schemas().contains_key(first) || places.snapshot.mount(database).is_some();
+    (!known).then_some(database)
+}
+
 struct Names<'a> {
-    snapshot: &'a Snapshot,
-    path: &'a [String],
+    places: Places<'a>,
 }
 
 impl Names<'_> {
     fn known(&self, name: &mut ObjectName) {
         if name.schema.is_none() {
-            name.schema = find(self.snapshot, self.path, &name.name).map(str::to_owned);
+            name.schema = find(&self.places, &name.name);
         }
     }
 
     fn made(&self, name: &mut ObjectName, temporary: bool) {
-        if name.schema.is_none() && !temporary {
-            name.schema = Some(current(self.path).to_owned());
+        if name.schema.is_none() && !temporary && !self.places.path.is_empty() {
+            name.schema = Some(current(self.places.path).to_owned());
         }
     }
 
-    fn options(&self, name: &ObjectName, options: &mut TableOptions) {
+    /// The table that a foreign key refers to: beside a table of an attached database it is one of that database.
+    fn parent(&self, child: &ObjectName, parent: &mut ObjectName) {
+        let snapshot = self.places.snapshot;
+        let database = child.schema.as_deref().and_then(|key| snapshot.database_of(key).0);
+        if let (None, Some(database)) = (&parent.schema, database) {
+            let beside = child.schema.clone().filter(|key| snapshot.find(Some(key), &parent.name).is_some());
+            parent.schema = beside.or_else(|| Some(format!("{}.{DEFAULT_SCHEMA}", database.name)));
+        }
+        self.known(parent);
+    }
+
+    fn options(&self, name: &ObjectName, options: &mut TableOptions) -> Result<()> {
         for key in &mut options.foreign_keys {
             // A table may refer to itself before it is there.
             if key.parent.schema.is_none() && key.parent.name == name.name {
                 key.parent.schema.clone_from(&name.schema);
             }
-            self.known(&mut key.parent);
+            self.parent(name, &mut key.parent);
         }
-        options.defaults.iter_mut().for_each(|(_, text)| self.default(text));
+        let schema = if options.temporary { None } else { name.schema.as_deref() };
+        options.defaults.iter_mut().try_for_each(|(_, text)| draws::kept(text, schema, &self.places))
     }
 
-    /// A sequence that a default draws from is the one that its name means now; the default is read again under any path.
-    fn default(&self, text: &mut String) {
-        let mut from = 0;
-        while let Some(found) = text[from..].to_ascii_lowercase().find("nextval") {
-            let called = from + found + "nextval".len();
-            from = called;
-            let rest = text[called..].trim_start();
-            let Some(rest) = rest.strip_prefix('(').map(str::trim_start) else { continue };
-            let Some(literal) = rest.strip_prefix('\'') else { continue };
-            let Some(length) = literal.find('\'').filter(|end| !literal[end + 1..].starts_with('\'')) else {
-                continue;
-            };
-            let begins = text.len() - literal.len();
-            let mut name = crate::sequences::parsed_name(&literal[..length]);
-            self.known(&mut name);
-            if let ObjectName { schema: Some(schema), name } = name {
-                let named = crate::sequences::SequenceName { schema, name }.to_string();
-                text.replace_range(begins..begins + length, &named);
-                from = begins + named.len();
-            }
-        }
-    }
-
-    fn fill(&self, statement: &mut Statement) {
+    fn fill(&self, statement: &mut Statement) -> Result<()> {
         match statement {
             Statement::CreateTable { name, options, .. } | Statement::CreateTableAs { name, options, .. } => {
                 self.made(name, options.temporary);
-                self.options(name, options);
+                self.options(name, options)?;
             }
             Statement::CreateView { name, .. } => self.made(name, false),
             Statement::CreateSequence(create) => self.made(&mut create.name, create.temporary),
@@ -172,10 +231,12 @@ impl Names<'_> {
                 for action in actions {
                     match action {
                         AlterAction::AddConstraint { key: AddedKey::Foreign(key), .. } => {
-                            self.known(&mut key.parent);
+                            self.parent(name, &mut key.parent);
                         }
                         AlterAction::AddColumn { default: Some(text), .. }
-                        | AlterAction::SetDefault { default: Some(text), .. } => self.default(text),
+                        | AlterAction::SetDefault { default: Some(text), .. } => {
+                            draws::kept(text, name.schema.as_deref(), &self.places)?;
+                        }
                         _ => {}
                     }
                 }
@@ -192,9 +253,10 @@ impl Names<'_> {
             | Statement::DropView { names, .. }
             | Statement::DropSequence { names, .. } => names.iter_mut().for_each(|name| self.known(name)),
             Statement::Truncate { tables, .. } => tables.iter_mut().for_each(|(_, name)| self.known(name)),
-            Statement::Explain { statement, .. } => self.fill(statement),
+            Statement::Explain { statement, .. } => self.fill(statement)?,
             _ => {}
         }
+        Ok(())
     }
 }
 
@@ -210,6 +272,7 @@ mod tests {
             ("PUBLIC", &[]),
             ("Depot", &["depot"]),
             (" \"De, pot\" , b ", &["De, pot", "b"]),
+            ("Sales . \"De pot\", b.c", &["sales.De pot", "b.c"]),
             ("\"a\"\"b\",main", &["a\"b", "main"]),
         ] {
             let path = parsed(text);
@@ -218,5 +281,6 @@ mod tests {
         }
         assert_eq!(shown(&parsed("main")), "main");
         assert_eq!(shown(&parsed("b, \"C\"")), "b, \"C\"");
+        assert_eq!(shown(&parsed("Sales.\"C\"")), "sales.\"C\"");
     }
 }

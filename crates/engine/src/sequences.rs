@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use catalog::{Catalog, Sequence, Snapshot};
+use catalog::{Sequence, Snapshot};
 use plan::modification::{AlterSequence, CreateSequence, Identity, SequenceOptions};
 use plan::statement::{ObjectName, TableOptions};
 use plan::{External, ExternalFunction};
@@ -17,7 +17,8 @@ use types::{Error, Result, SqlState, Type, Value};
 use vector::Vector;
 
 use crate::Session;
-use crate::database::Database;
+use crate::database::{Database, Shared};
+use crate::mounts::Places;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::session::shown;
@@ -103,9 +104,11 @@ impl Source {
     /// The sequence that an argument names.
     fn find(&self, name: &Value) -> Result<Option<(ObjectName, Arc<Sequence>)>> {
         let Some(text) = name.as_text() else { return Ok(None) };
-        let mut name = parsed_name(text);
+        let main = &self.database.shared.name;
+        let places = Places { snapshot: &self.snapshot, path: &self.path, main };
+        let mut name = places.named(name_parts(text))?;
         if name.schema.is_none() {
-            name.schema = crate::search_path::find(&self.snapshot, &self.path, &name.name).map(str::to_owned);
+            name.schema = crate::search_path::find(&places, &name.name);
         }
         let sequence = find(&self.snapshot, &name).ok_or_else(|| unknown(&name))?;
         Ok(Some((name, sequence)))
@@ -192,7 +195,7 @@ impl Source {
     /// Makes sure that the numbers just given lie before those announced.
     fn announce(&self, name: &ObjectName, sequence: &Sequence) -> Result<()> {
         let next = sequence.next.load(Relaxed);
-        let newest = self.database.shared.catalog.snapshot();
+        let newest = self.database.shared.snapshot();
         let reserved = find(&newest, name).map(|s| s.reserved);
         let passed = reserved.is_some_and(|reserved| match sequence.increment > 0 {
             true => next > reserved,
@@ -203,13 +206,13 @@ impl Source {
     }
 
     fn announce_from(&self, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
-        announce(&self.database.shared.catalog, name, sequence, reserved)
+        announce(&self.database.shared, name, sequence, reserved)
     }
 }
 
 /// Writes down from where on numbers are free, unless the sequence is not everybody's yet.
-fn announce(catalog: &Catalog, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
-    catalog.commit(|draft| {
+fn announce(shared: &Shared, name: &ObjectName, sequence: &Sequence, reserved: i64) -> Result<()> {
+    shared.commit(|draft| {
         let Some(known) = find(draft.snapshot(), name) else { return Ok(()) };
         if identity(&known) != identity(sequence) || known.reserved == reserved {
             return Ok(());
@@ -284,8 +287,8 @@ impl std::fmt::Display for SequenceName {
     }
 }
 
-/// A name in a text, as in `nextval('public."My seq"')`.
-pub(crate) fn parsed_name(text: &str) -> ObjectName {
+/// The parts of a name in a text, as in `nextval('public."My seq"')`.
+pub(crate) fn name_parts(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
     let mut letters = text.trim().chars().peekable();
@@ -306,8 +309,7 @@ pub(crate) fn parsed_name(text: &str) -> ObjectName {
             }
         }
     }
-    let name = parts.pop().unwrap_or_default();
-    ObjectName { schema: parts.pop(), name }
+    parts
 }
 
 fn find(snapshot: &Snapshot, name: &ObjectName) -> Option<Arc<Sequence>> {
@@ -424,14 +426,17 @@ impl Session {
         schema: &str,
     ) -> Result<Option<(catalog::TableId, usize)>> {
         let path = self.settings().search_path.clone();
+        let places = crate::mounts::Places { snapshot, path: &path, main: &self.database.shared.name };
         let table = |names: &[String]| {
             let (name, schema) = names.split_last()?;
             let schema = match schema {
-                [] => crate::search_path::find(snapshot, &path, name),
-                [schema] => Some(schema.as_str()),
+                [] => crate::search_path::find(&places, name),
+                [schema] if snapshot.schema(schema).is_ok() => Some(schema.clone()),
+                [database] => Some(format!("{database}.{}", catalog::DEFAULT_SCHEMA)),
+                [database, schema] => Some(format!("{database}.{schema}")),
                 _ => return None,
             };
-            snapshot.find(schema, name)
+            snapshot.find(schema.as_deref(), name)
         };
         let Some((column, before)) = names.split_last() else { return Ok(None) };
         let (table, place) = match table(before) {
@@ -453,6 +458,11 @@ impl Session {
                 }
             },
         };
+        let database = |schema: &str| snapshot.database_of(schema).0.map(|mounted| mounted.number);
+        if database(&table.schema) != database(schema) {
+            let message = "a sequence and the table that owns it are in one database";
+            return Err(Error::new(SqlState::InvalidParameterValue, message));
+        }
         if table.is_temporary() != (schema == catalog::TEMPORARY_SCHEMA) {
             let message = "a sequence and the table that owns it are both temporary, or neither is";
             return Err(Error::new(SqlState::InvalidParameterValue, message));
@@ -566,7 +576,9 @@ impl Session {
             };
             let name = candidates.find(free).unwrap_or(first);
             let sequence = with_options(&identity.options, None)?;
-            made.push((at, SequenceName { schema: schema.clone(), name }, identity, sequence));
+            // As the table's own database names it.
+            let schema = snapshot.database_of(&schema).1.to_owned();
+            made.push((at, SequenceName { schema, name }, identity, sequence));
         }
         Ok(made)
     }
@@ -624,7 +636,13 @@ fn owned(
 }
 
 /// Tables whose columns draw their defaults from a sequence, and the positions of those columns.
-fn users(snapshot: &Snapshot, schema: &str, sequence: &str) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
+fn users(
+    snapshot: &Snapshot,
+    schema: &str,
+    sequence: &str,
+) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
+    let (home, schema) = snapshot.database_of(schema);
+    let home = home.map(|mounted| mounted.number);
     let draws = |text: &str| {
         drawn_from(text).iter().any(|name| {
             let (own_schema, own) = place(snapshot, name);
@@ -632,7 +650,11 @@ fn users(snapshot: &Snapshot, schema: &str, sequence: &str) -> Vec<(Arc<catalog:
         })
     };
     let mut users = Vec::new();
-    for table in snapshot.tables() {
+    let at_home = |table: &catalog::Table| {
+        // Temporary tables are in no file, and draw from the main database.
+        snapshot.database_of(&table.schema).0.map(|mounted| mounted.number) == home
+    };
+    for table in snapshot.tables().filter(|table| at_home(table)) {
         let columns = table.attributes.iter().enumerate();
         let columns = columns.filter(|(_, column)| column.default.as_deref().is_some_and(draws));
         let columns: Vec<usize> = columns.map(|(at, _)| at).collect();
@@ -649,7 +671,9 @@ fn drawn_from(text: &str) -> Vec<ObjectName> {
     let calls = lower.match_indices("nextval").filter_map(|(at, call)| {
         let rest = text[at + call.len()..].trim_start().strip_prefix('(')?.trim_start();
         let literal = rest.strip_prefix('\'')?;
-        Some(parsed_name(&literal[..literal.find('\'')?]))
+        let mut parts = name_parts(&literal[..literal.find('\'')?]);
+        let name = parts.pop()?;
+        Some(ObjectName { schema: parts.pop(), name })
     });
     calls.collect()
 }

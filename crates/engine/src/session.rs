@@ -352,7 +352,7 @@ impl Session {
         if !matches!(statement, Statement::Transaction(_)) {
             self.use_block();
         }
-        match self.with_schemas(statement) {
+        match self.with_schemas(statement)? {
             Statement::Query(query) => self.run_query(query, relations),
             Statement::ChangingQuery(query) => self.run_query(*query, relations),
             Statement::CreateTable { name, columns, options } => self.create_table(&name, columns, &options),
@@ -374,6 +374,9 @@ impl Session {
                 self.reorganize(&name, table, &options, rows.map(|rows| *rows), relations)
             }
             Statement::DropIndex { names, if_exists } => self.drop_indices(&names, if_exists),
+            Statement::Attach(attach) => self.attach(attach),
+            Statement::Detach { name, if_exists } => self.detach(&name, if_exists),
+            Statement::CopyDatabase { from, to, schema_only } => self.copy_database(&from, &to, schema_only),
             Statement::CreateSchema { name, if_not_exists } => self.create_schema(&name, if_not_exists),
             Statement::DropTable { names, if_exists, cascade } => {
                 self.drop_tables(&names, if_exists, cascade)
@@ -540,9 +543,7 @@ impl Session {
                     )
                     .with_hint("expected none, fast or small")
                 })?;
-                if let Some(store) = &self.database.shared.store {
-                    store.set_packing(packing);
-                }
+                self.database.shared.stores().iter().for_each(|store| store.set_packing(packing));
             }
             "direct_reads" => {
                 let name = value.map_or("auto", str::trim);
@@ -553,9 +554,7 @@ impl Session {
                     )
                     .with_hint("expected auto, on or off")
                 })?;
-                if let Some(store) = &self.database.shared.store {
-                    store.set_direct_reads(reads);
-                }
+                self.database.shared.stores().iter().for_each(|store| store.set_direct_reads(reads));
             }
             "simd" => {
                 let level = match value.map(str::trim) {
@@ -627,6 +626,7 @@ fn changing(statement: &Statement) -> Option<&'static str> {
         },
         Statement::Truncate { .. } => "TRUNCATE TABLE",
         Statement::CopyFrom { .. } => "COPY FROM",
+        Statement::CopyDatabase { .. } => "COPY FROM DATABASE",
         Statement::CreateTable { .. } => "CREATE TABLE",
         Statement::CreateTableAs { .. } => "CREATE TABLE AS",
         Statement::AlterTable { .. } | Statement::AlterTypes { .. } => "ALTER TABLE",

@@ -94,7 +94,17 @@ impl Own {
         Own { transaction, seen }
     }
     fn change<R>(&mut self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
-        let outcome = self.transaction.change(change)?;
+        let base = self.transaction.base().clone();
+        let outcome = self.transaction.change(|draft| {
+            let outcome = change(draft)?;
+            // Said where it happens, and not when all is to be committed.
+            if let [first, second, ..] = base.databases_changed(draft.snapshot()).as_slice() {
+                let name =
+                    |name: &Option<String>| name.clone().unwrap_or_else(|| crate::mounts::MAIN.to_owned());
+                return Err(crate::mounts::several(&name(first), &name(second)));
+            }
+            Ok(outcome)
+        })?;
         self.seen = self.transaction.snapshot();
         Ok(outcome)
     }
@@ -139,7 +149,7 @@ impl Session {
 
     /// What a new transaction sees.
     fn newest(&self) -> Arc<Snapshot> {
-        self.pinned.clone().unwrap_or_else(|| self.database.shared.catalog.snapshot())
+        self.pinned.clone().unwrap_or_else(|| self.database.shared.snapshot())
     }
 
     /// Between BEGIN and its end.
@@ -160,7 +170,7 @@ impl Session {
     pub(crate) fn newest_seen(&self) -> Arc<Snapshot> {
         match self.has_private_changes() {
             true => self.snapshot(),
-            false => self.database.shared.catalog.snapshot(),
+            false => self.database.shared.snapshot(),
         }
     }
 
@@ -169,7 +179,7 @@ impl Session {
     pub(crate) fn change_at_once<R>(&self, change: impl FnOnce(&mut Draft) -> Result<R>) -> Result<R> {
         match self.has_private_changes() {
             true => self.commit(change),
-            false => self.database.shared.catalog.commit(change),
+            false => self.database.shared.commit(change),
         }
     }
 
@@ -182,7 +192,7 @@ impl Session {
         drop(statements);
         match &mut *self.block() {
             Some(block) => block.own.change(change),
-            None => self.database.shared.catalog.commit(change),
+            None => self.database.shared.commit(change),
         }
     }
 
@@ -245,9 +255,11 @@ impl Session {
         let Own { transaction, seen } = own;
         drop(seen);
         let shared = &self.database.shared;
-        let outcome = shared.catalog.commit_transaction(transaction, &shared.pool, |verification| {
+        let base = transaction.base().clone();
+        let outcome = shared.commit_transaction(transaction, |verification, mount| {
             if let Some(read) = read {
-                unchanged(verification, read)?;
+                unchanged(verification, mount, read)?;
+                others_unchanged(&base, &shared.snapshot(), mount, read)?;
             }
             self.verify_commit(verification)
         });
@@ -499,20 +511,39 @@ fn is_overtaken(error: &Error) -> bool {
     )
 }
 
-/// SERIALIZABLE: what was read is as it was.
-fn unchanged(verification: &catalog::Verification<'_>, read: &HashSet<TableId>) -> Result<()> {
-    for id in read {
-        let data = |snapshot: &Snapshot| snapshot.table_by_id(*id).map(|t| t.data.clone());
-        let same = match (data(verification.base), data(verification.newest)) {
-            (Some(before), Some(now)) => Arc::ptr_eq(&before, &now),
-            (None, _) => true,
-            (Some(_), None) => false,
-        };
-        if !same {
-            let message = "could not serialize access due to read/write dependencies among transactions";
-            return Err(Error::new(SqlState::SerializationFailure, message)
-                .with_hint("The transaction might succeed if retried."));
-        }
+/// SERIALIZABLE: what was read of the database that is changed is as it was.
+fn unchanged(
+    verification: &catalog::Verification<'_>,
+    mount: Option<u64>,
+    read: &HashSet<TableId>,
+) -> Result<()> {
+    let read = read.iter().filter(|id| catalog::mount_of(**id) == mount);
+    read.map(|id| catalog::name_in_database(*id))
+        .try_for_each(|id| same_data(verification.base, verification.newest, id))
+}
+
+/// And what was read of other databases.
+fn others_unchanged(
+    base: &Snapshot,
+    newest: &Snapshot,
+    mount: Option<u64>,
+    read: &HashSet<TableId>,
+) -> Result<()> {
+    let mut read = read.iter().filter(|id| catalog::mount_of(**id) != mount);
+    read.try_for_each(|id| same_data(base, newest, *id))
+}
+
+fn same_data(base: &Snapshot, newest: &Snapshot, id: TableId) -> Result<()> {
+    let data = |snapshot: &Snapshot| snapshot.table_by_id(id).map(|t| t.data.clone());
+    let same = match (data(base), data(newest)) {
+        (Some(before), Some(now)) => Arc::ptr_eq(&before, &now),
+        (None, _) => true,
+        (Some(_), None) => false,
+    };
+    if same {
+        return Ok(());
     }
-    Ok(())
+    let message = "could not serialize access due to read/write dependencies among transactions";
+    Err(Error::new(SqlState::SerializationFailure, message)
+        .with_hint("The transaction might succeed if retried."))
 }

@@ -88,8 +88,16 @@ impl Database {
 }
 
 impl Session {
-    fn store(&self, verb: &str) -> Result<&Arc<Store>> {
-        self.database.shared.store.as_ref().ok_or_else(|| {
+    /// The files of the database in use.
+    fn own_store(&self) -> Option<Arc<Store>> {
+        match self.home() {
+            Some(home) => home.store.clone(),
+            None => self.database.shared.store.clone(),
+        }
+    }
+
+    fn store(&self, verb: &str) -> Result<Arc<Store>> {
+        self.own_store().ok_or_else(|| {
             Error::new(SqlState::FeatureNotSupported, format!("{verb}: the database is in memory"))
                 .with_hint("BACKUP DATABASE TO 'directory' keeps it; quickstep directory opens it")
         })
@@ -104,6 +112,7 @@ impl Session {
         let texts: Vec<&str> = arguments.iter().filter_map(|(_, value, _)| value.as_text()).collect();
         Some(match (procedure, texts.as_slice()) {
             ("checkpoint", []) => self.checkpoint(),
+            ("checkpoint", [name]) => self.checkpoint_of(name),
             ("check_database", []) => self.check_database(),
             ("backup_database", [path]) => self.backup_database(path),
             ("export_database", [path]) => self.export_database(path, "parquet"),
@@ -115,10 +124,26 @@ impl Session {
         })
     }
 
-    /// CHECKPOINT. Nothing in memory.
+    /// CHECKPOINT of the database in use. Nothing in memory.
     pub(crate) fn checkpoint(&self) -> Result<ResultSet> {
-        if let Some(store) = &self.database.shared.store {
-            checkpoint(store)?;
+        if let Some(store) = self.own_store() {
+            checkpoint(&store)?;
+        }
+        Ok(ResultSet::done("CHECKPOINT"))
+    }
+
+    /// CHECKPOINT name.
+    fn checkpoint_of(&self, name: &str) -> Result<ResultSet> {
+        let shared = &self.database.shared;
+        let snapshot = self.snapshot();
+        let places = crate::mounts::Places { snapshot: &snapshot, path: &[], main: &shared.name };
+        let store = match places.database(name) {
+            None => return Err(places.unknown_database(name)),
+            Some(None) => shared.store.clone(),
+            Some(Some(mounted)) => shared.mounts.named(&mounted.name).and_then(|mount| mount.store.clone()),
+        };
+        if let Some(store) = store {
+            checkpoint(&store)?;
         }
         Ok(ResultSet::done("CHECKPOINT"))
     }
@@ -158,10 +183,10 @@ impl Session {
         Ok(ResultSet::new(schema, vec![batch]))
     }
 
-    /// BACKUP DATABASE TO: everything that this session sees now, as a database of its own.
+    /// BACKUP DATABASE TO: everything that this session sees now of the database in use, as a database of its own.
     pub(crate) fn backup_database(&self, path: &str) -> Result<ResultSet> {
         let files = directory(path, Access::Write)?;
-        catalog::back_up(&self.snapshot(), &*files)?;
+        catalog::back_up(&*self.snapshot_of_home()?, &*files)?;
         Ok(ResultSet::done("BACKUP DATABASE"))
     }
 }

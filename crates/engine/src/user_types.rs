@@ -11,8 +11,12 @@ fn already_exists(name: &str) -> Error {
 }
 
 /// What is bound anew from a text that names the type: a default, a generated column or a check.
-fn text_with(snapshot: &catalog::Snapshot, name: &str) -> Option<String> {
-    snapshot.tables().find_map(|table| {
+fn text_with(
+    snapshot: &catalog::Snapshot,
+    name: &str,
+    wanted: impl Fn(&catalog::Table) -> bool,
+) -> Option<String> {
+    snapshot.tables().filter(|table| wanted(table)).find_map(|table| {
         let named = |text: &Option<String>| text.as_deref().is_some_and(|text| sql::names_type(text, name));
         let column = |(attributes, field): (&catalog::ColumnAttributes, &types::Field)| {
             let what = match (named(&attributes.default), named(&attributes.generated)) {
@@ -31,20 +35,24 @@ fn text_with(snapshot: &catalog::Snapshot, name: &str) -> Option<String> {
 /// Fails when a column, another type or a text that is kept is made of the type that is known by `name`. Columns of a type
 /// that is another name of a type of the engine are of that one.
 fn refuse_used(snapshot: &catalog::Snapshot, name: &str, ty: Type, verb: &str) -> Result<()> {
-    let own = ty.given_name() == Some(name);
-    let column = own.then(|| snapshot.column_of(ty)).flatten();
-    let user = match (column, text_with(snapshot, name)) {
+    let (home, own) = snapshot.database_of(name);
+    let home = home.map(|mounted| mounted.number);
+    let at_home = |key: &str| snapshot.database_of(key).0.map(|mounted| mounted.number) == home;
+    let made = ty.given_name() == Some(own);
+    let column = made.then(|| snapshot.column_of(ty, |table| at_home(&table.schema))).flatten();
+    let user = match (column, text_with(snapshot, own, |table| at_home(&table.schema))) {
         (Some((table, column)), _) => Some(format!("column {column} of table {}", table.name)),
         (None, Some(text)) => Some(text),
-        (None, None) if !own => None,
+        (None, None) if !made => None,
         (None, None) => {
             let other = |(known, other): &(&String, &std::sync::Arc<Type>)| {
-                known.as_str() != name && other.holds(&|inner| inner == ty)
+                known.as_str() != name && at_home(known) && other.holds(&|inner| inner == ty)
             };
             snapshot.types().iter().find(other).map(|(known, _)| format!("type {known}"))
         }
     };
     let Some(user) = user else { return Ok(()) };
+    let name = own;
     let message = format!("cannot {verb} type {name} because other objects depend on it");
     Err(Error::new(SqlState::DependentObjectsStillExist, message)
         .with_detail(format!("{user} depends on type {name}"))
@@ -57,19 +65,20 @@ impl Session {
         if Type::from_sql_name(name).is_some() {
             return Err(already_exists(name).with_hint("it is one of the engine's own types"));
         }
+        let key = self.key_at_home(name);
         self.commit(|draft| {
             let snapshot = draft.snapshot();
-            if let Some(known) = snapshot.types().get(name) {
+            if let Some(known) = snapshot.types().get(&key) {
                 match if_exists {
                     IfExists::Keep => return Ok(()),
                     IfExists::Error => {
                         return Err(already_exists(name).with_hint("DROP TYPE removes it"));
                     }
-                    IfExists::Replace if **known != ty => refuse_used(snapshot, name, **known, "replace")?,
+                    IfExists::Replace if **known != ty => refuse_used(snapshot, &key, **known, "replace")?,
                     IfExists::Replace => {}
                 }
             }
-            draft.set_type(name, Some(ty));
+            draft.set_type(&key, Some(ty));
             Ok(())
         })?;
         Ok(done)
@@ -79,10 +88,11 @@ impl Session {
         self.commit(|draft| {
             for name in names {
                 let snapshot = draft.snapshot();
-                match snapshot.types().get(name) {
+                let key = self.key_at_home(name);
+                match snapshot.types().get(&key) {
                     Some(known) => {
-                        refuse_used(snapshot, name, **known, "drop")?;
-                        draft.set_type(name, None);
+                        refuse_used(snapshot, &key, **known, "drop")?;
+                        draft.set_type(&key, None);
                     }
                     None if if_exists => {}
                     None => {

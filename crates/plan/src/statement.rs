@@ -184,6 +184,18 @@ pub struct MacroForm {
     pub table: bool,
 }
 
+/// ATTACH: a database beside the main one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// Nothing, or `:memory:`, is a new database in memory.
+    pub path: String,
+    /// After the path where it is not said.
+    pub name: Option<String>,
+    pub if_exists: IfExists,
+    /// Names in lower case; one without a value has been switched on.
+    pub options: Vec<(String, Option<String>)>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
     Query(LogicalQuery),
@@ -222,6 +234,19 @@ pub enum Statement {
     DropIndex {
         names: Vec<ObjectName>,
         if_exists: bool,
+    },
+    Attach(Attach),
+    /// DETACH.
+    Detach {
+        name: String,
+        if_exists: bool,
+    },
+    /// COPY FROM DATABASE ... TO ...: everything that one database has, into another.
+    CopyDatabase {
+        from: String,
+        to: String,
+        /// Definitions alone.
+        schema_only: bool,
     },
     CreateSchema {
         name: String,

@@ -6,8 +6,8 @@ use types::{Error, Result};
 use crate::parse::is_word;
 use crate::place;
 
-const ONE_DATABASE: &str = "a process has one database: open it by its path, and CREATE SCHEMA for parts of it; \
-                            EXPORT DATABASE and COPY bring in what another holds";
+const ONE_DATABASE: &str = "ATTACH 'path' AS name makes a database where there is none, and DETACH name takes it from \
+                            the process; its files are a directory, which is removed like any other";
 const ONE_USER: &str =
     "there is one user, who may do everything; read-only databases are opened with --read-only";
 const NO_EXTENSIONS: &str = "there are no extensions: formats, object stores and benchmarks are built in";
@@ -15,10 +15,8 @@ const NO_UPKEEP: &str =
     "nothing needs it: statistics are kept as rows come, and blocks are tidied in the background";
 
 /// The first words of a statement, and what is said to who writes it.
-const STATEMENTS: [(&[&str], &str); 16] = [
-    (&["attach"], ONE_DATABASE),
-    (&["detach"], ONE_DATABASE),
-    (&["use"], "USE takes the name of a schema; SHOW SCHEMAS lists them. A process has one database"),
+const STATEMENTS: [(&[&str], &str); 14] = [
+    (&["use"], "USE takes the name of a schema or of a database; SHOW SCHEMAS and SHOW DATABASES list them"),
     (&["create", "database"], ONE_DATABASE),
     (&["drop", "database"], ONE_DATABASE),
     (&["install"], NO_EXTENSIONS),

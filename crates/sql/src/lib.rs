@@ -96,7 +96,10 @@ pub fn plan_with(
         if let Some(dropped) = statement::drop_macro(own)? {
             return Ok(dropped);
         }
-        if let Some(sequence) = statement::sequence(own)? {
+        if let Some(attached) = statement::databases(own)? {
+            return Ok(attached);
+        }
+        if let Some(sequence) = statement::sequence(own, relations)? {
             return Ok(sequence);
         }
         let parsed = parse::Parsed { begins: Some(statement.clone()), ..parse::statement(own)? };

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plan::{External, FileFormat, FileSource, TableId};
-use types::{Error, Field, Result, Schema, Type, Value};
+use types::{Error, Field, Result, Schema, SqlState, Type, Value};
 
 /// A table as names are resolved against it. Key columns are positions in `columns`.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,6 +206,29 @@ pub trait Relations: Sync {
     /// The schema in which tables are made whose names have none.
     fn current_schema(&self) -> String {
         "main".to_owned()
+    }
+    /// How other methods are told a schema that stands before a name, `database` before it if that is written too. A name
+    /// alone may be that of a database, whose default schema is meant then.
+    fn schema_key(&self, database: Option<&str>, schema: &str) -> Result<String> {
+        match database {
+            None | Some("memory") => Ok(schema.to_owned()),
+            Some(other) => {
+                let message = format!("database \"{other}\" does not exist");
+                Err(Error::new(SqlState::UndefinedDatabase, message))
+            }
+        }
+    }
+    /// The same of a schema that is to be made or dropped, which is never a database.
+    fn schema_to_change(&self, database: Option<&str>, schema: &str) -> Result<String> {
+        self.schema_key(database, schema)
+    }
+    /// The names of the database and the schema that a key means.
+    fn database_and_schema(&self, key: &str) -> (String, String) {
+        ("memory".to_owned(), key.to_owned())
+    }
+    /// The database of that name, as it is spelled.
+    fn database_named(&self, name: &str) -> Option<String> {
+        (name == "memory").then(|| name.to_owned())
     }
     /// Whom the session goes by.
     fn current_user(&self) -> String {

@@ -1,11 +1,8 @@
-//! `USE schema` and `SET SCHEMA schema`, as settings of `search_path`; names in such a setting.
+//! `USE schema`, `USE database`, `USE database.schema` and `SET SCHEMA schema`, as settings of `search_path`; names in such a setting.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::parse::is_word;
-
-/// What the one catalog is called.
-const CATALOG: &str = "memory";
 
 /// Makes `SET search_path = '...'` of both statements; anything else stays as it is.
 pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
@@ -33,11 +30,9 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
         _ => None,
     };
     let schema = match name {
-        [name] => text(name).map(|name| if name == CATALOG { "main".to_owned() } else { name }),
-        [catalog, point, name]
-            if point.token == Token::Period && text(catalog).as_deref() == Some(CATALOG) =>
-        {
-            text(name)
+        [name] => text(name).map(|name| quoted(&name)),
+        [database, point, name] if point.token == Token::Period => {
+            text(database).zip(text(name)).map(|(d, s)| format!("{}.{}", quoted(&d), quoted(&s)))
         }
         _ => None,
     };
@@ -48,7 +43,7 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) {
         at(Token::make_keyword("SET"), verb.span),
         at(Token::make_word("search_path", None), place.span),
         at(Token::Eq, verb.span),
-        at(Token::SingleQuotedString(quoted(&schema)), place.span),
+        at(Token::SingleQuotedString(schema), place.span),
     ];
     set.extend(end);
     *tokens = set;
@@ -74,15 +69,15 @@ mod tests {
     fn statements_about_the_schema_set_the_path() {
         for (text, set) in [
             ("USE Depot;", r#"SET search_path = '"depot"'"#),
-            ("use memory.\"De\"\"pot\"", r#"SET search_path = '"De""pot"'"#),
-            ("USE memory", r#"SET search_path = '"main"'"#),
+            ("use sales.\"De\"\"pot\"", r#"SET search_path = '"sales"."De""pot"'"#),
+            ("USE memory", r#"SET search_path = '"memory"'"#),
             ("SET SCHEMA 'depot'", r#"SET search_path = '"depot"'"#),
             ("set schema = depot", r#"SET search_path = '"depot"'"#),
             ("SET schema TO depot", r#"SET search_path = '"depot"'"#),
         ] {
             assert_eq!(taken(text), set, "{text}");
         }
-        for text in ["USE", "USE other.depot", "USE a b", "SET x = 1", "SELECT 1"] {
+        for text in ["USE", "USE a.b.c", "USE a b", "SET x = 1", "SELECT 1"] {
             assert!(!taken(text).contains("search_path"), "{text}");
         }
     }

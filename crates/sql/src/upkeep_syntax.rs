@@ -3,7 +3,7 @@
 //!
 //! | statement | call |
 //! | --- | --- |
-//! | `CHECKPOINT` | `checkpoint()` |
+//! | `CHECKPOINT`, `CHECKPOINT db` | `checkpoint()`, `checkpoint('db')` |
 //! | `CHECK DATABASE` | `check_database()` |
 //! | `BACKUP DATABASE TO 'directory'` | `backup_database('directory')` |
 //! | `EXPORT DATABASE 'directory' (FORMAT csv)` | `export_database('directory', 'csv')` |
@@ -55,6 +55,18 @@ fn recognized(solid: &[TokenWithSpan]) -> Option<(&'static str, Vec<TokenWithSpa
     let text = |token: &TokenWithSpan| matches!(token.token, Token::SingleQuotedString(_));
     if words(&["checkpoint"]) && solid.len() == 1 {
         return Some(("checkpoint", vec![]));
+    }
+    if let [verb, name] = solid
+        && is_word(verb, "checkpoint")
+        && let Token::Word(word) = &name.token
+    {
+        let name = match word.quote_style {
+            Some(_) => quoted(name),
+            None => {
+                TokenWithSpan { token: Token::SingleQuotedString(word.value.to_lowercase()), span: name.span }
+            }
+        };
+        return Some(("checkpoint", vec![name]));
     }
     if words(&["check", "database"]) && solid.len() == 2 {
         return Some(("check_database", vec![]));

@@ -60,7 +60,16 @@ impl<'a> Reader<'a> {
     fn name(&mut self) -> Option<[TokenWithSpan; 2]> {
         let first = self.identifier()?;
         if self.sign(&Token::Period) {
-            return Some([first, self.identifier()?]);
+            let second = self.identifier()?;
+            if !self.sign(&Token::Period) {
+                return Some([first, second]);
+            }
+            // The key of a schema of an attached database.
+            let said = |token: &TokenWithSpan| match &token.token {
+                Token::SingleQuotedString(said) => said.clone(),
+                _ => String::new(),
+            };
+            return Some([text(&format!("{}.{}", said(&first), said(&second)), &first), self.identifier()?]);
         }
         Some([text("", &first), first])
     }

@@ -31,13 +31,28 @@ fn wanted(name: &str, column: &str) -> String {
         Some(quoted) => quoted.replace("\"\"", "\""),
         None => part.to_lowercase(),
     };
-    match name.split_once('.') {
-        Some((schema, name)) => {
-            let schema = folded(schema);
-            let schema = if schema == "public" { "main" } else { &schema };
-            format!("schema_name = {} AND {column} = {}", quoted(schema), quoted(&folded(name)))
-        }
-        None => format!("schema_name IN ('main', 'temp') AND {column} = {}", quoted(&folded(name))),
+    let parts: Vec<String> = name.split('.').map(folded).collect();
+    let schema = |name: &str| quoted(if name == "public" { "main" } else { name });
+    match parts.as_slice() {
+        [database, within, name] => format!(
+            "database_name = {} AND schema_name = {} AND {column} = {}",
+            quoted(database),
+            schema(within),
+            quoted(name)
+        ),
+        // The database in use has such a schema, or there is a database of that name.
+        [within, name] => format!(
+            "(database_name = current_database() AND schema_name = {0} OR database_name = {1} AND schema_name = 'main' \
+             OR schema_name = 'temp' AND schema_name = {0}) AND {column} = {2}",
+            schema(within),
+            quoted(within),
+            quoted(name)
+        ),
+        _ => format!(
+            "(database_name = current_database() AND schema_name IN ('main', current_schema()) \
+             OR schema_name = 'temp') AND {column} = {}",
+            quoted(&folded(name))
+        ),
     }
 }
 
@@ -147,8 +162,10 @@ pub fn list_tables(session: &Session) -> Result<String> {
     let mut lines = vec![["table", "rows", "columns", "memory", "blocks"].map(str::to_owned)];
     let tables = rows(
         session,
-        "SELECT CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END, \
-         rows, columns, bytes, blocks FROM quickstep_tables() ORDER BY schema_name, table_name",
+        "SELECT CASE WHEN database_name <> current_database() THEN database_name || '.' ELSE '' END || \
+         CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END, \
+         rows, columns, bytes, blocks FROM quickstep_tables() \
+         ORDER BY database_name <> current_database(), database_name, schema_name, table_name",
     )?;
     lines.extend(tables.iter().map(|t| {
         let text = |at: usize| cell(t, at).to_owned();
@@ -156,8 +173,10 @@ pub fn list_tables(session: &Session) -> Result<String> {
     }));
     let views = rows(
         session,
-        "SELECT CASE WHEN schema_name = 'main' THEN view_name ELSE schema_name || '.' || view_name END \
-         FROM quickstep_views() ORDER BY schema_name, view_name",
+        "SELECT CASE WHEN database_name <> current_database() THEN database_name || '.' ELSE '' END || \
+         CASE WHEN schema_name = 'main' THEN view_name ELSE schema_name || '.' || view_name END \
+         FROM quickstep_views() \
+         ORDER BY database_name <> current_database(), database_name, schema_name, view_name",
     )?;
     lines.extend(views.iter().map(|v| [cell(v, 0), "view", "", "", ""].map(str::to_owned)));
     if lines.len() == 1 {

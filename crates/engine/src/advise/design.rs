@@ -90,6 +90,9 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// A table's name as SQL takes it.
 pub(super) fn named(table: &Table) -> String {
+    if let (Some(_), Some((database, schema))) = (catalog::mount_of(table.id), table.schema.split_once('.')) {
+        return format!("{}.{}.{}", quoted(database), quoted(schema), quoted(&table.name));
+    }
     match table.schema.as_str() {
         catalog::DEFAULT_SCHEMA | catalog::TEMPORARY_SCHEMA => quoted(&table.name),
         schema => format!("{}.{}", quoted(schema), quoted(&table.name)),

@@ -29,6 +29,7 @@ use types::{Error, Field, Result, Schema, SqlState, Type, Value, cast};
 use vector::{Batch, Vector};
 
 use crate::Session;
+use crate::mounts::Places;
 use crate::result::ResultSet;
 use crate::workload::Recorded;
 use design::{Design, Sample};
@@ -122,11 +123,19 @@ impl Session {
     /// The table of that name, or all that the record has and that are there still, those that cost most first.
     fn tables_to_advise(&self, target: &str, record: &[Recorded]) -> Result<Vec<Arc<Table>>> {
         let snapshot = self.snapshot();
-        let (schema, name) = match target.split_once('.') {
-            Some((schema, name)) => (Some(schema), name),
-            None => (None, target),
+        let path = self.settings().search_path.clone();
+        let places = Places { snapshot: &snapshot, path: &path, main: &self.database.shared.name };
+        let parts: Vec<String> = target.split('.').map(str::to_owned).collect();
+        let asked = match parts.len() {
+            0..=3 => places.named(parts)?,
+            _ => ObjectName { schema: None, name: target.to_owned() },
         };
-        if target != WORKLOAD || snapshot.find(None, target).is_some() {
+        let found = match &asked.schema {
+            Some(schema) => Some(schema.clone()),
+            None => crate::search_path::find(&places, &asked.name),
+        };
+        let (schema, name) = (found.as_deref(), asked.name.as_str());
+        if target != WORKLOAD || snapshot.find(schema, target).is_some() {
             if snapshot.find(schema, name).is_none() && snapshot.view(schema, name).is_some() {
                 let shown = crate::session::shown(&ObjectName {
                     schema: schema.map(str::to_owned),

@@ -1,69 +1,71 @@
 //! The catalog under DuckDB's names, `duckdb_tables` and its kin: its columns, as queries over the engine's own listings.
 //! Numbers of objects are given in the order of their names. `system::view` hands them out, with brackets or without.
 
-const TABLES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, t.schema_name, 1 AS schema_oid, \
-    t.table_name, row_number() OVER (ORDER BY t.schema_name, t.table_name) AS table_oid, comment, \
+const TABLES: &str = "SELECT t.database_name, 1 AS database_oid, t.schema_name, 1 AS schema_oid, \
+    t.table_name, row_number() OVER (ORDER BY t.database_name, t.schema_name, t.table_name) AS table_oid, comment, \
     map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, temporary, \
     coalesce(k.primary_keys > 0, false) AS has_primary_key, rows AS estimated_size, columns AS column_count, \
     coalesce(i.indices, 0) AS index_count, coalesce(k.checks, 0) AS check_constraint_count, \
     'CREATE ' || CASE WHEN temporary THEN 'TEMP ' ELSE '' END || 'TABLE ' || t.table_name || '(' || c.list || ');' AS sql \
     FROM quickstep_tables() AS t \
-    LEFT JOIN (SELECT schema_name, table_name, count(*) FILTER (WHERE constraint_type = 'PRIMARY KEY') AS primary_keys, \
+    LEFT JOIN (SELECT database_name, schema_name, table_name, count(*) FILTER (WHERE constraint_type = 'PRIMARY KEY') AS primary_keys, \
       count(DISTINCT constraint_name) FILTER (WHERE constraint_type = 'CHECK') AS checks \
-      FROM quickstep_constraints() GROUP BY schema_name, table_name) AS k \
-    ON k.schema_name = t.schema_name AND k.table_name = t.table_name \
-    LEFT JOIN (SELECT schema_name, table_name, count(*) AS indices FROM quickstep_indexes() \
-      GROUP BY schema_name, table_name) AS i ON i.schema_name = t.schema_name AND i.table_name = t.table_name \
-    LEFT JOIN (SELECT schema_name, table_name, string_agg(column_name || ' ' || data_type || \
+      FROM quickstep_constraints() GROUP BY database_name, schema_name, table_name) AS k \
+    ON k.database_name = t.database_name AND k.schema_name = t.schema_name AND k.table_name = t.table_name \
+    LEFT JOIN (SELECT database_name, schema_name, table_name, count(*) AS indices FROM quickstep_indexes() \
+      GROUP BY database_name, schema_name, table_name) AS i ON i.database_name = t.database_name \
+      AND i.schema_name = t.schema_name AND i.table_name = t.table_name \
+    LEFT JOIN (SELECT database_name, schema_name, table_name, string_agg(column_name || ' ' || data_type || \
       CASE WHEN column_default IS NULL THEN '' ELSE ' DEFAULT(' || column_default || ')' END || \
       CASE WHEN is_nullable THEN '' ELSE ' NOT NULL' END, ', ' ORDER BY column_index) AS list \
-      FROM quickstep_columns() GROUP BY schema_name, table_name) AS c \
-    ON c.schema_name = t.schema_name AND c.table_name = t.table_name";
+      FROM quickstep_columns() GROUP BY database_name, schema_name, table_name) AS c \
+    ON c.database_name = t.database_name AND c.schema_name = t.schema_name AND c.table_name = t.table_name";
 
-const COLUMNS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
-    dense_rank() OVER (ORDER BY schema_name, table_name) AS table_oid, column_name, \
+const COLUMNS: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
+    dense_rank() OVER (ORDER BY database_name, schema_name, table_name) AS table_oid, column_name, \
     CAST(column_index AS INTEGER) AS column_index, comment, false AS internal, column_default, is_nullable, data_type, \
     CAST(numeric_precision AS INTEGER) AS numeric_precision, \
     CAST(numeric_precision_radix AS INTEGER) AS numeric_precision_radix, \
     CAST(numeric_scale AS INTEGER) AS numeric_scale, \
     CAST(character_maximum_length AS INTEGER) AS character_maximum_length FROM quickstep_columns()";
 
-const VIEWS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, v.schema_name, 1 AS schema_oid, v.view_name, \
-    row_number() OVER (ORDER BY v.schema_name, v.view_name) AS view_oid, comment, \
+const VIEWS: &str = "SELECT v.database_name, 1 AS database_oid, v.schema_name, 1 AS schema_oid, v.view_name, \
+    row_number() OVER (ORDER BY v.database_name, v.schema_name, v.view_name) AS view_oid, comment, \
     map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, false AS temporary, coalesce(c.columns, 0) AS column_count, \
     'CREATE VIEW ' || v.view_name || ' AS ' || sql || ';' AS sql FROM quickstep_views() AS v \
-    LEFT JOIN (SELECT schema_name, table_name, count(*) AS columns FROM quickstep_columns() WHERE is_view \
-      GROUP BY schema_name, table_name) AS c ON c.schema_name = v.schema_name AND c.table_name = v.view_name";
+    LEFT JOIN (SELECT database_name, schema_name, table_name, count(*) AS columns FROM quickstep_columns() WHERE is_view \
+      GROUP BY database_name, schema_name, table_name) AS c ON c.database_name = v.database_name \
+      AND c.schema_name = v.schema_name AND c.table_name = v.view_name";
 
-const SCHEMAS: &str = "SELECT row_number() OVER (ORDER BY schema_name) AS oid, '{db}' AS database_name, \
+const SCHEMAS: &str = "SELECT row_number() OVER (ORDER BY database_name, schema_name) AS oid, database_name, \
     1 AS database_oid, schema_name, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
     schema_name IN ('main', 'information_schema', 'temporary') AS internal, CAST(NULL AS TEXT) AS sql \
     FROM quickstep_schemas()";
 
-const DATABASES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, CAST(NULL AS TEXT) AS path, \
-    CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, 'quickstep' AS type, \
-    false AS readonly";
+const DATABASES: &str = "SELECT database_name, row_number() OVER (ORDER BY NOT is_main, database_name) AS database_oid, \
+    path, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS internal, 'quickstep' AS type, \
+    read_only AS readonly FROM quickstep_databases()";
 
-const CONSTRAINTS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
-    1 AS table_oid, row_number() OVER (PARTITION BY schema_name, table_name ORDER BY constraint_type, constraint_name) - 1 \
+const CONSTRAINTS: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, table_name, \
+    1 AS table_oid, row_number() OVER (PARTITION BY database_name, schema_name, table_name ORDER BY constraint_type, constraint_name) - 1 \
     AS constraint_index, constraint_type, \
     constraint_type || '(' || array_to_string(constraint_column_names, ', ') || ')' AS constraint_text, \
     CAST(NULL AS TEXT) AS expression, constraint_column_names, constraint_name, referenced_table, \
     referenced_column_names FROM (\
-    SELECT schema_name, table_name, constraint_name, constraint_type, \
+    SELECT database_name, schema_name, table_name, constraint_name, constraint_type, \
     list(column_name ORDER BY position) AS constraint_column_names, any_value(referenced_table) AS referenced_table, \
     list(referenced_column ORDER BY position) FILTER (WHERE referenced_column IS NOT NULL) AS referenced_column_names \
-    FROM quickstep_constraints() GROUP BY schema_name, table_name, constraint_name, constraint_type \
-    UNION ALL SELECT schema_name, table_name, table_name || '_' || column_name || '_not_null', 'NOT NULL', [column_name], \
+    FROM quickstep_constraints() GROUP BY database_name, schema_name, table_name, constraint_name, constraint_type \
+    UNION ALL SELECT database_name, schema_name, table_name, table_name || '_' || column_name || '_not_null', 'NOT NULL', [column_name], \
     NULL, NULL FROM quickstep_columns() WHERE NOT is_nullable AND NOT is_view) AS c";
 
-const INDEXES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, index_name, \
-    row_number() OVER (ORDER BY schema_name, index_name) AS index_oid, table_name, 1 AS table_oid, \
+const INDEXES: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, index_name, \
+    row_number() OVER (ORDER BY database_name, schema_name, index_name) AS index_oid, table_name, 1 AS table_oid, \
     CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, is_unique, is_primary, expressions, \
     'CREATE INDEX ' || index_name || ' ON ' || table_name || '(' || expressions || ');' AS sql FROM quickstep_indexes()";
 
-const SEQUENCES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, \
-    sequence_name, row_number() OVER (ORDER BY schema_name, sequence_name) AS sequence_oid, \
+const SEQUENCES: &str = "SELECT database_name, 1 AS database_oid, schema_name, 1 AS schema_oid, \
+    sequence_name, row_number() OVER (ORDER BY database_name, schema_name, sequence_name) AS sequence_oid, \
     CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, false AS temporary, start_value, min_value, \
     max_value, increment_by, cycle, last_value, 'CREATE SEQUENCE ' || sequence_name || ' INCREMENT BY ' || increment_by \
     || ' MINVALUE ' || min_value || ' MAXVALUE ' || max_value || ' START ' || start_value || \
@@ -72,7 +74,7 @@ const SEQUENCES: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, sche
 const SETTINGS: &str = "SELECT name, setting AS value, description, 'VARCHAR' AS input_type, 'GLOBAL' AS scope \
     FROM quickstep_settings()";
 
-const FUNCTIONS: &str = "SELECT '{db}' AS database_name, 1 AS database_oid, 'main' AS schema_name, function_name, \
+const FUNCTIONS: &str = "SELECT current_database() AS database_name, 1 AS database_oid, 'main' AS schema_name, function_name, \
     CAST(NULL AS TEXT) AS alias_of, CASE function_type WHEN 'table macro' THEN 'table_macro' ELSE function_type END \
     AS function_type, description, CAST(NULL AS TEXT) AS comment, map([]::TEXT[], []::TEXT[]) AS tags, \
     result AS return_type, []::TEXT[] AS parameters, []::TEXT[] AS parameter_types, CAST(NULL AS TEXT) AS varargs, \
@@ -98,7 +100,7 @@ const TYPES: &str = "SELECT 'system' AS database_name, 0 AS database_oid, 'main'
     ('uinteger', 4, 'UINTEGER', 'NUMERIC'), ('ubigint', 8, 'UBIGINT', 'NUMERIC'), \
     ('hugeint', 16, 'HUGEINT', 'NUMERIC'), ('enum', 4, 'ENUM', NULL)) \
     AS t(type_name, type_size, logical_type, type_category) \
-    UNION ALL SELECT '{db}', 1, 'main', 1, 1000 + row_number() OVER (ORDER BY type_name), type_name, \
+    UNION ALL SELECT database_name, 1, 'main', 1, 1000 + row_number() OVER (ORDER BY type_name), type_name, \
     CASE WHEN labels IS NULL THEN NULL ELSE 4 END, CASE WHEN labels IS NULL THEN definition ELSE 'ENUM' END, NULL, \
     NULL, map([]::TEXT[], []::TEXT[]), false, labels FROM quickstep_types()";
 
@@ -145,5 +147,5 @@ pub(super) fn view(name: &str) -> Option<sql::ViewInfo> {
         SECRETS,
     ];
     let (_, text) = NAMES.iter().zip(QUERIES).find(|(known, _)| **known == name)?;
-    Some(sql::ViewInfo { columns: vec![], text: text.replace("{db}", super::DATABASE), schema: None })
+    Some(sql::ViewInfo { columns: vec![], text: text.to_owned(), schema: None })
 }

@@ -8,9 +8,10 @@ use super::{maybe, nullable, text};
 use crate::relations::SessionRelations;
 
 /// What each of `FUNCTIONS` gives, in their order.
-const MEANINGS: [(&str, &str); 28] = [
+const MEANINGS: [(&str, &str); 29] = [
     ("quickstep_columns", "The columns of all tables and views, with their types, keys and statistics."),
     ("quickstep_constraints", "The columns of all declared keys."),
+    ("quickstep_databases", "The main database and those that are attached, with their paths."),
     ("quickstep_functions", "The functions and macros, with a description and an example of each."),
     ("quickstep_indexes", "The indices that CREATE INDEX made, with their tables and columns."),
     ("quickstep_memory", "The memory budget, and what each query that runs holds of it."),
@@ -29,7 +30,7 @@ const MEANINGS: [(&str, &str); 28] = [
     ),
     ("quickstep_rejects", "What reading files has left out and noted: place, text and cause of each."),
     ("quickstep_roles", "The settings that ALTER ROLE gave to roles."),
-    ("quickstep_schemas", "The schemas."),
+    ("quickstep_schemas", "The schemas, with the databases that they are of."),
     ("quickstep_secrets", "The secrets by which object stores are reached, without their values."),
     ("quickstep_sequences", "The sequences, with their bounds and steps."),
     ("quickstep_settings", "The settings, with their values and meanings."),

@@ -5,24 +5,22 @@
 
 use types::{Error, SqlState};
 
-use super::DATABASE;
-
-const SCHEMATA: &str = "SELECT '{db}' AS catalog_name, schema_name, 'quickstep' AS schema_owner, \
+const SCHEMATA: &str = "SELECT database_name AS catalog_name, schema_name, 'quickstep' AS schema_owner, \
     CAST(NULL AS TEXT) AS default_character_set_catalog, CAST(NULL AS TEXT) AS default_character_set_schema, \
     CAST(NULL AS TEXT) AS default_character_set_name, CAST(NULL AS TEXT) AS sql_path FROM quickstep_schemas()";
 
-const TABLES: &str = "SELECT '{db}' AS table_catalog, t.schema_name AS table_schema, t.table_name, \
+const TABLES: &str = "SELECT t.database_name AS table_catalog, t.schema_name AS table_schema, t.table_name, \
     CASE WHEN temporary THEN 'LOCAL TEMPORARY' WHEN is_stale IS NULL THEN 'BASE TABLE' ELSE 'WIDE TABLE' END \
     AS table_type, \
     CAST(NULL AS TEXT) AS self_referencing_column_name, CAST(NULL AS TEXT) AS reference_generation, \
     CASE WHEN is_stale IS NULL THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed, \
     CASE WHEN temporary THEN 'PRESERVE' END AS commit_action, comment AS table_comment \
     FROM quickstep_tables() AS t LEFT JOIN quickstep_wide_tables() AS w \
-    ON w.schema_name = t.schema_name AND w.table_name = t.table_name \
-    UNION ALL SELECT '{db}', schema_name, view_name, 'VIEW', NULL, NULL, 'NO', 'NO', NULL, comment \
+    ON w.database_name = t.database_name AND w.schema_name = t.schema_name AND w.table_name = t.table_name \
+    UNION ALL SELECT database_name, schema_name, view_name, 'VIEW', NULL, NULL, 'NO', 'NO', NULL, comment \
     FROM quickstep_views()";
 
-const COLUMNS: &str = "SELECT '{db}' AS table_catalog, schema_name AS table_schema, table_name, column_name, \
+const COLUMNS: &str = "SELECT database_name AS table_catalog, schema_name AS table_schema, table_name, column_name, \
     CAST(column_index AS INTEGER) AS ordinal_position, column_default, \
     CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable, standard_type AS data_type, \
     CAST(character_maximum_length AS INTEGER) AS character_maximum_length, \
@@ -33,30 +31,30 @@ const COLUMNS: &str = "SELECT '{db}' AS table_catalog, schema_name AS table_sche
     'NO' AS is_generated, CASE WHEN is_view THEN 'NO' ELSE 'YES' END AS is_updatable, \
     comment AS column_comment FROM quickstep_columns()";
 
-const VIEWS: &str = "SELECT '{db}' AS table_catalog, schema_name AS table_schema, view_name AS table_name, \
+const VIEWS: &str = "SELECT database_name AS table_catalog, schema_name AS table_schema, view_name AS table_name, \
     sql AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into \
     FROM quickstep_views()";
 
-const TABLE_CONSTRAINTS: &str = "SELECT '{db}' AS constraint_catalog, schema_name AS constraint_schema, \
-    constraint_name, '{db}' AS table_catalog, schema_name AS table_schema, table_name, constraint_type, \
+const TABLE_CONSTRAINTS: &str = "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema, \
+    constraint_name, database_name AS table_catalog, schema_name AS table_schema, table_name, constraint_type, \
     'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced \
     FROM quickstep_constraints() WHERE position = 1";
 
-const KEY_COLUMN_USAGE: &str = "SELECT '{db}' AS constraint_catalog, schema_name AS constraint_schema, \
-    constraint_name, '{db}' AS table_catalog, schema_name AS table_schema, table_name, column_name, \
+const KEY_COLUMN_USAGE: &str = "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema, \
+    constraint_name, database_name AS table_catalog, schema_name AS table_schema, table_name, column_name, \
     CAST(position AS INTEGER) AS ordinal_position, \
     CASE WHEN constraint_type = 'FOREIGN KEY' THEN CAST(position AS INTEGER) END AS position_in_unique_constraint \
     FROM quickstep_constraints()";
 
-const REFERENTIAL_CONSTRAINTS: &str = "SELECT '{db}' AS constraint_catalog, schema_name AS constraint_schema, \
-    constraint_name, '{db}' AS unique_constraint_catalog, referenced_schema AS unique_constraint_schema, \
+const REFERENTIAL_CONSTRAINTS: &str = "SELECT database_name AS constraint_catalog, schema_name AS constraint_schema, \
+    constraint_name, database_name AS unique_constraint_catalog, referenced_schema AS unique_constraint_schema, \
     referenced_constraint AS unique_constraint_name, 'NONE' AS match_option, update_rule, delete_rule \
     FROM quickstep_constraints() \
     WHERE constraint_type = 'FOREIGN KEY' AND position = 1";
 
-const CONSTRAINT_COLUMN_USAGE: &str = "SELECT '{db}' AS table_catalog, \
+const CONSTRAINT_COLUMN_USAGE: &str = "SELECT database_name AS table_catalog, \
     coalesce(referenced_schema, schema_name) AS table_schema, coalesce(referenced_table, table_name) AS table_name, \
-    coalesce(referenced_column, column_name) AS column_name, '{db}' AS constraint_catalog, \
+    coalesce(referenced_column, column_name) AS column_name, database_name AS constraint_catalog, \
     schema_name AS constraint_schema, constraint_name FROM quickstep_constraints()";
 
 /// The view's query.
@@ -72,7 +70,7 @@ pub(crate) fn view(name: &str) -> Option<sql::ViewInfo> {
         "constraint_column_usage" => CONSTRAINT_COLUMN_USAGE,
         _ => return None,
     };
-    Some(sql::ViewInfo { columns: vec![], text: text.replace("{db}", DATABASE), schema: None })
+    Some(sql::ViewInfo { columns: vec![], text: text.to_owned(), schema: None })
 }
 
 /// The error for a name that the schema does not have.

@@ -4,6 +4,7 @@
 //! and the shell's `\d` are queries over them. A view's columns are found by binding it; while that goes on, views have
 //! no columns here, so that a view over these functions does not ask for itself.
 
+mod databases;
 mod duckdb;
 mod functions;
 mod history;
@@ -23,12 +24,11 @@ pub(crate) use information_schema::{unknown_view, view as information_schema_vie
 
 /// The schema of the standard's views; nothing else can be in it.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
-/// What the standard calls the catalog: the one database there is.
-const DATABASE: &str = "memory";
 
-pub(crate) const FUNCTIONS: [&str; 28] = [
+pub(crate) const FUNCTIONS: [&str; 29] = [
     "quickstep_columns",
     "quickstep_constraints",
+    "quickstep_databases",
     "quickstep_functions",
     "quickstep_indexes",
     "quickstep_memory",
@@ -67,6 +67,7 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
             vec![text("schema_name"), text("view_name"), text("sql"), nullable(text("comment"))],
             relations.views().iter().map(|(s, n, v)| view_row(relations, s, n, v)).collect(),
         ),
+        "quickstep_databases" => (databases::fields(), databases::rows(relations)),
         "quickstep_pool" => pool(&relations.pool_statistics()),
         "quickstep_rejects" => (rejects::fields(), rejects::rows(relations)),
         "quickstep_workload" => (
@@ -111,6 +112,8 @@ pub(crate) fn rows(relations: &SessionRelations, function: &str) -> Result<Optio
         }
         _ => return Ok(None),
     };
+    let (mut fields, mut rows) = (fields, rows);
+    databases::name(relations, &mut fields, &mut rows);
     Ok(Some(sql::SystemRows { columns: Schema::new(fields), rows }))
 }
 

@@ -143,7 +143,7 @@ pub(crate) fn query(snapshot: &Snapshot, wide: &WideTable, fields: &[Field]) -> 
     let mut text = format!("SELECT {}", listed.join(", "));
     for (at, node) in wide.nodes.iter().enumerate() {
         let base = table(snapshot, node.table)?;
-        let name = format!("{}.{}", quoted(&base.schema), quoted(&base.name));
+        let name = format!("{}.{}", crate::mounts::absolute(snapshot, &base.schema), quoted(&base.name));
         if at == 0 {
             let _ = write!(text, " FROM {name} AS n0");
             continue;

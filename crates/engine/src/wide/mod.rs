@@ -17,6 +17,7 @@ use types::{Error, Result, Schema, SqlState, Type};
 
 use crate::Session;
 use crate::insert::existing;
+use crate::mounts::Places;
 use crate::relations::SessionRelations;
 use crate::result::ResultSet;
 use crate::session::shown;
@@ -67,9 +68,10 @@ type Source = (Arc<Table>, Option<Vec<TableId>>);
 impl Session {
     /// CREATE WIDE TABLE, from the arguments of `create_wide_table`.
     pub(crate) fn create_wide_table(&self, texts: &[&str]) -> Result<ResultSet> {
-        let Some(wanted) = NewWide::of(texts) else {
+        let Some(mut wanted) = NewWide::of(texts) else {
             return Err(Error::new(SqlState::SyntaxError, "write CREATE WIDE TABLE name FROM tables"));
         };
+        self.resolve(&mut wanted)?;
         let NewWide { name, if_exists, with, .. } = &wanted;
         crate::definitions::refuse_system(name.schema.as_deref())?;
         let options = plan::statement::TableOptions { if_exists: *if_exists, ..Default::default() };
@@ -100,11 +102,41 @@ impl Session {
         Ok(ResultSet::done(format!("CREATE WIDE TABLE {rows}")))
     }
 
+    /// Gives the names their schemas, as far as databases and the search path say more than the default does.
+    fn resolve(&self, wanted: &mut NewWide) -> Result<()> {
+        let path = self.settings().search_path.clone();
+        let snapshot = self.snapshot();
+        if path.is_empty() && snapshot.mounts().next().is_none() {
+            return Ok(());
+        }
+        let places = Places { snapshot: &snapshot, path: &path, main: &self.database.shared.name };
+        if let Some(schema) = &mut wanted.schema {
+            *schema = places.key(None, schema)?;
+        }
+        match &mut wanted.name.schema {
+            Some(schema) => *schema = places.key(None, schema)?,
+            None if path.is_empty() => {}
+            None => wanted.name.schema = Some(crate::search_path::current(&path).to_owned()),
+        }
+        for name in &mut wanted.tables {
+            match &mut name.schema {
+                Some(schema) => *schema = places.key(None, schema)?,
+                None => name.schema = crate::search_path::find(&places, &name.name),
+            }
+        }
+        Ok(())
+    }
+
     /// REFRESH WIDE TABLE: foreign keys are followed anew and all rows are made again, whether the table is stale or not.
     pub(crate) fn refresh_wide_table(&self, schema: &str, name: &str) -> Result<ResultSet> {
         let snapshot = self.snapshot();
-        let schema = (!schema.is_empty()).then_some(schema);
-        let table = snapshot.table(schema, name)?.clone();
+        let path = self.settings().search_path.clone();
+        let places = Places { snapshot: &snapshot, path: &path, main: &self.database.shared.name };
+        let schema = match schema {
+            "" => crate::search_path::find(&places, name),
+            schema => Some(places.key(None, schema)?),
+        };
+        let table = snapshot.table(schema.as_deref(), name)?.clone();
         let Some(wide) = &table.wide else {
             let message = format!("\"{name}\" is not a wide table");
             return Err(Error::new(SqlState::WrongObjectType, message));

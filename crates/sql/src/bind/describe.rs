@@ -10,7 +10,8 @@ use sqlparser::ast::{DescribeAlias, ObjectName, Query, Spanned, Statement};
 use sqlparser::tokenizer::Span;
 use types::{Error, Field, Result, SqlState, Type, Value};
 
-use super::{Binder, Relation, folded};
+use super::{Binder, Relation};
+use crate::names::Name;
 use crate::place;
 
 /// What is told of a column beside its name and type.
@@ -66,13 +67,12 @@ impl<'a> Binder<'a> {
     pub(super) fn describe_table(&mut self, name: &ObjectName) -> Result<Relation> {
         let (relation, _) = self.named_table(name)?;
         let mut described = self.columns_of(&relation);
-        let names: Vec<String> = name.0.iter().filter_map(|p| p.as_ident()).map(folded).collect();
-        let info = match names.as_slice() {
-            [table] if self.relations.view(None, table).is_none() => self.relations.table(None, table)?,
-            [schema, table] if self.relations.view(Some(schema), table).is_none() => {
-                self.relations.table(Some(schema), table)?
-            }
-            _ => None,
+        let names: Vec<Name> = name.0.iter().filter_map(|p| p.as_ident()).map(Name::of).collect();
+        let (schema, table) = self.placed(&names)?;
+        let schema = schema.as_ref().map(|schema| schema.text.as_str());
+        let info = match self.relations.view(schema, &table.text) {
+            None => self.relations.table(schema, &table.text)?,
+            Some(_) => None,
         };
         if let Some(info) = info {
             for (at, column) in described.iter_mut().enumerate() {

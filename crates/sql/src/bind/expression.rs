@@ -370,9 +370,10 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
         let (table, name) = match names.as_slice() {
             [name] => (None, &name.text),
-            [.., table, name] if names.len() <= 3 => (Some(table), &name.text),
+            [.., table, name] if names.len() <= 4 => (Some(table), &name.text),
             _ => {
-                let error = Error::unsupported("a column is named by at most schema, table and column");
+                let error =
+                    Error::unsupported("a column is named by at most database, schema, table and column");
                 return place::at(error, self.text(), span);
             }
         };
@@ -391,7 +392,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     pub(super) fn column(&mut self, idents: &[Ident]) -> Result<Option<Bound>> {
         let span = Span::union_iter(idents.iter().map(|i| i.span));
         let names: Vec<Name> = idents.iter().map(Name::of).collect();
-        let Some((schema, table, name)) = qualified(&names) else { return Ok(None) };
+        let Some((schema, table, name)) = qualified(&names) else { return self.in_database(&names, span) };
         if let [Ident { value, quote_style: Some(POSITIONAL), .. }] = idents {
             let at = value.trim_start_matches('#').parse::<usize>().ok().and_then(|at| at.checked_sub(1));
             return match at.and_then(|at| self.scope.star().nth(at)) {
@@ -412,11 +413,23 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             return Ok(Some(Bound::typed(self.binder.column(entry.id), span)));
         }
         if table.is_some() {
-            return Ok(None);
+            return self.in_database(&names, span);
         }
         let aliases = self.aliases.iter().map(|(alias, _)| &**alias);
         let at = name.position(aliases, "column").placed(self.text(), span)?;
         Ok(at.map(|at| Bound { span, ..self.aliases[at].1.clone() }))
+    }
+
+    /// A column whose table's name has a database in front: `db.table.column`, `db.schema.table.column`.
+    fn in_database(&mut self, names: &[Name], span: Span) -> Result<Option<Bound>> {
+        let [relation @ .., name] = names else { return Ok(None) };
+        if !(2..=3).contains(&relation.len()) {
+            return Ok(None);
+        }
+        // What is no database, or no schema of one, may be a column with fields.
+        let Ok((Some(schema), table)) = self.binder.placed(relation) else { return Ok(None) };
+        let found = self.scope.find(Some(&schema), Some(&table), name).placed(self.text(), span)?;
+        Ok(found.map(|entry| Bound::typed(self.binder.column(entry.id), span)))
     }
 
     /// What a column that a select list names is called: as it is spelled where it comes from.

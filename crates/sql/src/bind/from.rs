@@ -182,8 +182,10 @@ impl<'a> Binder<'a> {
                     relation.plan = self.table_sample(relation.plan, sample, factor_span(factor))?;
                 }
                 let schema = match (args, name.0.as_slice()) {
-                    (None, [schema, _]) if alias.is_none() => {
-                        schema.as_ident().map(|i| Rc::from(folded(i).as_str()))
+                    (None, [_, .., _]) if alias.is_none() => {
+                        let idents = name.0.iter().filter_map(|p| p.as_ident());
+                        let names: Vec<Name> = idents.map(Name::of).collect();
+                        self.placed(&names)?.0.map(|schema| Rc::from(schema.text.as_str()))
                     }
                     _ => None,
                 };
@@ -408,14 +410,8 @@ impl<'a> Binder<'a> {
             return Ok((self.file(source), file_stem(value)));
         }
         let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
-        let (schema, table) = match names.as_slice() {
-            [table] => (None, table),
-            [schema, table] => (Some(schema), table),
-            _ => {
-                let error = Error::unsupported("a table is named by at most schema and name");
-                return Err(self.error_at(error, span));
-            }
-        };
+        let (schema, table) = self.placed(&names).map_err(|e| self.error_at(e, span))?;
+        let (schema, table) = (schema.as_ref(), &table);
         if let Some(found) = self.relation_named(schema.map(|s| s.text.as_str()), &table.text, span)? {
             return Ok(found);
         }
@@ -428,6 +424,23 @@ impl<'a> Binder<'a> {
         let reserved = idents.iter().find_map(|i| reserved(i));
         let unknown = || self.unknown_table(schema.map(|s| s.text.as_str()), &table.text);
         Err(self.error_at(reserved.unwrap_or_else(unknown), span))
+    }
+
+    /// The schema and the name that the parts of a name mean.
+    pub(crate) fn placed(&self, names: &[Name]) -> Result<(Option<Name>, Name)> {
+        match names {
+            [name] => Ok((None, name.clone())),
+            [schema, name] => {
+                let key = self.relations.schema_key(None, &schema.text)?;
+                let schema = if key == schema.text { schema.clone() } else { Name::exact(&key) };
+                Ok((Some(schema), name.clone()))
+            }
+            [database, schema, name] => {
+                let key = self.relations.schema_key(Some(&database.text), &schema.text)?;
+                Ok((Some(Name::exact(&key)), name.clone()))
+            }
+            _ => Err(Error::unsupported("a name has at most a database, a schema and a name")),
+        }
     }
 
     /// How a name that nothing is spelled like is spelled but for its case: a common table expression's, or that of a
@@ -558,7 +571,10 @@ pub(super) fn shared_alias(known: &[Entry], new: &[Entry]) -> Option<String> {
             continue;
         }
         last = Some(table);
-        if known.iter().any(|k| k.table.as_ref() == Some(table)) {
+        // Tables of two schemas that stand there with these may have one name, as in PostgreSQL.
+        let elsewhere =
+            |known: &Entry| known.schema.is_some() && entry.schema.is_some() && known.schema != entry.schema;
+        if known.iter().any(|k| k.table.as_ref() == Some(table) && !elsewhere(k)) {
             return Some(table.to_string());
         }
     }

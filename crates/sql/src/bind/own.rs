@@ -326,8 +326,14 @@ impl<'a> ExprBinder<'_, 'a> {
         Ok(Ok(match (name, arguments.len()) {
             ("version", 0) => constant(concat!("Quickstep ", env!("CARGO_PKG_VERSION"))),
             ("current_user" | "user", 0) => constant(&self.binder.relations.current_user()),
-            ("current_database" | "current_catalog", 0) => constant("memory"),
-            ("current_schema", 0) => constant(&self.binder.relations.current_schema()),
+            ("current_database" | "current_catalog", 0) => {
+                let relations = self.binder.relations;
+                constant(&relations.database_and_schema(&relations.current_schema()).0)
+            }
+            ("current_schema", 0) => {
+                let relations = self.binder.relations;
+                constant(&relations.database_and_schema(&relations.current_schema()).1)
+            }
             ("pg_typeof" | "typeof", 1) => {
                 let argument = &arguments[0];
                 let shown = if argument.untyped || argument.is_null() {

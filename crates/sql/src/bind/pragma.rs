@@ -55,16 +55,20 @@ impl<'a> Binder<'a> {
             "functions" => "SELECT function_name AS name, function_type AS type, parameters, \
                  return_type, has_side_effects AS side_effects FROM duckdb_functions() ORDER BY 1"
                 .to_owned(),
-            _ => "SELECT 'memory' AS database_name, sum(bytes) AS database_size, sum(blocks) AS total_blocks \
-                 FROM quickstep_tables()"
+            _ => "SELECT d.database_name, coalesce(sum(t.bytes), 0) AS database_size, \
+                 coalesce(sum(t.blocks), 0) AS total_blocks FROM quickstep_databases() AS d \
+                 LEFT JOIN quickstep_tables() AS t ON t.database_name = d.database_name \
+                 GROUP BY d.database_name ORDER BY 1"
                 .to_owned(),
         }))
     }
 
     fn table_info(&mut self, table: &str, short: bool, span: Span) -> Result<String> {
-        let (schema, name) = match table.split_once('.') {
-            Some((schema, name)) => (Some(schema.to_owned()), name),
-            None => (None, table),
+        let parts: Vec<&str> = table.split('.').collect();
+        let (schema, name) = match parts.as_slice() {
+            [schema, name] => (Some(self.relations.schema_key(None, schema)?), *name),
+            [database, schema, name] => (Some(self.relations.schema_key(Some(database), schema)?), *name),
+            _ => (None, table),
         };
         let known = self.relations.view(schema.as_deref(), name).is_some()
             || self.relations.table(schema.as_deref(), name).map_err(|e| self.error_at(e, span))?.is_some();
@@ -73,9 +77,15 @@ impl<'a> Binder<'a> {
         }
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
         let mut condition = format!("lower(table_name) = lower({})", quoted(name));
-        if let Some(schema) = schema {
-            condition.push_str(&format!(" AND schema_name = {}", quoted(&schema)));
-        }
+        let database = match schema {
+            Some(schema) => {
+                let (database, schema) = self.relations.database_and_schema(&schema);
+                condition.push_str(&format!(" AND schema_name = {}", quoted(&schema)));
+                database
+            }
+            None => self.relations.database_and_schema(&self.relations.current_schema()).0,
+        };
+        condition.push_str(&format!(" AND database_name = {}", quoted(&database)));
         Ok(match short {
             true => format!(
                 "SELECT column_name, data_type AS column_type, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS \

@@ -181,8 +181,15 @@ fn is_of(entry: &Entry, schema: Option<&Name>, table: &Name, round: Round) -> bo
         && match (schema, entry.schema.as_deref()) {
             (None, _) => true,
             // A table found without a schema may be named with the one it is in by default.
-            (Some(given), None) => matches!(given.text.as_str(), "public" | "main"),
-            (Some(given), Some(known)) => round.fits(given, known),
+            (Some(given), None) => {
+                matches!(given.text.as_str(), "public" | "main") || given.text.ends_with(".main")
+            }
+            // The key of a schema of an attached database ends with the schema's own name, by which it is meant where no
+            // other schema is.
+            (Some(given), Some(known)) => {
+                let own = || known.rsplit_once('.').is_some_and(|(_, schema)| round.fits(given, schema));
+                round.fits(given, known) || !matches!(round, Round::Spelled) && own()
+            }
         }
 }
 

@@ -550,11 +550,25 @@ impl<'a> ExprBinder<'_, 'a> {
         let (schema, table) = match names.as_slice() {
             [table] => (None, table),
             [schema, table] => (Some(schema), table),
+            [_, _, table] => (None, table),
             _ => return Err(self.binder.error_at(Error::unsupported("too many qualifiers"), place)),
         };
-        let star: Vec<Item> = self.scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
-        if !star.is_empty() {
-            return Ok(star);
+        if names.len() < 3 {
+            let star: Vec<Item> =
+                self.scope.star_of(schema, table).map(|e| self.star_item(e, place)).collect();
+            if !star.is_empty() {
+                return Ok(star);
+            }
+        }
+        // A database may stand before it, or a schema.
+        if let [_, .., _] = names.as_slice()
+            && let Ok((Some(schema), table)) = self.binder.placed(&names)
+        {
+            let star: Vec<Item> =
+                self.scope.star_of(Some(&schema), &table).map(|e| self.star_item(e, place)).collect();
+            if !star.is_empty() {
+                return Ok(star);
+            }
         }
         // A struct's column: its fields.
         let owned: Vec<sqlparser::ast::Ident> = idents.into_iter().cloned().collect();

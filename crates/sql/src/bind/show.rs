@@ -12,14 +12,14 @@ use super::scope::nearest;
 use super::{Binder, Relation, folded};
 
 /// Tables and views.
-const LISTED: &str = "(SELECT schema_name, table_name AS name FROM quickstep_tables() \
-                      UNION ALL SELECT schema_name, view_name FROM quickstep_views()) AS listed";
+const LISTED: &str = "(SELECT database_name, schema_name, table_name AS name FROM quickstep_tables() UNION ALL \
+                      SELECT database_name, schema_name, view_name FROM quickstep_views()) AS listed";
 
-const ALL_TABLES: &str = "SELECT 'memory' AS database, schema_name AS schema, table_name AS name, \
+const ALL_TABLES: &str = "SELECT database_name AS database, schema_name AS schema, table_name AS name, \
     '[' || string_agg(column_name, ', ') || ']' AS column_names, \
     '[' || string_agg(data_type, ', ') || ']' AS column_types, schema_name = 'temp' AS temporary \
-    FROM (SELECT * FROM quickstep_columns() ORDER BY schema_name, table_name, column_index) AS ordered \
-    GROUP BY schema_name, table_name ORDER BY 2, 3";
+    FROM (SELECT * FROM quickstep_columns() ORDER BY database_name, schema_name, table_name, column_index) AS ordered \
+    GROUP BY database_name, schema_name, table_name ORDER BY 1, 2, 3";
 
 impl Binder<'_> {
     /// The rows of SHOW; `None` for other statements, and for a setting, whose value the engine knows.
@@ -34,9 +34,17 @@ impl Binder<'_> {
                 format!("SELECT view_name AS name FROM quickstep_views() WHERE {conditions} ORDER BY name")
             }
             Statement::ShowSchemas { .. } => {
-                "SELECT 'memory' AS database_name, schema_name, schema_name = 'main' AS current FROM quickstep_schemas() ORDER BY 2".to_owned()
+                let key = self.relations.current_schema();
+                let (database, schema) = self.relations.database_and_schema(&key);
+                let current =
+                    format!("schema_name = {} AND database_name = {}", quoted(&schema), quoted(&database));
+                format!(
+                    "SELECT database_name, schema_name, {current} AS current FROM quickstep_schemas() ORDER BY 1, 2"
+                )
             }
-            Statement::ShowDatabases { .. } => "SELECT 'memory' AS database_name".to_owned(),
+            Statement::ShowDatabases { .. } => {
+                "SELECT database_name FROM quickstep_databases() ORDER BY 1".to_owned()
+            }
             Statement::ShowFunctions { filter } => {
                 let condition = condition(filter.as_ref(), "function_name")?;
                 format!(
@@ -89,28 +97,49 @@ impl Binder<'_> {
             None => None,
             Some(FilterPosition::Infix(filter) | FilterPosition::Suffix(filter)) => Some(filter),
         };
-        let schema = options.show_in.as_ref().and_then(|of| of.parent_name.as_ref()?.0.last()?.as_ident());
-        let within = match schema {
-            None => format!("schema_name IN ('main', 'temp', {})", quoted(&self.relations.current_schema())),
-            Some(ident) => format!("schema_name = {}", quoted(&self.existing_schema(ident)?)),
+        let parent = options.show_in.as_ref().and_then(|of| of.parent_name.as_ref());
+        let idents: Vec<&Ident> = parent.iter().flat_map(|of| &of.0).filter_map(|p| p.as_ident()).collect();
+        let within = match idents.as_slice() {
+            [] => {
+                let (database, schema) = self.relations.database_and_schema(&self.relations.current_schema());
+                format!(
+                    "(database_name = {} AND schema_name IN ('main', {}) OR schema_name = 'temp')",
+                    quoted(&database),
+                    quoted(&schema)
+                )
+            }
+            idents => {
+                let (database, schema) = self.existing_schema(idents)?;
+                format!("database_name = {} AND schema_name = {}", quoted(&database), quoted(&schema))
+            }
         };
         Ok(format!("{within} AND {}", condition(filter, name)?))
     }
 
-    fn existing_schema(&self, ident: &Ident) -> Result<String> {
-        let name = folded(ident);
+    /// The database and the schema that a name means.
+    fn existing_schema(&self, idents: &[&Ident]) -> Result<(String, String)> {
+        let names: Vec<String> = idents.iter().map(|ident| folded(ident)).collect();
+        let span = Span::union_iter(idents.iter().map(|ident| ident.span));
+        let key = match names.as_slice() {
+            [schema] => self.relations.schema_key(None, schema),
+            [database, schema] => self.relations.schema_key(Some(database), schema),
+            _ => Err(Error::new(SqlState::SyntaxError, "a schema has at most a database and a name")),
+        };
+        let key = key.map_err(|e| self.error_at(e, span))?;
+        let (database, name) = self.relations.database_and_schema(&key);
         let name = if name == "public" { "main".to_owned() } else { name };
         let rows = self.relations.system("quickstep_schemas")?.map(|s| s.rows).unwrap_or_default();
-        let known: Vec<&str> = rows.iter().filter_map(|row| row.first()?.as_text()).collect();
+        let listed = rows.iter().filter_map(|row| Some((row.first()?.as_text()?, row.get(1)?.as_text()?)));
+        let known: Vec<&str> = listed.filter(|(_, of)| *of == database).map(|(schema, _)| schema).collect();
         if known.contains(&name.as_str()) {
-            return Ok(name);
+            return Ok((database, name));
         }
         let error = Error::new(SqlState::UndefinedSchema, format!("schema \"{name}\" does not exist"));
         let error = match nearest(&name, known.into_iter()) {
             Some(near) => error.with_hint(format!("did you mean \"{near}\"?")),
             None => error,
         };
-        Err(self.error_at(error, ident.span))
+        Err(self.error_at(error, span))
     }
 }
 

@@ -66,6 +66,16 @@ impl<'t> Words<'t> {
         self.at += usize::from(there);
         there
     }
+    pub(super) fn ended(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+    /// The error at the token that comes next, or at the end.
+    pub(super) fn at_place(&self, error: Error) -> Error {
+        match self.tokens.get(self.at).or(self.tokens.last()) {
+            Some(token) => place::at(error, self.text, token.span),
+            None => error.at(place::START),
+        }
+    }
     pub(super) fn name(&mut self) -> Option<String> {
         let Token::Word(word) = &self.tokens.get(self.at)?.token else { return None };
         self.at += 1;

@@ -1,6 +1,7 @@
 //! Statements: the syntax tree's to ours.
 
 mod alter;
+mod attach;
 mod create;
 mod define;
 mod function;
@@ -30,6 +31,7 @@ use crate::parse::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
+pub(crate) use attach::databases;
 /// Plans one parsed statement.
 pub use create::COLUMNS_MAX;
 pub(crate) use define::drop_macro;
@@ -100,7 +102,7 @@ impl Context<'_> {
                 let SchemaName::Simple(name) = schema_name else {
                     return Err(Error::unsupported("CREATE SCHEMA AUTHORIZATION is not supported"));
                 };
-                Ok(Statement::CreateSchema { name: self.simple_name(name)?, if_not_exists: *if_not_exists })
+                Ok(Statement::CreateSchema { name: self.schema_name(name)?, if_not_exists: *if_not_exists })
             }
             Syntax::Drop { object_type, if_exists, names, cascade, .. } => {
                 self.drop(object_type, *if_exists, names, *cascade)
@@ -146,16 +148,38 @@ impl Context<'_> {
     fn object_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
         let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
         let span = Span::union_iter(idents.iter().map(|i| i.span));
+        let names: Vec<Name> = idents.iter().map(|i| Name::of(i)).collect();
+        let (schema, name) = self.binder().placed(&names).map_err(|e| self.at(e, span))?;
+        Ok((ObjectName { schema: schema.map(|schema| schema.text), name: name.text }, span))
+    }
+
+    /// The schema that CREATE SCHEMA and DROP SCHEMA are about.
+    fn schema_name(&self, name: &NameSyntax) -> Result<String> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
+        let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
+        let schema = match names.as_slice() {
+            [name] => self.relations.schema_to_change(None, name),
+            [database, name] => self.relations.schema_to_change(Some(database), name),
+            _ => Err(Error::new(SqlState::SyntaxError, "a schema has at most a database and a name")),
+        };
+        schema.map_err(|e| self.at(e, span))
+    }
+
+    /// A name as it was written, a schema in front of it or none.
+    fn written_name(&self, name: &NameSyntax) -> Result<(ObjectName, Span)> {
+        let idents: Vec<&Ident> = name.0.iter().filter_map(|p| p.as_ident()).collect();
+        let span = Span::union_iter(idents.iter().map(|i| i.span));
         let names: Vec<String> = idents.iter().map(|i| folded(i)).collect();
         match names.as_slice() {
             [name] => Ok((ObjectName { schema: None, name: name.clone() }, span)),
             [schema, name] => Ok((ObjectName { schema: Some(schema.clone()), name: name.clone() }, span)),
-            _ => Err(self.at(Error::unsupported("a name has at most a schema and a name"), span)),
+            _ => Err(self.at(Error::unsupported("a name has at most a schema and a name here"), span)),
         }
     }
 
     fn simple_name(&self, name: &NameSyntax) -> Result<String> {
-        let (name, span) = self.object_name(name)?;
+        let (name, span) = self.written_name(name)?;
         match name.schema {
             None => Ok(name.name),
             Some(_) => Err(self.at(Error::new(SqlState::SyntaxError, "a simple name is expected"), span)),
@@ -172,8 +196,8 @@ impl Context<'_> {
             return Ok((written, span));
         }
         let names: Vec<Name> = name.0.iter().filter_map(|p| p.as_ident()).map(Name::of).collect();
-        let [schema @ .., name] = names.as_slice() else { return Ok((written, span)) };
-        let found = self.binder().respelled(schema.first(), name).map_err(|e| self.at(e, span))?;
+        let (schema, name) = self.binder().placed(&names).map_err(|e| self.at(e, span))?;
+        let found = self.binder().respelled(schema.as_ref(), &name).map_err(|e| self.at(e, span))?;
         Ok((found.map_or(written, |(schema, name)| ObjectName { schema, name }), span))
     }
 
@@ -228,7 +252,7 @@ impl Context<'_> {
             ObjectType::Index => self.drop_indices(if_exists, names),
             ObjectType::Type => self.drop_types(names, if_exists, cascade),
             ObjectType::Schema => match names {
-                [name] => Ok(Statement::DropSchema { name: self.simple_name(name)?, if_exists, cascade }),
+                [name] => Ok(Statement::DropSchema { name: self.schema_name(name)?, if_exists, cascade }),
                 _ => Err(Error::unsupported("DROP SCHEMA takes one schema")),
             },
             other => Err(Error::unsupported(format!("DROP {other} is not supported")).at(place::START)),

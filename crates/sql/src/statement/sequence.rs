@@ -8,15 +8,17 @@ use sqlparser::ast::DataType;
 use sqlparser::tokenizer::Token;
 use types::{Error, Result, SqlState, Type};
 
-use crate::{parse, place};
+use crate::{Relations, parse, place};
 
 /// A walk over the words of a statement.
-struct Words {
+struct Words<'r> {
     tokens: Vec<Token>,
     at: usize,
+    /// For names; options have none.
+    relations: Option<&'r dyn Relations>,
 }
 
-impl Words {
+impl Words<'_> {
     /// Takes these words if they come next.
     fn take(&mut self, words: &str) -> bool {
         let mut at = self.at;
@@ -52,10 +54,19 @@ impl Words {
     }
     fn object_name(&mut self) -> Result<ObjectName> {
         let first = self.name()?;
-        if self.sign(&Token::Period) {
-            return Ok(ObjectName { schema: Some(first), name: self.name()? });
+        if !self.sign(&Token::Period) {
+            return Ok(ObjectName { schema: None, name: first });
         }
-        Ok(ObjectName { schema: None, name: first })
+        let second = self.name()?;
+        let placed = |error: Error| error.at(place::START);
+        if !self.sign(&Token::Period) {
+            let key = self.relations.map(|relations| relations.schema_key(None, &first));
+            let schema = key.unwrap_or_else(|| Ok(first)).map_err(placed)?;
+            return Ok(ObjectName { schema: Some(schema), name: second });
+        }
+        let key = self.relations.map(|relations| relations.schema_key(Some(&first), &second));
+        let schema = key.unwrap_or_else(|| Ok(second)).map_err(placed)?;
+        Ok(ObjectName { schema: Some(schema), name: self.name()? })
     }
     fn number(&mut self) -> Result<i64> {
         let negative = self.sign(&Token::Minus);
@@ -81,13 +92,13 @@ impl Words {
 }
 
 /// The statement, if it is one about sequences.
-pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
+pub(crate) fn sequence(text: &str, relations: &dyn Relations) -> Result<Option<Statement>> {
     let first = text.trim_start().get(..4).unwrap_or_default();
     if !["crea", "alte", "drop"].iter().any(|verb| first.eq_ignore_ascii_case(verb)) {
         return Ok(None);
     }
     let Some(tokens) = parse::tokens(text) else { return Ok(None) };
-    let mut words = Words { tokens, at: 0 };
+    let mut words = Words { tokens, at: 0, relations: Some(relations) };
     if words.take("create") {
         let temporary = words.take("temporary") || words.take("temp");
         if !words.take("sequence") {
@@ -147,7 +158,7 @@ pub(crate) fn sequence(text: &str) -> Result<Option<Statement>> {
     Ok(None)
 }
 
-fn option(words: &mut Words, options: &mut SequenceOptions, owner: &mut Option<Vec<String>>) -> Result<()> {
+fn option(words: &mut Words<'_>, options: &mut SequenceOptions, owner: &mut Option<Vec<String>>) -> Result<()> {
     if words.take("as") {
         options.range = Some(range(words)?);
     } else if words.take("increment") {
@@ -194,7 +205,7 @@ fn option(words: &mut Words, options: &mut SequenceOptions, owner: &mut Option<V
 }
 
 /// The range of a sequence's type.
-fn range(words: &mut Words) -> Result<(i64, i64)> {
+fn range(words: &mut Words<'_>) -> Result<(i64, i64)> {
     let name = words.name()?;
     Ok(match name.as_str() {
         "smallint" | "int2" => (i64::from(i16::MIN), i64::from(i16::MAX)),
@@ -238,7 +249,7 @@ pub(super) fn identity(
 ) -> Result<Identity> {
     let text: String = given.unwrap_or_default().iter().map(ToString::to_string).collect();
     let tokens = parse::tokens(&text).unwrap_or_default();
-    let mut words = Words { tokens, at: 0 };
+    let mut words = Words { tokens, at: 0, relations: None };
     let (mut options, mut owner) = (SequenceOptions::default(), None);
     while !words.ended() {
         option(&mut words, &mut options, &mut owner)?;

@@ -42,7 +42,7 @@ impl Context<'_> {
             let message = "SET LOCAL and SET GLOBAL are not supported: a setting is the session's";
             return Err(Error::unsupported(message).with_hint("write SET name = value").at(place::START));
         }
-        let (name, span) = self.object_name(variable)?;
+        let (name, span) = self.written_name(variable)?;
         let name = match name.schema {
             Some(schema) => format!("{schema}.{}", name.name),
             None => name.name,
@@ -52,6 +52,10 @@ impl Context<'_> {
         {
             let listed = |value: &Ast| match value {
                 Ast::Identifier(ident) => Ok(search_path_syntax::quoted(&folded(ident))),
+                Ast::CompoundIdentifier(parts) => {
+                    let quoted = |part: &Ident| search_path_syntax::quoted(&folded(part));
+                    Ok(parts.iter().map(quoted).collect::<Vec<_>>().join("."))
+                }
                 other => word(other).map_err(|e| self.at(e, span)),
             };
             let names = values.iter().map(listed).collect::<Result<Vec<_>>>()?;
@@ -95,7 +99,7 @@ impl Context<'_> {
 
     /// `CALL tpch(scale => 1)`, `CALL advise(lineitem)`.
     pub(super) fn call(&self, call: &Function) -> Result<Statement> {
-        let (called, span) = self.object_name(&call.name)?;
+        let (called, span) = self.written_name(&call.name)?;
         let mut binder = self.binder();
         let mut arguments = Vec::new();
         if let FunctionArguments::List(list) = &call.args {

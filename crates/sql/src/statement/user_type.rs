@@ -118,7 +118,7 @@ impl Context<'_> {
         }
         let mut dropped = Vec::with_capacity(names.len());
         for name in names {
-            let (name, span) = self.object_name(name)?;
+            let (name, span) = self.written_name(name)?;
             let name = without_schema(name.schema.as_deref(), name.name).map_err(|e| self.at(e, span))?;
             dropped.push(name);
         }
