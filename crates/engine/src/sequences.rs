@@ -636,11 +636,7 @@ fn owned(
 }
 
 /// Tables whose columns draw their defaults from a sequence, and the positions of those columns.
-fn users(
-    snapshot: &Snapshot,
-    schema: &str,
-    sequence: &str,
-) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
+fn users(snapshot: &Snapshot, schema: &str, sequence: &str) -> Vec<(Arc<catalog::Table>, Vec<usize>)> {
     let (home, schema) = snapshot.database_of(schema);
     let home = home.map(|mounted| mounted.number);
     let draws = |text: &str| {

@@ -142,7 +142,9 @@ fn year(ty: Type, value: i128) -> Option<i128> {
         _ => return None,
     };
     let days = i32::try_from(days).ok().filter(|d| (-2_500_000..=106_000_000).contains(d))?;
-    Some(i128::from(datetime::civil_from_days(days).year))
+    // There is no year 0: before 1 there is -1.
+    let year = i128::from(datetime::civil_from_days(days).year);
+    Some(year - i128::from(year <= 0))
 }
 
 /// Of a choice among values, each with whether it is the NULL literal, which bounds nothing.

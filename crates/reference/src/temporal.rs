@@ -108,7 +108,8 @@ pub(crate) fn extract(function: Function, value: &Value, from: Type) -> Result<i
         _ => {
             let date = datetime::civil_from_days(day_of(value, from)?);
             Ok(match function {
-                Function::ExtractYear => i64::from(date.year),
+                // Before 1 there is -1.
+                Function::ExtractYear => i64::from(date.year) - i64::from(date.year <= 0),
                 Function::ExtractMonth => i64::from(date.month),
                 _ => i64::from(date.day),
             })

@@ -69,7 +69,7 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
             Ok(TimeTz::in_zone_now(value.as_i64().unwrap_or(0), zone::current()).value())
         }
         (Type::TimeTz, Type::Time) => Ok(Value::I64(TimeTz::of_value(value).micros)),
-        (Type::TimestampTz, Type::TimeTz) => {
+        (Type::TimestampTz, Type::TimeTz) if !value.as_i64().is_some_and(datetime::is_infinite) => {
             let read = TimeTz::of_instant(value.as_i64().unwrap_or(0), zone::current());
             read.map(TimeTz::value).ok_or_else(|| Error::out_of_range(&to))
         }
@@ -92,6 +92,12 @@ fn cast_with(value: &Value, from: Type, to: Type, lenient: bool) -> Result<Value
         }
         (Type::Timestamp | Type::TimestampTz, Type::Date) => {
             Ok(Value::I32(datetime::day_of(value.as_i64().unwrap_or(0))))
+        }
+        // At no end of time does a clock show anything.
+        (Type::Timestamp | Type::TimestampTz, Type::Time | Type::TimeTz)
+            if value.as_i64().is_some_and(datetime::is_infinite) =>
+        {
+            Ok(Value::Null)
         }
         (Type::Timestamp | Type::TimestampTz, Type::Time) => {
             Ok(Value::I64(value.as_i64().unwrap_or(0).rem_euclid(MICROS_PER_DAY)))

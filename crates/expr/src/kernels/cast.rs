@@ -108,7 +108,15 @@ fn fast(input: &Vector, from: Type, to: Type) -> Option<Vector> {
                 }
                 Data::I32(values.into())
             }
-            (Type::Timestamp | Type::TimestampTz | Type::IntervalDayTime, Type::Time) => {
+            (Type::Timestamp | Type::TimestampTz, Type::Time) => {
+                let time = |v: i64| (v.rem_euclid(MICROS_PER_DAY), is_infinite(v));
+                let (values, infinite) = map_flagged(&i64::operand(input), rows, time);
+                if infinite {
+                    return None;
+                }
+                Data::I64(values.into())
+            }
+            (Type::IntervalDayTime, Type::Time) => {
                 Data::I64(map(&i64::operand(input), rows, |v| v.rem_euclid(MICROS_PER_DAY)).into())
             }
             (Type::Timestamp, Type::TimestampTz)

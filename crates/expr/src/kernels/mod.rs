@@ -8,6 +8,7 @@ pub(crate) mod choose;
 pub(crate) mod coded;
 pub(crate) mod compare;
 pub(crate) mod decimal;
+pub(crate) mod fields;
 pub(crate) mod float;
 pub(crate) mod in_list;
 pub(crate) mod integer;

@@ -82,11 +82,14 @@ pub(crate) fn arithmetic(
                 if negate { i64::from(day).checked_sub(n) } else { i64::from(day).checked_add(n) }
             })
         }
-        (Arithmetic::Subtract, Type::Date, Type::Date) => context.date_difference(a, b),
+        (Arithmetic::Subtract, Type::Date, Type::Date) => {
+            let infinite = |day: i32| matches!(day, i32::MAX | i32::MIN);
+            context.finite(a, b, infinite, "cannot subtract infinite dates")?;
+            context.date_difference(a, b)
+        }
         (Arithmetic::Subtract, Type::Timestamp | Type::TimestampTz, Type::Timestamp | Type::TimestampTz) => {
-            context.micros(a, b, |a: i64, b: i64| {
-                a.checked_sub(b).filter(|_| !is_infinite(a) && !is_infinite(b))
-            })
+            context.finite(a, b, is_infinite, "cannot subtract infinite timestamps")?;
+            context.micros(a, b, |a: i64, b: i64| a.checked_sub(b))
         }
         (Arithmetic::Subtract, _, Type::Timestamp | Type::TimestampTz | Type::Time)
         | (Arithmetic::Add, Type::Timestamp | Type::TimestampTz, Type::Time)
@@ -137,6 +140,21 @@ impl Context<'_> {
         }
         Ok(out)
     }
+    /// An error where one of the two is infinite.
+    fn finite<T: Native>(
+        &self,
+        a: &Vector,
+        b: &Vector,
+        infinite: impl Fn(T) -> bool,
+        message: &str,
+    ) -> Result<()> {
+        let (x, y) = (T::operand(a), T::operand(b));
+        match any_valid(self.validity, self.rows, |row| infinite(x.at(row)) || infinite(y.at(row))) {
+            true => Err(Error::new(SqlState::DatetimeFieldOverflow, message)
+                .with_hint("isfinite(moment) tells which are finite")),
+            false => Ok(()),
+        }
+    }
     fn days<B: Native>(&self, a: &Vector, b: &Vector, f: impl Fn(i32, B) -> Option<i64>) -> Result<Data> {
         let within = |day: &i64| (DATE_MIN..=DATE_MAX).contains(day);
         let out = self.each(a, b, |a: i32, b: B| match a {
@@ -152,11 +170,14 @@ impl Context<'_> {
         Ok(Data::I64(self.each(a, b, f)?.into()))
     }
     fn sum(&self, a: &Vector, b: &Vector, negate: bool) -> Result<Data> {
-        if negate {
-            self.micros(a, b, |a: i64, b: i64| a.checked_sub(b))
-        } else {
-            self.micros(a, b, |a: i64, b: i64| a.checked_add(b))
-        }
+        let moment = |v: &Vector| matches!(v.ty(), Type::Timestamp | Type::TimestampTz);
+        let (left, right) = (moment(a), moment(b));
+        self.micros(a, b, |a: i64, b: i64| match (left && is_infinite(a), right && is_infinite(b)) {
+            (true, _) => Some(a),
+            (_, true) => (!negate).then_some(b),
+            _ if negate => a.checked_sub(b),
+            _ => a.checked_add(b),
+        })
     }
     fn date_difference(&self, a: &Vector, b: &Vector) -> Result<Data> {
         let (x, y) = (i32::operand(a), i32::operand(b));
@@ -215,10 +236,28 @@ pub(crate) fn extract(
         Function::ExtractMonth => calendar::Part::Month,
         _ => calendar::Part::Day,
     };
+    // An infinite moment has no such field that is a number.
+    let mut validity = validity;
+    let mut infinite = |found: &dyn Fn(usize) -> bool| {
+        let finite = NullBuffer::from_iter((0..rows).map(|row| !found(row)));
+        validity = NullBuffer::union(validity.as_ref(), Some(&finite));
+    };
     let values: Vec<i64> = match input.ty() {
-        Type::Date => of_days(&i32::operand(input), part, rows),
+        Type::Date => {
+            let days = i32::operand(input);
+            let ends = |row: usize| matches!(days.at(row), i32::MAX | i32::MIN);
+            if (0..rows).any(ends) {
+                infinite(&ends);
+            }
+            of_days(&days, part, rows)
+        }
         Type::Timestamp | Type::TimestampTz => {
-            let days = map(&i64::operand(input), rows, |micros| micros.div_euclid(MICROS_PER_DAY) as i32);
+            let micros = i64::operand(input);
+            let day = |micros: i64| (micros.div_euclid(MICROS_PER_DAY) as i32, is_infinite(micros));
+            let (days, flagged) = map_flagged(&micros, rows, day);
+            if flagged {
+                infinite(&|row| is_infinite(micros.at(row)));
+            }
             of_days(&Operand::Flat(&days), part, rows)
         }
         Type::IntervalYearMonth => map(&i32::operand(input), rows, |months| match part {
@@ -247,12 +286,20 @@ fn of_days(days: &Operand<'_, i32>, part: calendar::Part, rows: usize) -> Vec<i6
     // The part is a constant of each loop.
     let (values, any_far) = match part {
         calendar::Part::Year => {
-            map_flagged(days, rows, |d| (calendar::fast(d, calendar::Part::Year), far(d)))
+            // There is no year 0: before 1 there is -1.
+            let year = |d| calendar::fast(d, calendar::Part::Year);
+            map_flagged(days, rows, |d| (year(d) - i64::from(year(d) <= 0), far(d)))
         }
         calendar::Part::Month => {
             map_flagged(days, rows, |d| (calendar::fast(d, calendar::Part::Month), far(d)))
         }
         calendar::Part::Day => map_flagged(days, rows, |d| (calendar::fast(d, calendar::Part::Day), far(d))),
     };
-    if any_far { map(days, rows, |d| calendar::exact(d, part)) } else { values }
+    if !any_far {
+        return values;
+    }
+    map(days, rows, |d| match (calendar::exact(d, part), part) {
+        (year, calendar::Part::Year) => year - i64::from(year <= 0),
+        (other, _) => other,
+    })
 }

@@ -213,8 +213,11 @@ mod tests {
 
     #[test]
     fn every_signature_has_its_code() {
-        let missing: Vec<&str> =
-            functions::SIGNATURES.iter().map(|s| s.name).filter(|n| evaluate_of(n).is_none()).collect();
+        let missing: Vec<&str> = functions::SIGNATURES
+            .iter()
+            .map(|s| s.name)
+            .filter(|n| evaluate_of(n).is_none() && crate::nested::named(n).is_none())
+            .collect();
         assert!(missing.is_empty(), "without code: {missing:?}");
     }
 }

@@ -10,7 +10,7 @@ use types::datetime::{
 };
 use types::interval::{self, Interval};
 use types::time_tz::TimeTz;
-use types::{Error, Result, SqlState, Type, Value, Zone};
+use types::{Error, Result, SqlState, Type, Value, Zone, units};
 
 use super::{Arguments, Evaluate, invalid, refuse, time_format, time_parse};
 
@@ -64,7 +64,11 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         TIME_TZ_EAST => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).east.into())),
         TIME_TZ_UTC => |a| Ok(Value::I64(TimeTz::of_value(&a.values[0]).utc())),
         SECOND_DIGITS => |a| datetime::rounded(&a.values[0], a.ty, a.integer(1)?.unsigned_abs()),
-        "age" => |a| Interval::age(a.integer(0)?, a.integer(1)?).value(),
+        "age" => |a| match any_infinite(a, 0..2)? {
+            true => Err(refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range")
+                .with_hint("there is no interval from or to an infinite moment")),
+            false => Interval::age(a.integer(0)?, a.integer(1)?).value(),
+        },
         "justify_days" => |a| sum(a.interval(0)?.justified_days()),
         "justify_hours" => |a| sum(a.interval(0)?.justified_hours()),
         "justify_interval" => |a| sum(a.interval(0)?.justified()),
@@ -72,18 +76,17 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "date_trunc" => date_trunc,
         "date_bin" => date_bin,
         "time_bucket" => time_bucket,
-        "date_field" => date_field,
         "interval_field" => interval_field,
         "date_diff" => |a| date_difference(a, false),
         "date_sub" => |a| date_difference(a, true),
-        "last_day" => |a| {
-            let day = civil_from_days(day_of(a.integer(0)?));
-            Ok(Value::I32(days_from_civil(day.year, day.month, days_in_month(day.year, day.month))))
-        },
-        "dayname" => |a| Ok(Value::text(time_format::DAYS[weekday(day_of(a.integer(0)?))])),
+        // What has no number for infinity has NULL.
+        "last_day" => |a| of_finite(a, last_day),
+        "dayname" => |a| of_finite(a, |micros| Ok(Value::text(time_format::DAYS[weekday(day_of(micros))]))),
         "monthname" => |a| {
-            let month = civil_from_days(day_of(a.integer(0)?)).month;
-            Ok(Value::text(time_format::MONTHS[month as usize - 1]))
+            of_finite(a, |micros| {
+                let month = civil_from_days(day_of(micros)).month as usize;
+                Ok(Value::text(time_format::MONTHS[month - 1]))
+            })
         },
         "make_date" => |a| match a.len() {
             // Days since 1970.
@@ -102,19 +105,25 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "make_timestamp" => make_timestamp,
         "epoch_ms" => |a| match a.ty {
             Type::Timestamp => checked(a.integer(0)?.checked_mul(1000)),
-            _ => Ok(Value::I64(a.integer(0)?.div_euclid(1000))),
+            _ => of_finite(a, |micros| Ok(Value::I64(micros.div_euclid(1000)))),
         },
-        "epoch_us" => |a| Ok(Value::I64(a.integer(0)?)),
-        "epoch_ns" => |a| checked(a.integer(0)?.checked_mul(1000)),
+        "epoch_us" => |a| of_finite(a, |micros| Ok(Value::I64(micros))),
+        "epoch_ns" => |a| of_finite(a, |micros| checked(micros.checked_mul(1000))),
         "julian" => |a| {
             // The day that began at noon of 4714-11-24 BC; PostgreSQL counts from midnight.
             let micros = a.integer(0)?;
+            if datetime::is_infinite(micros) {
+                return Ok(Value::F64(if micros > 0 { f64::INFINITY } else { f64::NEG_INFINITY }));
+            }
             let day = f64::from(day_of(micros)) + 2_440_588.0;
             Ok(Value::F64(day + micros.rem_euclid(MICROS_PER_DAY) as f64 / MICROS_PER_DAY as f64))
         },
         "to_timestamp" => |a| match a.len() {
             1 => {
                 let micros = a.float(0)? * 1e6;
+                if a.float(0)?.is_infinite() {
+                    return Ok(Value::I64(if micros > 0.0 { i64::MAX } else { i64::MIN }));
+                }
                 if !micros.is_finite() || micros.abs() > 9.2e18 {
                     return Err(refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range"));
                 }
@@ -213,6 +222,24 @@ fn spans(count: f64, unit: i64) -> Result<Value> {
     }
 }
 
+/// Whether one of these arguments is an infinite moment.
+fn any_infinite(a: &Arguments<'_>, mut places: std::ops::Range<usize>) -> Result<bool> {
+    places.try_fold(false, |found, at| Ok(found || datetime::is_infinite(a.integer(at)?)))
+}
+
+/// What `f` makes of the first argument; NULL of an infinite one.
+fn of_finite(a: &Arguments<'_>, f: impl Fn(i64) -> Result<Value>) -> Result<Value> {
+    match a.integer(0)? {
+        micros if datetime::is_infinite(micros) => Ok(Value::Null),
+        micros => f(micros),
+    }
+}
+
+fn last_day(micros: i64) -> Result<Value> {
+    let day = civil_from_days(day_of(micros));
+    Ok(Value::I32(days_from_civil(day.year, day.month, days_in_month(day.year, day.month))))
+}
+
 pub(super) fn day_of(micros: i64) -> i32 {
     micros.div_euclid(MICROS_PER_DAY) as i32
 }
@@ -263,24 +290,17 @@ fn time_of(hour: i64, minute: i64, second: f64) -> Result<i64> {
 
 fn make_timestamp(a: &Arguments<'_>) -> Result<Value> {
     if a.len() == 1 {
-        return Ok(Value::I64(a.integer(0)?));
+        let micros = a.integer(0)?;
+        // The ends of the numbers mean infinity, which no number of microseconds is.
+        return match datetime::is_infinite(micros) {
+            true => Err(refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range")
+                .with_hint("'infinity'::TIMESTAMP is an infinite moment")),
+            false => Ok(Value::I64(micros)),
+        };
     }
     let day = date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?;
     let time = time_of(a.integer(3)?, a.integer(4)?, a.float(5)?)?;
     Ok(Value::I64(i64::from(day) * MICROS_PER_DAY + time))
-}
-
-/// A field's name without the plural.
-fn singular(field: &str) -> String {
-    let field = field.trim().to_lowercase();
-    match field.as_str() {
-        "centuries" => "century".to_owned(),
-        "millennia" | "millenniums" => "millennium".to_owned(),
-        "milliseconds" | "msec" | "ms" => "millisecond".to_owned(),
-        "microseconds" | "usec" | "us" => "microsecond".to_owned(),
-        "hours" => "hour".to_owned(),
-        _ => field.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(&field).to_owned(),
-    }
 }
 
 fn unknown_unit(unit: &str, ty: Type) -> Error {
@@ -314,8 +334,13 @@ pub(super) fn truncated(unit: &str, micros: i64) -> Option<i64> {
         "second" => micros - micros.rem_euclid(MICROS_PER_SECOND),
         "minute" => micros - micros.rem_euclid(MICROS_PER_MINUTE),
         "hour" => micros - micros.rem_euclid(MICROS_PER_HOUR),
-        "day" => midnight(day),
-        "week" => midnight(day - (day + 3).rem_euclid(7)),
+        "day" | "dow" | "isodow" | "doy" | "julian" => midnight(day),
+        "epoch" => micros - micros.rem_euclid(MICROS_PER_SECOND),
+        "week" | "yearweek" => midnight(day - (day + 3).rem_euclid(7)),
+        "isoyear" => {
+            let day = days_from_civil(iso_week(day).0, 1, 4);
+            midnight(day - (day + 3).rem_euclid(7))
+        }
         "month" => midnight(days_from_civil(date.year, date.month, 1)),
         "quarter" => midnight(days_from_civil(date.year, (date.month - 1) / 3 * 3 + 1, 1)),
         unit => midnight(days_from_civil(years_of(unit, date.year)?, 1, 1)),
@@ -323,7 +348,7 @@ pub(super) fn truncated(unit: &str, micros: i64) -> Option<i64> {
 }
 
 fn date_trunc(a: &Arguments<'_>) -> Result<Value> {
-    let unit = singular(a.text(0)?);
+    let unit = units::unit(a.text(0)?);
     let wrong = || unknown_unit(text(a, 0), a.ty);
     if a.ty == Type::Interval {
         return a.interval(1)?.truncated(&unit).ok_or_else(wrong)?.value();
@@ -370,7 +395,13 @@ fn bin_of(a: &Arguments<'_>, width: i64) -> Result<Value> {
 
 /// `date_bin(width, moment, origin)`.
 fn date_bin(a: &Arguments<'_>) -> Result<Value> {
-    match width(a.interval(0)?, "stride must be greater than zero")? {
+    let width = width(a.interval(0)?, "stride must be greater than zero")?;
+    if a.len() > 2 && datetime::is_infinite(a.integer(2)?) {
+        return Err(refuse(SqlState::DatetimeFieldOverflow, "origin out of range")
+            .with_hint("bins are counted from a finite moment"));
+    }
+    match width {
+        _ if datetime::is_infinite(a.integer(1)?) => Ok(a.values[1].clone()),
         Width::Micros(width) => bin_of(a, width),
         Width::Months(_) => {
             Err(Error::unsupported("timestamps cannot be binned into intervals containing months or years")
@@ -399,7 +430,10 @@ fn time_bucket(a: &Arguments<'_>) -> Result<Value> {
             let local = zone.local(moment).ok_or_else(overflow)?;
             checked(zone.instant(bucket(&width, local, None)?))
         }
-        Some(_) => bucket(&width, moment, Some(a.integer(2)?)).map(Value::I64),
+        Some(_) => match a.integer(2)? {
+            origin if datetime::is_infinite(origin) => Ok(Value::Null),
+            origin => bucket(&width, moment, Some(origin)).map(Value::I64),
+        },
     }
 }
 
@@ -420,26 +454,6 @@ fn bucket(width: &Width, micros: i64, origin: Option<i64>) -> Result<i64> {
     let start = month - (month - origin.map_or(2000 * 12, number)).rem_euclid(width);
     let year = i32::try_from(start.div_euclid(12)).map_err(|_| overflow())?;
     Ok(i64::from(days_from_civil(year, start.rem_euclid(12) as u32 + 1, 1)) * MICROS_PER_DAY)
-}
-
-/// Fields of a moment that the kernels and the library do not have.
-fn date_field(a: &Arguments<'_>) -> Result<Value> {
-    let day = day_of(a.integer(1)?);
-    let year = civil_from_days(day).year;
-    let parts = |years: i32| {
-        if year > 0 { (year + years - 1) / years } else { -((years - 1 - (year - 1)) / years) }
-    };
-    Ok(Value::I64(i64::from(match a.text(0)? {
-        "decade" => year.div_euclid(10),
-        "century" => parts(100),
-        "millennium" => parts(1000),
-        "era" => i32::from(year > 0),
-        "yearweek" => {
-            let (year, week) = iso_week(day);
-            year * 100 + week
-        }
-        other => return Err(unknown_unit(other, Type::Timestamp)),
-    })))
 }
 
 /// Fields of an interval; seconds are counted in microseconds.
@@ -477,38 +491,69 @@ fn interval_field(a: &Arguments<'_>) -> Result<Value> {
     }))
 }
 
+/// The months of a unit of the calendar.
+fn in_months(unit: &str) -> Option<i64> {
+    Some(match unit {
+        "month" => 1,
+        "quarter" => 3,
+        "year" | "isoyear" => 12,
+        "decade" => 120,
+        "century" => 1200,
+        "millennium" => 12_000,
+        _ => return None,
+    })
+}
+
+/// Years of ISO 8601, which have whole weeks: how many begin between two moments, or how many whole ones lie there.
+fn years_by_weeks(from: i64, to: i64, whole: bool) -> Result<Value> {
+    let year = |micros: i64| i64::from(iso_week(day_of(micros)).0);
+    let between = year(to) - year(from);
+    if !whole || between == 0 {
+        return Ok(Value::I64(between));
+    }
+    let in_year = |micros: i64| {
+        let day = day_of(micros);
+        let week = iso_week(day).1;
+        (week, (day + 3).rem_euclid(7), micros.rem_euclid(MICROS_PER_DAY))
+    };
+    // The last year is whole when week, weekday and time have come again.
+    let (early, late) = if between > 0 { (from, to) } else { (to, from) };
+    let broken = i64::from(in_year(late) < in_year(early));
+    Ok(Value::I64(between.signum() * (between.abs() - broken)))
+}
+
 /// How many boundaries of a unit lie between two moments, or with `whole`, how many whole units.
 fn date_difference(a: &Arguments<'_>, whole: bool) -> Result<Value> {
-    let unit = singular(a.text(0)?);
+    let unit = units::unit(a.text(0)?);
     let (from, to) = (a.integer(1)?, a.integer(2)?);
     let wrong = || unknown_unit(text(a, 0), Type::Timestamp);
+    let infinite = any_infinite(a, 1..3)?;
     let width = match unit.as_str() {
         "microsecond" => Some(1),
         "millisecond" => Some(1000),
         "second" => Some(MICROS_PER_SECOND),
         "minute" => Some(MICROS_PER_MINUTE),
         "hour" => Some(MICROS_PER_HOUR),
-        "day" | "dayofyear" | "doy" => Some(MICROS_PER_DAY),
-        "week" | "weekofyear" => Some(7 * MICROS_PER_DAY),
+        "day" | "dow" | "isodow" | "doy" | "julian" => Some(MICROS_PER_DAY),
+        "epoch" => Some(MICROS_PER_SECOND),
+        "week" | "yearweek" => Some(7 * MICROS_PER_DAY),
         _ => None,
     };
+    if infinite && (width.is_some() || in_months(&unit).is_some()) {
+        return Ok(Value::Null);
+    }
     if let Some(width) = width {
         if whole {
             return checked(to.checked_sub(from).map(|d| d / width));
         }
         // Weeks are counted by their Mondays: 1969-12-29 was one.
-        let shift = if unit.starts_with("week") { -3 * MICROS_PER_DAY } else { 0 };
+        let shift = if width == 7 * MICROS_PER_DAY { -3 * MICROS_PER_DAY } else { 0 };
         return checked((to - shift).div_euclid(width).checked_sub((from - shift).div_euclid(width)));
     }
-    let in_unit = match unit.as_str() {
-        "month" => 1,
-        "quarter" => 3,
-        "year" => 12,
-        "decade" => 120,
-        "century" => 1200,
-        "millennium" => 12_000,
-        _ => return Err(wrong()),
-    };
+    let in_unit = in_months(&unit).ok_or_else(wrong)?;
+    if unit == "isoyear" {
+        return years_by_weeks(from, to, whole);
+    }
     let number = |micros: i64| {
         let date = civil_from_days(day_of(micros));
         i64::from(date.year) * 12 + i64::from(date.month) - 1

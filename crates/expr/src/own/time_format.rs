@@ -1,6 +1,6 @@
 //! Moments as text by C's templates (`strftime`); `to_char` has PostgreSQL's.
 
-use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
+use types::datetime::{self, MICROS_PER_DAY, MICROS_PER_SECOND, civil_from_days};
 use types::{Result, Zone};
 
 use super::invalid;
@@ -70,6 +70,9 @@ fn offset(seconds: i32) -> String {
 
 /// C's strftime, with `%g` for milliseconds, `%f` for microseconds and `-` for no filling, as DuckDB has them.
 pub(super) fn strftime(instant: i64, format: &str, zone: Zone) -> Result<String> {
+    if datetime::is_infinite(instant) {
+        return Ok(datetime::format_timestamp(instant));
+    }
     let p = parts(instant, zone);
     let mut out = String::new();
     let mut rest = format.chars();

@@ -198,6 +198,15 @@ pub(super) fn by_template(text: &str, template: &str) -> Result<i64> {
     read.moment()
 }
 
+/// Digits of a fraction of a second that a specifier reads.
+fn digits_of(specifier: char) -> usize {
+    match specifier {
+        'g' => 3,
+        'f' => 6,
+        _ => 9,
+    }
+}
+
 /// `strptime(text, format)`; `None` where the text does not fit the format.
 pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
     let mut read = Read::new();
@@ -252,7 +261,7 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
                 let mut day = 0;
                 let fits = number(&mut day, 3);
                 read.day_of_year = Some(day);
-                fits
+                fits && (1..=366).contains(&day)
             }
             Some('s') => {
                 let mut value = 0;
@@ -260,7 +269,8 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
                 seconds = Some(value);
                 fits
             }
-            Some('f' | 'n' | 'g') => match fraction(rest, 9) {
+            // More digits than it has are not its own.
+            Some(part @ ('f' | 'n' | 'g')) => match fraction(rest, digits_of(part)) {
                 Some((micros, after)) => {
                     (read.micros, rest) = (micros, after);
                     true
@@ -314,7 +324,13 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
             },
             other => {
                 let shown = other.map_or_else(String::new, String::from);
-                return Err(invalid(format!("unknown format specifier \"%{shown}\"")));
+                let error = match other {
+                    Some('U' | 'W' | 'V' | 'G' | 'u' | 'w' | 'c' | 'x' | 'X') => Error::unsupported(format!(
+                        "strptime does not read \"%{shown}\", which strftime writes"
+                    )),
+                    _ => invalid(format!("unknown format specifier \"%{shown}\"")),
+                };
+                return Err(error.with_hint("%Y, %m, %d, %j, %H, %M, %S, %f and %z are some that are read"));
             }
         };
         if !fits {

@@ -2,7 +2,7 @@
 
 use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, OFFSET_IN_ZONE, TRY_CAST_IN_ZONE};
 use types::cast::{cast_value, try_cast_value};
-use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, is_infinite};
 use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
@@ -18,7 +18,10 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
             let turned = if a.ty == Type::Timestamp { zone.local(moment) } else { zone.instant(moment) };
             turned.map(Value::I64).ok_or_else(out_of_range)
         },
-        OFFSET_IN_ZONE => |a| Ok(Value::I64(i64::from(zone_of(a, 0)?.offset_at(a.integer(1)?)))),
+        OFFSET_IN_ZONE => |a| match a.integer(1)? {
+            instant if is_infinite(instant) => Ok(Value::Null),
+            instant => Ok(Value::I64(i64::from(zone_of(a, 0)?.offset_at(instant)))),
+        },
         ADD_IN_ZONE => add,
         CAST_IN_ZONE => |a| zone::within(zone_of(a, 0)?, || cast_value(&a.values[1], a.types[1], a.ty)),
         TRY_CAST_IN_ZONE => |a| {
@@ -40,6 +43,9 @@ fn out_of_range() -> Error {
 
 fn add(a: &Arguments<'_>) -> Result<Value> {
     let (zone, instant) = (zone_of(a, 0)?, a.integer(1)?);
+    if is_infinite(instant) {
+        return Ok(Value::I64(instant));
+    }
     if a.types[2] == Type::Interval {
         let interval = a.interval(2)?;
         let moved = zone

@@ -335,7 +335,7 @@ fn call(function: Function, values: &[Value], first: Type, ty: Type) -> Result<V
             let days = if first == Type::Date { v } else { v.div_euclid(MICROS_PER_DAY) };
             let date = datetime::civil_from_days(days as i32);
             let part = match function {
-                Function::ExtractYear => i128::from(date.year),
+                Function::ExtractYear => i128::from(date.year) - i128::from(date.year <= 0),
                 Function::ExtractMonth => i128::from(date.month),
                 _ => i128::from(date.day),
             };

@@ -253,6 +253,24 @@ pub(crate) fn nullable(expr: &Expr, inputs: &[OutputColumn]) -> bool {
             nullable(left, inputs) || nullable(right, inputs)
         }
         K::And(parts) | K::Or(parts) => any(parts),
+        // Of an infinite moment there is no field and no time of day.
+        K::Function {
+            function: Function::ExtractYear | Function::ExtractMonth | Function::ExtractDay,
+            arguments,
+        } => {
+            any(arguments)
+                || arguments.iter().any(|a| {
+                    let of = plan::bounds::expr_bounds(a, inputs);
+                    !a.ty.is_interval()
+                        && plan::bounds::function(Function::ExtractYear, Some((a.ty, of))).is_none()
+                })
+        }
+        K::Cast { input, .. }
+            if matches!(expr.ty, types::Type::Time | types::Type::TimeTz)
+                && matches!(input.ty, types::Type::Timestamp | types::Type::TimestampTz) =>
+        {
+            true
+        }
         K::Not(input) | K::Negate(input) | K::Like { input, .. } | K::Cast { input, lenient: false } => {
             nullable(input, inputs)
         }

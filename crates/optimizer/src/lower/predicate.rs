@@ -246,14 +246,19 @@ fn compare_year(expr: &Expr, op: Comparison, year: &Value) -> Option<(ColumnId, 
         }
     };
     let (first, next) = (start(year)?, start(year + 1)?);
+    // Infinite moments have no year.
+    let (least, greatest) = match expr.ty {
+        Type::Date => (Value::I32(i32::MIN), Value::I32(i32::MAX)),
+        _ => (Value::I64(i64::MIN), Value::I64(i64::MAX)),
+    };
     let low = |value, inclusive| Some(Bound { value, inclusive });
     let (low, high) = match op {
         Comparison::Equal => (low(first, true), low(next, false)),
         Comparison::NotEqual => return None,
-        Comparison::Less => (None, low(first, false)),
-        Comparison::LessOrEqual => (None, low(next, false)),
-        Comparison::Greater => (low(next, true), None),
-        Comparison::GreaterOrEqual => (low(first, true), None),
+        Comparison::Less => (low(least, false), low(first, false)),
+        Comparison::LessOrEqual => (low(least, false), low(next, false)),
+        Comparison::Greater => (low(next, true), low(greatest, false)),
+        Comparison::GreaterOrEqual => (low(first, true), low(greatest, false)),
     };
     Some((id, ColumnPredicate::Range { low, high }))
 }

@@ -3,12 +3,12 @@
 use plan::{Arithmetic, Expr, ExprKind, Function};
 use sqlparser::ast::{DateTimeField, Expr as Ast};
 use sqlparser::tokenizer::Span;
-use types::{Error, Result, SqlState, Type, Value};
+use types::{Error, Result, SqlState, Type, Value, units};
 
 use super::coerce::{Bound, cast};
 use super::expression::ExprBinder;
 use super::function::own as own_call;
-use super::{fold, library, literal, operator, own, zones};
+use super::{fold, literal, operator, own, zones};
 use crate::place;
 
 const INTERVAL_FIELDS: [&str; 11] = [
@@ -23,6 +23,32 @@ const INTERVAL_FIELDS: [&str; 11] = [
     "minute",
     "microsecond",
     "epoch",
+];
+
+const FIELDS_OF_TIMES: [&str; 6] = ["hour", "minute", "second", "millisecond", "microsecond", "epoch"];
+
+const FIELDS_OF_MOMENTS: [&str; 21] = [
+    "year",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+    "week",
+    "quarter",
+    "dow",
+    "doy",
+    "isodow",
+    "epoch",
+    "isoyear",
+    "decade",
+    "century",
+    "millennium",
+    "era",
+    "yearweek",
+    "julian",
 ];
 
 impl<'a> ExprBinder<'_, 'a> {
@@ -63,7 +89,7 @@ impl<'a> ExprBinder<'_, 'a> {
             let kind = ExprKind::Library { name: name.into(), arguments: vec![value.expr] };
             Expr::new(kind, Type::BigInt)
         };
-        match field.strip_suffix('s').unwrap_or(field) {
+        match units::unit(field).as_str() {
             whole @ ("timezone" | "timezone_hour" | "timezone_minute") => {
                 self.parts_of_offset(whole, of_time(TIME_TZ_EAST, value), span)
             }
@@ -95,11 +121,8 @@ impl<'a> ExprBinder<'_, 'a> {
         if ty == Type::TimeTz {
             return self.time_tz_field(field, value, span);
         }
-        let field = match field {
-            "centuries" => "century",
-            "millennia" => "millennium",
-            other => other.strip_suffix('s').filter(|f| !f.is_empty()).unwrap_or(other),
-        };
+        let unit = units::unit(field);
+        let field = unit.as_str();
         if let (true, "timezone" | "timezone_hour" | "timezone_minute") = (ty == Type::TimestampTz, field) {
             return self.offset_field(field, value, span);
         }
@@ -120,33 +143,12 @@ impl<'a> ExprBinder<'_, 'a> {
         if ty.is_interval() {
             return self.interval_field(field, value, span);
         }
-        if matches!(field, "decade" | "century" | "millennium" | "era" | "yearweek") && is_day {
+        let of = |name: &str, field: &str, value: Bound| {
             let field = Bound { expr: Expr::literal(Value::text(field), Type::Text), untyped: true, span };
-            return match own::call("date_field", &[field, value], text)? {
-                Some(expr) => Ok(expr),
-                None => Err(Error::internal("a field of a moment")),
-            };
-        }
-        if field == "julian" && is_day {
-            return library::call("julian", vec![value], text, span);
-        }
-        let known: &[&str] = &[
-            "year",
-            "month",
-            "day",
-            "hour",
-            "minute",
-            "second",
-            "millisecond",
-            "microsecond",
-            "week",
-            "quarter",
-            "dow",
-            "doy",
-            "isodow",
-            "epoch",
-            "isoyear",
-        ];
+            let call = own::call(name, &[field, value], text)?;
+            call.ok_or_else(|| Error::internal("a field of a moment"))
+        };
+        let known: &[&str] = if is_day { &FIELDS_OF_MOMENTS } else { &FIELDS_OF_TIMES };
         if !known.contains(&field) {
             let error = Error::new(
                 SqlState::InvalidParameterValue,
@@ -158,19 +160,27 @@ impl<'a> ExprBinder<'_, 'a> {
             };
             return Err(place::at(error, text, span));
         }
-        // Seconds have a fraction: they are counted in microseconds and scaled down, which is exact.
-        let (asked, scale) = match field {
-            "second" => ("microsecond", 6),
-            "millisecond" => ("microsecond", 3),
-            other => (other, 0),
-        };
-        let argument = Bound { expr: Expr::literal(Value::text(asked), Type::Text), untyped: true, span };
-        let part = library::call("date_part", vec![argument, value], text, span)?;
-        if scale > 0 {
-            let unit = Bound::typed(literal::decimal_literal(1, scale), span);
-            return operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text);
+        match field {
+            "epoch" | "julian" => {
+                // The names of days are those of the clock, seconds since 1970 are the same on every clock.
+                let value = match value.ty() {
+                    Type::TimestampTz => {
+                        let utc = zones::at_zone(zones::constant(types::Zone::Utc), value.expr);
+                        Bound::typed(utc, value.span)
+                    }
+                    _ => value,
+                };
+                of("any_field", field, value)
+            }
+            // Seconds have a fraction: they are counted in microseconds and scaled down, which is exact.
+            "second" | "millisecond" => {
+                let scale = if field == "second" { 6 } else { 3 };
+                let part = of("date_field", "microsecond", value)?;
+                let unit = Bound::typed(literal::decimal_literal(1, scale), span);
+                operator::arithmetic(Arithmetic::Multiply, Bound::typed(part, span), unit, text)
+            }
+            _ => of("date_field", field, value),
         }
-        Ok(if part.ty.is_integer() { cast(part, Type::BigInt) } else { part })
     }
 
     /// A field of an interval; seconds have a fraction, as those of moments do.

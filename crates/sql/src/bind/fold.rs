@@ -98,6 +98,10 @@ fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), 
             Value::of_integer(integers(op, l.as_i128()?, r.as_i128()?)?, ty)
         }
         T::Integer if lt == T::Date && rt == T::Date => {
+            // That of infinite days is the evaluator's to refuse.
+            if [l, r].iter().any(|day| matches!(day, Value::I32(i32::MAX | i32::MIN))) {
+                return None;
+            }
             Value::from_i128(l.as_i128()? - r.as_i128()?, ty.physical())
         }
         T::Decimal { precision, scale } => {

@@ -329,15 +329,7 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             ("date_part", 2) => {
                 let value = arguments.remove(1);
-                let field = arguments[0].expr.as_literal().and_then(Value::as_text).map(str::to_lowercase);
-                match field {
-                    None if arguments[0].is_null() => super::null_of(Type::BigInt),
-                    Some(field) => self.extract_field(&field, value, span)?,
-                    None => {
-                        let error = Error::unsupported("the field of date_part must be a constant");
-                        return Err(place::at(error, text, span));
-                    }
-                }
+                self.date_part(arguments.swap_remove(0), value, span)?
             }
             ("floor" | "ceil" | "ceiling", 1) if arguments[0].ty().is_decimal() => {
                 whole_below_or_above(arguments.swap_remove(0), name != "floor", text)?

@@ -15,6 +15,7 @@ pub(crate) mod coerce;
 mod columns;
 mod common_queries;
 pub(crate) mod conflict;
+mod date_part;
 mod decorrelate;
 mod describe;
 pub(crate) mod expression;
@@ -330,6 +331,17 @@ fn nullable(expr: &Expr, column: &dyn Fn(ColumnId) -> bool) -> bool {
         | K::ScalarSubquery(_)
         | K::Input(_) => true,
         K::Cast { lenient: true, .. } => true,
+        // Of an infinite moment there is no field and no time of day.
+        K::Function {
+            function: Function::ExtractYear | Function::ExtractMonth | Function::ExtractDay,
+            ..
+        } => true,
+        K::Cast { input, .. }
+            if matches!(expr.ty, Type::Time | Type::TimeTz)
+                && matches!(input.ty, Type::Timestamp | Type::TimestampTz) =>
+        {
+            true
+        }
         _ => expr.children().into_iter().any(|c| nullable(c, column)),
     }
 }

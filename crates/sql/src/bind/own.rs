@@ -449,12 +449,12 @@ impl<'a> ExprBinder<'_, 'a> {
     }
 
     /// A number without its fraction, as BIGINT.
-    fn without_fraction(&mut self, value: Expr, span: Span) -> Result<Expr> {
+    pub(super) fn without_fraction(&self, value: Expr, span: Span) -> Result<Expr> {
         let part = self.whole_part(value, span)?;
         Ok(cast(part, Type::BigInt))
     }
 
-    fn whole_part(&mut self, value: Expr, span: Span) -> Result<Expr> {
+    fn whole_part(&self, value: Expr, span: Span) -> Result<Expr> {
         if value.ty.is_integer() {
             return Ok(value);
         }

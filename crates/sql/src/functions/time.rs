@@ -218,7 +218,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "strptime",
             "strptime(text, format)",
-            "The moment that a text means by a format, whose specifiers are those of strftime.",
+            "The moment that a text means by a format: %Y, %y, %m, %d, %j, %b, %B, %H, %I, %p, %M, %S, %f, %g, %n, %s, %z and %Z are read, %a and %A skipped.",
             "strptime('3 Feb 2024, 4:05', '%d %b %Y, %H:%M')",
             "2024-02-03 04:05:00",
         ),
@@ -378,7 +378,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "date_part",
             "date_part(field, moment)",
-            "A field of a date, time, moment or interval, as EXTRACT gives it.",
+            "A field of a date, time, moment or interval, as EXTRACT gives it; of a list of fields, a struct. A field that rows name gives DOUBLE PRECISION. Of infinite moments integer fields are NULL.",
             "date_part('dow', DATE '2024-02-03')",
             "6",
         ),

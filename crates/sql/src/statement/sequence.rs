@@ -158,7 +158,11 @@ pub(crate) fn sequence(text: &str, relations: &dyn Relations) -> Result<Option<S
     Ok(None)
 }
 
-fn option(words: &mut Words<'_>, options: &mut SequenceOptions, owner: &mut Option<Vec<String>>) -> Result<()> {
+fn option(
+    words: &mut Words<'_>,
+    options: &mut SequenceOptions,
+    owner: &mut Option<Vec<String>>,
+) -> Result<()> {
     if words.take("as") {
         options.range = Some(range(words)?);
     } else if words.take("increment") {
