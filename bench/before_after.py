@@ -89,11 +89,13 @@ class Build:
         self._process.wait()
 
 
-def queries_of(suite: str, chosen: str | None) -> dict[str, str]:
+def queries_of(suite: str, scale: Decimal, chosen: str | None) -> dict[str, str]:
     files = sorted((ANSWERS_FOLDER / "queries" / suite).glob("*.sql"), key=lambda file: [
         int("".join(filter(str.isdigit, part)) or 0) for part in file.stem.split(".")
     ])
-    names = {file.stem: file.read_text() for file in files}
+    # TPC-H Q11 has a share that depends on the scale.
+    fraction = f"{Decimal(1) / 10000 / scale:.10f}"
+    names = {file.stem: file.read_text().replace("{fraction}", fraction) for file in files}
     if chosen:
         names = {name: names[name] for name in chosen.split(",")}
     return names
@@ -126,10 +128,11 @@ def main() -> None:
     parser.add_argument("--again", type=int, default=15)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--after-commit", help="where the newer build is not that of this checkout")
     parser.add_argument("--before-commit", default="unknown")
     options = parser.parse_args()
 
-    queries = queries_of(options.suite, options.queries)
+    queries = queries_of(options.suite, options.scale, options.queries)
     turns = 2 + len(queries) * (1 + options.rounds + options.again)
     with tempfile.TemporaryDirectory() as folder:
         builds = []
@@ -185,7 +188,7 @@ def report(options: argparse.Namespace, builds: Sequence[Build], queries: dict[s
         record = {
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "before": options.before_commit,
-            "after": commit(),
+            "after": {"id": options.after_commit, "modified": False} if options.after_commit else commit(),
             "machine": machine(),
             "suite": options.suite,
             "scale": float(options.scale),
