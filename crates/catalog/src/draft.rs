@@ -413,20 +413,14 @@ impl Draft {
             .with_detail(format!("table \"{first}\" is in it"))
             .with_hint("use DROP SCHEMA ... CASCADE to drop its tables too"));
         }
-        if let (Some(first), false) = (self.snapshot.schema(name)?.views.keys().next(), cascade) {
+        let held = self.snapshot.schema(name)?;
+        let others = [("view", held.views.keys().next()), ("sequence", held.sequences.keys().next())];
+        if let Some((kind, Some(first))) = others.iter().find(|(_, first)| first.is_some() && !cascade) {
             return Err(Error::new(
                 SqlState::DependentObjectsStillExist,
-                format!("cannot drop schema {name} because it holds views"),
+                format!("cannot drop schema {name} because it holds {kind}s"),
             )
-            .with_detail(format!("view \"{first}\" is in it"))
-            .with_hint("use DROP SCHEMA ... CASCADE"));
-        }
-        if let (Some(first), false) = (self.snapshot.schema(name)?.sequences.keys().next(), cascade) {
-            return Err(Error::new(
-                SqlState::DependentObjectsStillExist,
-                format!("cannot drop schema {name} because it holds sequences"),
-            )
-            .with_detail(format!("sequence \"{first}\" is in it"))
+            .with_detail(format!("{kind} \"{first}\" is in it"))
             .with_hint("use DROP SCHEMA ... CASCADE"));
         }
         for table in tables {
