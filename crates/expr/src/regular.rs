@@ -130,6 +130,14 @@ impl Pattern {
         });
     }
 
+    /// How many groups the pattern has.
+    pub fn groups(&self) -> usize {
+        match &self.engine {
+            Engine::Linear(regex) => regex.captures_len() - 1,
+            Engine::Backtracking(regex) => regex.captures_len() - 1,
+        }
+    }
+
     pub fn is_match(&self, text: &str) -> Result<bool> {
         self.spend(text.len());
         match &self.engine {

@@ -324,6 +324,8 @@ pub(crate) fn structure(text: &str, relations: &dyn Relations) -> Result<Type> {
             return Err(Error::new(SqlState::StatementTooComplex, "the structure is nested too deeply"));
         }
         match json::parse(part) {
+            // What json_structure says where it saw nothing but null.
+            json::Parsed::Text(name) if name == "NULL" => Ok(Type::Null),
             json::Parsed::Text(name) => named(&name, relations),
             json::Parsed::Array(items) => match items.as_slice() {
                 [item] => Type::list(of(item.get(), depth + 1, relations)?),
@@ -332,6 +334,12 @@ pub(crate) fn structure(text: &str, relations: &dyn Relations) -> Result<Type> {
                 }
             },
             json::Parsed::Object(entries) if !entries.is_empty() => {
+                let mut names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+                names.sort_unstable();
+                if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                    let message = format!("a structure has the key \"{}\" twice", twice[0]);
+                    return Err(Error::new(SqlState::InvalidParameterValue, message));
+                }
                 let fields =
                     entries.iter().map(|(name, ty)| Ok((name.clone(), of(ty.get(), depth + 1, relations)?)));
                 Type::structure(fields.collect::<Result<_>>()?)

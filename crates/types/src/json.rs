@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use crate::nested::encoding::{self, elements, entries, fields};
 use crate::{Error, Result, SqlState, Type, Value, cast, digits};
 
+pub use crate::json_path::{Step, all, get, has_wildcard, path};
+
 /// Checks a text.
 pub fn checked(text: &str) -> Result<Value> {
     serde_json::from_str::<&RawValue>(text).map_err(|e| malformed(text, &e))?;
@@ -131,109 +133,6 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
         }
         source.deserialize_map(Visitor)
     }
-}
-
-/// One step into a JSON value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    Key(String),
-    /// From the front, or with a minus from the end.
-    Index(i64),
-    /// Every element, or every value of an object.
-    Each,
-}
-
-/// The part that the steps lead to; of `Each`, the first. Of a key that an object has twice the last one counts.
-pub fn get<'a>(text: &'a str, steps: &[Step]) -> Option<&'a str> {
-    all(text, steps, 1).into_iter().next()
-}
-
-/// The parts that the steps lead to, at most so many.
-pub fn all<'a>(text: &'a str, steps: &[Step], most: usize) -> Vec<&'a str> {
-    let mut found = vec![text.trim()];
-    for step in steps {
-        let mut next = Vec::new();
-        for text in found {
-            match (step, parse(text)) {
-                (Step::Key(key), Parsed::Object(entries)) => {
-                    next.extend(entries.iter().rfind(|(own, _)| own == key).map(|(_, v)| v.get()));
-                }
-                (Step::Index(at), Parsed::Array(items)) => {
-                    let at = if *at < 0 { at + items.len() as i64 } else { *at };
-                    next.extend(usize::try_from(at).ok().and_then(|at| items.get(at)).map(|v| v.get()));
-                }
-                (Step::Each, Parsed::Array(items)) => next.extend(items.iter().map(|v| v.get())),
-                (Step::Each, Parsed::Object(entries)) => next.extend(entries.iter().map(|(_, v)| v.get())),
-                _ => {}
-            }
-        }
-        found = next;
-    }
-    found.truncate(most);
-    found
-}
-
-/// Reads a path: `$.a[0]."b c"[*].*`, `/a/0` or the name of a key.
-pub fn path(text: &str) -> Result<Vec<Step>> {
-    let wrong = |detail: &str| {
-        Error::new(SqlState::InvalidParameterValue, format!("invalid JSON path: \"{text}\""))
-            .with_detail(detail)
-            .with_hint("a path is written $.key[0].\"other key\"[*], or /key/0")
-    };
-    let index = |word: &str| word.parse::<i64>().ok();
-    if let Some(rest) = text.strip_prefix('/') {
-        let step = |word: &str| {
-            let word = word.replace("~1", "/").replace("~0", "~");
-            index(&word).map_or(Step::Key(word), Step::Index)
-        };
-        return Ok(rest.split('/').map(step).collect());
-    }
-    if text.is_empty() {
-        // The whole value.
-        return Ok(Vec::new());
-    }
-    let Some(mut rest) = text.strip_prefix('$') else {
-        return Ok(vec![Step::Key(text.to_owned())]);
-    };
-    let mut steps = Vec::new();
-    while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix('[') {
-            let (inner, after) = after.split_once(']').ok_or_else(|| wrong("a bracket is not closed"))?;
-            let inner = inner.trim();
-            steps.push(match inner {
-                "*" => Step::Each,
-                _ => match inner.strip_prefix("#-") {
-                    Some(back) => Step::Index(-index(back).ok_or_else(|| wrong("an index is a number"))?),
-                    None => match index(inner) {
-                        Some(at) => Step::Index(at),
-                        None => match inner.trim_matches(['"', '\'']) {
-                            key if key.len() + 2 == inner.len() => Step::Key(key.to_owned()),
-                            _ => return Err(wrong("an index is a number")),
-                        },
-                    },
-                },
-            });
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix('.') {
-            if let Some(quoted) = after.strip_prefix('"') {
-                let (key, after) = quoted.split_once('"').ok_or_else(|| wrong("a quote is not closed"))?;
-                steps.push(Step::Key(key.to_owned()));
-                rest = after;
-            } else {
-                let end = after.find(['.', '[']).unwrap_or(after.len());
-                let (key, after) = after.split_at(end);
-                match key {
-                    "" => return Err(wrong("a key is missing behind the point")),
-                    "*" => steps.push(Step::Each),
-                    key => steps.push(Step::Key(key.to_owned())),
-                }
-                rest = after;
-            }
-        } else {
-            return Err(wrong("a key follows a point, an index stands in brackets"));
-        }
-    }
-    Ok(steps)
 }
 
 /// A JSON value as text: strings without quotes, NULL for null.
@@ -483,7 +382,7 @@ pub fn kind(text: &str) -> &'static str {
     }
 }
 
-/// Whether `outer` contains `inner`, as PostgreSQL's `@>` has it.
+/// Whether `outer` contains `inner` at its top, as PostgreSQL's `@>` has it.
 pub fn contains(outer: &str, inner: &str) -> bool {
     fn within(outer: &str, inner: &str, depth: usize) -> bool {
         if depth > CONTAINS_DEPTH_MAX {

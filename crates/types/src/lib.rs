@@ -17,6 +17,7 @@ pub mod integers;
 pub mod interval;
 pub mod interval_text;
 pub mod json;
+mod json_path;
 pub mod jsonb;
 pub mod like;
 pub mod logical;

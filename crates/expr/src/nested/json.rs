@@ -12,14 +12,18 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
     Some(match name {
         "json_extract" => |inputs, ty, rows| by_path(inputs, ty, rows, as_json(inputs)),
         "json_extract_string" => |inputs, ty, rows| by_path(inputs, ty, rows, as_text(inputs)),
-        "json_value" => {
-            |inputs, ty, rows| {
-                by_path(inputs, ty, rows, |part| {
-                    if part.starts_with(['{', '[']) { None } else { json::unquoted(part) }
-                })
-            }
+        "json_value" => |inputs, ty, rows| by_path(inputs, ty, rows, scalar),
+        "json_extract_all" => |inputs, ty, rows| many(inputs, ty, rows, &shown_by(as_json(inputs))),
+        "json_extract_string_all" => |inputs, ty, rows| many(inputs, ty, rows, &shown_by(as_text(inputs))),
+        "json_value_all" => |inputs, ty, rows| many(inputs, ty, rows, &shown_by(scalar)),
+        "json_type_all" => {
+            |inputs, ty, rows| many(inputs, ty, rows, &shown_by(|part| Some(json::kind(part).to_owned())))
         }
-        "json_extract_all" => extract_all,
+        "json_exists_all" => |inputs, ty, rows| many(inputs, ty, rows, &|part| Value::Bool(part.is_some())),
+        "json_array_length_all" => |inputs, ty, rows| {
+            many(inputs, ty, rows, &|part| part.map_or(Value::Null, |part| Value::I64(length(part))))
+        },
+        "json_keys_all" => |inputs, ty, rows| many(inputs, ty, rows, &keys_of),
         "json_extract_path" => |inputs, ty, rows| by_steps(inputs, ty, rows, as_json(inputs)),
         "json_extract_path_text" => |inputs, ty, rows| by_steps(inputs, ty, rows, as_text(inputs)),
         "json_exists" => exists,
@@ -49,7 +53,9 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "json_piece" => |inputs, _, rows| piece(inputs, rows),
         "json_pair" => pair,
         "json_of_pieces" => of_pieces,
-        "json_contains" => contains,
+        "json_contains_at_top" => {
+            |inputs, _, rows| both(inputs, rows, |whole, part| Ok(json::contains(whole, part)))
+        }
         "json_has_any" => has_any,
         "json_has_all" => has_all,
         "json_elements" => items,
@@ -71,6 +77,11 @@ fn as_text(inputs: &[Vector]) -> impl Fn(&str) -> Option<String> {
         Some(b'{' | b'[') if stands => Some(part.to_owned()),
         _ => json::unquoted(part),
     }
+}
+
+/// A number, text or truth value as text.
+fn scalar(part: &str) -> Option<String> {
+    if part.starts_with(['{', '[']) { None } else { json::unquoted(part) }
 }
 
 /// The part of a row's JSON that a path, if there is one, leads to. Paths are mostly the same for all rows.
@@ -102,6 +113,15 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// As [`Parts::get`] where the path must lead to one part: which type the answer has was said before the path was known.
+fn one<'a>(parts: &mut Parts<'a>, row: usize) -> Result<Option<&'a str>> {
+    if parts.steps(row)?.is_some_and(json::has_wildcard) {
+        return Err(invalid("a JSON path with a wildcard must be a constant, of which a list comes")
+            .with_hint("write the path as a literal, or leave the wildcard out"));
+    }
+    parts.get(row)
+}
+
 fn by_path(
     inputs: &[Vector],
     ty: Type,
@@ -111,7 +131,7 @@ fn by_path(
     let mut parts = Parts::of(inputs);
     let mut builder = VectorBuilder::new(ty, rows);
     for row in 0..rows {
-        match parts.get(row)?.and_then(&shown) {
+        match one(&mut parts, row)?.and_then(&shown) {
             Some(part) => builder.push_bytes(part.as_bytes()),
             None => builder.push_null(),
         }
@@ -119,28 +139,58 @@ fn by_path(
     Ok(builder.finish())
 }
 
-/// Every part that a path with `*` leads to, as a list.
-fn extract_all(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+/// A part as a value of text.
+fn shown_by(shown: impl Fn(&str) -> Option<String>) -> impl Fn(Option<&str>) -> Value {
+    move |part| part.and_then(&shown).map_or(Value::Null, |text| Value::text(&text))
+}
+
+/// What `read` says of every part that a path with wildcards leads to, or of the part of each path of a list.
+fn many(inputs: &[Vector], ty: Type, rows: usize, read: &dyn Fn(Option<&str>) -> Value) -> Result<Vector> {
+    let element = ty.element().unwrap_or(Type::Null);
     let mut parts = Parts::of(inputs);
+    let mut paths: Option<(Vec<u8>, Vec<Vec<Step>>)> = None;
     let mut failed = None;
     let result = join(ty, rows, |row, out| {
-        let Some(whole) = text(&inputs[0], row) else { return false };
-        match parts.steps(row) {
-            Ok(Some(steps)) => {
-                for part in json::all(whole, steps, usize::MAX) {
-                    push_part(part, false, inputs, out);
+        let mut write = || -> Result<bool> {
+            let Some(whole) = text(&inputs[0], row) else { return Ok(false) };
+            if inputs[1].ty().element().is_some() {
+                let Some(list) = bytes(&inputs[1], row) else { return Ok(false) };
+                if paths.as_ref().is_none_or(|(known, _)| known != list) {
+                    paths = Some((list.to_owned(), paths_of(&inputs[1], list)?));
                 }
-                out.push(encoding::END);
-                true
+                for steps in paths.iter().flat_map(|(_, paths)| paths) {
+                    encoding::push_slot(&read(json::get(whole, steps)), element, out);
+                }
+            } else {
+                let Some(steps) = parts.steps(row)? else { return Ok(false) };
+                for part in json::all(whole, steps, usize::MAX) {
+                    encoding::push_slot(&read(Some(part)), element, out);
+                }
             }
-            Ok(None) => false,
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        }
+            out.push(encoding::END);
+            Ok(true)
+        };
+        write().unwrap_or_else(|error| {
+            failed = Some(error);
+            false
+        })
     });
     failed.map_or(Ok(result), Err)
+}
+
+/// The paths of a list of texts.
+fn paths_of(vector: &Vector, list: &[u8]) -> Result<Vec<Vec<Step>>> {
+    let mut paths = Vec::new();
+    for slot in elements(vector.ty(), list) {
+        let written = encoding::slot_value(slot, Type::Text);
+        let Some(written) = written.as_text() else { return Err(invalid("a JSON path of a list is NULL")) };
+        let steps = json::path(written)?;
+        if json::has_wildcard(&steps) {
+            return Err(invalid(format!("the JSON path \"{written}\" of a list has a wildcard")));
+        }
+        paths.push(steps);
+    }
+    Ok(paths)
 }
 
 /// PostgreSQL's `#>`: a list of keys, of which numbers are also places in arrays.
@@ -196,14 +246,15 @@ fn kind_of(part: &str) -> &'static str {
     }
 }
 
+fn length(part: &str) -> i64 {
+    if let Parsed::Array(items) = json::parse(part) { items.len() as i64 } else { 0 }
+}
+
 fn array_length(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     let mut parts = Parts::of(inputs);
     let mut lengths = Vec::with_capacity(rows);
     for row in 0..rows {
-        lengths.push(parts.get(row)?.map(|part| match json::parse(part) {
-            Parsed::Array(items) => items.len() as i64,
-            _ => 0,
-        }));
+        lengths.push(one(&mut parts, row)?.map(length));
     }
     Ok(integers(rows, |row| lengths[row]))
 }
@@ -226,16 +277,28 @@ fn keys(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
     let mut parts = Parts::of(inputs);
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
-        found.push(parts.get(row)?);
+        found.push(one(&mut parts, row)?);
     }
     Ok(join(ty, rows, |row, out| {
         let Some(part) = found[row] else { return false };
-        if let Parsed::Object(entries) = json::parse(part) {
-            entries.iter().for_each(|(key, _)| encoding::push_slot(&Value::text(key), Type::Text, out));
-        }
-        out.push(encoding::END);
+        push_keys(part, out);
         true
     }))
+}
+
+fn push_keys(part: &str, out: &mut Vec<u8>) {
+    if let Parsed::Object(entries) = json::parse(part) {
+        entries.iter().for_each(|(key, _)| encoding::push_slot(&Value::text(key), Type::Text, out));
+    }
+    out.push(encoding::END);
+}
+
+fn keys_of(part: Option<&str>) -> Value {
+    part.map_or(Value::Null, |part| {
+        let mut list = Vec::new();
+        push_keys(part, &mut list);
+        Value::Bytes(list.into())
+    })
 }
 
 fn push(input: &Vector, row: usize, out: &mut String) -> bool {
@@ -301,8 +364,20 @@ fn array(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
     })
 }
 
-fn contains(inputs: &[Vector], _: Type, rows: usize) -> Result<Vector> {
-    Ok(booleans(rows, |row| Some(json::contains(text(&inputs[0], row)?, text(&inputs[1], row)?))))
+/// What is asked of two JSON values.
+pub(super) fn both(
+    inputs: &[Vector],
+    rows: usize,
+    ask: impl Fn(&str, &str) -> Result<bool>,
+) -> Result<Vector> {
+    let mut answers = Vec::with_capacity(rows);
+    for row in 0..rows {
+        answers.push(match (text(&inputs[0], row), text(&inputs[1], row)) {
+            (Some(whole), Some(part)) => Some(ask(whole, part)?),
+            _ => None,
+        });
+    }
+    Ok(booleans(rows, |row| answers[row]))
 }
 
 /// Whether a text is a key of the object, or a text of the array, or the text itself.

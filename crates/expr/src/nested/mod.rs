@@ -9,6 +9,8 @@ mod distance;
 mod fold;
 mod growing;
 mod json;
+mod json_change;
+mod json_shape;
 mod jsonb;
 mod lambda;
 mod list;
@@ -36,6 +38,8 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| fold::named(name))
         .or_else(|| distance::named(name))
         .or_else(|| json::named(name))
+        .or_else(|| json_change::named(name))
+        .or_else(|| json_shape::named(name))
         .or_else(|| jsonb::named(name))
         .or_else(|| array::named(name))
         .or_else(|| growing::named(name))

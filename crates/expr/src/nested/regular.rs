@@ -18,6 +18,8 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
         "regexp_substr" => part,
         "regexp_full_match" => full_match,
         "regexp_extract" => extract,
+        "regexp_extract_named" => extract_named,
+        "regexp_extract_all_named" => extract_all_named,
         "regexp_count" => count,
         "regexp_instr" => place,
         "text_split_regex" => split,
@@ -325,6 +327,62 @@ fn extract(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         out.push_bytes(group.map_or("", |(start, end)| &given[start..end]).as_bytes());
     }
     Ok(out.finish())
+}
+
+/// A pattern with as many groups as there are names for, at least.
+fn with_groups<'k>(known: &'k mut Known, pattern: &str, flags: &str, names: usize) -> Result<&'k Pattern> {
+    let (pattern, _) = known.get(pattern, flags)?;
+    match pattern.groups() {
+        groups if groups < names => Err(invalid(format!(
+            "the regular expression has too few groups ({groups}) for the names given ({names})"
+        ))),
+        _ => Ok(pattern),
+    }
+}
+
+/// `regexp_extract(text, pattern, names [, flags])`: the groups of the first match as a struct. Empty is what took no part.
+fn extract_named(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let names = ty.fields().unwrap_or_default().len();
+    let mut failed = None;
+    let result = join(ty, rows, |row, out| {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        let (Some(given), Some(pattern), Some(flags)) = given else { return false };
+        let found = with_groups(&mut known, pattern, flags, names).and_then(|pattern| pattern.find(given, 0));
+        match found {
+            Ok(groups) => {
+                for group in 1..=names {
+                    let part = groups.as_ref().and_then(|groups| groups.get(group).copied().flatten());
+                    push(Some(part.map_or("", |(start, end)| &given[start..end])), out);
+                }
+                true
+            }
+            Err(error) => {
+                failed = failed.take().or(Some(error));
+                false
+            }
+        }
+    });
+    failed.map_or(Ok(result), Err)
+}
+
+/// `regexp_extract_all(text, pattern, names [, flags])`: a struct a match. NULL is what took no part.
+fn extract_all_named(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
+    let mut known = Known::default();
+    let names = ty.element().and_then(Type::fields).unwrap_or_default().len();
+    lists(ty, rows, |row, out| {
+        let given = (text(&inputs[0], row), text(&inputs[1], row), flags_of(inputs, 2, row));
+        let (Some(given), Some(pattern), Some(flags)) = given else { return Ok(false) };
+        with_groups(&mut known, pattern, flags, names)?.each(given, 0, |groups| {
+            out.push(encoding::VALUE);
+            for group in 1..=names {
+                let part = groups.get(group).copied().flatten();
+                push(part.map(|(start, end)| &given[start..end]), out);
+            }
+            true
+        })?;
+        Ok(true)
+    })
 }
 
 /// Where the character of a number from 1 on begins.

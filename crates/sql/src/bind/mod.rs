@@ -32,6 +32,7 @@ mod heading;
 mod hypothetical;
 pub(crate) mod intervals;
 mod join;
+mod json_calls;
 mod library;
 mod limit;
 mod listing;

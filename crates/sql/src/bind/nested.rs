@@ -207,7 +207,7 @@ impl<'a> ExprBinder<'_, 'a> {
     pub(super) fn field(&self, of: Bound, name: &str, span: Span) -> Result<Bound> {
         let ty = of.ty();
         if ty.is_json() {
-            let key = Expr::literal(Value::text(name), Type::Text);
+            let key = super::json_calls::key(name);
             return Ok(Bound::typed(call("json_extract", vec![of.expr, key], ty), span));
         }
         let Some(fields) = ty.fields() else {
@@ -691,7 +691,7 @@ impl<'a> ExprBinder<'_, 'a> {
             B::LongArrow => "json_extract_string",
             // Beside the functions of the same kind these hold that NULL is no element of any list.
             B::AtArrow | B::ArrowAt if lists => "list_contains_all",
-            B::AtArrow | B::ArrowAt => "json_contains",
+            B::AtArrow | B::ArrowAt => "json_contains_at_top",
             B::PGOverlap => "list_overlaps",
             B::QuestionAnd => "json_has_all",
             _ => "json_has_any",

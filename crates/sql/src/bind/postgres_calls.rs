@@ -155,6 +155,9 @@ impl Call<'_, '_, '_> {
     /// Functions of regular expressions.
     pub(super) fn of_patterns(&self) -> Result<Option<Expr>> {
         let count = self.arguments.len();
+        if self.name == "regexp_extract_all" && count > 2 && self.list_at(2).is_some() {
+            return self.of_named_groups().map(Some);
+        }
         // The types of the arguments behind text and pattern, and the result's.
         let (behind, ty): (&[Type], Type) = match (self.name, count) {
             ("regexp_replace", 4..=6) if count > 4 || self.arguments[3].ty().is_integer() => {

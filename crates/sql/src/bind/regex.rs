@@ -3,10 +3,13 @@
 use plan::{Expr, ExprKind};
 use sqlparser::ast::{Expr as Ast, Value as AstValue, ValueWithSpan};
 use sqlparser::tokenizer::Span;
+use types::nested::encoding;
 use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::{self, Bound};
 use super::expression::ExprBinder;
+use super::nested::call;
+use super::nested_calls::Call;
 use super::predicate::negated;
 use crate::place;
 
@@ -81,6 +84,14 @@ impl<'a> ExprBinder<'_, 'a> {
                 "function regexp_extract takes a text, a pattern and perhaps a group",
             )));
         };
+        let mut arguments = arguments.peekable();
+        if arguments.peek().is_some_and(|names| names.ty().element().is_some()) {
+            let given = [Some(input), Some(pattern), arguments.next(), arguments.next()];
+            let given: Vec<Bound> = given.into_iter().flatten().chain(arguments).collect();
+            return Call { binder: self, name: "regexp_extract", arguments: &given }
+                .of_named_groups()
+                .map_err(refuse);
+        }
         if input.is_null() || pattern.is_null() {
             return Ok(super::null_of(Type::Text));
         }
@@ -105,6 +116,40 @@ impl<'a> ExprBinder<'_, 'a> {
             vec![coerce::cast(input.expr, Type::Text), coerce::cast(pattern.expr, Type::Text), group];
         arguments.extend(flags.map(|flags| coerce::cast(flags.expr, Type::Text)));
         Ok(Expr::new(ExprKind::Library { name: "regexp_extract".into(), arguments }, Type::Text))
+    }
+}
+
+impl Call<'_, '_, '_> {
+    /// `regexp_extract` and `regexp_extract_all` with a list of names for groups, the fields of a struct.
+    pub(super) fn of_named_groups(&self) -> Result<Expr> {
+        let wrong =
+            |what: &str| Error::new(SqlState::InvalidParameterValue, format!("{}: {what}", self.name));
+        let Some(Value::Bytes(list)) = self.arguments[2].expr.as_literal() else {
+            return Err(wrong("the names of groups are a constant list"));
+        };
+        let mut fields: Vec<(String, Type)> = Vec::new();
+        for slot in encoding::elements(self.arguments[2].ty(), list) {
+            let name = encoding::slot_value(slot, Type::Text);
+            let Some(name) = name.as_text() else { return Err(wrong("the name of a group is NULL")) };
+            if fields.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                return Err(wrong(&format!("two groups have the name \"{name}\"")));
+            }
+            fields.push((name.to_owned(), Type::Text));
+        }
+        if fields.is_empty() || !self.list_at(2).is_some_and(Type::is_text) {
+            return Err(wrong("the names of groups are a list of texts with one name at least"));
+        }
+        if self.arguments.len() > 4 {
+            return Err(wrong("takes a text, a pattern, names and flags"));
+        }
+        let arguments =
+            [0, 1, 3].into_iter().filter(|at| *at < self.arguments.len()).map(|at| self.to(at, Type::Text));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let row = Type::structure(fields)?;
+        Ok(match self.name {
+            "regexp_extract" => call("regexp_extract_named", arguments, row),
+            _ => call("regexp_extract_all_named", arguments, Type::list(row)?),
+        })
     }
 }
 

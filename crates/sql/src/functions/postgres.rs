@@ -145,8 +145,8 @@ pub(super) const SECTIONS: &[Section] = &[
         category: "regular expression",
         entries: &[(
             "regexp_extract_all",
-            "regexp_extract_all(text, pattern [, group [, flags]])",
-            "Every match of the pattern, or of a group in it.",
+            "regexp_extract_all(text, pattern [, group [, flags]]); regexp_extract_all(text, pattern, names [, flags])",
+            "Every match of the pattern, or of a group in it; with a list of names, its groups as structs of those fields.",
             "regexp_extract_all('a1b22', '([a-z])([0-9]+)', 2)",
             "[1, 22]",
         )],

@@ -577,8 +577,8 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "regexp_extract",
-                "regexp_extract(text, pattern [, group [, flags]])",
-                "The first match of the pattern, or of a group in it; the empty text without one.",
+                "regexp_extract(text, pattern [, group [, flags]]); regexp_extract(text, pattern, names [, flags])",
+                "The first match of the pattern, or of a group in it; the empty text without one. With a list of names, its groups as a struct of those fields.",
                 "regexp_extract('tel. 0123-45', '([0-9]+)-([0-9]+)', 2)",
                 "45",
             ),

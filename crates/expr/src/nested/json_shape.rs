@@ -1,0 +1,248 @@
+//! JSON in another form: without blanks, over lines, with its keys in order; what types it has; and what it contains.
+
+use std::collections::HashMap;
+
+use types::Result;
+use types::json::{self, Parsed};
+use types::stop;
+use vector::VectorBuilder;
+
+use super::json_change::deeper;
+use super::{Kernel, text};
+
+pub(super) fn named(name: &str) -> Option<Kernel> {
+    Some(match name {
+        "json" => |inputs, ty, rows| {
+            made(inputs, ty, rows, |whole, out| {
+                out.push_str(&json::compact(whole));
+                Ok(())
+            })
+        },
+        "json_pretty" => |inputs, ty, rows| made(inputs, ty, rows, |whole, out| push_pretty(whole, 0, out)),
+        "json_normalize" => {
+            |inputs, ty, rows| made(inputs, ty, rows, |whole, out| push_sorted(whole, 0, out))
+        }
+        "json_structure" => |inputs, ty, rows| {
+            made(inputs, ty, rows, |whole, out| {
+                structure(whole, 0)?.push(out);
+                Ok(())
+            })
+        },
+        "json_contains" => {
+            |inputs, _, rows| super::json::both(inputs, rows, |whole, part| within(whole, part, 0))
+        }
+        _ => return None,
+    })
+}
+
+fn made(
+    inputs: &[vector::Vector],
+    ty: types::Type,
+    rows: usize,
+    make: impl Fn(&str, &mut String) -> Result<()>,
+) -> Result<vector::Vector> {
+    let mut builder = VectorBuilder::new(ty, rows);
+    let mut out = String::new();
+    for row in 0..rows {
+        match text(&inputs[0], row) {
+            Some(whole) => {
+                out.clear();
+                make(whole, &mut out)?;
+                builder.push_bytes(out.as_bytes());
+            }
+            None => builder.push_null(),
+        }
+    }
+    Ok(builder.finish())
+}
+
+/// An element or entry a line, four blanks a level.
+fn push_pretty(whole: &str, depth: usize, out: &mut String) -> Result<()> {
+    let below = deeper(depth)?;
+    stop::spend(whole.len());
+    let line = |level: usize, out: &mut String| {
+        out.push('\n');
+        (0..level).for_each(|_| out.push_str("    "));
+    };
+    match json::parse(whole) {
+        Parsed::Array(items) if !items.is_empty() => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                line(below, out);
+                push_pretty(item.get(), below, out)?;
+            }
+            line(depth, out);
+            out.push(']');
+        }
+        Parsed::Object(entries) if !entries.is_empty() => {
+            out.push('{');
+            for (at, (key, value)) in entries.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                line(below, out);
+                json::push_string(key, out);
+                out.push_str(": ");
+                push_pretty(value.get(), below, out)?;
+            }
+            line(depth, out);
+            out.push('}');
+        }
+        _ => out.push_str(&json::compact(whole.trim())),
+    }
+    Ok(())
+}
+
+/// Objects with their keys in the order of bytes, at every level; strings with the escapes they need and no others.
+fn push_sorted(whole: &str, depth: usize, out: &mut String) -> Result<()> {
+    let depth = deeper(depth)?;
+    stop::spend(whole.len());
+    match json::parse(whole) {
+        Parsed::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                push_sorted(item.get(), depth, out)?;
+            }
+            out.push(']');
+        }
+        Parsed::Object(mut entries) => {
+            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+            out.push('{');
+            for (at, (key, value)) in entries.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                json::push_string(key, out);
+                out.push(':');
+                push_sorted(value.get(), depth, out)?;
+            }
+            out.push('}');
+        }
+        Parsed::Text(text) => json::push_string(&text, out),
+        _ => out.push_str(whole.trim()),
+    }
+    Ok(())
+}
+
+/// Whether the part, or what the part is contained in, is anywhere in the whole.
+fn within(whole: &str, part: &str, depth: usize) -> Result<bool> {
+    let depth = deeper(depth)?;
+    stop::spend(whole.len() + part.len());
+    if json::contains(whole, part) {
+        return Ok(true);
+    }
+    match json::parse(whole) {
+        Parsed::Array(items) => {
+            for item in items {
+                if within(item.get(), part, depth)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Parsed::Object(entries) => {
+            for (_, value) in entries {
+                if within(value.get(), part, depth)? {
+                    return Ok(true);
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(false)
+}
+
+/// Which types a value has; that of an array holds for all its elements.
+enum Structure {
+    /// No more is known than that null is one.
+    Null,
+    Plain(&'static str),
+    List(Box<Structure>),
+    Object(Vec<(String, Structure)>, HashMap<String, usize>),
+}
+
+fn structure(whole: &str, depth: usize) -> Result<Structure> {
+    let depth = deeper(depth)?;
+    stop::spend(whole.len());
+    Ok(match json::parse(whole) {
+        Parsed::Null => Structure::Null,
+        Parsed::Bool(_) => Structure::Plain("BOOLEAN"),
+        Parsed::Text(_) => Structure::Plain("VARCHAR"),
+        Parsed::Number(digits) => Structure::Plain(match (digits.parse::<u64>(), digits.parse::<i64>()) {
+            (Ok(_), _) => "UBIGINT",
+            (_, Ok(_)) => "BIGINT",
+            _ => "DOUBLE",
+        }),
+        Parsed::Array(items) => {
+            let mut all = Structure::Null;
+            for item in items {
+                all = all.with(structure(item.get(), depth)?);
+            }
+            Structure::List(Box::new(all))
+        }
+        Parsed::Object(entries) => {
+            let mut all = Structure::Object(Vec::new(), HashMap::new());
+            for (key, value) in entries {
+                all.add(key, structure(value.get(), depth)?);
+            }
+            all
+        }
+    })
+}
+
+impl Structure {
+    /// What holds for values of either.
+    fn with(self, other: Structure) -> Structure {
+        match (self, other) {
+            (Structure::Null, known) | (known, Structure::Null) => known,
+            (Structure::List(a), Structure::List(b)) => Structure::List(Box::new(a.with(*b))),
+            (mut all @ Structure::Object(..), Structure::Object(entries, _)) => {
+                entries.into_iter().for_each(|(key, value)| all.add(key, value));
+                all
+            }
+            (Structure::Plain(a), Structure::Plain(b)) => Structure::Plain(match (a, b) {
+                (a, b) if a == b => a,
+                ("DOUBLE", "UBIGINT" | "BIGINT" | "HUGEINT")
+                | ("UBIGINT" | "BIGINT" | "HUGEINT", "DOUBLE") => "DOUBLE",
+                ("UBIGINT" | "BIGINT" | "HUGEINT", "UBIGINT" | "BIGINT" | "HUGEINT") => "HUGEINT",
+                _ => "JSON",
+            }),
+            _ => Structure::Plain("JSON"),
+        }
+    }
+
+    fn add(&mut self, key: String, value: Structure) {
+        let Structure::Object(entries, places) = self else { return };
+        match places.get(&key) {
+            Some(at) => {
+                let known = std::mem::replace(&mut entries[*at].1, Structure::Null);
+                entries[*at].1 = known.with(value);
+            }
+            None => {
+                places.insert(key.clone(), entries.len());
+                entries.push((key, value));
+            }
+        }
+    }
+
+    fn push(&self, out: &mut String) {
+        match self {
+            Structure::Null => out.push_str("\"NULL\""),
+            Structure::Plain(name) => json::push_string(name, out),
+            Structure::List(all) => {
+                out.push('[');
+                all.push(out);
+                out.push(']');
+            }
+            // What has no keys has no structure.
+            Structure::Object(entries, _) if entries.is_empty() => out.push_str("\"JSON\""),
+            Structure::Object(entries, _) => {
+                out.push('{');
+                for (at, (key, value)) in entries.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    json::push_string(key, out);
+                    out.push(':');
+                    value.push(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
