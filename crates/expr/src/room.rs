@@ -146,6 +146,11 @@ pub(crate) fn bound(node: &Node, inputs: &[Vector], rows: usize) -> u64 {
                 false => given().saturating_mul(4),
             }
         }
+        // A match of one byte may have as many groups as there are names.
+        Operation::Library(call) if call.name() == "regexp_extract_all_named" => {
+            let names = node.ty.element().and_then(Type::fields).map_or(1, <[_]>::len) as u64;
+            text_bytes(&inputs[0]).saturating_mul(names.saturating_mul(8).saturating_add(3))
+        }
         Operation::Library(call) => library(call.name(), inputs, rows, given),
         _ => 0,
     }
@@ -172,6 +177,8 @@ fn library(name: &str, inputs: &[Vector], rows: usize, given: impl Fn() -> u64) 
             let step = at(2).abs().max(1);
             u64::try_from(((at(1) - at(0)).abs() / step + 1) * 27).unwrap_or(u64::MAX)
         }),
+        ("list_of_moments", 4) => sum(rows, |row| crate::nested::moments_bytes(inputs, row)),
+        ("json_pretty" | "jsonb_pretty", 1) => sum(rows, |row| crate::nested::pretty_bytes(inputs, row)),
         ("list_resize", 2..) => sum(rows, |row| {
             if inputs[0].is_null(row) {
                 return 0;

@@ -157,6 +157,8 @@ pub const SIGNATURES: &[Signature] = &[
     is("acosd", &[DOUBLE], Type::Double),
     is("atand", &[DOUBLE], Type::Double),
     is("atan2d", &[DOUBLE, DOUBLE], Type::Double),
+    is("nextafter", &[Takes::Is(Type::Real), Takes::Is(Type::Real)], Type::Real),
+    is("nextafter", &[DOUBLE, DOUBLE], Type::Double),
     is("scale", &[Takes::Number], Type::Integer),
     is("min_scale", &[Takes::Number], Type::Integer),
     // Where the digits of the numbers may be more than 128 bits have; binding gives the results their types.

@@ -98,7 +98,9 @@ fn read(text: &str) -> Result<Moment, Fault> {
     let mut clock: Option<i64> = None;
     let mut zone = None;
     let mut before_christ = false;
-    for token in text.split(|c: char| c.is_whitespace() || c == ',').filter(|t| !t.is_empty()) {
+    // `0044-03-15 (BC)`, as DuckDB writes it.
+    let between = |c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')');
+    for token in text.split(between).filter(|t| !t.is_empty()) {
         match token {
             "bc" | "b.c." => before_christ = true,
             "ad" | "a.d." => {}
@@ -340,6 +342,7 @@ mod tests {
             ("J2451187", "1999-01-08"),
             ("January 8, 99 BC", "0099-01-08 BC"),
             ("0044-03-15 BC", "0044-03-15 BC"),
+            ("0044-03-15 (BC)", "0044-03-15 BC"),
             ("10000-01-01", "10000-01-01"),
             ("infinity", "infinity"),
             ("-infinity", "-infinity"),

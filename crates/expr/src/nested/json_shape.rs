@@ -56,6 +56,28 @@ fn made(
     Ok(builder.finish())
 }
 
+/// At most so many bytes `json_pretty` makes of a row, what it is taken apart into included.
+pub(crate) fn pretty_bytes(inputs: &[vector::Vector], row: usize) -> u64 {
+    let Some(whole) = text(&inputs[0], row) else { return 0 };
+    let (mut depth, mut blanks) = (0u64, 0u64);
+    // Characters inside of strings count, too, which is more than enough.
+    for byte in whole.bytes() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                blanks += 4 * depth + 2;
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                blanks += 4 * depth + 2;
+            }
+            b',' | b':' => blanks += 4 * depth + 2,
+            _ => {}
+        }
+    }
+    (whole.len() as u64).saturating_mul(40).saturating_add(blanks.saturating_mul(2))
+}
+
 /// An element or entry a line, four blanks a level.
 fn push_pretty(whole: &str, depth: usize, out: &mut String) -> Result<()> {
     let below = deeper(depth)?;

@@ -504,6 +504,9 @@ fn histogram(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         for slot in slots(&inputs[0], row)?.flatten() {
             *counts.entry(slot).or_insert(0i64) += 1;
         }
+        if counts.is_empty() {
+            return None;
+        }
         for (value, count) in counts {
             encoding::push_raw(Some(value), out);
             encoding::push_slot(&Value::I64(count), Type::BigInt, out);

@@ -6,6 +6,7 @@
 
 mod array;
 mod distance;
+mod file_names;
 mod fold;
 mod growing;
 mod json;
@@ -14,12 +15,15 @@ mod json_shape;
 mod jsonb;
 mod lambda;
 mod list;
+mod moments;
 mod record;
 mod regular;
 mod text;
 
 pub(crate) use growing::replaced_bytes;
+pub(crate) use json_shape::pretty_bytes;
 pub(crate) use lambda::LambdaCall;
+pub(crate) use moments::moments_bytes;
 pub(crate) use regular::replaced_by_pattern;
 
 use arrow_buffer::{BooleanBuffer, NullBufferBuilder};
@@ -40,6 +44,8 @@ pub(crate) fn named(name: &str) -> Option<Kernel> {
         .or_else(|| json::named(name))
         .or_else(|| json_change::named(name))
         .or_else(|| json_shape::named(name))
+        .or_else(|| file_names::named(name))
+        .or_else(|| moments::named(name))
         .or_else(|| jsonb::named(name))
         .or_else(|| array::named(name))
         .or_else(|| growing::named(name))

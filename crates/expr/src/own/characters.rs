@@ -66,19 +66,21 @@ fn bar(a: &Arguments<'_>) -> Result<Value> {
     Ok(Value::text(&drawn))
 }
 
-/// A path, and which characters separate its parts: `system` and `both_slash`, `forward_slash`, `backslash`.
+/// Which characters separate the parts of a path: `system` and `both_slash`, `forward_slash`, `backslash`.
+pub(crate) fn separators(named: &str) -> Result<fn(char) -> bool> {
+    match named {
+        "both_slash" => Ok(|c| c == '/' || c == '\\'),
+        "system" | "forward_slash" => Ok(|c| c == '/'),
+        "backslash" => Ok(|c| c == '\\'),
+        other => Err(invalid(format!("unknown separator \"{other}\""))
+            .with_hint("write 'both_slash', 'forward_slash', 'backslash' or 'system'")),
+    }
+}
+
+/// A path, and what separates its parts.
 fn path<'a>(a: &'a Arguments<'_>, separator: usize) -> Result<(&'a str, fn(char) -> bool)> {
     let named = if a.len() > separator { a.text(separator)? } else { "both_slash" };
-    let is_separator: fn(char) -> bool = match named {
-        "both_slash" => |c| c == '/' || c == '\\',
-        "system" | "forward_slash" => |c| c == '/',
-        "backslash" => |c| c == '\\',
-        other => {
-            return Err(invalid(format!("unknown separator \"{other}\""))
-                .with_hint("write 'both_slash', 'forward_slash', 'backslash' or 'system'"));
-        }
-    };
-    Ok((a.text(0)?, is_separator))
+    Ok((a.text(0)?, separators(named)?))
 }
 
 /// `parse_filename(path [, trim_extension] [, separator])`.

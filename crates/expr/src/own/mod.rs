@@ -22,6 +22,8 @@ mod to_char_number;
 mod to_number;
 mod zones;
 
+pub(crate) use characters::separators;
+
 use plan::functions::{
     self, ENUM_RANGE, FITTED_CHAR, FITTED_VARCHAR, LIST_OF_LENGTH, ORDERED_ROW, PAIR, ROW_VALUE,
     TRY_LIST_OF_LENGTH,

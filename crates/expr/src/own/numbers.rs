@@ -1,5 +1,7 @@
 //! Functions of numbers and operators on bits.
 
+use std::cmp::Ordering;
+
 use plan::functions::{BITWISE_NOT, FLOAT_REMAINDER};
 use types::datetime::is_infinite;
 use types::{Result, SqlState, Type, Value};
@@ -114,6 +116,23 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         }
         "atand" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan()))),
         "atan2d" => |a| Ok(Value::F64(whole_degrees(a.float(0)?.atan2(a.float(1)?)))),
+        "nextafter" => |a| {
+            let (from, to) = (a.float(0)?, a.float(1)?);
+            Ok(match a.values.first() {
+                Some(Value::F32(from)) => Value::F32(match f64::from(*from).partial_cmp(&to) {
+                    None => f32::NAN,
+                    Some(Ordering::Less) => from.next_up(),
+                    Some(Ordering::Greater) => from.next_down(),
+                    Some(Ordering::Equal) => to as f32,
+                }),
+                _ => Value::F64(match from.partial_cmp(&to) {
+                    None => f64::NAN,
+                    Some(Ordering::Less) => from.next_up(),
+                    Some(Ordering::Greater) => from.next_down(),
+                    Some(Ordering::Equal) => to,
+                }),
+            })
+        },
         "scale" => |a| Ok(Value::I32(i32::from(a.types[0].scale()))),
         _ => return None,
     })

@@ -207,11 +207,93 @@ fn digits_of(specifier: char) -> usize {
     }
 }
 
+/// The format with what stands for several specifiers written out.
+fn written_out(format: &str) -> String {
+    let mut out = String::with_capacity(format.len());
+    let mut characters = format.chars();
+    while let Some(c) = characters.next() {
+        match (c, if c == '%' { characters.next() } else { None }) {
+            ('%', Some('c')) => out.push_str("%Y-%m-%d %H:%M:%S"),
+            ('%', Some('x' | 'F')) => out.push_str("%Y-%m-%d"),
+            ('%', Some('X' | 'T')) => out.push_str("%H:%M:%S"),
+            (c, next) => out.extend([Some(c), next].into_iter().flatten()),
+        }
+    }
+    out
+}
+
+/// A week of a year, as `strptime` reads one. What is read of it counts only where no day does.
+#[derive(Default)]
+struct Week {
+    /// `%U`, `%W`: from the first Sunday or Monday of the year on, with 0 before it.
+    from_sunday: Option<i64>,
+    from_monday: Option<i64>,
+    /// `%V` of `%G`: by ISO 8601.
+    iso: Option<i64>,
+    iso_year: Option<i64>,
+    /// `%w` from Sunday as 0, `%u` from Monday as 1.
+    weekday: Option<i64>,
+    iso_weekday: Option<i64>,
+}
+
+impl Week {
+    fn is_read(&self) -> bool {
+        [self.from_sunday, self.from_monday, self.iso, self.iso_year].iter().any(Option::is_some)
+    }
+    /// Takes a number that was read; `false` where it fits neither its range nor what was read before.
+    fn take(&mut self, kind: char, number: i64, year: bool, day: bool, day_of_year: bool) -> bool {
+        let alone = day || !(self.from_sunday.is_some() || self.from_monday.is_some() || day_of_year);
+        let (place, range, fits) = match kind {
+            'U' => {
+                let fits = day || !(self.is_read() || day_of_year);
+                (&mut self.from_sunday, 0..=53, fits)
+            }
+            'W' => {
+                let fits = day || !(self.is_read() || day_of_year);
+                (&mut self.from_monday, 0..=53, fits)
+            }
+            'V' => (&mut self.iso, 1..=53, alone && (day || !year)),
+            // The year that was read counts.
+            'G' if year => return alone,
+            'G' => (&mut self.iso_year, 0..=9999, alone),
+            'w' => (&mut self.weekday, 0..=6, true),
+            _ => (&mut self.iso_weekday, 1..=7, true),
+        };
+        *place = Some(number);
+        fits && range.contains(&number)
+    }
+    /// The day, since 1970.
+    fn day(&self, year: i64) -> Result<Option<i64>> {
+        let year = if self.from_sunday.is_some() || self.from_monday.is_some() {
+            year
+        } else {
+            self.iso_year.unwrap_or(year)
+        };
+        let first = i64::from(date_of(year, 1, 1)?);
+        // 1970 began with a Thursday.
+        let weekday = (first + 4).rem_euclid(7);
+        Ok(if let Some(week) = self.from_sunday {
+            Some(first + (7 - weekday) % 7 + (week - 1) * 7 + self.weekday.unwrap_or(0))
+        } else if let Some(week) = self.from_monday {
+            let from_monday = (self.weekday.unwrap_or(1) + 6) % 7;
+            Some(first + (8 - weekday) % 7 + (week - 1) * 7 + from_monday)
+        } else if self.iso.is_some() || self.iso_year.is_some() {
+            // The week of the fourth of January.
+            let monday = first + 3 - (weekday + 3 + 6) % 7;
+            Some(monday + (self.iso.unwrap_or(1) - 1) * 7 + self.iso_weekday.unwrap_or(1) - 1)
+        } else {
+            None
+        })
+    }
+}
+
 /// `strptime(text, format)`; `None` where the text does not fit the format.
 pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
     let mut read = Read::new();
     let mut rest = text.trim();
+    let format = written_out(format);
     let mut pattern = format.chars();
+    let (mut week, mut day_is_read) = (Week::default(), false);
     let (mut year_of_epoch, mut seconds) = (true, None);
     while let Some(c) = pattern.next() {
         if c.is_whitespace() {
@@ -240,16 +322,34 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
         let fits = match kind {
             Some('Y') => {
                 year_of_epoch = false;
+                (week.iso, week.iso_year) = (None, None);
                 number(&mut read.year, 4)
             }
             Some('y') => {
                 let fits = number(&mut read.year, 2);
                 read.year += if read.year < 69 { 2000 } else { 1900 };
                 year_of_epoch = false;
+                (week.iso, week.iso_year) = (None, None);
                 fits
             }
-            Some('m') => number(&mut read.month, 2),
-            Some('d') => number(&mut read.day, 2),
+            Some('m') => {
+                day_is_read = true;
+                number(&mut read.month, 2)
+            }
+            Some('d') => {
+                day_is_read = true;
+                number(&mut read.day, 2)
+            }
+            Some(kind @ ('U' | 'W' | 'V' | 'G' | 'u' | 'w')) => {
+                let mut value = 0;
+                let width = match kind {
+                    'G' => 4,
+                    'u' | 'w' => 1,
+                    _ => 2,
+                };
+                let of_year = read.day_of_year.is_some();
+                number(&mut value, width) && week.take(kind, value, !year_of_epoch, day_is_read, of_year)
+            }
             Some('H') => number(&mut read.hour, 2),
             Some('I') => {
                 read.afternoon.get_or_insert(false);
@@ -261,7 +361,7 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
                 let mut day = 0;
                 let fits = number(&mut day, 3);
                 read.day_of_year = Some(day);
-                fits && (1..=366).contains(&day)
+                fits && (1..=366).contains(&day) && (day_is_read || !week.is_read())
             }
             Some('s') => {
                 let mut value = 0;
@@ -287,6 +387,7 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
             Some('b' | 'h' | 'B') => match word(rest, &MONTHS, true).or_else(|| word(rest, &MONTHS, false)) {
                 Some((at, after)) => {
                     (read.month, rest) = (at as i64 + 1, after);
+                    day_is_read = true;
                     true
                 }
                 None => false,
@@ -324,12 +425,7 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
             },
             other => {
                 let shown = other.map_or_else(String::new, String::from);
-                let error = match other {
-                    Some('U' | 'W' | 'V' | 'G' | 'u' | 'w' | 'c' | 'x' | 'X') => Error::unsupported(format!(
-                        "strptime does not read \"%{shown}\", which strftime writes"
-                    )),
-                    _ => invalid(format!("unknown format specifier \"%{shown}\"")),
-                };
+                let error = invalid(format!("unknown format specifier \"%{shown}\""));
                 return Err(error.with_hint("%Y, %m, %d, %j, %H, %M, %S, %f and %z are some that are read"));
             }
         };
@@ -346,6 +442,14 @@ pub(super) fn strptime(text: &str, format: &str) -> Result<Option<i64>> {
     if year_of_epoch {
         // Without a year it is 1900, as in C.
         read.year = 1900;
+    }
+    if !day_is_read && read.day_of_year.is_none() {
+        let Ok(day) = week.day(read.year) else { return Ok(None) };
+        if let Some(day) = day {
+            // Counted from the year's first day, which may be a day of the years beside it.
+            let Ok(first) = date_of(read.year, 1, 1) else { return Ok(None) };
+            read.day_of_year = Some(day - i64::from(first) + 1);
+        }
     }
     Ok(read.moment().ok())
 }

@@ -92,7 +92,7 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "any_value" => A::AnyValue,
         "string_agg" | "listagg" | "group_concat" => A::StringAgg { delimiter: "".into(), ordered: false },
         // Their pieces are put together as texts are: see `packing::piece`.
-        "array_agg" | "list" | "histogram" => A::StringAgg { delimiter: "".into(), ordered: false },
+        "array_agg" | "list" | "histogram" | "mad" => A::StringAgg { delimiter: "".into(), ordered: false },
         "json_agg" | "jsonb_agg" | "json_group_array" | "json_object_agg" | "jsonb_object_agg"
         | "json_group_object" => A::StringAgg { delimiter: ",".into(), ordered: false },
         "first" | "arbitrary" => A::Arrival { last: false },

@@ -330,7 +330,7 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
 
     /// What an alias further left in the select list stands for, where no column has the name: bound anew, as if its
     /// expression were written here.
-    fn listed_alias(&mut self, ident: &'a Ident) -> Result<Option<Bound>> {
+    pub(super) fn listed_alias(&mut self, ident: &'a Ident) -> Result<Option<Bound>> {
         let name = Name::of(ident);
         let named = |fits: &dyn Fn(&str) -> bool| {
             self.listed.iter().enumerate().rev().find_map(|(at, item)| match item {

@@ -211,6 +211,9 @@ impl<'a> ExprBinder<'_, 'a> {
             Err(arguments) => arguments,
         };
         let count = arguments.len();
+        if let Some(part) = self.part_of_text(name, &arguments)? {
+            return Ok(part);
+        }
         if let Some(expr) = self.nested_call(name, &arguments, span)? {
             return Ok(Bound::typed(fold::fold(expr), span));
         }

@@ -1,11 +1,11 @@
 //! The functions there are: the names that the binder knows, held against the entries of `functions`, which
 //! `quickstep_functions()` shows.
 
-use super::{aggregate, function, library, nested_calls, own, postgres_calls, window};
+use super::{aggregate, function, library, nested_calls, other_calls, own, postgres_calls, window};
 use crate::functions::{self, FunctionInfo};
 
 /// Aggregates under all their names; the test below holds the list against the binder.
-const AGGREGATES: [&str; 69] = [
+const AGGREGATES: [&str; 70] = [
     "any_value",
     "approx_count_distinct",
     "approx_distinct",
@@ -45,6 +45,7 @@ const AGGREGATES: [&str; 69] = [
     "last",
     "list",
     "listagg",
+    "mad",
     "max",
     "max_by",
     "median",
@@ -135,6 +136,7 @@ pub(crate) fn function_names() -> Vec<(String, &'static str)> {
     let mut scalars: Vec<&str> = library::names().chain(function::OWN).chain(own::names()).collect();
     scalars.extend(nested_calls::NAMES);
     scalars.extend(postgres_calls::NAMES);
+    scalars.extend(other_calls::NAMES);
     scalars.sort_unstable();
     scalars.dedup();
     scalars.retain(|n| !(aggregate::is_aggregate(n) || window::is_window_function(n)));

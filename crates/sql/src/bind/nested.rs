@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use plan::{ColumnId, Expr, ExprKind};
 use sqlparser::ast::{
-    AccessExpr, DictionaryField, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction, MapEntry,
-    Subscript,
+    DictionaryField, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction, MapEntry,
 };
 use sqlparser::tokenizer::Span;
 use types::nested::encoding;
@@ -15,10 +14,7 @@ use super::coerce::{self, Bound, cast};
 use super::expression::ExprBinder;
 use super::scope::{Entry, Scope, nearest};
 use super::{fold, folded, literal, nested_calls, operator};
-use crate::{place, stack};
-
-/// Steps into a value that follow each other, at most: each is a level of the expression, and the parser counts none.
-const STEPS_MAX: usize = types::nested::NESTING_MAX as usize + 3;
+use crate::place;
 
 /// Functions whose argument is a lambda, by the names they go by.
 pub(crate) fn takes_lambda(name: &str) -> Option<&'static str> {
@@ -56,7 +52,7 @@ pub(super) fn struct_of(names: Vec<String>, values: Vec<Expr>) -> Result<Expr> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
-    fn at(&self, error: Error, span: Span) -> Error {
+    pub(super) fn at(&self, error: Error, span: Span) -> Error {
         place::at(error, self.binder.text, span)
     }
 
@@ -128,81 +124,6 @@ impl<'a> ExprBinder<'_, 'a> {
         made().map(|e| Bound::typed(e, span)).map_err(|e| self.at(e, span))
     }
 
-    /// `x.a`, `x[1]`, `x['a']`, `x[1:2]` and chains of them.
-    pub(super) fn access(&mut self, root: &'a Ast, chain: &'a [AccessExpr]) -> Result<Bound> {
-        if chain.len() > STEPS_MAX {
-            return Err(self.at(stack::too_deep(), Span::empty()));
-        }
-        // `t.s[1].a`: as many leading names as make a column are one.
-        let mut names: Vec<&'a Ident> = Vec::new();
-        match root {
-            Ast::Identifier(ident) => names.push(ident),
-            Ast::CompoundIdentifier(idents) => names.extend(idents),
-            _ => {}
-        }
-        let mut rest = chain;
-        if !names.is_empty() {
-            while let Some((AccessExpr::Dot(Ast::Identifier(ident)), after)) = rest.split_first() {
-                names.push(ident);
-                rest = after;
-            }
-        }
-        let mut bound = match names.as_slice() {
-            [] => self.bind(root)?,
-            names => self.named_value(names)?,
-        };
-        for step in rest {
-            bound = match step {
-                AccessExpr::Dot(Ast::Identifier(ident)) => self.field(bound, &folded(ident), ident.span)?,
-                AccessExpr::Dot(other) => {
-                    let error = Error::unsupported(format!("{other} is no name of a field"));
-                    return Err(self.at(error, bound.span));
-                }
-                AccessExpr::Subscript(Subscript::Index { index }) => {
-                    let index = self.bind(index)?;
-                    self.subscript(bound, index)?
-                }
-                AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
-                    let mut bounds = Vec::new();
-                    for part in [lower_bound, upper_bound, stride] {
-                        bounds.push(match part {
-                            Some(part) => Some(self.bind(part)?),
-                            None => None,
-                        });
-                    }
-                    self.slice(bound, bounds)?
-                }
-            };
-        }
-        Ok(bound)
-    }
-
-    /// A column by as many names as it takes, and the fields of it that the others name.
-    pub(super) fn named_value(&mut self, names: &[&'a Ident]) -> Result<Bound> {
-        if names.len() > STEPS_MAX {
-            return Err(self.at(stack::too_deep(), names[STEPS_MAX].span));
-        }
-        let owned: Vec<Ident> = names.iter().map(|i| (*i).clone()).collect();
-        let mut first = None;
-        for count in (1..=owned.len().min(3)).rev() {
-            match self.column(&owned[..count]) {
-                // A column that has no fields is not what stands before a point.
-                Ok(Some(bound))
-                    if count < owned.len()
-                        && !matches!(bound.ty(), Type::Struct(_) | Type::Json | Type::Jsonb) => {}
-                Ok(Some(mut bound)) => {
-                    for ident in &owned[count..] {
-                        bound = self.field(bound, &folded(ident), ident.span)?;
-                    }
-                    return Ok(bound);
-                }
-                Ok(None) => {}
-                Err(error) => first = first.or(Some(error)),
-            }
-        }
-        Err(first.unwrap_or_else(|| self.unknown_column(&owned)))
-    }
-
     /// A field of a struct, a key of a JSON object.
     pub(super) fn field(&self, of: Bound, name: &str, span: Span) -> Result<Bound> {
         let ty = of.ty();
@@ -254,8 +175,8 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             ty if ty.is_text() => {
                 let index = Bound::typed(self.whole(index)?, span);
-                let one = Bound::typed(literal::integer(1), span);
-                return self.apply("substring", vec![of, index, one], span);
+                let part = self.slice(of, vec![Some(index.clone()), Some(index.clone())])?;
+                super::packing::where_known(vec![index.expr], part.expr)
             }
             Type::Null => return Ok(of),
             _ => {
@@ -319,12 +240,12 @@ impl<'a> ExprBinder<'_, 'a> {
         self.apply("substring", vec![of, low, length], span)
     }
 
-    fn slice(&mut self, of: Bound, bounds: Vec<Option<Bound>>) -> Result<Bound> {
+    pub(super) fn slice(&mut self, of: Bound, bounds: Vec<Option<Bound>>) -> Result<Bound> {
         let span = of.span;
         let ty = of.ty();
         let mut given = bounds.into_iter();
         let (low, high, step) = (given.next().flatten(), given.next().flatten(), given.next().flatten());
-        if ty.is_text() && step.is_none() {
+        if (ty.is_text() || ty == Type::Bytea) && step.is_none() {
             // From the end: what counts there are the characters of the text itself.
             let from_end =
                 |bound: &Bound| !bound.expr.as_literal().is_some_and(|v| v.as_i64().is_some_and(|v| v >= 0));
@@ -420,7 +341,7 @@ impl<'a> ExprBinder<'_, 'a> {
         if let Some(function) = takes_lambda(name) {
             return self.lambda_call(function, arguments, span).map(Some);
         }
-        if !matches!(name, "struct_pack" | "struct_insert" | "row") {
+        if !matches!(name, "struct_pack" | "struct_insert" | "struct_update" | "row") {
             return Ok(None);
         }
         let (mut names, mut values) = (Vec::new(), Vec::new());
@@ -453,17 +374,21 @@ impl<'a> ExprBinder<'_, 'a> {
                 }
             }
         }
-        if name != "struct_insert" {
+        if !matches!(name, "struct_insert" | "struct_update") {
             return self.structure(names, values, span).map(Some);
         }
         let mut given = values.into_iter();
         let of = given.next().filter(|of| of.ty().fields().is_some());
         let Some(of) = of else {
             let error =
-                Error::new(SqlState::UndefinedFunction, "struct_insert takes a struct and named values")
-                    .with_hint("write struct_insert(s, name := value)");
+                Error::new(SqlState::UndefinedFunction, format!("{name} takes a struct and named values"))
+                    .with_hint(format!("write {name}(s, name := value)"));
             return Err(self.at(error, span));
         };
+        if name == "struct_update" {
+            let new = names.drain(1..).zip(given).collect();
+            return self.struct_update(of, new, span).map(Some);
+        }
         let mut fields = of.ty().fields().unwrap_or_default().to_vec();
         let mut inserted = vec![of.expr];
         for (name, value) in names.drain(1..).zip(given) {

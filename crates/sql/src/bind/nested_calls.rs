@@ -116,7 +116,11 @@ pub(crate) const NAMES: &[&str] = &[
     "list_any_value",
     "list_append",
     "list_apply",
+    "list_approx_count_distinct",
     "list_avg",
+    "list_bit_and",
+    "list_bit_or",
+    "list_bit_xor",
     "list_bool_and",
     "list_bool_or",
     "list_cat",
@@ -129,6 +133,7 @@ pub(crate) const NAMES: &[&str] = &[
     "list_distinct",
     "list_dot_product",
     "list_element",
+    "list_entropy",
     "list_extract",
     "list_filter",
     "list_first",
@@ -137,10 +142,14 @@ pub(crate) const NAMES: &[&str] = &[
     "list_has",
     "list_has_all",
     "list_has_any",
+    "list_histogram",
     "list_indexof",
     "list_inner_product",
     "list_intersect",
+    "list_kurtosis",
+    "list_kurtosis_pop",
     "list_last",
+    "list_mad",
     "list_max",
     "list_mean",
     "list_median",
@@ -158,6 +167,8 @@ pub(crate) const NAMES: &[&str] = &[
     "list_reverse",
     "list_reverse_sort",
     "list_select",
+    "list_sem",
+    "list_skewness",
     "list_slice",
     "list_sort",
     "list_stddev",
@@ -221,7 +232,8 @@ pub(super) fn bind(
     _: Span,
 ) -> Result<Option<Expr>> {
     let call = Call { binder, name, arguments };
-    for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?] {
+    for bound in [call.of_json()?, call.of_patterns()?, call.of_arrays()?, call.of_files()?, call.of_rows()?]
+    {
         if bound.is_some() {
             return Ok(bound);
         }
@@ -436,6 +448,12 @@ impl Call<'_, '_, '_> {
                 arguments.push(Expr::boolean(self.name == "generate_series"));
                 call("list_range", arguments, Type::list(Type::BigInt)?)
             }
+            ("range" | "generate_series", 3) if self.of_moments() => {
+                let mut arguments = vec![self.to(0, Type::Timestamp)?, self.to(1, Type::Timestamp)?];
+                arguments.push(self.to(2, Type::Interval)?);
+                arguments.push(Expr::boolean(self.name == "generate_series"));
+                call("list_of_moments", arguments, Type::list(Type::Timestamp)?)
+            }
             ("array_to_string" | "list_to_string", 2 | 3) if list.is_some() => {
                 let mut arguments = vec![zones::written(first())?];
                 for at in 1..count {
@@ -491,6 +509,19 @@ impl Call<'_, '_, '_> {
         ty.is_integer() || ty == Type::Null
     }
 
+    /// Whether the first two arguments are moments of the clock, or NULL, and the third is the step between them.
+    fn of_moments(&self) -> bool {
+        let moment = |at: usize| {
+            let given = &self.arguments[at];
+            matches!(given.ty(), Type::Date | Type::Timestamp) || given.is_null()
+        };
+        let step = &self.arguments[2];
+        moment(0)
+            && moment(1)
+            && !(self.arguments[0].is_null() && self.arguments[1].is_null())
+            && (step.ty().is_interval() || step.is_null())
+    }
+
     /// `list_sort(l, 'DESC', 'NULLS FIRST')`; without more, ascending and NULL last.
     fn sort(&self, function: &str, list: Type) -> Result<Expr> {
         let word = |at: usize| {
@@ -522,7 +553,21 @@ impl Call<'_, '_, '_> {
         let numeric = element.is_numeric() || element == Type::Null;
         let (name, ty, of) = match function {
             "min" | "max" | "any_value" | "first" | "last" | "mode" => (function, element, element),
+            "arbitrary" => ("first", element, element),
+            "list" | "array_agg" => return Ok(Some(self.argument(0).expr)),
+            "histogram" => {
+                let map = Type::map(element, Type::BigInt)?;
+                return Ok(rest.is_empty().then(|| call("list_histogram", vec![self.argument(0).expr], map)));
+            }
             "count" => (function, Type::BigInt, element),
+            "approx_count_distinct" => ("unique", Type::BigInt, element),
+            "entropy" => (function, Type::Double, element),
+            "bit_and" | "bit_or" | "bit_xor" if element.is_integer() || element == Type::Null => {
+                (function, element, element)
+            }
+            "fsum" | "kahan_sum" | "sumkahan" if numeric => ("sum", Type::Double, Type::Double),
+            "favg" if numeric => ("avg", Type::Double, element),
+            "sem" | "skewness" | "kurtosis" | "kurtosis_pop" if numeric => (function, Type::Double, element),
             "sum" if numeric => {
                 let ty = match element {
                     Type::Null => Type::BigInt,
@@ -538,6 +583,10 @@ impl Call<'_, '_, '_> {
             "product" | "median" | "var_samp" | "var_pop" | "stddev_samp" | "stddev_pop" if numeric => {
                 (function, Type::Double, element)
             }
+            "mad" => match super::packing::deviation_type(element) {
+                Some(ty) => (function, ty, element),
+                None => return Ok(None),
+            },
             "variance" if numeric => ("var_samp", Type::Double, element),
             "stddev" if numeric => ("stddev_samp", Type::Double, element),
             "bool_and" | "bool_or" if matches!(element, Type::Boolean | Type::Null) => {

@@ -3,7 +3,7 @@
 
 use plan::functions::{ORDERED_ROW, ROW_VALUE};
 use plan::{AggregateCall, Expr, ExprKind, SortKey};
-use types::{Result, Type, Value};
+use types::{Error, Result, SqlState, Type, Value};
 
 use super::coerce::cast;
 use super::nested::call;
@@ -31,6 +31,8 @@ pub(crate) enum Packed {
     Histogram { list: Type, map: Type },
     /// The slots of a list of the type, in whose order the first of its most frequent elements is asked for.
     Mode(Type),
+    /// The slots of a list, of whose elements the median distance from their median is asked for, of the type.
+    Deviation { list: Type, ty: Type },
     /// The pieces of an array or of an object.
     Json { object: bool, ty: Type },
     /// The months of an interval; its other parts, and a count for an average, are in further results.
@@ -59,6 +61,9 @@ impl Packed {
                 let element = list.element().unwrap_or(Type::Null);
                 call("list_first_mode", vec![call("list_of_slots", vec![result], list)], element)
             }
+            Packed::Deviation { list, ty } => {
+                call("list_mad", vec![call("list_of_slots", vec![result], list)], ty)
+            }
             Packed::Interval => {
                 let sums = std::iter::once(result).chain(others).collect();
                 call(plan::functions::INTERVAL_OF_SUMS, sums, Type::Interval)
@@ -85,12 +90,23 @@ impl AggregateArguments {
 /// Aggregates that make a list, a map or JSON of all values: pieces of bytes, put together as `string_agg` does it, and
 /// made a value of when the group is complete.
 pub(super) fn gathers(name: &str) -> bool {
-    matches!(name, "array_agg" | "list" | "histogram") || name.starts_with("json")
+    matches!(name, "array_agg" | "list" | "histogram" | "mad") || name.starts_with("json")
 }
 
 /// Those that make an object of keys and values.
 pub(super) fn gathers_pairs(name: &str) -> bool {
     gathers(name) && name.contains("object")
+}
+
+/// The type of a distance between values of a type.
+pub(super) fn deviation_type(of: Type) -> Option<Type> {
+    Some(match of {
+        Type::Date | Type::Timestamp | Type::TimestampTz | Type::Time => Type::Interval,
+        Type::Real | Type::Decimal { .. } => of,
+        Type::Double | Type::Null => Type::Double,
+        of if of.is_integer() => Type::Double,
+        _ => return None,
+    })
 }
 
 /// A row's piece, which is never NULL, and what the pieces of a group are.
@@ -106,6 +122,15 @@ pub(super) fn piece(name: &str, value: Expr, second: Option<Expr>) -> Result<(Ex
     let packed = match name {
         "mode" => Packed::Mode(list),
         "histogram" => Packed::Histogram { list, map: Type::map(value.ty, Type::BigInt)? },
+        "mad" => {
+            let given = value.ty;
+            let Some(ty) = deviation_type(given) else {
+                let message = format!("function mad({given}) does not exist");
+                return Err(Error::new(SqlState::UndefinedFunction, message)
+                    .with_hint("it takes numbers, dates and times"));
+            };
+            Packed::Deviation { list, ty }
+        }
         _ => Packed::List(list),
     };
     Ok((call("list_slot", vec![value], Type::Bytea), packed))

@@ -137,7 +137,7 @@ impl<'a> ExprBinder<'_, 'a> {
         self.written_over("OVERLAPS", OVERLAP, operands)
     }
 
-    /// `x LIKE ANY (patterns)` and its kin.
+    /// `x LIKE ANY (patterns)`, `x ~ ANY (patterns)` and their kin.
     pub(super) fn quantified_pattern(
         &mut self,
         left: &'a Ast,
@@ -146,18 +146,25 @@ impl<'a> ExprBinder<'_, 'a> {
         all: bool,
     ) -> Result<Option<Bound>> {
         use BinaryOperator as B;
-        let (negated, ignoring_case) = match op {
-            B::PGLikeMatch => (false, false),
-            B::PGNotLikeMatch => (true, false),
-            B::PGILikeMatch => (false, true),
-            B::PGNotILikeMatch => (true, true),
+        let (negated, ignoring_case, regular) = match op {
+            B::PGLikeMatch => (false, false, false),
+            B::PGNotLikeMatch => (true, false, false),
+            B::PGILikeMatch => (false, true, false),
+            B::PGNotILikeMatch => (true, true, false),
+            B::PGRegexMatch => (false, false, true),
+            B::PGRegexNotMatch => (true, false, true),
+            B::PGRegexIMatch => (false, true, true),
+            B::PGRegexNotIMatch => (true, true, true),
             _ => return Ok(None),
         };
         if let Ast::Array(list) = strip(right) {
             let mut found = Vec::with_capacity(list.elem.len());
             let mut span = Span::empty();
             for pattern in &list.elem {
-                let one = self.like(left, pattern, None, negated, ignoring_case)?;
+                let one = match regular {
+                    true => self.regular_expression(left, pattern, negated, ignoring_case)?,
+                    false => self.like(left, pattern, None, negated, ignoring_case)?,
+                };
                 span = one.span;
                 found.push(one.expr);
             }
@@ -175,14 +182,18 @@ impl<'a> ExprBinder<'_, 'a> {
             }
             false => patterns,
         };
-        let like = match (negated, ignoring_case) {
-            (false, false) => "LIKE",
-            (true, false) => "NOT LIKE",
-            (false, true) => "ILIKE",
-            (true, true) => "NOT ILIKE",
+        let like = match (negated, ignoring_case, regular) {
+            (false, false, false) => "LIKE",
+            (true, false, false) => "NOT LIKE",
+            (false, true, false) => "ILIKE",
+            (true, true, false) => "NOT ILIKE",
+            (false, false, true) => "~",
+            (true, false, true) => "!~",
+            (false, true, true) => "~*",
+            (true, true, true) => "!~*",
         };
         let tested = self.written_over(
-            "LIKE with ANY or ALL",
+            "a pattern with ANY or ALL",
             &format!("list_transform(p, e -> v {like} e)"),
             vec![("v", value), ("p", patterns)],
         )?;
@@ -192,7 +203,7 @@ impl<'a> ExprBinder<'_, 'a> {
             "CASE WHEN m IS NULL THEN NULL WHEN list_contains(m, {decisive}) THEN {decisive} \
              WHEN len(list_filter(m, e -> e IS NULL)) > 0 THEN NULL ELSE {all} END"
         );
-        self.written_over("LIKE with ANY or ALL", &text, vec![("m", tested)]).map(Some)
+        self.written_over("a pattern with ANY or ALL", &text, vec![("m", tested)]).map(Some)
     }
 
     /// `ARRAY(SELECT x ...)`: the query's rows as a list, in their order; an empty one of no rows.

@@ -125,6 +125,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 "listagg(s, '+')",
                 "a+b+a+c",
             ),
+            (
+                "mad",
+                "mad(value)",
+                "The median distance of the values from their median; of dates and times an interval.",
+                "mad(x)",
+                "1",
+            ),
             ("max", "max(value)", "The greatest value.", "max(s)", "c"),
             ("min", "min(value)", "The least value.", "min(y)", "10.0"),
             (

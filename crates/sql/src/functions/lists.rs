@@ -206,7 +206,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "generate_series",
             "generate_series([start,] stop [, step])",
-            "The numbers from start, or from 0, to stop, as a list.",
+            "The numbers from start, or from 0, to stop, as a list; of timestamps and an interval the moments.",
             "generate_series(1, 3)",
             "[1, 2, 3]",
         ),
@@ -382,7 +382,7 @@ pub(super) const SECTIONS: &[Section] = &[Section {
         (
             "range",
             "range([start,] stop [, step])",
-            "The numbers from start, or from 0, to before stop, as a list.",
+            "The numbers from start, or from 0, to before stop, as a list; of timestamps and an interval the moments.",
             "range(1, 10, 3)",
             "[1, 4, 7]",
         ),

@@ -6,6 +6,7 @@
 
 mod aggregates;
 mod conditional;
+mod files;
 mod json;
 mod list_totals;
 mod lists;
@@ -66,6 +67,7 @@ struct Section {
 const SECTIONS: &[&[Section]] = &[
     aggregates::SECTIONS,
     conditional::SECTIONS,
+    files::SECTIONS,
     json::SECTIONS,
     list_totals::SECTIONS,
     vectors::SECTIONS,

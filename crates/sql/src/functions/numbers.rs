@@ -60,6 +60,13 @@ pub(super) const SECTIONS: &[Section] = &[Section {
             "12.802",
         ),
         (
+            "nextafter",
+            "nextafter(from, to)",
+            "The next number that a float can hold, from the one towards the other.",
+            "nextafter(1.0::DOUBLE, 2.0::DOUBLE) > 1.0",
+            "true",
+        ),
+        (
             "round_even",
             "round_even(number, digits)",
             "Rounded to that many digits behind the point; halves go to the even neighbour.",
