@@ -59,7 +59,8 @@ impl Session {
         relations: &SessionRelations,
     ) -> Result<Statement> {
         let Prepared { text, types } = self.prepared().get(name).cloned().ok_or_else(|| unknown(name))?;
-        let arguments = &declared(name, arguments, &types)?;
+        let wanted = sql::markers::parameters_wanted(&sql::markers::markers(&text));
+        let arguments = &declared(name, arguments, &types, wanted)?;
         let planned = sql::split(&text).and_then(|statements| match statements.first() {
             Some(first) => sql::plan_with(&text, first, relations, arguments),
             None => Err(Error::new(SqlState::SyntaxError, "the statement is empty")),
@@ -85,13 +86,20 @@ impl Session {
 }
 
 /// The arguments as values of the types that PREPARE declared, converted as an assignment converts them.
-fn declared(name: &str, arguments: &[(Value, Type)], types: &[Type]) -> Result<Vec<(Value, Type)>> {
-    if !types.is_empty() && types.len() != arguments.len() {
+/// There are as many as the text asks for, or more where PREPARE declares more.
+fn declared(
+    name: &str,
+    arguments: &[(Value, Type)],
+    types: &[Type],
+    wanted: usize,
+) -> Result<Vec<(Value, Type)>> {
+    let expected = types.len().max(wanted);
+    if expected != arguments.len() {
         let message = format!("wrong number of parameters for prepared statement \"{name}\"");
         return Err(Error::new(SqlState::SyntaxError, message).with_detail(format!(
-            "{} were declared, {} are given",
-            types.len(),
-            arguments.len()
+            "it takes {expected}, {} {} given",
+            arguments.len(),
+            if arguments.len() == 1 { "is" } else { "are" }
         )));
     }
     let convert = |(at, (value, from)): (usize, &(Value, Type))| {

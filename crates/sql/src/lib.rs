@@ -37,6 +37,7 @@ mod partition_syntax;
 mod pivot;
 mod place;
 mod pragma_syntax;
+mod recursion_syntax;
 mod relations;
 mod samples;
 mod script;

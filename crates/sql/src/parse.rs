@@ -12,6 +12,7 @@ use crate::dialect::Grammar;
 use crate::idioms::{self, InsertBy};
 use crate::overriding::{self, Overriding};
 use crate::partition_syntax::{self, PartitionClause};
+use crate::recursion_syntax::{self, Marks};
 use crate::samples::{self, SampleClause};
 use crate::script::StatementText;
 use crate::{
@@ -33,6 +34,8 @@ pub(crate) struct Parsed {
     pub copy_options: Vec<(String, String)>,
     /// USING SAMPLE, by the place of its SELECT.
     pub samples: Vec<(Location, SampleClause)>,
+    /// SEARCH and CYCLE of WITH RECURSIVE.
+    pub marks: Vec<Marks>,
     /// SUMMARIZE, which is parsed as DESCRIBE.
     pub summarize: bool,
     /// ALTER VIEW ... RENAME, which is parsed as ALTER TABLE.
@@ -73,6 +76,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     borrowed_syntax::take(text, &mut tokens)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
+    crate::statement::take_field_paths(&mut tokens);
     let alter_condition = take_alter_condition(text, &mut tokens);
     take_abort(&mut tokens);
     let insert_by = idioms::take(&mut tokens);
@@ -84,6 +88,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     nested_syntax::take_types(text, &mut tokens);
     nested_syntax::take_lambdas(&mut tokens);
     let samples = samples::take(text, &mut tokens)?;
+    let marks = recursion_syntax::take(text, &mut tokens)?;
     let nothing = merge_syntax::take(&mut tokens);
     let overriding = overriding::take(&mut tokens);
     let partitioning = partition_syntax::take(text, &mut tokens)?;
@@ -105,6 +110,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
             exclusions,
             copy_options,
             samples,
+            marks,
             summarize,
             alter_view,
             alter_condition,

@@ -74,7 +74,11 @@ pub fn split(script: &str) -> Result<Vec<StatementText>> {
             Ok(true) => scanner.finish(script, before, &mut statements),
             Ok(false) => {}
             Err(what) => {
-                let error = Error::new(SqlState::SyntaxError, format!("unterminated {what}"));
+                let message = match what {
+                    EMPTY_NAME => what.to_owned(),
+                    _ => format!("unterminated {what}"),
+                };
+                let error = Error::new(SqlState::SyntaxError, message);
                 // A quote more or less than there should be.
                 let error = match what.contains("string") {
                     true => error.with_hint("a quote inside a text is doubled: 'it''s'"),
@@ -87,6 +91,9 @@ pub fn split(script: &str) -> Result<Vec<StatementText>> {
     scanner.finish(script, script.len(), &mut statements);
     Ok(statements)
 }
+
+/// What `""` is, which can name nothing.
+const EMPTY_NAME: &str = "zero-length delimited identifier at or near \"\"\"\"";
 
 struct Scanner<'t> {
     bytes: &'t [u8],
@@ -147,7 +154,13 @@ impl Scanner<'_> {
                     && (self.at < 2 || !is_word(bytes[self.at - 2]));
                 self.at = quoted_end(bytes, self.at, b'\'', escapes).ok_or("quoted string")?;
             }
-            b'"' => self.at = quoted_end(bytes, self.at, b'"', false).ok_or("quoted identifier")?,
+            b'"' => {
+                let end = quoted_end(bytes, self.at, b'"', false).ok_or("quoted identifier")?;
+                if end == self.at + 2 {
+                    return Err(EMPTY_NAME);
+                }
+                self.at = end;
+            }
             b'$' => self.at = dollar_end(bytes, self.at)?,
             _ if is_word(here) => {
                 let from = self.at;

@@ -4,7 +4,7 @@
 
 use std::cell::OnceCell;
 
-use sqlparser::ast::OnConflict;
+use sqlparser::ast::{OnConflict, SetExpr};
 use types::Result;
 
 use crate::parse::{self, Parsed};
@@ -14,6 +14,7 @@ use crate::parse::{self, Parsed};
 pub(crate) struct Texts {
     texts: List<(String, Parsed)>,
     conflicts: List<OnConflict>,
+    parts: List<SetExpr>,
 }
 
 /// A list that only grows: what is in it stays where it is.
@@ -53,5 +54,10 @@ impl Texts {
     /// Keeps an ON CONFLICT that the text does not have in so many words.
     pub fn keep_conflict(&self, conflict: OnConflict) -> &OnConflict {
         self.conflicts.push(conflict)
+    }
+
+    /// Keeps a part of a query that the text does not have so.
+    pub fn keep_part(&self, part: SetExpr) -> &SetExpr {
+        self.parts.push(part)
     }
 }

@@ -5,7 +5,7 @@
 //! `datetime` reads ISO 8601, and this is asked where it finds none: `cast::parse_text` does so.
 
 use crate::datetime::{
-    DATE_MAX, DATE_MIN, MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, days_in_month, parse_time,
+    self, DATE_MAX, DATE_MIN, MICROS_PER_SECOND, days_from_civil, days_in_month, parse_time,
 };
 use crate::zone::{self, Zone};
 
@@ -68,17 +68,15 @@ pub fn timestamptz(text: &str) -> Result<i64, Fault> {
     if !matches!(moment.day, Day::Of(_)) {
         return Ok(local);
     }
-    moment.zone.unwrap_or_else(zone::current).instant(local).ok_or(Fault::Range)
+    let instant = moment.zone.unwrap_or_else(zone::current).instant(local);
+    instant.and_then(datetime::finite).ok_or(Fault::Range)
 }
 
 fn local(moment: &Moment) -> Result<i64, Fault> {
     match moment.day {
         Day::Infinity => Ok(i64::MAX),
         Day::MinusInfinity => Ok(i64::MIN),
-        Day::Of(day) => i64::from(day)
-            .checked_mul(MICROS_PER_DAY)
-            .and_then(|at| at.checked_add(moment.micros))
-            .ok_or(Fault::Range),
+        Day::Of(day) => datetime::moment(day, moment.micros).ok_or(Fault::Range),
     }
 }
 

@@ -29,6 +29,16 @@ pub fn midnight(day: i32) -> Option<i64> {
     }
 }
 
+/// The moment of a day's time; `None` where it has no place, or only that of an infinite one.
+pub fn moment(day: i32, time: i64) -> Option<i64> {
+    finite(i64::from(day).checked_mul(MICROS_PER_DAY)?.checked_add(time)?)
+}
+
+/// A moment that was computed: the ends of the numbers, which mean infinity, are beyond the last and the first.
+pub fn finite(micros: i64) -> Option<i64> {
+    (!is_infinite(micros)).then_some(micros)
+}
+
 /// The day of a moment.
 pub fn day_of(micros: i64) -> i32 {
     match micros {
@@ -100,7 +110,7 @@ pub fn timestamp_add_months(micros: i64, months: i32) -> Option<i64> {
     }
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).ok()?;
     let moved = add_months(days, months)?;
-    i64::from(moved).checked_mul(MICROS_PER_DAY)?.checked_add(micros.rem_euclid(MICROS_PER_DAY))
+    moment(moved, micros.rem_euclid(MICROS_PER_DAY))
 }
 
 /// Microseconds to so many digits of a second, a half away from zero.

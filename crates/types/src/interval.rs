@@ -177,7 +177,8 @@ impl Interval {
         }
         let moved =
             if self.months == 0 { moment } else { datetime::timestamp_add_months(moment, self.months)? };
-        moved.checked_add(i64::from(self.days).checked_mul(MICROS_PER_DAY)?)?.checked_add(self.micros)
+        let moved = moved.checked_add(i64::from(self.days).checked_mul(MICROS_PER_DAY)?)?;
+        datetime::finite(moved.checked_add(self.micros)?)
     }
 
     /// From `earlier` to `later` in years, months, days and time, as a calendar counts them.

@@ -124,8 +124,9 @@ impl Sum {
         self.fraction_of_days(n.fraction * days as f64);
     }
     fn fraction_of_days(&mut self, days: f64) {
-        // Half a millionth of a day is noise of the fraction's own.
-        let days = (days * 1e9).round() / 1e9;
+        // What a fraction lacks of a whole day in its last digits is noise of its own.
+        let whole = days.round();
+        let days = if (days - whole).abs() < 1e-12 { whole } else { days };
         self.days += days.trunc() as i128;
         self.micros += (days.fract() * MICROS_PER_DAY as f64).round_ties_even() as i128;
     }

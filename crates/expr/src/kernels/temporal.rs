@@ -175,8 +175,10 @@ impl Context<'_> {
         self.micros(a, b, |a: i64, b: i64| match (left && is_infinite(a), right && is_infinite(b)) {
             (true, _) => Some(a),
             (_, true) => (!negate).then_some(b),
-            _ if negate => a.checked_sub(b),
-            _ => a.checked_add(b),
+            _ => {
+                let moved = if negate { a.checked_sub(b) } else { a.checked_add(b) };
+                if left || right { moved.and_then(datetime::finite) } else { moved }
+            }
         })
     }
     fn date_difference(&self, a: &Vector, b: &Vector) -> Result<Data> {

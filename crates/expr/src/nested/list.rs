@@ -125,13 +125,14 @@ fn slice(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         }
         let count = list.len() as i64;
         let bound = |vector: &Vector, otherwise: i64| match whole(vector, row) {
-            // Beyond either end is the end.
-            Some(at) if at < 0 => (count + at + 1).max(0),
+            Some(at) if at < 0 => count.saturating_add(at).saturating_add(1).max(0),
             Some(at) => at.min(count + 1),
             None => otherwise,
         };
         let (first, last) = if step > 0 { (1, count) } else { (count, 1) };
         let (mut at, end) = (bound(&inputs[1], first), bound(&inputs[2], last));
+        // Steps begin at an element: what lies beyond either end is the end.
+        at = if step > 0 { at.max(1) } else { at.min(count) };
         while if step > 0 { at <= end } else { at >= end } {
             if (1..=count).contains(&at) {
                 encoding::push_raw(list[at as usize - 1], out);

@@ -300,7 +300,8 @@ fn make_timestamp(a: &Arguments<'_>) -> Result<Value> {
     }
     let day = date_of(a.integer(0)?, a.integer(1)?, a.integer(2)?)?;
     let time = time_of(a.integer(3)?, a.integer(4)?, a.float(5)?)?;
-    Ok(Value::I64(i64::from(day) * MICROS_PER_DAY + time))
+    let beyond = || refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range");
+    datetime::moment(day, time).map(Value::I64).ok_or_else(beyond)
 }
 
 fn unknown_unit(unit: &str, ty: Type) -> Error {

@@ -1,6 +1,6 @@
 //! Moments from text, by PostgreSQL's templates (`to_date`, `to_timestamp`) and by C's (`strptime`).
 
-use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND};
+use types::datetime::{self, MICROS_PER_SECOND};
 use types::{Error, Result, SqlState, Zone};
 
 use super::time::date_of;
@@ -55,9 +55,9 @@ impl Read {
             return Err(refuse(SqlState::DatetimeFieldOverflow, "date/time field value out of range"));
         }
         let seconds = hour * 3600 + self.minute * 60 + self.second;
-        let local = i64::from(day) * MICROS_PER_DAY + seconds * MICROS_PER_SECOND + self.micros;
+        let local = datetime::moment(day, seconds * MICROS_PER_SECOND + self.micros);
         let beyond = || refuse(SqlState::DatetimeFieldOverflow, "timestamp out of range");
-        self.zone.instant(local).ok_or_else(beyond)
+        local.and_then(|local| self.zone.instant(local)).and_then(datetime::finite).ok_or_else(beyond)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plan::functions::{ADD_IN_ZONE, CAST_IN_ZONE, OFFSET_IN_ZONE, TRY_CAST_IN_ZONE};
 use types::cast::{cast_value, try_cast_value};
-use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, is_infinite};
+use types::datetime::{MICROS_PER_DAY, MICROS_PER_SECOND, finite, is_infinite};
 use types::time_tz::TimeTz;
 use types::{Error, Result, SqlState, Type, Value, Zone, zone};
 
@@ -52,7 +52,7 @@ fn add(a: &Arguments<'_>) -> Result<Value> {
             .plus_months(instant, interval.months)
             .and_then(|moved| zone.plus_days(moved, i64::from(interval.days)))
             .and_then(|moved| moved.checked_add(interval.micros));
-        return moved.map(Value::I64).ok_or_else(out_of_range);
+        return moved.and_then(finite).map(Value::I64).ok_or_else(out_of_range);
     }
     let interval = a.integer(2)?;
     let moved = match a.types[2] {
@@ -63,7 +63,7 @@ fn add(a: &Arguments<'_>) -> Result<Value> {
             .plus_days(instant, interval / MICROS_PER_DAY)
             .and_then(|moved| moved.checked_add(interval % MICROS_PER_DAY)),
     };
-    moved.map(Value::I64).ok_or_else(out_of_range)
+    moved.and_then(finite).map(Value::I64).ok_or_else(out_of_range)
 }
 
 /// The beginning of a unit by the zone's clock; hours and less keep the offset that the instant has.

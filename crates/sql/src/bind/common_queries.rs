@@ -75,6 +75,8 @@ impl<'a> Binder<'a> {
                 changed: false,
                 recursive: with.recursive,
                 recursion: None,
+                marks: self.marks_of(&cte.alias.name),
+                at: cte.alias.name.span,
             });
         }
         Ok(())
@@ -103,6 +105,10 @@ impl<'a> Binder<'a> {
             return Ok(relation);
         }
         let cte = &self.ctes[at];
+        if cte.marks.is_some() {
+            let error = Error::new(SqlState::SyntaxError, "WITH query is not recursive");
+            return Err(self.error_at(error, cte.at));
+        }
         let (query, visible, scope, names) = (cte.query, cte.visible, cte.scope.clone(), cte.columns.clone());
         let (wanted, references, copies, name) =
             (cte.materialized, cte.references, cte.copies, cte.name.clone());

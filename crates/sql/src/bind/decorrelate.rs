@@ -129,6 +129,15 @@ impl Binder<'_> {
         let made = made_columns(&input);
         // Columns of queries further out stay free, to be found by the query they belong to.
         let outer: Vec<ColumnId> = free.iter().copied().filter(|id| made.contains(id)).collect();
+        // What is volatile is evaluated for every row, though the values of others are the same.
+        let (input, number) = match subquery.is_volatile() {
+            true => {
+                let (numbered, id) = self.with_row_numbers(input);
+                (numbered, Some(id))
+            }
+            false => (input, None),
+        };
+        let outer: Vec<ColumnId> = outer.into_iter().chain(number).collect();
         let input = if input.is_volatile() { self.rows_of_one_run(input)? } else { input };
         let domain = Domain { source: &input, outer };
         let (plan, map) = domain.unnest(subquery, &mut self.columns)?;
@@ -143,6 +152,11 @@ impl Binder<'_> {
         column: ColumnId,
     ) -> Result<(LogicalPlan, Expr)> {
         let free = free_columns(&subquery);
+        let volatile = !free.is_empty() && subquery.is_volatile();
+        if volatile && has_one_row(&subquery) {
+            let (input, inner, keys) = self.unnest_over(input, subquery, &free)?;
+            return Ok((null_safe(join(input, inner, JoinKind::Left, keys, None)), self.column(column)));
+        }
         if let Some((grouped, keys, value)) = self.by_groups(&subquery, column, &free)? {
             return Ok((join(input, grouped, JoinKind::Left, keys, None), value));
         }

@@ -286,13 +286,20 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
     }
 
     fn identifier(&mut self, idents: &'a [Ident]) -> Result<Bound> {
-        if let Some(bound) = self.column(idents)? {
-            return Ok(bound);
-        }
-        if let [ident] = idents
-            && let Some(bound) = self.listed_alias(ident)?
-        {
-            return Ok(bound);
+        let found = self.column(idents);
+        // `alias.x` is the alias x, where there is no table of that name with such a column.
+        match (idents, found) {
+            (_, Ok(Some(bound))) => return Ok(bound),
+            ([ident], Ok(None)) => {
+                if let Some(bound) = self.listed_alias(ident)? {
+                    return Ok(bound);
+                }
+            }
+            ([prefix, ident], found) if folded(prefix) == "alias" => match self.listed_alias(ident)? {
+                Some(bound) => return Ok(bound),
+                None => drop(found?),
+            },
+            (_, found) => drop(found?),
         }
         if let [ident] = idents
             && let Some(row) = self.whole_row(ident)?
@@ -304,28 +311,6 @@ impl<'b, 'a> ExprBinder<'b, 'a> {
             return self.named_value(&idents.iter().collect::<Vec<_>>());
         }
         Err(self.unknown_column(idents))
-    }
-
-    /// A table's name in place of a column's: its row as a struct. NULL where every value is, which is what the outer
-    /// side of a join has for rows without a partner.
-    fn whole_row(&mut self, ident: &Ident) -> Result<Option<Bound>> {
-        let name = Name::of(ident);
-        let of_table = std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
-            .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
-            .find(|columns| !columns.is_empty());
-        let Some(columns) = of_table else { return Ok(None) };
-        let span = ident.span;
-        let (names, ids): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
-        let values = ids.iter().map(|id| Bound::typed(self.binder.column(*id), span)).collect();
-        let row = self.structure(names, values, span)?;
-        if !ids.iter().all(|id| self.binder.columns.get(*id).nullable) {
-            return Ok(Some(row));
-        }
-        let there = |id: &plan::ColumnId| super::modify::is_null(self.binder.column(*id), true);
-        let any = Expr::or(ids.iter().map(there).collect());
-        let ty = row.ty();
-        let kind = ExprKind::Case { branches: vec![(any, row.expr)], otherwise: None };
-        Ok(Some(Bound::typed(Expr::new(kind, ty), span)))
     }
 
     /// What an alias further left in the select list stands for, where no column has the name: bound anew, as if its

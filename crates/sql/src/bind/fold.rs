@@ -151,7 +151,9 @@ fn arithmetic(op: Arithmetic, (l, lt): (&Value, Type), (r, rt): (&Value, Type), 
                 T::IntervalYearMonth => {
                     datetime::timestamp_add_months(at, i32::try_from(by * sign).ok()?).map(Value::I64)
                 }
-                T::IntervalDayTime => at.checked_add(by.checked_mul(sign)?).map(Value::I64),
+                T::IntervalDayTime => {
+                    at.checked_add(by.checked_mul(sign)?).and_then(datetime::finite).map(Value::I64)
+                }
                 _ => None,
             }
         }

@@ -391,7 +391,7 @@ impl<'a> Binder<'a> {
                 name,
                 id,
                 plain: true,
-                hidden: false,
+                hidden: self.unlisted.contains(&id),
             })
             .collect();
         Ok(Source { plan: relation.plan, entries, lateral: false })

@@ -52,12 +52,14 @@ impl<'a> Binder<'a> {
         let around = std::mem::replace(&mut self.text, own);
         let exclusions = std::mem::replace(&mut self.exclusions, &parsed.exclusions);
         let samples = std::mem::replace(&mut self.samples, &parsed.samples);
+        let marks = std::mem::replace(&mut self.marks, &parsed.marks);
         self.inside.push(what.clone());
         let result = bind(self, parsed);
         self.inside.pop();
         self.text = around;
         self.exclusions = exclusions;
         self.samples = samples;
+        self.marks = marks;
         result.map_err(|error| {
             // Its place is one of the inner text.
             let mut told = Error::new(error.state(), error.message());
@@ -250,6 +252,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let around = std::mem::replace(&mut self.binder.text, own);
         let exclusions = std::mem::replace(&mut self.binder.exclusions, &parsed.exclusions);
         let samples = std::mem::replace(&mut self.binder.samples, &parsed.samples);
+        let marks = std::mem::replace(&mut self.binder.marks, &parsed.marks);
         self.binder.inside.push(what.clone());
         let result = match expression_of(parsed) {
             Some(body) => self.bind(body),
@@ -259,6 +262,7 @@ impl<'a> ExprBinder<'_, 'a> {
         self.binder.text = around;
         self.binder.exclusions = exclusions;
         self.binder.samples = samples;
+        self.binder.marks = marks;
         result.map_err(|error| {
             let mut told = Error::new(error.state(), error.message());
             if let Some(hint) = error.hint() {
@@ -363,7 +367,7 @@ fn query_of(parsed: &Parsed) -> Result<&Query> {
 }
 
 /// The one item of `SELECT item`.
-fn expression_of(parsed: &Parsed) -> Option<&sqlparser::ast::Expr> {
+pub(crate) fn expression_of(parsed: &Parsed) -> Option<&sqlparser::ast::Expr> {
     let Statement::Query(query) = &parsed.statement else { return None };
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
     match (select.projection.as_slice(), select.from.is_empty()) {

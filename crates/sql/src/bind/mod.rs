@@ -38,6 +38,7 @@ mod limit;
 mod listing;
 pub(crate) mod literal;
 mod macros;
+mod marks;
 pub(crate) mod merge;
 pub(crate) mod modify;
 pub(crate) mod nested;
@@ -78,6 +79,7 @@ pub use external::SETVAL_CALLED;
 #[cfg(test)]
 pub(crate) use listing::function_names;
 pub use listing::functions;
+pub(crate) use macros::expression_of as only_expression;
 pub(crate) use merge::MERGE_ACTION;
 pub(crate) use retype::Retyped;
 pub(crate) use values::is_default;
@@ -95,6 +97,7 @@ use types::{Error, Result, Type, Value};
 
 use crate::RelationInfo;
 use crate::parse::Parsed;
+use crate::recursion_syntax::Marks;
 use crate::samples::SampleClause;
 use crate::script::StatementText;
 use crate::texts::Texts;
@@ -134,6 +137,9 @@ struct Cte<'a> {
     /// WITH RECURSIVE: it may refer to itself.
     recursive: bool,
     recursion: Option<recursion::Recursive>,
+    /// SEARCH and CYCLE behind it.
+    marks: Option<&'a Marks>,
+    at: Span,
 }
 
 /// A key of a scanned table: the rest of its row depends on these columns.
@@ -162,6 +168,10 @@ pub(crate) struct Binder<'a> {
     exclusions: &'a [(Location, Exclusion)],
     /// USING SAMPLE, by the place of the SELECT.
     samples: &'a [(Location, SampleClause)],
+    /// SEARCH and CYCLE, by the names of their queries.
+    marks: &'a [Marks],
+    /// Columns that stand in no `*`: those of SEARCH and CYCLE inside their recursion.
+    unlisted: HashSet<ColumnId>,
     /// Of samples that were given no seed.
     seed: OnceCell<u64>,
     /// Microseconds since 1970, once something has asked for the time.
@@ -208,6 +218,8 @@ impl<'a> Binder<'a> {
             alias_uses: 0,
             exclusions: &[],
             samples: &[],
+            marks: &[],
+            unlisted: HashSet::new(),
             seed: OnceCell::new(),
             moment: None,
             values: &[],
@@ -228,6 +240,7 @@ impl<'a> Binder<'a> {
     pub fn with_asides(mut self, parsed: &'a Parsed) -> Self {
         self.exclusions = &parsed.exclusions;
         self.samples = &parsed.samples;
+        self.marks = &parsed.marks;
         self.begins = parsed.begins.as_ref();
         self
     }

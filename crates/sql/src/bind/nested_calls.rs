@@ -434,7 +434,8 @@ impl Call<'_, '_, '_> {
             }
             ("flatten", 1) if matches!(element, Type::List(_)) || element == Type::Null && list.is_some() => {
                 match element {
-                    Type::Null => first(),
+                    // Absent lists add nothing.
+                    Type::Null => call("list_resize", vec![first(), literal_of(0)], some(list)?),
                     inner => call("flatten", vec![first()], inner),
                 }
             }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use plan::{AggregateCall, AggregateFunction, ColumnId, Expr, ExprKind, JoinKind, LogicalPlan};
-use sqlparser::ast::{Expr as Ast, ExprWithAlias, Ident, NullInclusion, PivotValueSource};
+use sqlparser::ast::{Expr as Ast, ExprWithAlias, Ident, NullInclusion, PivotValueSource, Spanned};
 use types::{Comparison, Error, Result, SqlState, Type, Value};
 
 use super::aggregate::Aggregates;
@@ -24,6 +24,10 @@ use super::{Binder, Relation, folded, operator};
 
 /// Columns that one PIVOT may make, and that one UNPIVOT may take.
 const COLUMNS_MAX: usize = 1600;
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
 
 fn too_many() -> Error {
     Error::new(SqlState::StatementTooComplex, format!("more than {COLUMNS_MAX} columns"))
@@ -84,6 +88,7 @@ impl<'a> Binder<'a> {
             }
         }
         let mut aggregates = Vec::with_capacity(values.len() * calls.len());
+        let mut known: Vec<Value> = Vec::with_capacity(values.len());
         for value in values {
             let mut binder = ExprBinder::new(self, Rc::new(Scope::default()), Clause::Values);
             let bound = binder.bind(&value.expr)?;
@@ -91,6 +96,11 @@ impl<'a> Binder<'a> {
                 let error = Error::unsupported("the values of PIVOT must be constants");
                 return Err(self.error_at(error, bound.span));
             };
+            if known.contains(&constant) {
+                let message = format!("the value {} stands twice in PIVOT", constant.display(bound.ty()));
+                return Err(self.error_at(Error::new(SqlState::SyntaxError, message), bound.span));
+            }
+            known.push(constant.clone());
             let name = match &value.alias {
                 Some(alias) => folded(alias),
                 None => constant.display(bound.ty()),
@@ -123,35 +133,62 @@ impl<'a> Binder<'a> {
         taken: &'a [ExprWithAlias],
         nulls: Option<&NullInclusion>,
     ) -> Result<Relation> {
-        let Ast::Identifier(value) = strip(value) else {
-            return Err(Error::new(SqlState::SyntaxError, "UNPIVOT takes a name before FOR"));
+        let given: &[Ast] = match strip(value) {
+            Ast::Tuple(several) => several,
+            one => std::slice::from_ref(one),
         };
+        let mut values_named: Vec<&Ident> = Vec::with_capacity(given.len());
+        for one in given {
+            let Ast::Identifier(ident) = strip(one) else {
+                return Err(Error::new(SqlState::SyntaxError, "UNPIVOT takes a name before FOR"));
+            };
+            values_named.push(ident);
+        }
         if taken.len() > COLUMNS_MAX {
             return Err(too_many());
         }
         let mut scope = Scope::new(None);
         scope.entries.clone_from(&entries);
         let mut binder = ExprBinder::new(self, Rc::new(scope), Clause::Select);
-        let mut bound: Vec<(String, Bound)> = Vec::with_capacity(taken.len());
+        let mut bound: Vec<(String, Vec<Bound>)> = Vec::with_capacity(taken.len());
         for column in taken {
-            let name = column.alias.as_ref().map_or_else(|| heading(&column.expr), folded);
-            bound.push((name, binder.bind(&column.expr)?));
+            let parts: &[Ast] = match strip(&column.expr) {
+                Ast::Tuple(several) => several,
+                one => std::slice::from_ref(one),
+            };
+            if parts.len() != values_named.len() {
+                let message = format!(
+                    "UNPIVOT has {} before FOR, and {} for it in IN",
+                    counted(values_named.len(), "name"),
+                    counted(parts.len(), "column")
+                );
+                let error = Error::new(SqlState::SyntaxError, message)
+                    .with_hint("write (a, b) FOR name IN ((c, d), (e, f)), as many columns in each as names");
+                return Err(binder.binder.error_at(error, column.expr.span()));
+            }
+            let names = || parts.iter().map(heading).collect::<Vec<String>>().join("_");
+            let name = column.alias.as_ref().map_or_else(names, folded);
+            let parts: Result<Vec<Bound>> = parts.iter().map(|part| binder.bind(part)).collect();
+            bound.push((name, parts?));
         }
         if !binder.pending.is_empty() {
             return Err(Error::unsupported("a subquery inside UNPIVOT is not supported"));
         }
-        let mut ty = Type::Null;
-        for (name, column) in &bound {
-            let Some(common) = coerce::common_type(ty, column.ty()) else {
-                let message =
-                    format!("UNPIVOT column \"{name}\" of type {} does not go with {ty}", column.ty());
-                let error =
-                    Error::new(SqlState::DatatypeMismatch, message).with_hint("cast the columns to one type");
-                return Err(self.error_at(error, column.span));
-            };
-            ty = common;
+        let mut types = vec![Type::Null; values_named.len()];
+        for (name, columns) in &bound {
+            for (column, ty) in columns.iter().zip(&mut types) {
+                let Some(common) = coerce::common_type(*ty, column.ty()) else {
+                    let message =
+                        format!("UNPIVOT column \"{name}\" of type {} does not go with {ty}", column.ty());
+                    let error = Error::new(SqlState::DatatypeMismatch, message)
+                        .with_hint("cast the columns to one type");
+                    return Err(self.error_at(error, column.span));
+                };
+                *ty = common;
+            }
         }
-        let used: HashSet<ColumnId> = bound.iter().flat_map(|(_, b)| b.expr.columns()).collect();
+        let all = bound.iter().flat_map(|(_, columns)| columns);
+        let used: HashSet<ColumnId> = all.flat_map(|b| b.expr.columns()).collect();
         let number = self.columns.add("column", Type::Integer, false);
         let rows = (0..bound.len()).map(|at| vec![Value::I32(at as i32)]).collect();
         let numbers = LogicalPlan::Values { columns: vec![number], rows };
@@ -160,15 +197,17 @@ impl<'a> Binder<'a> {
             let at = Expr::literal(Value::I32(at as i32), Type::Integer);
             Expr::compare(Comparison::Equal, binder.column(number), at)
         };
-        let (mut names, mut values) = (Vec::new(), Vec::new());
-        for (at, (name, column)) in bound.into_iter().enumerate() {
+        let mut names = Vec::new();
+        let mut values: Vec<Vec<(Expr, Expr)>> = vec![vec![]; types.len()];
+        for (at, (name, columns)) in bound.into_iter().enumerate() {
             names.push((is(self, at), Expr::literal(Value::text(&name), Type::Text)));
-            values.push((is(self, at), coerce::cast(column.expr, ty)));
+            for ((column, ty), values) in columns.into_iter().zip(&types).zip(&mut values) {
+                values.push((is(self, at), coerce::cast(column.expr, *ty)));
+            }
         }
         let case = |branches, ty| Expr::new(ExprKind::Case { branches, otherwise: None }, ty);
-        let (name, value) = (folded(name), folded(value));
+        let name = folded(name);
         let name_id = self.columns.add(name.as_str(), Type::Text, false);
-        let value_id = self.columns.add(value.as_str(), ty, true);
         let mut columns: Vec<(Rc<str>, ColumnId)> = Vec::new();
         let mut expressions: Vec<(ColumnId, Expr)> = Vec::new();
         for entry in entries.iter().filter(|e| e.plain && !used.contains(&e.id)) {
@@ -177,13 +216,21 @@ impl<'a> Binder<'a> {
                 expressions.push((entry.id, self.column(entry.id)));
             }
         }
-        columns.extend([(name.as_str().into(), name_id), (value.as_str().into(), value_id)]);
-        expressions.extend([(name_id, case(names, Type::Text)), (value_id, case(values, ty))]);
+        columns.push((name.as_str().into(), name_id));
+        expressions.push((name_id, case(names, Type::Text)));
+        let mut there = Vec::with_capacity(types.len());
+        for ((ident, ty), branches) in values_named.iter().zip(&types).zip(values) {
+            let value = folded(ident);
+            let id = self.columns.add(value.as_str(), *ty, true);
+            columns.push((value.as_str().into(), id));
+            expressions.push((id, case(branches, *ty)));
+            let input = Box::new(self.column(id));
+            there.push(Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean));
+        }
         let mut plan = LogicalPlan::Project { input: Box::new(plan), expressions };
         if !matches!(nulls, Some(NullInclusion::IncludeNulls)) {
-            let input = Box::new(self.column(value_id));
-            let there = Expr::new(ExprKind::IsNull { input, negated: true }, Type::Boolean);
-            plan = filtered(plan, vec![there]);
+            // A row stays where one of its values is there.
+            plan = filtered(plan, vec![Expr::or(there)]);
         }
         Ok(Relation { plan, columns })
     }

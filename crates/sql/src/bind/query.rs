@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use plan::{ColumnId, Expr, ExprKind, LogicalPlan, SortKey};
 use sqlparser::ast::{
-    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Value as AstValue, Visit,
-    Visitor,
+    Expr as Ast, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Query, SetExpr, Spanned, UnaryOperator,
+    Value as AstValue, Visit, Visitor,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, Result, SqlState, Type, Value};
@@ -125,7 +125,10 @@ impl<'a> Binder<'a> {
         for item in order {
             let expr = match self.output_position(&item.expr, relation.columns.len())? {
                 Some(at) => self.column(relation.columns[at].1),
-                None => ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?,
+                None => {
+                    self.no_constant(&item.expr, "ORDER BY")?;
+                    ExprBinder::new(self, scope.clone(), Clause::OrderBy).value(&item.expr)?
+                }
             };
             keys.push(self.sort_key(expr, item.options));
         }
@@ -135,18 +138,37 @@ impl<'a> Binder<'a> {
 
     /// `ORDER BY 2`, `GROUP BY 2`: the position, from zero.
     pub(super) fn output_position(&self, ast: &Ast, columns: usize) -> Result<Option<usize>> {
-        let Ast::Value(value) = strip(ast) else { return Ok(None) };
+        let (sign, number) = match strip(ast) {
+            Ast::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", strip(expr)),
+            other => ("", other),
+        };
+        let Ast::Value(value) = number else { return Ok(None) };
         let AstValue::Number(text, _) = &value.value else { return Ok(None) };
         match text.parse::<usize>() {
-            Ok(at) if (1..=columns).contains(&at) => Ok(Some(at - 1)),
-            Ok(_) => {
+            Ok(at) if sign.is_empty() && (1..=columns).contains(&at) => Ok(Some(at - 1)),
+            Ok(at) if i32::try_from(at).is_ok() => {
                 let error = Error::new(
                     SqlState::InvalidColumnReference,
-                    format!("position {text} is not in the select list"),
+                    format!("position {sign}{text} is not in the select list"),
                 );
-                Err(self.error_at(error, value.span))
+                Err(self.error_at(error, ast.span()))
             }
-            Err(_) => Ok(None),
+            _ => Ok(None),
+        }
+    }
+
+    /// In ORDER BY and DISTINCT ON a constant that is no position does nothing, and is a mistake.
+    pub(super) fn no_constant(&self, ast: &Ast, clause: &str) -> Result<()> {
+        let constant = match strip(ast) {
+            Ast::UnaryOp { op: UnaryOperator::Minus, expr } => strip(expr),
+            other => other,
+        };
+        match constant {
+            Ast::Value(value) if !matches!(value.value, AstValue::Placeholder(_)) => {
+                let message = format!("non-integer constant in {clause}");
+                Err(self.error_at(Error::new(SqlState::SyntaxError, message), ast.span()))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -39,7 +39,15 @@ impl<'a> Binder<'a> {
             if !known.inside {
                 named.index = known.result;
             }
-            return Ok(Some(self.read_rows(&named)));
+            let (inside, added) =
+                (known.inside, self.ctes[at].marks.map_or(0, |marks| marks.added().count()));
+            let relation = self.read_rows(&named);
+            if inside {
+                // The second part speaks of its own columns.
+                let own = relation.columns.len() - added;
+                self.unlisted.extend(relation.columns[own..].iter().map(|(_, id)| *id));
+            }
+            return Ok(Some(relation));
         }
         let cte = &self.ctes[at];
         let (query, scope, name) = (cte.query, cte.scope.clone(), cte.name.clone());
@@ -78,7 +86,15 @@ impl<'a> Binder<'a> {
             Some(with) => self.bind_with(with, &relations_in(query.body.as_ref()), &scope),
             None => Ok(()),
         };
-        let parts = parts.and_then(|()| self.recursive_parts(at, (left, right), &name, scope));
+        let parts = parts.and_then(|()| {
+            let mut parts = (left.as_ref(), right.as_ref());
+            if let Some(marks) = self.ctes[at].marks {
+                let marked = self.marked(at, marks, parts, scope.clone())?;
+                parts = marked.parts;
+                self.ctes[at].columns = marked.columns;
+            }
+            self.recursive_parts(at, parts, &name, scope)
+        });
         self.copies = around;
         self.ctes.truncate(at + 1);
         self.ctes.extend(hidden);
@@ -253,7 +269,7 @@ fn reads(plan: &LogicalPlan, wanted: &dyn Fn(usize) -> bool) -> bool {
     own || plan.children().into_iter().any(|child| reads(child, wanted))
 }
 
-fn is_name(relation: &ObjectName, name: &str) -> bool {
+pub(super) fn is_name(relation: &ObjectName, name: &str) -> bool {
     matches!(relation.0.as_slice(), [part] if part.as_ident().is_some_and(|i| folded(i) == name))
 }
 

@@ -85,6 +85,7 @@ impl<'a> Binder<'a> {
         };
         let mut binder = ExprBinder::new(self, scope.clone(), Clause::Select);
         binder.aggregates = aggregates;
+        binder.binder.windows_once(&select.named_window)?;
         binder.windows = Some(Windows { named: &select.named_window, calls: vec![] });
         binder.unnests = Some(vec![]);
         let mut items = Vec::with_capacity(select.projection.len());
@@ -111,7 +112,7 @@ impl<'a> Binder<'a> {
         let mut on = Vec::new();
         if let Some(Distinct::On(list)) = &select.distinct {
             for ast in list {
-                let (order, span) = binder.bind_target(ast, &items)?;
+                let (order, span) = binder.bind_target(ast, &items, "DISTINCT ON")?;
                 on.push(Sorted { order, span, options: OrderByOptions { asc: None, nulls_first: None } });
             }
         }
@@ -622,14 +623,15 @@ impl<'a> ExprBinder<'_, 'a> {
         if item.with_fill.is_some() {
             return Err(Error::unsupported("WITH FILL is not supported"));
         }
-        self.bind_target(&item.expr, items)
+        self.bind_target(&item.expr, items, "ORDER BY")
     }
 
     /// A position, a name of the select list, or an expression over the input.
-    fn bind_target(&mut self, ast: &'a Ast, items: &[Item]) -> Result<(Order, Span)> {
+    fn bind_target(&mut self, ast: &'a Ast, items: &[Item], clause: &str) -> Result<(Order, Span)> {
         if let Some(at) = self.binder.output_position(ast, items.len())? {
             return Ok((Order::Item(at), items[at].span));
         }
+        self.binder.no_constant(ast, clause)?;
         if let Ast::Identifier(ident) = strip(ast) {
             let name = Name::of(ident);
             for fits in [Name::is, Name::resembles] {

@@ -1,16 +1,23 @@
-//! `*` with options: EXCLUDE, REPLACE, RENAME and ILIKE.
+//! `*` with options: EXCLUDE, REPLACE, RENAME and ILIKE; a table's row as one value.
 
+use plan::{ColumnId, Expr, ExprKind};
 use sqlparser::ast::{
     ExcludeSelectItem, Ident, IdentWithAlias, ObjectName, RenameSelectItem, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 use types::{Error, LikePattern, Result, SqlState};
 
+use super::coerce::Bound;
 use super::expression::ExprBinder;
 use super::folded;
 use super::scope::nearest;
 use super::select::Item;
 use crate::names::Name;
+
+fn nowhere(table: &[&Ident]) -> Error {
+    let name = table.iter().map(|part| folded(part)).collect::<Vec<String>>().join(".");
+    Error::new(SqlState::UndefinedTable, format!("missing FROM-clause entry for table \"{name}\""))
+}
 
 impl<'a> ExprBinder<'_, 'a> {
     /// The items of a `*` after its options: names left out, then values and names replaced.
@@ -35,12 +42,34 @@ impl<'a> ExprBinder<'_, 'a> {
             Some(ExcludeSelectItem::Single(name)) => std::slice::from_ref(name),
             Some(ExcludeSelectItem::Multiple(names)) => names,
         };
-        for ident in left_out.iter().filter_map(|n| n.0.last()?.as_ident()) {
-            let name = items[self.find(&items, ident)?].name.clone();
-            items.retain(|item| item.name != name);
+        for written in left_out {
+            let parts: Vec<&Ident> = written.0.iter().filter_map(|part| part.as_ident()).collect();
+            let Some((ident, table)) = parts.split_last() else { continue };
+            if table.is_empty() {
+                let name = items[self.find(&items, ident)?].name.clone();
+                items.retain(|item| item.name != name);
+            } else {
+                // Of one table's columns.
+                let parts: Vec<Ident> = parts.iter().map(|part| (*part).clone()).collect();
+                let Some(own) = self.column(&parts)? else {
+                    return Err(self.binder.error_at(nowhere(table), ident.span));
+                };
+                let own = own.expr;
+                let name = items[self.find(&items, ident)?].name.clone();
+                // A column that USING has merged is in no table alone.
+                match items.iter().any(|item| item.expr == own) {
+                    true => items.retain(|item| item.expr != own),
+                    false => items.retain(|item| item.name != name),
+                }
+            }
         }
+        let mut replaced: Vec<usize> = Vec::new();
         for element in options.opt_replace.iter().flat_map(|r| &r.items) {
             let place = self.find(&items, &element.column_name)?;
+            if replaced.contains(&place) {
+                return Err(self.twice(&items, place, "REPLACE", &element.column_name));
+            }
+            replaced.push(place);
             let bound = self.bind(&element.expr)?;
             super::check_depth(&bound.expr)?;
             items[place] = Item {
@@ -57,6 +86,9 @@ impl<'a> ExprBinder<'_, 'a> {
         };
         for rename in renames {
             let place = self.find(&items, &rename.ident)?;
+            if replaced.contains(&place) {
+                return Err(self.twice(&items, place, "REPLACE and RENAME", &rename.ident));
+            }
             items[place].name = folded(&rename.alias).as_str().into();
         }
         if items.is_empty() {
@@ -64,6 +96,33 @@ impl<'a> ExprBinder<'_, 'a> {
             return Err(self.binder.error_at(error, span));
         }
         Ok(items)
+    }
+
+    /// A table's name in place of a column's: its row as a struct. NULL where every value is, which is what the outer
+    /// side of a join has for rows without a partner.
+    pub(super) fn whole_row(&mut self, ident: &Ident) -> Result<Option<Bound>> {
+        let name = Name::of(ident);
+        let of_table = std::iter::successors(Some(&*self.scope), |s| s.parent.as_deref())
+            .map(|scope| scope.star_of(None, &name).map(|e| (e.name.to_string(), e.id)).collect::<Vec<_>>())
+            .find(|columns| !columns.is_empty());
+        let Some(columns) = of_table else { return Ok(None) };
+        let span = ident.span;
+        let (names, ids): (Vec<String>, Vec<_>) = columns.into_iter().unzip();
+        let values = ids.iter().map(|id| Bound::typed(self.binder.column(*id), span)).collect();
+        let row = self.structure(names, values, span)?;
+        if !ids.iter().all(|id| self.binder.columns.get(*id).nullable) {
+            return Ok(Some(row));
+        }
+        let there = |id: &ColumnId| super::modify::is_null(self.binder.column(*id), true);
+        let any = Expr::or(ids.iter().map(there).collect());
+        let ty = row.ty();
+        let kind = ExprKind::Case { branches: vec![(any, row.expr)], otherwise: None };
+        Ok(Some(Bound::typed(Expr::new(kind, ty), span)))
+    }
+
+    fn twice(&self, items: &[Item], place: usize, options: &str, ident: &Ident) -> Error {
+        let message = format!("column \"{}\" is given twice in the {options} of *", items[place].name);
+        self.binder.error_at(Error::new(SqlState::SyntaxError, message), ident.span)
     }
 
     fn find(&self, items: &[Item], ident: &Ident) -> Result<usize> {

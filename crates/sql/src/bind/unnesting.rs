@@ -157,6 +157,14 @@ impl<'a> Binder<'a> {
 
     /// A function's rows WITH ORDINALITY, numbered in the order in which they come.
     pub(super) fn with_ordinality(&mut self, relation: Relation) -> Relation {
+        let mut columns = relation.columns;
+        let (plan, id) = self.with_row_numbers(relation.plan);
+        columns.push(("ordinality".into(), id));
+        Relation { plan, columns }
+    }
+
+    /// A plan's rows, numbered as they come.
+    pub(super) fn with_row_numbers(&mut self, input: LogicalPlan) -> (LogicalPlan, ColumnId) {
         let id = self.columns.add("ordinality", Type::BigInt, false);
         let call = WindowCall {
             function: WindowFunction::RowNumber,
@@ -167,15 +175,8 @@ impl<'a> Binder<'a> {
             peers: 0,
             ty: Type::BigInt,
         };
-        let mut columns = relation.columns;
-        columns.push(("ordinality".into(), id));
-        let plan = LogicalPlan::Window {
-            input: Box::new(relation.plan),
-            partition: vec![],
-            order: vec![],
-            calls: vec![(id, call)],
-        };
-        Relation { plan, columns }
+        let input = Box::new(input);
+        (LogicalPlan::Window { input, partition: vec![], order: vec![], calls: vec![(id, call)] }, id)
     }
 
     /// A join with what LATERAL made. Where that is made of one row, row by row, the left side's rows take that row's

@@ -616,6 +616,18 @@ fn is_negative(value: &Value) -> bool {
 }
 
 impl Binder<'_> {
+    /// A WINDOW clause defines each of its names once.
+    pub(super) fn windows_once(&self, named: &[NamedWindowDefinition]) -> Result<()> {
+        for (at, definition) in named.iter().enumerate() {
+            let name = folded(&definition.0);
+            if named[..at].iter().any(|other| folded(&other.0) == name) {
+                let error = windowing(format!("window \"{name}\" is already defined"));
+                return Err(self.error_at(error, definition.0.span));
+            }
+        }
+        Ok(())
+    }
+
     /// What EXCLUDE says in the window of the function, or under the name, that begins there.
     fn exclusion(&self, at: Location) -> Option<Exclusion> {
         self.exclusions.iter().find(|(place, _)| *place == at).map(|(_, e)| *e)

@@ -9,6 +9,7 @@ use sqlparser::ast::{
 use types::{Error, Field, Result, SqlState, Type, Value};
 
 use super::Context;
+use super::alter_fields::{self, Rebuilt};
 use super::create::spelled;
 use crate::bind::{Retyped, folded};
 use crate::data_type::{self, Limit};
@@ -36,6 +37,9 @@ impl Context<'_> {
         };
         if let [Operation::SetOptionsParens { options }] = alter.operations.as_slice() {
             return self.reorganize(name, &info, options);
+        }
+        if alter.operations.iter().any(alter_fields::is_path) {
+            return self.alter_fields(name, info, &alter.operations);
         }
         let retyped: Vec<Retype<'_>> = alter.operations.iter().filter_map(retype).collect();
         if retyped.len() == alter.operations.len() {
@@ -212,6 +216,28 @@ impl Context<'_> {
             }
         };
         Ok(AlterAction::AddColumn { field, default, value, if_not_exists })
+    }
+
+    /// ADD, DROP and RENAME COLUMN of a struct's field: every row is made anew by a query.
+    fn alter_fields(
+        &self,
+        name: ObjectName,
+        info: RelationInfo,
+        operations: &[Operation],
+    ) -> Result<Statement> {
+        let [operation] = operations else {
+            return Err(Error::unsupported("a field of a struct is altered with other changes")
+                .with_hint("give it an ALTER TABLE of its own")
+                .at(place::START));
+        };
+        let table = info.id;
+        let Some(Rebuilt { column, ty, using, span }) = self.rebuilt(operation, &info)? else {
+            return Ok(Statement::AlterTable { name, table: Some(table), actions: vec![] });
+        };
+        let mut columns = info.columns.fields().to_vec();
+        columns[column] = Field { ty, ..columns[column].clone() };
+        let query = self.binder().retyped(info, &[Retyped { column, ty, using: Some(using), span }])?;
+        Ok(Statement::AlterTypes { name, table, columns, query })
     }
 
     /// ALTER COLUMN TYPE: every row is made anew by a query.

@@ -1,6 +1,7 @@
 //! Statements: the syntax tree's to ours.
 
 mod alter;
+mod alter_fields;
 mod attach;
 mod create;
 mod define;
@@ -31,8 +32,9 @@ use crate::parse::Parsed;
 use crate::texts::Texts;
 use crate::{RelationInfo, Relations, place};
 
-pub(crate) use attach::databases;
 /// Plans one parsed statement.
+pub(crate) use alter_fields::take as take_field_paths;
+pub(crate) use attach::databases;
 pub use create::COLUMNS_MAX;
 pub(crate) use define::drop_macro;
 pub(crate) use function::create_function;

@@ -201,7 +201,8 @@ impl Context<'_> {
         binder: &mut Binder<'s>,
     ) -> Result<Changing> {
         let (name, info, targets) = self.insert_target(insert, with)?;
-        let shorthand = self.on_conflict(insert, &info)?.map(|conflict| self.texts.keep_conflict(conflict));
+        let shorthand =
+            self.on_conflict(insert, &info, &targets)?.map(|conflict| self.texts.keep_conflict(conflict));
         let conflict = match &insert.on {
             None => shorthand,
             Some(OnInsert::OnConflict(conflict)) => Some(conflict),
@@ -223,8 +224,14 @@ impl Context<'_> {
         changing
     }
 
-    /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them.
-    fn on_conflict(&self, insert: &Insert, info: &RelationInfo) -> Result<Option<OnConflict>> {
+    /// INSERT OR IGNORE and INSERT OR REPLACE as ON CONFLICT has them. The latter leaves what the INSERT has no values
+    /// for as it is.
+    fn on_conflict(
+        &self,
+        insert: &Insert,
+        info: &RelationInfo,
+        targets: &[usize],
+    ) -> Result<Option<OnConflict>> {
         let nothing = |conflict_target| OnConflict { conflict_target, action: OnConflictAction::DoNothing };
         match insert.or {
             None => return Ok(None),
@@ -242,7 +249,7 @@ impl Context<'_> {
         let target = Some(ConflictTarget::Columns(key.iter().map(|at| names[*at].clone()).collect()));
         let excluded = |name: &Ident| Ast::CompoundIdentifier(vec![Ident::new("excluded"), name.clone()]);
         let assignments: Vec<Assignment> = (0..names.len())
-            .filter(|at| !key.contains(at) && !info.is_generated(*at))
+            .filter(|at| targets.contains(at) && !key.contains(at) && !info.is_generated(*at))
             .map(|at| Assignment {
                 target: AssignmentTarget::ColumnName(vec![names[at].clone()].into()),
                 value: excluded(&names[at]),
