@@ -6,10 +6,14 @@
 //!  0b101, 0o17                            ->  the number, which the parser takes for 0 and a name
 //!  'a' and 'b' on the next line           ->  'ab'
 //!  INTERVAL(2) '1.255 seconds'            ->  '1.255 seconds'::INTERVAL(2) (the parser forgets the 2)
+//!  INTERVAL (2) DAY                       ->  INTERVAL 2 DAY (the parser takes the 2 for a precision)
+//!  INTERVAL 2 centuries                   ->  INTERVAL 2 CENTURY (the parser takes the unit for an alias)
 //!  TABLE t, at the beginning              ->  FROM t
 //! ```
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use std::collections::HashMap;
+
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use types::{Error, Result, SqlState};
 
 use crate::parse::is_word;
@@ -21,6 +25,7 @@ pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     join_continued(text, tokens)?;
     take_literals(tokens);
     take_precisions(tokens);
+    take_units(tokens);
     Ok(())
 }
 
@@ -183,6 +188,93 @@ fn take_precisions(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// The keyword of a unit that the parser does not know in the plural.
+fn singular(token: &TokenWithSpan) -> Option<&'static str> {
+    const PLURALS: [(&str, &str); 6] = [
+        ("quarters", "QUARTER"),
+        ("decades", "DECADE"),
+        ("centuries", "CENTURY"),
+        ("millennia", "MILLENNIUM"),
+        ("millenniums", "MILLENNIUM"),
+        ("millenia", "MILLENNIUM"),
+    ];
+    PLURALS.into_iter().find(|(plural, _)| is_word(token, plural)).map(|(_, unit)| unit)
+}
+
+fn is_unit(token: &TokenWithSpan) -> bool {
+    const UNITS: [&str; 12] = [
+        "year",
+        "month",
+        "week",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "millisecond",
+        "microsecond",
+        "quarter",
+        "decade",
+        "millennium",
+    ];
+    let Token::Word(word) = &token.token else { return false };
+    let word = word.value.to_ascii_lowercase();
+    let one = word.strip_suffix('s').unwrap_or(&word);
+    singular(token).is_some() || one == "century" || UNITS.contains(&one)
+}
+
+/// Lets a unit stand behind a number in parentheses, and in the plural. Behind a text it may be an alias, in PostgreSQL.
+fn take_units(tokens: &mut [TokenWithSpan]) {
+    if !tokens.iter().any(|t| is_word(t, "interval")) {
+        return;
+    }
+    let solid: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    // Which parenthesis closes another.
+    let (mut open, mut closed) = (Vec::new(), HashMap::new());
+    for (at, place) in solid.iter().enumerate() {
+        match tokens[*place].token {
+            Token::LParen => open.push(at),
+            Token::RParen => {
+                if let Some(opened) = open.pop() {
+                    closed.insert(opened, at);
+                }
+            }
+            _ => {}
+        }
+    }
+    for (at, first) in solid.iter().enumerate() {
+        if !is_word(&tokens[*first], "interval") {
+            continue;
+        }
+        let token = |behind: usize| solid.get(at + behind).map(|place| &tokens[*place].token);
+        let number = |behind: usize| matches!(token(behind), Some(Token::Number(..)));
+        let unit = match (token(1), token(2), token(3)) {
+            (Some(Token::LParen), _, Some(Token::RParen)) if number(2) => {
+                let Some(unit) = solid.get(at + 4).filter(|unit| is_unit(&tokens[**unit])) else { continue };
+                for place in [solid[at + 1], solid[at + 3]] {
+                    tokens[place].token = Token::Whitespace(Whitespace::Space);
+                }
+                *unit
+            }
+            (Some(Token::LParen), ..) => {
+                let Some(unit) = closed.get(&(at + 1)).and_then(|close| solid.get(close + 1)) else {
+                    continue;
+                };
+                *unit
+            }
+            (Some(Token::Minus), ..) if number(2) => match solid.get(at + 3) {
+                Some(unit) => *unit,
+                None => continue,
+            },
+            (Some(Token::Number(..)), Some(_), _) => solid[at + 2],
+            _ => continue,
+        };
+        if let Some(keyword) = singular(&tokens[unit]) {
+            tokens[unit].token = Token::make_keyword(keyword);
+        }
+    }
+}
+
 /// Whether it was written `0xff`, and not `X'ff'`, which is a character longer.
 fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
     let (begin, end) = (token.span.start, token.span.end);
@@ -220,7 +312,15 @@ mod tests {
         assert_eq!(shown("SELECT 0xfF, X'fF', x''"), "SELECT 0xfF, '\\xfF'::BYTEA, '\\x'::BYTEA");
         assert_eq!(shown("\n  0x1+\n X'01'"), "\n  0x1+\n '\\x01'::BYTEA");
         assert_eq!(shown(" TABLE t"), " FROM t");
-        assert_eq!(shown("INTERVAL(2) '1.255', INTERVAL (2) DAY"), "'1.255'::INTERVAL( 2), INTERVAL (2) DAY");
+        assert_eq!(shown("INTERVAL(2) '1.255', INTERVAL (2) DAY"), "'1.255'::INTERVAL( 2), INTERVAL  2  DAY");
+        assert_eq!(
+            shown("INTERVAL (2) x, INTERVAL (a+(1)) decades"),
+            "INTERVAL (2) x, INTERVAL (a+(1)) DECADE"
+        );
+        assert_eq!(
+            shown("INTERVAL 2 centuries, INTERVAL -1 quarters, INTERVAL '2' centuries"),
+            "INTERVAL 2 CENTURY, INTERVAL -1 QUARTER, INTERVAL '2' centuries"
+        );
         assert_eq!(shown("0b101 + 0O1_7, 1_000"), "0b101 + 0O1_7, 1_000");
         assert_eq!(shown("'a'\n  'b' -- c\n 'd', 'e'"), "'abd', 'e'");
     }

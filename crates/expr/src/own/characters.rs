@@ -3,6 +3,7 @@
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use types::{Result, SqlState, Value};
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Arguments, Evaluate, invalid, refuse};
 
@@ -14,6 +15,35 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         "nfc_normalize" => |a| Ok(Value::text(&ComposingNormalizerBorrowed::new_nfc().normalize(a.text(0)?))),
         "strip_accents" => |a| Ok(Value::text(&strip_accents(a.text(0)?))),
         "bar" => bar,
+        "length_grapheme" => |a| Ok(Value::I64(a.text(0)?.graphemes(true).count() as i64)),
+        // From the end, all but so many.
+        "left_grapheme" => |a| {
+            let (text, count) = (a.text(0)?, a.integer(1)?);
+            Ok(Value::text(&text[..grapheme(text, from_end(text, count))]))
+        },
+        "right_grapheme" => |a| {
+            let (text, count) = (a.text(0)?, a.integer(1)?);
+            let all = text.graphemes(true).count() as i64;
+            let begin = if count < 0 { count.saturating_neg() } else { all.saturating_sub(count) };
+            Ok(Value::text(&text[grapheme(text, begin)..]))
+        },
+        "substring_grapheme" => |a| {
+            let (text, start) = (a.text(0)?, a.integer(1)?);
+            let length = if a.len() > 2 { Some(a.integer(2)?) } else { None };
+            // The place before the first character counts as one of the length.
+            let (first, length) = match start {
+                0 => (0, length.map(|length| length.saturating_sub(1).max(0))),
+                start if start > 0 => (start - 1, length),
+                start => (from_end(text, start), length),
+            };
+            Ok(Value::text(match length {
+                None => &text[grapheme(text, first)..],
+                Some(length) => {
+                    let other = first.saturating_add(length);
+                    &text[grapheme(text, first.min(other))..grapheme(text, first.max(other))]
+                }
+            }))
+        },
         "parse_filename" => parse_filename,
         "parse_dirname" => |a| {
             let (path, is_separator) = path(a, 1)?;
@@ -28,6 +58,20 @@ pub(super) fn named(name: &str) -> Option<Evaluate> {
         },
         _ => return None,
     })
+}
+
+/// A number of characters; a negative one counts from behind the last, and may be before the first.
+fn from_end(text: &str, number: i64) -> i64 {
+    match number < 0 {
+        true => number.saturating_add(text.graphemes(true).count() as i64),
+        false => number,
+    }
+}
+
+/// Where the character of a number from 0 on begins, as people see characters: a letter with its marks is one.
+fn grapheme(text: &str, number: i64) -> usize {
+    let Ok(number) = usize::try_from(number) else { return 0 };
+    text.grapheme_indices(true).nth(number).map_or(text.len(), |(at, _)| at)
 }
 
 /// The text without marks that combine with the character before them.

@@ -134,7 +134,23 @@ fn format(a: &Arguments<'_>) -> Result<Value> {
     Ok(Value::text(&out))
 }
 
-/// C's printf: `%d`, `%s`, `%f`, `%e`, `%g`, `%x`, `%X`, `%o`, `%c`, with flags, a width and a precision.
+/// Digits in groups of three, up to the point.
+fn grouped(digits: &str, separator: Option<char>) -> String {
+    let Some(separator) = separator else { return digits.to_owned() };
+    let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, digit) in digits[..whole].chars().enumerate() {
+        if at > 0 && (whole - at).is_multiple_of(3) {
+            out.push(separator);
+        }
+        out.push(digit);
+    }
+    out.push_str(&digits[whole..]);
+    out
+}
+
+/// C's printf: `%d`, `%s`, `%f`, `%e`, `%g`, `%x`, `%X`, `%o`, `%b`, `%c`, with flags, a width and a precision. As DuckDB
+/// has them, the flags `,`, `_` and `'` put digits in groups, and so does the point of `%.d`.
 fn printf(a: &Arguments<'_>) -> Result<Value> {
     if a.values.iter().any(Value::is_null) {
         return Ok(Value::Null);
@@ -148,13 +164,15 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
             continue;
         }
         let (mut left, mut zeros, mut plus, mut space) = (false, false, false, false);
-        while let Some(flag) = rest.next_if(|c| matches!(c, '-' | '0' | '+' | ' ' | '#')) {
+        let (mut prefixed, mut separator) = (false, None);
+        while let Some(flag) = rest.next_if(|c| matches!(c, '-' | '0' | '+' | ' ' | '#' | ',' | '_' | '\'')) {
             match flag {
                 '-' => left = true,
                 '0' => zeros = true,
                 '+' => plus = true,
                 ' ' => space = true,
-                _ => {}
+                '#' => prefixed = true,
+                other => separator = Some(other),
             }
         }
         let number = |rest: &mut std::iter::Peekable<std::str::Chars<'_>>| {
@@ -164,20 +182,34 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
             }
             digits.parse::<usize>().ok()
         };
-        let width = number(&mut rest).unwrap_or(0);
-        let precision =
-            if rest.next_if_eq(&'.').is_some() { Some(number(&mut rest).unwrap_or(0)) } else { None };
+        let missing = || invalid("printf: there are fewer arguments than specifiers");
+        // `*`: an argument says the width; a negative one is that of a text at the left.
+        let width = if rest.next_if_eq(&'*').is_some() {
+            let width = a.values.get(next).ok_or_else(missing)?;
+            let width = width.as_i64().filter(|_| a.types[next].is_integer());
+            let width = width.ok_or_else(|| invalid("printf: the width of %* is no integer"))?;
+            next += 1;
+            left |= width < 0;
+            usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX)
+        } else {
+            number(&mut rest).unwrap_or(0)
+        };
+        let point = rest.next_if_eq(&'.').is_some();
+        let digits = if point { number(&mut rest) } else { None };
+        let precision = point.then(|| digits.unwrap_or(0));
         if width > WIDTH_MAX || precision.is_some_and(|p| p > 1000) {
             return Err(invalid("printf: the width is out of range"));
         }
         while rest.next_if(|c| matches!(c, 'l' | 'h' | 'z' | 'j')).is_some() {}
         let kind = rest.next().ok_or_else(|| invalid("printf: the format ends within a specifier"))?;
-        let value =
-            a.values.get(next).ok_or_else(|| invalid("printf: there are fewer arguments than specifiers"))?;
+        let value = a.values.get(next).ok_or_else(missing)?;
         let ty = a.types[next];
         next += 1;
         let wrong = || invalid(format!("printf: %{kind} does not take a value of type {ty}"));
         let whole = || -> Result<i128> {
+            if let Some(truth) = value.as_bool() {
+                return Ok(i128::from(truth));
+            }
             let scaled = value.as_i128().ok_or_else(wrong)?;
             if ty.scale() > 0 || !(ty.is_integer() || ty.is_decimal()) { Err(wrong()) } else { Ok(scaled) }
         };
@@ -194,20 +226,45 @@ fn printf(a: &Arguments<'_>) -> Result<Value> {
         let text = match kind {
             'd' | 'i' | 'u' => {
                 let value = whole()?;
-                signed(value.unsigned_abs().to_string(), value < 0)
+                let shown = format!("{:0>1$}", value.unsigned_abs(), digits.unwrap_or(0));
+                let separator = if point && digits.is_none() { Some('.') } else { separator };
+                signed(grouped(&shown, separator), value < 0)
             }
-            'x' => format!("{:x}", whole()? as i64),
-            'X' => format!("{:X}", whole()? as i64),
-            'o' => format!("{:o}", whole()? as i64),
+            'x' | 'X' | 'o' | 'b' | 'B' => {
+                let value = whole()?;
+                // What fits 64 bits has so many of them.
+                let bits = match i64::try_from(value) {
+                    Ok(value) => u128::from(value as u64),
+                    Err(_) => value as u128,
+                };
+                let (shown, prefix) = match kind {
+                    'x' => (format!("{bits:x}"), "0x"),
+                    'X' => (format!("{bits:X}"), "0X"),
+                    'o' => (format!("{bits:o}"), "0"),
+                    'b' => (format!("{bits:b}"), "0b"),
+                    _ => (format!("{bits:b}"), "0B"),
+                };
+                let shown = format!("{:0>1$}", shown, digits.unwrap_or(0));
+                if prefixed && value != 0 { format!("{prefix}{shown}") } else { shown }
+            }
             'c' => u32::try_from(whole()?).ok().and_then(char::from_u32).ok_or_else(wrong)?.to_string(),
             's' => {
                 let text = value.display(ty);
                 precision.map_or_else(|| text.clone(), |p| text.chars().take(p).collect())
             }
             'f' | 'F' | 'e' | 'E' | 'g' | 'G' => {
-                let value = float()?;
-                let text = float_text(value.abs(), kind, precision.unwrap_or(6));
-                signed(text, value.is_sign_negative() && !value.is_nan())
+                // An integer keeps its digits.
+                let exact = whole().ok().filter(|_| matches!(kind, 'f' | 'F') && ty.is_integer());
+                let places = precision.unwrap_or(6);
+                let (text, negative) = match exact {
+                    Some(exact) if places == 0 => (exact.unsigned_abs().to_string(), exact < 0),
+                    Some(exact) => (format!("{}.{:0<places$}", exact.unsigned_abs(), ""), exact < 0),
+                    None => {
+                        let value = float()?;
+                        (float_text(value.abs(), kind, places), value.is_sign_negative() && !value.is_nan())
+                    }
+                };
+                signed(grouped(&text, separator), negative)
             }
             other => return Err(invalid(format!("printf: unknown specifier %{other}"))),
         };
