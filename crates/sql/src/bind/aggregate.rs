@@ -98,7 +98,7 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         "first" | "arbitrary" => A::Arrival { last: false },
         "last" => A::Arrival { last: true },
         // The value in the row that comes first by the other argument.
-        "arg_min" | "arg_max" | "min_by" | "max_by" | "argmin" | "argmax" => A::Min,
+        _ if picked(name).is_some() => A::Min,
         "corr" => A::Paired(Pairing::Corr),
         "covar_pop" => A::Paired(Pairing::CovarPop),
         "covar_samp" => A::Paired(Pairing::CovarSamp),
@@ -129,6 +129,39 @@ pub(super) fn function_named(name: &str) -> Option<AggregateFunction> {
         // Exact, which an approximation may be.
         "approx_count_distinct" | "approx_distinct" => A::Count,
         "count_if" | "countif" => A::Count,
+        _ => return None,
+    })
+}
+
+/// Which rows count for an aggregate that takes the value of one row.
+#[derive(Clone, Copy)]
+enum Counts {
+    WhereBothAre,
+    /// The value may be NULL, the key not.
+    WhereTheKeyIs,
+    /// A key that is NULL comes behind all others.
+    All,
+}
+
+impl Counts {
+    fn conditions(self, key: &Expr, value: &Expr) -> Vec<Expr> {
+        match self {
+            Counts::WhereBothAre => vec![is_there(key.clone()), is_there(value.clone())],
+            Counts::WhereTheKeyIs => vec![is_there(key.clone())],
+            Counts::All => Vec::new(),
+        }
+    }
+}
+
+/// Whether the aggregate takes the value of the row with the greatest key instead of the least, and which rows count.
+fn picked(name: &str) -> Option<(bool, Counts)> {
+    Some(match name {
+        "arg_min" | "min_by" | "argmin" => (false, Counts::WhereBothAre),
+        "arg_max" | "max_by" | "argmax" => (true, Counts::WhereBothAre),
+        "arg_min_null" => (false, Counts::WhereTheKeyIs),
+        "arg_max_null" => (true, Counts::WhereTheKeyIs),
+        "arg_min_nulls_last" => (false, Counts::All),
+        "arg_max_nulls_last" => (true, Counts::All),
         _ => return None,
     })
 }
@@ -365,7 +398,7 @@ impl<'a> ExprBinder<'_, 'a> {
         let quantile = matches!(function, A::QuantileCont { .. } | A::QuantileDisc { .. });
         let objects = gathers_pairs(name);
         let of_pairs = matches!(function, A::Paired(_)) || name == "regr_count";
-        let picks = matches!(name, "arg_min" | "arg_max" | "min_by" | "max_by" | "argmin" | "argmax");
+        let picks = picked(name).is_some();
         let extreme = matches!(name, "min" | "max") && arguments.len() == 2;
         if extreme || (picks && arguments.len() == 3) {
             return self.several_extremes(name, &arguments, distinct, filter, span);
@@ -397,11 +430,11 @@ impl<'a> ExprBinder<'_, 'a> {
                 let call = AggregateCall { function, argument: Some(packed), distinct, filter, ty };
                 return Ok(AggregateArguments::plain(call));
             }
-            let descending = matches!(name, "arg_max" | "max_by" | "argmax");
+            let (descending, counts) = picked(name).unwrap_or((false, Counts::WhereBothAre));
             for value in [&mut bound, &mut second] {
                 value.expr = typed_null(value.expr.clone());
             }
-            let there = [&second.expr, &bound.expr].map(|e| is_there(e.clone())).to_vec();
+            let there = counts.conditions(&second.expr, &bound.expr);
             // Where several rows have that value, the order inside the call decides.
             let mut keys = vec![SortKey { expr: second.expr, descending, nulls_first: false }];
             for item in order {
@@ -580,8 +613,8 @@ impl<'a> ExprBinder<'_, 'a> {
         }
         let by = bound.last().cloned().ok_or_else(|| Error::internal("no value"))?;
         let value = bound.swap_remove(0);
-        let there = vec![is_there(by.clone()), is_there(value.clone())];
-        let descending = matches!(name, "max" | "arg_max" | "max_by" | "argmax");
+        let (descending, counts) = picked(name).unwrap_or((name == "max", Counts::WhereBothAre));
+        let there = counts.conditions(&by, &value);
         let key = SortKey { expr: by, descending, nulls_first: false };
         let list = Type::list(value.ty)?;
         let (slot, _) = piece("list", value, None)?;
