@@ -89,8 +89,9 @@ fn joined(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
         for (at, path) in paths.iter().enumerate() {
             let names_of = if at == 0 { first } else { path };
             if at > 0 && !root(path).0.is_empty() {
+                let shown: String = path.chars().take(80).collect();
                 return Err(invalid(format!(
-                    "cannot join the path \"{path}\" to another, which it does not go on from"
+                    "cannot join the path \"{shown}\" to another, which it does not go on from"
                 )));
             }
             for name in names_of.split('/') {
@@ -119,8 +120,8 @@ fn joined(inputs: &[Vector], ty: Type, rows: usize) -> Result<Vector> {
 /// `1.5 KiB` in bytes; a fraction of a byte is left out.
 fn size(written: &str) -> Result<i64> {
     let written_whole = written.trim();
+    let shown: String = written_whole.chars().take(40).collect();
     let wrong = |what: &str| {
-        let shown: String = written_whole.chars().take(40).collect();
         Error::new(SqlState::InvalidTextRepresentation, format!("invalid size: \"{shown}\""))
             .with_detail(what.to_owned())
             .with_hint("a size is a number and a unit: B, KB, MB, GB, TB of 1000, KiB, MiB, GiB, TiB of 1024")
@@ -161,6 +162,6 @@ fn size(written: &str) -> Result<i64> {
         (size < i64::MAX as f64).then_some(size as i64)
     });
     size.ok_or_else(|| {
-        Error::new(SqlState::NumericValueOutOfRange, format!("the size \"{written_whole}\" is out of range"))
+        Error::new(SqlState::NumericValueOutOfRange, format!("the size \"{shown}\" is out of range"))
     })
 }
