@@ -245,10 +245,11 @@ mod tests {
         assert_eq!(found(text, "/a/-"), "");
         assert_eq!(found(text, "$.a[#-1].b"), "2");
         assert_eq!(found(text, "$.a[#]"), "");
-        assert_eq!(found(text, "$..b"), "2 3");
+        // Level by level.
+        assert_eq!(found(text, "$..b"), "3 2");
         assert_eq!(found(text, "$.a..*"), r#"1 {"b":2} 2"#);
         assert_eq!(found(text, "$.a.**"), r#"1 {"b":2} 2"#);
-        assert_eq!(found(text, "$.**.b"), "2 3");
+        assert_eq!(found(text, "$.**.b"), "3 2");
         assert_eq!(found(text, "$..[0]"), "1");
         assert_eq!(found(text, "$.a.*"), "");
         assert_eq!(found(text, "$[*]"), "");
