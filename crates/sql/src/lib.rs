@@ -15,6 +15,7 @@
 #[cfg(test)]
 extern crate self as sql;
 
+mod alias_syntax;
 mod bind;
 mod borrowed_syntax;
 mod data_type;

@@ -6,6 +6,7 @@
 //!  WHEN NOT MATCHED THEN DO NOTHING    ->  THEN INSERT VALUES ( NULL )   and the place of INSERT
 //!  THEN INSERT DEFAULT VALUES          ->  THEN INSERT VALUES ( DEFAULT )
 //!  merge_action ( ), merge_action      ->  "merge_action" . merge_action
+//!  THEN ERROR 'message'                ->  THEN UPDATE SET "merge error" = 'message', or INSERT
 //!  MERGE INTO t USING s USING (k)      ->  MERGE INTO t USING s ON t.k = s.k
 //!  THEN UPDATE, THEN UPDATE BY NAME    ->  THEN UPDATE SET "every column" = 0, "every column by name"
 //!  THEN INSERT, THEN INSERT *          ->  THEN INSERT ( "every column" ) VALUES ( 0 )
@@ -35,6 +36,16 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> Vec<Location> {
             let start = tokens[solid[place + 1]].span.start;
             nothing.push(start);
             edits.push((solid[place + 1], solid[place + 2] + 1, doing_nothing(tokens, &solid[..place])));
+        } else if word(tokens, place, "then") && word(tokens, place + 1, "error") {
+            let end = end_of_clause(tokens, &solid, place + 2);
+            let message = match solid.get(place + 2) {
+                Some(from) if end > place + 2 => {
+                    tokens[*from..=solid[end - 1]].iter().map(|t| t.token.clone()).collect()
+                }
+                _ => vec![Token::SingleQuotedString("a row meets MERGE's THEN ERROR".into())],
+            };
+            let refusal = refusing(message, lone_source(tokens, &solid[..place]));
+            edits.push((solid[place + 1], solid[end - 1] + 1, refusal));
         } else if word(tokens, place, "then")
             && word(tokens, place + 1, "insert")
             && word(tokens, place + 2, "default")
@@ -82,6 +93,39 @@ pub(crate) fn take(tokens: &mut Vec<TokenWithSpan>) -> Vec<Location> {
         tokens.splice(from..to, with.into_iter().map(|token| TokenWithSpan { token, span }));
     }
     nothing
+}
+
+/// What THEN ERROR gives its message to.
+pub(crate) const REFUSAL: &str = "merge error";
+
+/// An UPDATE, or an INSERT where the parser allows no other, that stands for THEN ERROR.
+fn refusing(message: Vec<Token>, lone_source: bool) -> Vec<Token> {
+    let name = Token::make_word(REFUSAL, Some('"'));
+    if lone_source {
+        let row = [vec![Token::LParen], message, vec![Token::RParen]].concat();
+        let insert = [vec![Token::make_keyword("INSERT")], bracketed(name)].concat();
+        return [insert, vec![Token::make_keyword("VALUES")], row].concat();
+    }
+    let update = vec![Token::make_keyword("UPDATE"), Token::make_keyword("SET"), name, Token::Eq];
+    [update, message].concat()
+}
+
+/// The place of what stands behind a clause of MERGE.
+fn end_of_clause(tokens: &[TokenWithSpan], solid: &[usize], from: usize) -> usize {
+    let (mut brackets, mut cases) = (0_i32, 0_i32);
+    for (place, at) in solid.iter().enumerate().skip(from) {
+        let here = |word: &str| is(&tokens[*at], word);
+        match &tokens[*at].token {
+            Token::EOF | Token::SemiColon => return place,
+            Token::LParen => brackets += 1,
+            Token::RParen => brackets -= 1,
+            _ if here("case") => cases += 1,
+            _ if here("end") => cases -= 1,
+            _ if brackets == 0 && cases == 0 && (here("when") || here("returning")) => return place,
+            _ => {}
+        }
+    }
+    solid.len()
 }
 
 /// What stands for all columns of the target, which get those of the source by their places, or by their names.
@@ -184,17 +228,21 @@ fn name_columns(tokens: &mut Vec<TokenWithSpan>) {
 
 /// The clause that stands for DO NOTHING behind the tokens at `before`: one that the parser allows there.
 fn doing_nothing(tokens: &[TokenWithSpan], before: &[usize]) -> Vec<Token> {
-    let matched = before.iter().rposition(|at| is(&tokens[*at], "matched"));
-    let lone_source = matched.is_some_and(|at| {
-        let behind = |ahead: usize, word: &str| before.get(at + ahead).is_some_and(|t| is(&tokens[*t], word));
-        at > 0 && is(&tokens[before[at - 1]], "not") && !(behind(1, "by") && behind(2, "source"))
-    });
-    if lone_source {
+    if lone_source(tokens, before) {
         let insert = vec![Token::make_keyword("INSERT"), Token::make_keyword("VALUES")];
         [insert, bracketed(Token::make_keyword("NULL"))].concat()
     } else {
         vec![Token::make_keyword("DELETE")]
     }
+}
+
+/// Whether the clause is one of rows of the source without a partner.
+fn lone_source(tokens: &[TokenWithSpan], before: &[usize]) -> bool {
+    let matched = before.iter().rposition(|at| is(&tokens[*at], "matched"));
+    matched.is_some_and(|at| {
+        let behind = |ahead: usize, word: &str| before.get(at + ahead).is_some_and(|t| is(&tokens[*t], word));
+        at > 0 && is(&tokens[before[at - 1]], "not") && !(behind(1, "by") && behind(2, "source"))
+    })
 }
 
 fn bracketed(token: Token) -> Vec<Token> {

@@ -16,7 +16,8 @@ use crate::recursion_syntax::{self, Marks};
 use crate::samples::{self, SampleClause};
 use crate::script::StatementText;
 use crate::{
-    borrowed_syntax, from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot, place, stack,
+    alias_syntax, borrowed_syntax, from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot,
+    place, stack,
 };
 
 /// Nested brackets, subqueries and unary operators the parser may be in at once. Chains of binary operators do not
@@ -81,6 +82,7 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     take_abort(&mut tokens);
     let insert_by = idioms::take(&mut tokens);
     literal_syntax::take(text, &mut tokens)?;
+    alias_syntax::take(&mut tokens);
     from_first::complete(&mut tokens);
     pivot::take(text, &mut tokens);
     take_inspections(text, &mut tokens);

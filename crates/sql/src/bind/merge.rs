@@ -31,7 +31,7 @@ use super::scope::{Entry, Scope};
 use super::values::is_default;
 use super::{Binder, fold, folded};
 use crate::RelationInfo;
-use crate::merge_syntax::{EVERY, EVERY_BY_NAME};
+use crate::merge_syntax::{EVERY, EVERY_BY_NAME, REFUSAL};
 
 /// A MERGE's parts.
 pub(crate) struct MergeParts<'a> {
@@ -54,6 +54,8 @@ struct When {
     action: RowAction,
     /// By column of the target; absent where it keeps its value.
     values: Vec<Option<Expr>>,
+    /// THEN ERROR, in place of the action.
+    refusal: Option<Expr>,
 }
 
 impl<'a> Binder<'a> {
@@ -138,6 +140,13 @@ impl<'a> Binder<'a> {
             if let Some(predicate) = &clause.predicate {
                 conditions.push(binder.condition(predicate, "MERGE WHEN")?);
             }
+            let refusal = binder.merge_refusal(&clause.action)?;
+            if let Some(refusal) = refusal {
+                pending.append(&mut binder.pending);
+                let (condition, action) = (fold::and(conditions), RowAction::Nothing);
+                whens.push(When { condition, action, values: vec![], refusal: Some(refusal) });
+                continue;
+            }
             let (done, values) = binder.merge_action(
                 &clause.action,
                 &named,
@@ -146,7 +155,7 @@ impl<'a> Binder<'a> {
                 parts.overriding,
             )?;
             pending.append(&mut binder.pending);
-            whens.push(When { condition: fold::and(conditions), action: done, values });
+            whens.push(When { condition: fold::and(conditions), action: done, values, refusal: None });
         }
         let (plan, found) = self.attach(plan, pending)?;
         let number = |at: usize| Expr::literal(Value::I32(at as i32), Type::Integer);
@@ -159,7 +168,13 @@ impl<'a> Binder<'a> {
             Expr::compare(Comparison::Equal, binder.column(clause), number(at + 1))
         };
         let done = self.action_column();
-        let actions = whens.iter().enumerate().map(|(at, w)| (is(self, at), action(w.action)));
+        let actions = whens.iter().enumerate().map(|(at, w)| {
+            let done = match &w.refusal {
+                Some(refusal) => replace(refusal.clone(), &found),
+                None => action(w.action),
+            };
+            (is(self, at), done)
+        });
         let chosen = case(actions.collect(), action(RowAction::Nothing));
         let plan = self.beside(plan, vec![(done, chosen)]);
         let plan = something(plan, self.column(done));
@@ -198,6 +213,32 @@ impl<'a> Binder<'a> {
 }
 
 impl<'a> ExprBinder<'_, 'a> {
+    /// THEN ERROR: an action that fails with its message.
+    fn merge_refusal(&mut self, merge: &'a MergeAction) -> Result<Option<Expr>> {
+        let refuses = |name: &ObjectName| matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|i| i.value == REFUSAL));
+        let message = match merge {
+            MergeAction::Update(update) => match update.assignments.as_slice() {
+                [Assignment { target: AssignmentTarget::ColumnName(name), value }] if refuses(name) => value,
+                _ => return Ok(None),
+            },
+            MergeAction::Insert(insert) => match (insert.columns.as_slice(), &insert.kind) {
+                ([name], MergeInsertKind::Values(list)) if refuses(name) => {
+                    match list.rows.first().map(|row| row.content.as_slice()) {
+                        Some([message]) => message,
+                        _ => return Err(Error::new(SqlState::SyntaxError, "THEN ERROR takes one message")),
+                    }
+                }
+                _ => return Ok(None),
+            },
+            MergeAction::Delete { .. } => return Ok(None),
+        };
+        let bound = self.bind(message)?;
+        super::check_depth(&bound.expr)?;
+        let text = coerce::cast(bound.expr, Type::Text);
+        let refusal = super::nested::call("error", vec![text], Type::Text);
+        Ok(Some(coerce::cast(refusal, Type::SmallInt)))
+    }
+
     fn merge_action(
         &mut self,
         merge: &'a MergeAction,

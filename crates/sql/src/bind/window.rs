@@ -1,5 +1,6 @@
 //! Window calls: OVER and WINDOW clauses, frames, and the plan nodes that evaluate them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use plan::{AggregateFunction, ColumnId, ExternalFunction};
@@ -618,9 +619,10 @@ fn is_negative(value: &Value) -> bool {
 impl Binder<'_> {
     /// A WINDOW clause defines each of its names once.
     pub(super) fn windows_once(&self, named: &[NamedWindowDefinition]) -> Result<()> {
-        for (at, definition) in named.iter().enumerate() {
+        let mut known = HashSet::new();
+        for definition in named {
             let name = folded(&definition.0);
-            if named[..at].iter().any(|other| folded(&other.0) == name) {
+            if !known.insert(name.clone()) {
                 let error = windowing(format!("window \"{name}\" is already defined"));
                 return Err(self.error_at(error, definition.0.span));
             }
