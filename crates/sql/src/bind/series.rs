@@ -119,6 +119,12 @@ impl<'a> Binder<'a> {
                 let moment = types::cast::cast_value(&given[at].0, types[at], ty);
                 moment.map(|m| m.as_i64().unwrap_or_default()).map_err(|_| wrong_arguments(function))
             };
+            if types::datetime::is_infinite(micros(0)?) || types::datetime::is_infinite(micros(1)?) {
+                return Err(Error::new(
+                    SqlState::InvalidParameterValue,
+                    "a series of moments begins and ends with finite ones",
+                ));
+            }
             // Where a day may have 23 hours, days are counted by the clock.
             let zone = if has_zone { zone::current() } else { Zone::Utc };
             let by = Interval::of_kind(&given[2].0, *step)?;
