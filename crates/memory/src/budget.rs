@@ -146,6 +146,13 @@ impl Budget {
     /// Bytes in use.
     #[inline]
     pub fn used(&self) -> u64 {
+        self.held() + if self.0.with_allocator { keeping::lost() } else { 0 }
+    }
+
+    /// As `used`, without what the allocator has lost: that refuses growth, and does not end a statement that stays within
+    /// what it was granted.
+    #[inline]
+    fn held(&self) -> u64 {
         let counted = self.0.counted.load(Relaxed);
         if self.0.with_allocator { counted + counting::allocated_bytes() } else { counted }
     }
@@ -176,13 +183,13 @@ impl Budget {
     /// Whether the limit holds now. Three relaxed loads; called at every batch.
     #[inline]
     pub fn check(&self) -> Result<(), BudgetExceeded> {
-        if self.used() <= self.limit() { Ok(()) } else { self.check_again() }
+        if self.held() <= self.limit() { Ok(()) } else { self.check_again() }
     }
 
     #[cold]
     fn check_again(&self) -> Result<(), BudgetExceeded> {
         self.make_room(0);
-        let (used, limit) = (self.used(), self.limit());
+        let (used, limit) = (self.held(), self.limit());
         if used <= limit { Ok(()) } else { Err(BudgetExceeded { wanted: 0, used, limit }) }
     }
 
@@ -194,6 +201,10 @@ impl Budget {
 
     /// As `reclaim`, and then evicts, until there is room for `bytes` more or nothing is left to evict.
     fn make_room(&self, bytes: u64) {
+        if self.0.with_allocator {
+            // What was lost may have been found meanwhile.
+            keeping::look();
+        }
         loop {
             self.reclaim();
             let missing = self.used().saturating_add(bytes).saturating_sub(self.limit());
@@ -269,7 +280,7 @@ impl Budget {
     pub(crate) fn charge(&self, bytes: u64) -> Result<(), BudgetExceeded> {
         let state = &*self.0;
         let limit = self.limit();
-        let base = if state.with_allocator { counting::allocated_bytes() } else { 0 };
+        let base = if state.with_allocator { counting::allocated_bytes() + keeping::lost() } else { 0 };
         let fits = |counted: u64| {
             let sum = counted.checked_add(bytes)?;
             (sum.checked_add(base)? <= limit).then_some(sum)

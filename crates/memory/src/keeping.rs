@@ -12,7 +12,8 @@
 //! ```
 //! So the process would stay within the limit, but for what the allocator loses: pages of a size that nobody asks for now,
 //! and huge pages of which a part is used. Where the process is the engine's alone, as the command's is, its resident memory
-//! is therefore looked at, too, every so many bytes of growth, and what can be given back goes when it exceeds the limit.
+//! is therefore looked at, too, every so many bytes of growth; when it comes near the limit, what can be given back goes, and
+//! what is resident beyond live bytes and arenas all the same is lost, and charged to the budget until the next look.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -28,6 +29,8 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static HIGH: AtomicU64 = AtomicU64::new(0);
 /// Resident memory is the engine's.
 static WATCHED: AtomicBool = AtomicBool::new(false);
+/// Resident bytes that are neither live nor in arenas and that cannot be given back, as of the last look.
+static LOST: AtomicU64 = AtomicU64::new(0);
 /// Growth until resident memory is looked at.
 static UNTIL_LOOK: AtomicI64 = AtomicI64::new(0);
 
@@ -35,6 +38,11 @@ static UNTIL_LOOK: AtomicI64 = AtomicI64::new(0);
 const LOOK_BYTES: i64 = 4 << 20;
 /// Growth after memory was given back because of such a look: that takes milliseconds.
 const LOOK_BYTES_AFTER: i64 = 32 << 20;
+
+/// Nearer to the limit than this share of it, resident memory counts.
+const NEAR_SHARE: u64 = 8;
+/// Below this limit no huge pages are used: of those that are made for a few bytes, the rest is lost.
+const HUGE_PAGES_LIMIT_MIN: u64 = 2 << 30;
 
 /// From now on resident memory is kept within the limit as far as giving back can. For processes that have no other large
 /// memory than the engine's: a host's own would have it given back all the time.
@@ -45,6 +53,9 @@ pub fn watch_resident() {
 /// Keeps freed memory from now on, below a limit in bytes.
 pub(crate) fn keep_below(limit: u64) {
     LIMIT.store(limit, Relaxed);
+    if WATCHED.load(Relaxed) {
+        crate::machine::allow_huge_pages(limit >= HUGE_PAGES_LIMIT_MIN);
+    }
     // SAFETY: an option that may be set at any time; where another allocator serves the process, it means nothing.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, KEPT_MILLISECONDS) }
     // The clock that runs already was set by the allocator's own delay, and what is freed now would go with it.
@@ -66,13 +77,25 @@ pub(crate) fn grown(bytes: u64, live: u64, arenas: u64) {
 }
 
 #[cold]
-fn look() {
+pub(crate) fn look() {
+    let limit = LIMIT.load(Relaxed);
     UNTIL_LOOK.store(LOOK_BYTES, Relaxed);
-    if crate::machine::own_resident_bytes().is_some_and(|resident| resident > LIMIT.load(Relaxed)) {
-        UNTIL_LOOK.store(LOOK_BYTES_AFTER, Relaxed);
-        HIGH.store(0, Relaxed);
-        give_back();
+    let resident = || crate::machine::own_resident_bytes().unwrap_or(0);
+    if !WATCHED.load(Relaxed) || resident() <= limit - limit / NEAR_SHARE {
+        LOST.store(0, Relaxed);
+        return;
     }
+    UNTIL_LOOK.store(LOOK_BYTES_AFTER.min(limit as i64 / NEAR_SHARE as i64), Relaxed);
+    HIGH.store(0, Relaxed);
+    give_back();
+    let live = crate::counting::allocated_bytes() + crate::counting::arena_bytes();
+    LOST.store(resident().saturating_sub(live), Relaxed);
+}
+
+/// Resident bytes that are neither live nor in arenas and that cannot be given back.
+#[inline]
+pub(crate) fn lost() -> u64 {
+    LOST.load(Relaxed)
 }
 
 #[cold]

@@ -54,6 +54,16 @@ pub(crate) fn own_resident_bytes() -> Option<u64> {
     None
 }
 
+/// Allows or forbids huge pages in the process's memory from now on, madvise or not.
+#[cfg(target_os = "linux")]
+pub(crate) fn allow_huge_pages(allowed: bool) {
+    // SAFETY: a switch of the process; where the machine does not know it, nothing changes.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, libc::c_ulong::from(!allowed), 0, 0, 0) };
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn allow_huge_pages(_: bool) {}
+
 /// Highest resident memory of the process so far in bytes, if the machine tells.
 pub fn peak_resident_bytes() -> Option<u64> {
     field_bytes(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")

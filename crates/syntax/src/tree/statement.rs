@@ -1,0 +1,323 @@
+//! Statements.
+
+use super::{
+    AlterObject, AlterTable, Comment, Copy, CreateFunction, CreateIndex, CreateMacro, CreateSecret,
+    CreateTable, CreateType, CreateView, CreateWideTable, Delete, Drop, Expr, IfThere, Insert, Merge, Name,
+    OptionValue, Path, Query, SequenceOption, SetOption, TextLiteral, Truncate, TypeName, Update,
+};
+use crate::Span;
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// Which one.
+    pub kind: StatementKind,
+    /// Where it stands, without its semicolon.
+    pub span: Span,
+}
+
+/// The statements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatementKind {
+    /// A query.
+    Query(Box<Query>),
+    /// INSERT.
+    Insert(Box<Insert>),
+    /// UPDATE.
+    Update(Box<Update>),
+    /// DELETE.
+    Delete(Box<Delete>),
+    /// MERGE.
+    Merge(Box<Merge>),
+    /// TRUNCATE.
+    Truncate(Truncate),
+    /// COPY.
+    Copy(Box<Copy>),
+    /// COPY FROM DATABASE a TO b (SCHEMA | DATA).
+    CopyDatabase {
+        /// From which.
+        from: Name,
+        /// Into which.
+        to: Name,
+        /// What of it.
+        part: Option<Name>,
+    },
+    /// CREATE TABLE.
+    CreateTable(Box<CreateTable>),
+    /// CREATE VIEW.
+    CreateView(Box<CreateView>),
+    /// CREATE INDEX.
+    CreateIndex(Box<CreateIndex>),
+    /// CREATE SEQUENCE.
+    CreateSequence {
+        /// OR REPLACE, IF NOT EXISTS.
+        if_there: IfThere,
+        /// TEMPORARY.
+        temporary: bool,
+        /// Its name.
+        name: Path,
+        /// Its options.
+        options: Vec<SequenceOption>,
+    },
+    /// CREATE SCHEMA.
+    CreateSchema {
+        /// IF NOT EXISTS, OR REPLACE.
+        if_there: IfThere,
+        /// Its name.
+        name: Path,
+        /// AUTHORIZATION.
+        owner: Option<Name>,
+    },
+    /// CREATE TYPE.
+    CreateType(Box<CreateType>),
+    /// CREATE MACRO.
+    CreateMacro(Box<CreateMacro>),
+    /// CREATE FUNCTION.
+    CreateFunction(Box<CreateFunction>),
+    /// CREATE SECRET.
+    CreateSecret(Box<CreateSecret>),
+    /// CREATE WIDE TABLE.
+    CreateWideTable(Box<CreateWideTable>),
+    /// REFRESH WIDE TABLE.
+    RefreshWideTable(Path),
+    /// ALTER TABLE, ALTER VIEW.
+    AlterTable(Box<AlterTable>),
+    /// ALTER of anything else.
+    AlterObject(Box<AlterObject>),
+    /// ALTER QUERY 7 SET name = value.
+    AlterQuery(Expr, Name, OptionValue),
+    /// DROP.
+    Drop(Box<Drop>),
+    /// COMMENT ON.
+    Comment(Comment),
+    /// EXPLAIN.
+    Explain {
+        /// ANALYZE.
+        analyze: bool,
+        /// VERBOSE.
+        verbose: bool,
+        /// In brackets.
+        options: Vec<SetOption>,
+        /// What is explained.
+        statement: Box<Statement>,
+    },
+    /// DESCRIBE and SUMMARIZE.
+    Describe {
+        /// SUMMARIZE.
+        summarize: bool,
+        /// What is described; absent for all tables.
+        what: Option<Described>,
+    },
+    /// SHOW.
+    Show(Show),
+    /// PREPARE.
+    Prepare {
+        /// Its name.
+        name: Name,
+        /// Types of parameters.
+        types: Vec<TypeName>,
+        /// The statement.
+        statement: Box<Statement>,
+    },
+    /// EXECUTE.
+    Execute {
+        /// Its name.
+        name: Name,
+        /// The values, with names where they have some.
+        values: Vec<super::Argument>,
+    },
+    /// DEALLOCATE; absent for ALL.
+    Deallocate(Option<Name>),
+    /// SET.
+    Set(Set),
+    /// RESET; absent for ALL.
+    Reset {
+        /// SESSION, LOCAL, GLOBAL.
+        scope: Option<Scope>,
+        /// The setting.
+        name: Option<Path>,
+    },
+    /// RESET VARIABLE.
+    ResetVariable(Name),
+    /// PRAGMA name, PRAGMA name = value, PRAGMA name(values).
+    Pragma {
+        /// Its name.
+        name: Name,
+        /// `= value`.
+        value: Option<OptionValue>,
+        /// In brackets.
+        arguments: Option<Vec<super::Argument>>,
+    },
+    /// CALL.
+    Call {
+        /// The procedure.
+        name: Path,
+        /// Its arguments.
+        arguments: Vec<super::Argument>,
+    },
+    /// BEGIN, START TRANSACTION.
+    Begin {
+        /// Written as START.
+        start: bool,
+        /// Its modes.
+        modes: Vec<TransactionMode>,
+    },
+    /// COMMIT, END.
+    Commit {
+        /// AND [NO] CHAIN.
+        chain: Option<bool>,
+    },
+    /// ROLLBACK, ABORT.
+    Rollback {
+        /// AND [NO] CHAIN.
+        chain: Option<bool>,
+        /// TO savepoint.
+        to: Option<Name>,
+    },
+    /// SAVEPOINT.
+    Savepoint(Name),
+    /// RELEASE.
+    Release(Name),
+    /// SET TRANSACTION (false) and SET SESSION CHARACTERISTICS (true).
+    SetTransaction(bool, Vec<TransactionMode>),
+    /// ATTACH.
+    Attach {
+        /// OR REPLACE, IF NOT EXISTS.
+        if_there: IfThere,
+        /// The file.
+        path: Expr,
+        /// AS.
+        name: Option<Name>,
+        /// In brackets.
+        options: Vec<SetOption>,
+    },
+    /// DETACH.
+    Detach {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Which.
+        name: Name,
+    },
+    /// USE.
+    Use(Path),
+    /// CHECKPOINT.
+    Checkpoint(Option<Name>),
+    /// CHECK DATABASE.
+    CheckDatabase,
+    /// BACKUP DATABASE TO.
+    BackupDatabase(TextLiteral),
+    /// EXPORT DATABASE.
+    ExportDatabase(TextLiteral, Vec<SetOption>),
+    /// IMPORT DATABASE.
+    ImportDatabase(TextLiteral),
+    /// ANALYZE, of tables and their columns.
+    Analyze(Option<Path>, Vec<Name>),
+    /// VACUUM.
+    Vacuum {
+        /// In brackets, or FULL and so on.
+        options: Vec<SetOption>,
+        /// Which table.
+        table: Option<Path>,
+        /// Which columns.
+        columns: Vec<Name>,
+    },
+    /// PAUSE QUERY, RESUME QUERY, CANCEL QUERY.
+    SteerQuery(SteerVerb, Expr),
+    /// A statement that others have and this engine does not.
+    Unsupported(Unsupported),
+}
+
+/// A statement that others have and this engine does not, for an error that says what does the same here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Its first words.
+    pub words: Vec<Name>,
+    /// All of it, as it is written.
+    pub text: Box<str>,
+}
+
+/// What is done to a query that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words themselves")]
+pub enum SteerVerb {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+/// What DESCRIBE is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Described {
+    /// A table.
+    Table(Path),
+    /// `'file.parquet'`.
+    File(TextLiteral),
+    /// A query or another statement.
+    Statement(Box<Statement>),
+}
+
+/// SHOW.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Show {
+    /// Alone.
+    Nothing,
+    /// SHOW TABLES [FROM schema].
+    Tables {
+        /// ALL TABLES.
+        all: bool,
+        /// FROM.
+        from: Option<Path>,
+        /// LIKE.
+        like: Option<TextLiteral>,
+    },
+    /// SHOW ALL.
+    All,
+    /// A setting, a table, or DATABASES and SCHEMAS: what stands there.
+    Name(Path),
+    /// `SHOW SELECT ...`, `SHOW (query)`.
+    Query(Box<Statement>),
+}
+
+/// SESSION, LOCAL and GLOBAL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words themselves")]
+pub enum Scope {
+    Session,
+    Local,
+    Global,
+}
+
+/// SET.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Set {
+    /// `SET name = values`.
+    Setting {
+        /// SESSION, LOCAL, GLOBAL.
+        scope: Option<Scope>,
+        /// The setting.
+        name: Path,
+        /// One or more; empty for DEFAULT.
+        values: Vec<OptionValue>,
+    },
+    /// `SET VARIABLE name = e`.
+    Variable(Name, Expr),
+    /// `SET TIME ZONE value`; absent for DEFAULT and LOCAL.
+    TimeZone(Option<Scope>, Option<Expr>),
+    /// `SET SCHEMA 'name'`.
+    Schema(Expr),
+}
+
+/// A mode of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words themselves")]
+pub enum TransactionMode {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+    Snapshot,
+    ReadOnly,
+    ReadWrite,
+    Deferrable,
+    NotDeferrable,
+}
