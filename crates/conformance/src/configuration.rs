@@ -11,12 +11,14 @@ pub struct Configuration {
     pub settings: Vec<(String, String)>,
     /// Queries are described, run, and run again: the last answer counts, which comes of plans that were kept.
     pub again: bool,
+    /// Statements are parsed by `syntax` and run as its tree prints them, where it reads them.
+    pub printed: bool,
 }
 
 impl Configuration {
     fn new(name: &'static str, workers: usize, settings: &[(&str, &str)]) -> Self {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        Configuration { name, workers, settings, again: false }
+        Configuration { name, workers, settings, again: false, printed: false }
     }
 
     /// A new database under this configuration.
@@ -95,6 +97,7 @@ pub fn all() -> Vec<Configuration> {
             &[("unit_of_transfer", "blocks(2)"), ("transfer_size", "500"), ("block_size", "64KB")],
         ),
         Configuration { again: true, ..Configuration::new("plans kept", 2, &[]) },
+        Configuration { printed: true, ..Configuration::new("printed", 2, &[]) },
         // Every join, aggregation, sort and window through files.
         Configuration::new("spilling", 3, &[("operator_memory", "1")]),
         Configuration::new("optimizer off", 2, &rules),

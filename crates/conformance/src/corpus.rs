@@ -12,6 +12,7 @@ use crate::configuration::Configuration;
 pub struct CorpusDatabase {
     session: Session,
     again: bool,
+    printed: bool,
 }
 
 impl CorpusDatabase {
@@ -32,6 +33,12 @@ impl DB for CorpusDatabase {
     type ColumnType = DefaultColumnType;
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        // A text of several statements, or none that is read, stays as it is.
+        let printed = match self.printed.then(|| syntax::parse_statement(sql)) {
+            Some(Ok(tree)) => Some(tree.to_string()),
+            _ => None,
+        };
+        let sql = printed.as_deref().unwrap_or(sql);
         if self.again && self.may_run_again(sql) {
             self.session.describe(sql)?;
             self.session.query(sql)?;
@@ -96,9 +103,10 @@ pub fn replay(file: &Path, configuration: &Configuration, run: &mut usize) -> Ve
     };
     // Some count how often their statements ran.
     let counts = std::fs::read_to_string(file).is_ok_and(|text| text.contains("quickstep_workload"));
-    let again = configuration.again && !counts;
-    let mut runner =
-        Runner::new(|| async { configuration.open().map(|session| CorpusDatabase { session, again }) });
+    let (again, printed) = (configuration.again && !counts, configuration.printed);
+    let mut runner = Runner::new(|| async {
+        configuration.open().map(|session| CorpusDatabase { session, again, printed })
+    });
     runner.add_label("quickstep");
     // Rows are compared as text with blanks run together, whole rows at a time: values that are blank leave no trace.
     runner.with_validator(|_, actual, expected| {

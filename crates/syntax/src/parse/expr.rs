@@ -11,7 +11,7 @@ use crate::keyword::Keyword as K;
 use crate::token::Kind;
 use crate::tree::{
     BetweenTest, CastCall, CastStyle, Expr, ExprKind, InSet, InTest, IsKind, IsTest, LikeKind, LikeTest,
-    Operator, OperatorKind, QuantifiedTest, Quantifier, SliceStep,
+    Literal, Operator, OperatorKind, QuantifiedTest, Quantifier, SliceStep,
 };
 
 /// How tightly an operator binds.
@@ -68,7 +68,40 @@ impl Parser<'_> {
     }
 
     /// An expression whose operators bind at least this tightly.
+    #[inline]
     pub(crate) fn expr_above(&mut self, least: Rank) -> Parsed<Expr> {
+        match self.lone_literal() {
+            Some(literal) => Ok(literal),
+            None => self.any_expr_above(least),
+        }
+    }
+
+    /// A number or a text that is all of an expression, as most values of an INSERT are.
+    #[inline]
+    fn lone_literal(&mut self) -> Option<Expr> {
+        let token = self.peek();
+        if !matches!(token.kind, Kind::Number | Kind::Text)
+            || !matches!(self.peek_at(1).kind, Kind::Comma | Kind::RightParen)
+        {
+            return None;
+        }
+        let source = self.source(token);
+        let literal = match token.kind {
+            Kind::Number => Literal::Number(source.into()),
+            _ => {
+                let inner = &source[1..source.len() - 1];
+                if inner.contains('\'') {
+                    return None;
+                }
+                Literal::Text(inner.into())
+            }
+        };
+        self.advance();
+        self.height = self.height.max(1);
+        Some(Expr { kind: ExprKind::Literal(literal), span: token.span })
+    }
+
+    fn any_expr_above(&mut self, least: Rank) -> Parsed<Expr> {
         self.nested(|p| {
             let first = p.prefixed()?;
             p.continued(first, least)

@@ -45,13 +45,15 @@ pub(crate) struct Parser<'t> {
     height: u32,
     /// Question marks of the statement so far.
     questions: u32,
+    /// Values of the last row of VALUES: the next one is likely to have as many.
+    row_length: usize,
 }
 
 impl<'t> Parser<'t> {
     /// `tokens` ends with `Kind::End`.
     pub(crate) fn new(text: &'t str, tokens: &'t [Token]) -> Self {
         debug_assert!(tokens.last().is_some_and(|t| t.kind == Kind::End), "the end is a token");
-        Self { text, tokens, at: 0, depth: 0, height: 0, questions: 0 }
+        Self { text, tokens, at: 0, depth: 0, height: 0, questions: 0, row_length: 0 }
     }
 
     // The cursor.
@@ -281,9 +283,20 @@ impl<'t> Parser<'t> {
     pub(crate) fn until<T>(
         &mut self,
         close: Kind,
-        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+        item: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
+        self.until_into(close, &mut items, item)?;
+        Ok(items)
+    }
+
+    /// As `until`, into a list that was made before.
+    pub(crate) fn until_into<T>(
+        &mut self,
+        close: Kind,
+        items: &mut Vec<T>,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<()> {
         while !self.is_kind(close) {
             items.push(item(self)?);
             if !self.eat_kind(Kind::Comma) {
@@ -298,7 +311,7 @@ impl<'t> Parser<'t> {
             }));
         }
         self.advance();
-        Ok(items)
+        Ok(())
     }
 }
 

@@ -395,7 +395,10 @@ impl Parser<'_> {
         if self.is_kind(Kind::RightParen) {
             return Err(self.expected("an expression"));
         }
-        self.until(Kind::RightParen, Self::expr)
+        let mut row = Vec::with_capacity(self.row_length);
+        self.until_into(Kind::RightParen, &mut row, Self::expr)?;
+        self.row_length = row.len();
+        Ok(row)
     }
 
     // ORDER BY.
