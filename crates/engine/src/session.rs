@@ -306,7 +306,8 @@ impl Session {
         alone: bool,
         parameters: &[(Value, Type)],
     ) -> Result<ResultSet> {
-        self.guarded(text, || {
+        // Its own text, not the script's: that is looked at as a whole for each statement.
+        self.guarded(statement.of(text), || {
             let reading = self.standard.begin();
             let outcome = self.as_transaction(statement.ends_transaction(text), || {
                 let started = Instant::now();

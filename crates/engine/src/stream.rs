@@ -294,7 +294,7 @@ impl Session {
         for statement in before {
             self.execute_one(text, statement, false, &[])?;
         }
-        self.guarded(text, || {
+        self.guarded(last.of(text), || {
             self.as_transaction(last.ends_transaction(text), || {
                 if let Some(trace) = crate::statement::trace() {
                     trace.set_text(last.of(text));

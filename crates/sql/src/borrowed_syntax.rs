@@ -23,6 +23,7 @@ use types::{Error, Result};
 
 use crate::parse::is_word;
 use crate::place;
+use crate::seen::Seen;
 
 /// What `LIMIT n%` is made into a call of; no name that can be written.
 pub(crate) const PERCENT: &str = "percent of rows";
@@ -32,13 +33,34 @@ pub(crate) const UNPACKED: &str = "columns as arguments";
 /// Comprehensions of one statement: each is looked for anew.
 const COMPREHENSIONS_MAX: usize = 1_000;
 
-pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
-    whole_statement(tokens);
-    powers(tokens);
-    comprehensions(tokens);
-    joins(text, tokens)?;
-    edited(tokens, &[&values, &trimmed, &substrings, &stars, &grouping, &limits]);
-    into(tokens);
+/// `seen` says which of the forms the statement may have.
+pub(crate) fn take(text: &str, tokens: &mut Vec<TokenWithSpan>, seen: Seen) -> Result<()> {
+    if seen.has(Seen::OTHER_STATEMENT) {
+        whole_statement(tokens);
+    }
+    if seen.has(Seen::STAR) {
+        powers(tokens);
+    }
+    if seen.has(Seen::LEFT_BRACKET) {
+        comprehensions(tokens);
+    }
+    if seen.has(Seen::JOIN_KIND) {
+        joins(text, tokens)?;
+    }
+    let passes: [(bool, &dyn Fn(&Solid<'_>) -> Vec<Edit>); 6] = [
+        (seen.has(Seen::VALUES), &values),
+        (seen.has(Seen::TRIM), &trimmed),
+        (seen.has(Seen::SUBSTRING), &substrings),
+        (seen.has(Seen::STAR) && seen.has(Seen::PATTERN), &stars),
+        (seen.has(Seen::STAR) || seen.has(Seen::GROUPING), &grouping),
+        (seen.has(Seen::PERCENT) || seen.has(Seen::PERCENT_SIGN), &limits),
+    ];
+    for (_, pass) in passes.iter().filter(|(needed, _)| *needed) {
+        edited(tokens, *pass);
+    }
+    if seen.has(Seen::INTO) {
+        into(tokens);
+    }
     Ok(())
 }
 
@@ -104,23 +126,18 @@ impl<'t> Solid<'t> {
 /// What replaces the solid tokens from, to (exclusive).
 type Edit = (usize, usize, Vec<Token>);
 
-/// Lets each pass say what it replaces, and replaces it.
-fn edited(tokens: &mut Vec<TokenWithSpan>, passes: &[&dyn Fn(&Solid<'_>) -> Vec<Edit>]) {
-    for pass in passes {
-        let solid = Solid::of(tokens);
-        let edits = pass(&solid);
-        if edits.is_empty() {
-            continue;
-        }
-        let places = solid.places;
-        for (from, to, with) in edits.into_iter().rev() {
-            let end = tokens.len();
-            let begin = places.get(from).copied().unwrap_or(end);
-            let end = if from == to { begin } else { places.get(to - 1).map_or(end, |at| at + 1) };
-            let near = tokens.get(begin).or_else(|| tokens.last()).map(|t| t.span);
-            let Some(span) = near else { continue };
-            tokens.splice(begin..end, with.into_iter().map(|token| TokenWithSpan { token, span }));
-        }
+/// Lets a pass say what it replaces, and replaces it.
+fn edited(tokens: &mut Vec<TokenWithSpan>, pass: &dyn Fn(&Solid<'_>) -> Vec<Edit>) {
+    let solid = Solid::of(tokens);
+    let edits = pass(&solid);
+    let places = solid.places;
+    for (from, to, with) in edits.into_iter().rev() {
+        let end = tokens.len();
+        let begin = places.get(from).copied().unwrap_or(end);
+        let end = if from == to { begin } else { places.get(to - 1).map_or(end, |at| at + 1) };
+        let near = tokens.get(begin).or_else(|| tokens.last()).map(|t| t.span);
+        let Some(span) = near else { continue };
+        tokens.splice(begin..end, with.into_iter().map(|token| TokenWithSpan { token, span }));
     }
 }
 

@@ -44,6 +44,7 @@ mod samples;
 mod script;
 mod search_path_syntax;
 pub mod secret_syntax;
+mod seen;
 mod stack;
 mod statement;
 mod texts;

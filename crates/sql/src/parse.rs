@@ -15,6 +15,7 @@ use crate::partition_syntax::{self, PartitionClause};
 use crate::recursion_syntax::{self, Marks};
 use crate::samples::{self, SampleClause};
 use crate::script::StatementText;
+use crate::seen::Seen;
 use crate::{
     alias_syntax, borrowed_syntax, from_first, hints, literal_syntax, merge_syntax, nested_syntax, pivot,
     place, stack,
@@ -67,18 +68,27 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     })?;
     stop::check(Place::Scan)?;
     refuse_exponential(text, &tokens)?;
-    nested_syntax::refuse_deep(text, &tokens)?;
-    crate::secret_syntax::take(text, &mut tokens)?;
-    crate::upkeep_syntax::take(&mut tokens);
-    crate::search_path_syntax::take(&mut tokens);
-    crate::pragma_syntax::take(text, &mut tokens)?;
-    crate::elsewhere::refuse(text, &tokens)?;
-    crate::wide_syntax::refuse_others(text, &tokens)?;
-    borrowed_syntax::take(text, &mut tokens)?;
+    // Passes below that make tokens of their own make none of these.
+    let seen = Seen::of(&tokens);
+    if seen.has(Seen::LEFT_BRACKET) {
+        nested_syntax::refuse_deep(text, &tokens)?;
+    }
+    if seen.has(Seen::OTHER_STATEMENT) {
+        crate::secret_syntax::take(text, &mut tokens)?;
+        crate::upkeep_syntax::take(&mut tokens);
+        crate::search_path_syntax::take(&mut tokens);
+        crate::pragma_syntax::take(text, &mut tokens)?;
+        crate::elsewhere::refuse(text, &tokens)?;
+        crate::wide_syntax::refuse_others(text, &tokens)?;
+    }
+    borrowed_syntax::take(text, &mut tokens, seen)?;
     let summarize = take_summarize(&mut tokens);
     let alter_view = take_alter_view(&mut tokens);
     crate::statement::take_field_paths(&mut tokens);
-    let alter_condition = take_alter_condition(text, &mut tokens);
+    let alter_condition = match seen.has(Seen::OTHER_STATEMENT) {
+        true => take_alter_condition(text, &mut tokens),
+        false => None,
+    };
     take_abort(&mut tokens);
     let insert_by = idioms::take(&mut tokens);
     literal_syntax::take(text, &mut tokens)?;
@@ -92,12 +102,25 @@ pub(crate) fn statement(text: &str) -> Result<Parsed> {
     let samples = samples::take(text, &mut tokens)?;
     let marks = recursion_syntax::take(text, &mut tokens)?;
     let nothing = merge_syntax::take(&mut tokens);
-    let overriding = overriding::take(&mut tokens);
-    let partitioning = partition_syntax::take(text, &mut tokens)?;
+    let overriding = match seen.has(Seen::OVERRIDING) {
+        true => overriding::take(&mut tokens),
+        false => Overriding::Nothing,
+    };
+    let partitioning = match seen.has(Seen::OTHER_STATEMENT) {
+        true => partition_syntax::take(text, &mut tokens)?,
+        false => None,
+    };
     let column_names = take_column_names(&mut tokens);
-    let exclusions = take_exclusions(&mut tokens);
-    replace_asof(text, &mut tokens)?;
-    number_parameters(&mut tokens);
+    let exclusions = match seen.has(Seen::EXCLUDE) {
+        true => take_exclusions(&mut tokens),
+        false => vec![],
+    };
+    if seen.has(Seen::ASOF) {
+        replace_asof(text, &mut tokens)?;
+    }
+    if seen.has(Seen::PARAMETER) {
+        number_parameters(&mut tokens);
+    }
     let copy_options = take_copy_options(text, &mut tokens)?;
     stop::check(Place::Scan)?;
     dialect.allow_for(tokens.len());
