@@ -271,7 +271,7 @@ fn escaped(inner: &str) -> Result<String, String> {
                 let (count, value) = hex(at, wanted);
                 if count < wanted {
                     return Err(
-                        "invalid Unicode escape: Unicode escapes must be \\uXXXX or \\UXXXXXXXX".to_owned()
+                        "invalid Unicode escape: \\u takes four hexadecimal digits, \\U eight".to_owned()
                     );
                 }
                 at += count;
@@ -326,7 +326,7 @@ pub(crate) fn unicode(inner: &str, escape: char) -> Result<String, String> {
         let (skip, wanted) = if rest.starts_with('+') { (1, 6) } else { (0, 4) };
         let digits = rest.get(skip..skip + wanted).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
         let value = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
-        let value = value.ok_or("invalid Unicode escape: Unicode escapes must be \\XXXX or \\+XXXXXX")?;
+        let value = value.ok_or("invalid Unicode escape: \\ takes four hexadecimal digits, \\+ six")?;
         rest = &rest[skip + wanted..];
         let value = match (surrogate.take(), value) {
             (Some(high), 0xdc00..=0xdfff) => 0x10000 + ((high - 0xd800) << 10) + (value - 0xdc00),
