@@ -222,3 +222,24 @@ fn exceeding_the_budget_is_an_error_of_the_statement_alone() {
     session.query("SET memory_limit = '4GB'").expect("sets");
     assert_eq!(session.query(hungry[0].1).expect("has room").rows(), 1);
 }
+
+/// Each statement of a script costs what it is itself, not what the script is: of 4,000 statements in eight megabytes, read
+/// as a whole for each of them, the script would take half a minute.
+#[test]
+fn a_statement_of_a_long_script_does_not_cost_the_script() {
+    let _alone = ALONE.lock();
+    let session =
+        Database::in_memory(Options { workers: Some(1), ..Default::default() }).expect("opens").session();
+    let statement = format!("SELECT '{}';\n", "x".repeat(2_000));
+    let script = statement.repeat(4_000);
+    let (began, mut count) = (Instant::now(), 0);
+    session
+        .execute_each(&script, |_| {
+            count += 1;
+            Ok(())
+        })
+        .expect("runs");
+    assert_eq!(count, 4_000);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(12), "took {took:?}");
+}
