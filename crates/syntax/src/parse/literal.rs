@@ -130,8 +130,13 @@ impl Parser<'_> {
 
     /// How far ahead the parenthesis is closed that stands `open` ahead.
     pub(crate) fn closing_ahead(&self, open: usize) -> Option<usize> {
+        self.closing_within(open, usize::MAX)
+    }
+
+    /// As `closing_ahead`, where it is closed at most so many tokens behind.
+    pub(crate) fn closing_within(&self, open: usize, most: usize) -> Option<usize> {
         let mut depth = 0usize;
-        for ahead in open.. {
+        for ahead in open..=open.saturating_add(most) {
             match self.peek_at(ahead).kind {
                 Kind::LeftParen => depth += 1,
                 Kind::RightParen => depth -= 1,
@@ -164,7 +169,11 @@ impl Parser<'_> {
             }
             false => self.operand()?,
         };
-        let fields = self.interval_fields()?;
+        // Behind a text these are names, as all plurals are in PostgreSQL.
+        let named =
+            matches!(self.word(), K::DECADES | K::CENTURIES | K::QUARTERS | K::MILLENNIUMS | K::MILLENNIA);
+        let text = matches!(value.kind, ExprKind::Literal(Literal::Text(_)));
+        let fields = if text && named { None } else { self.interval_fields()? };
         let literal = IntervalLiteral { value, fields, precision };
         let kind = ExprKind::Literal(Literal::Interval(Box::new(literal)));
         Ok(Expr { kind, span: self.span_from(start) })

@@ -9,6 +9,9 @@ use crate::tree::{
     Parameter, Path, Query, SetExpr, Star, StarPattern,
 };
 
+/// Tokens behind the parenthesis of a type's numbers, as in `DECIMAL(10, 2) '1.5'`, up to the one that closes it.
+const MODIFIER_TOKENS_MAX: usize = 4;
+
 impl Parser<'_> {
     fn made(&self, start: Span, kind: ExprKind) -> Expr {
         Expr { kind, span: self.span_from(start) }
@@ -189,11 +192,9 @@ impl Parser<'_> {
             () if self.are(&[K::DOUBLE, K::PRECISION]) => text_at(2),
             () if self.is(K::CHARACTER) && self.word_at(1) == K::VARYING => true,
             () if self.peek_at(1).kind == Kind::LeftParen && self.peek_at(2).kind == Kind::Number => {
-                match self.closing_ahead(1) {
-                    Some(close) if close <= 5 => {
-                        text_at(close + 1) || (moment && self.word_at(close + 2) == K::TIME)
-                    }
-                    _ => false,
+                match self.closing_within(1, MODIFIER_TOKENS_MAX) {
+                    Some(close) => text_at(close + 1) || (moment && self.word_at(close + 2) == K::TIME),
+                    None => false,
                 }
             }
             () => false,

@@ -3,9 +3,7 @@
 use super::{Parsed, Parser};
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
-use crate::tree::{
-    Expr, ExprKind, IfThere, Literal, Name, OptionValue, Path, Scope, Set, SetOption, StatementKind,
-};
+use crate::tree::{IfThere, Name, OptionValue, Path, Scope, Set, SetOption, StatementKind};
 
 impl Parser<'_> {
     fn scope(&mut self) -> Option<Scope> {
@@ -193,12 +191,8 @@ impl Parser<'_> {
             }
             if_there = IfThere::Keep;
         }
-        let path = match self.at_name() {
-            true => {
-                let name = self.name("a file")?;
-                let span = name.span;
-                Expr { kind: ExprKind::Literal(Literal::Text(name.text)), span }
-            }
+        let path = match self.at_name() && self.peek_at(1).kind != Kind::LeftParen {
+            true => return Err(self.expected("a path in single quotes")),
             false => self.expr()?,
         };
         let name = match self.eat(K::AS) {
