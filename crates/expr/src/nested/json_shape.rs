@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use types::Result;
 use types::json::{self, Parsed};
+use types::jsonb::Tree;
 use types::stop;
 use vector::VectorBuilder;
 
@@ -29,7 +30,7 @@ pub(super) fn named(name: &str) -> Option<Kernel> {
             })
         },
         "json_contains" => {
-            |inputs, _, rows| super::json::both(inputs, rows, |whole, part| within(whole, part, 0))
+            |inputs, _, rows| super::json::both(inputs, rows, |whole, part| within(whole, part))
         }
         _ => return None,
     })
@@ -144,31 +145,36 @@ fn push_sorted(whole: &str, depth: usize, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Whether the part, or what the part is contained in, is anywhere in the whole.
-fn within(whole: &str, part: &str, depth: usize) -> Result<bool> {
-    let depth = deeper(depth)?;
+/// Whether the part, or what contains the part, is anywhere in the whole. Both are read once: read again at each level, a
+/// deep value would take time with the cube of its depth.
+fn within(whole: &str, part: &str) -> Result<bool> {
     stop::spend(whole.len() + part.len());
-    if json::contains(whole, part) {
-        return Ok(true);
-    }
-    match json::parse(whole) {
-        Parsed::Array(items) => {
-            for item in items {
-                if within(item.get(), part, depth)? {
-                    return Ok(true);
-                }
-            }
+    Ok(anywhere(&Tree::read(whole)?, &Tree::read(part)?))
+}
+
+fn anywhere(whole: &Tree, part: &Tree) -> bool {
+    stop::spend(64);
+    contains(whole, part, true)
+        || match whole {
+            Tree::Array(items) => items.iter().any(|item| anywhere(item, part)),
+            Tree::Object(entries) => entries.iter().any(|(_, value)| anywhere(value, part)),
+            _ => false,
         }
-        Parsed::Object(entries) => {
-            for (_, value) in entries {
-                if within(value.get(), part, depth)? {
-                    return Ok(true);
-                }
-            }
+}
+
+/// Containment as `@>` has it: an array contains a plain value at its top only.
+fn contains(whole: &Tree, part: &Tree, top: bool) -> bool {
+    match (whole, part) {
+        (Tree::Object(have), Tree::Object(want)) => want.iter().all(|(key, wanted)| {
+            have.iter().any(|(own, value)| own == key && contains(value, wanted, false))
+        }),
+        (Tree::Array(have), Tree::Array(want)) => {
+            want.iter().all(|wanted| have.iter().any(|value| contains(value, wanted, false)))
         }
-        _ => {}
+        (Tree::Array(_), Tree::Object(_)) => false,
+        (Tree::Array(have), _) => top && have.iter().any(|value| contains(value, part, false)),
+        (have, want) => have == want,
     }
-    Ok(false)
 }
 
 /// Which types a value has; that of an array holds for all its elements.
