@@ -82,20 +82,10 @@ impl ExternalState {
     }
 }
 
-/// A run has at most `RUN_ROWS_MAX` rows, which are seldom more bytes than this.
-const RUN_BYTES_USUAL: usize = 64 << 20;
-
 /// Rows of a run with what sorting them takes: each worker may be at one, besides the rows that are still held.
 pub(super) fn run_bytes_max(query: &QueryContext) -> usize {
     let each = query.budget.limit() / 8 / workorder::parallelism().max(1);
     usize::try_from(each).unwrap_or(usize::MAX)
-}
-
-/// What sorting runs takes while they leave memory, all workers being at it with rows of so many bytes each: keys as long as
-/// the rows, and half as much for their order. Rows begin to leave while there is room for it.
-pub(super) fn leaving_bytes(query: &QueryContext, held: usize) -> usize {
-    let workers = usize::try_from(workorder::parallelism().max(1)).unwrap_or(usize::MAX);
-    run_bytes_max(query).min(held).min(RUN_BYTES_USUAL).saturating_mul(workers) / 2 * 3
 }
 
 /// Rows in parts that are sorted in one go, each taken out of memory before the next begins.

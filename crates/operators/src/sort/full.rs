@@ -89,9 +89,7 @@ impl Sink for SortSink {
     fn put_away(&self, local: &mut Local, work: &Work<'_>) -> Result<()> {
         let held = local_state::<Held>(local);
         let rows_held = &self.0.external.rows_held;
-        let completing = self.0.overhead(rows_held.load(Relaxed), held.bytes);
-        let leaving = super::external::leaving_bytes(work.query, held.bytes);
-        if work.query.should_spill(held.bytes, completing + leaving) {
+        if work.query.should_spill(held.bytes, self.0.overhead(rows_held.load(Relaxed), held.bytes)) {
             let Held { rows, count, .. } = std::mem::take(held);
             work.put_away(|| self.0.spill_rows(rows, work))?;
             rows_held.fetch_sub(count, Relaxed);
