@@ -53,6 +53,13 @@ fn shown(text: &str) -> String {
 impl Target {
     fn new() -> Target {
         record_panics();
+        // Shuffled statements attach and write files by relative paths: not in the sources.
+        static PLACE: Once = Once::new();
+        PLACE.call_once(|| {
+            let place = std::env::temp_dir().join(format!("quickstep-malformed-{}", std::process::id()));
+            std::fs::create_dir_all(&place).expect("a folder");
+            std::env::set_current_dir(place).expect("is there");
+        });
         let options = Options { workers: Some(2), memory_bytes: Some(512 << 20), ..Default::default() };
         let session = Database::in_memory(options).expect("a database").session();
         session.query("SET statement_timeout = '700'").expect("a timeout");
